@@ -1,0 +1,15 @@
+# Writes OUTPUT, a C file that holds each of FILES (paths under SOURCE_DIR) as bytes, sorted by name. Run as a script.
+list(SORT FILES)
+set(arrays "")
+set(index "")
+set(count 0)
+foreach(name IN LISTS FILES)
+  file(READ ${SOURCE_DIR}/${name} hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
+  string(APPEND arrays "static const unsigned char file_${count}[] = {\n${bytes}0};\n")
+  string(APPEND index "  { \"${name}\", (const char *)file_${count}, sizeof file_${count} - 1 },\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+file(WRITE ${OUTPUT}
+  "#include \"host/embedded.h\"\n${arrays}const pp_embedded pp_embedded_files[] = {\n${index}};\nconst size_t pp_embedded_count = ${count};\n")

@@ -1,0 +1,34 @@
+/*
+** error.c: filling a pp_error. See error.h.
+*/
+#include "core/error.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
+  if (error) {
+    va_list arguments;
+    error->id[0] = '\0';
+    error->field[0] = '\0';
+    error->nearest = NAN;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+  }
+  return status;
+}
+
+pp_status pp_illegal(pp_error *error, const char *id, const char *field, double nearest, const char *format, ...) {
+  if (error) {
+    va_list arguments;
+    snprintf(error->id, sizeof error->id, "%s", id);
+    snprintf(error->field, sizeof error->field, "%s", field);
+    error->nearest = nearest;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+  }
+  return PP_ILLEGAL;
+}

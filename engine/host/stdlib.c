@@ -1,0 +1,66 @@
+/*
+** stdlib.c: a package searcher over the embedded stdlib. May longjmp. See stdlib.h.
+*/
+#include "host/stdlib.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/embedded.h"
+#include "lua/engine.h"
+
+#define PREFIX "pipeplan"
+
+/* "pipeplan.input.spec" → "stdlib/input/spec.lua", "pipeplan" → "stdlib/init.lua"; false when the name is not ours or too long. */
+static int file_of_module(const char *module, char *path, size_t size) {
+  const char *rest = module + strlen(PREFIX);
+  int written;
+  if (strncmp(module, PREFIX, strlen(PREFIX)) != 0 || (*rest != '\0' && *rest != '.')) return 0;
+  written = snprintf(path, size, "stdlib/%s.lua", *rest ? rest + 1 : "init");
+  if (written < 0 || (size_t)written >= size) return 0;
+  for (char *p = path + strlen("stdlib/"); p < path + written - 4; p++)
+    if (*p == '.') *p = '/';
+  return 1;
+}
+
+/* package.searchers entry. Upvalue 1: directory that replaces the embedded stdlib, or nil. */
+static int search_stdlib(lua_State *L) {
+  const char *module = luaL_checkstring(L, 1);
+  const char *directory = lua_tostring(L, lua_upvalueindex(1));
+  char path[256];
+  if (!file_of_module(module, path, sizeof path)) return 0;
+  if (directory) {
+    const char *file = lua_pushfstring(L, "%s/%s", directory, path + strlen("stdlib/"));
+    if (luaL_loadfilex(L, file, "t") != LUA_OK) {
+      if (lua_type(L, -1) == LUA_TSTRING && strstr(lua_tostring(L, -1), "cannot open")) return 1;
+      return lua_error(L);
+    }
+  } else {
+    const pp_embedded *file = pp_embedded_find(path);
+    if (!file) {
+      lua_pushfstring(L, "no embedded file '%s'", path);
+      return 1;
+    }
+    if (luaL_loadbufferx(L, file->bytes, file->size, lua_pushfstring(L, "@%s", path), "t") != LUA_OK) return lua_error(L);
+  }
+  lua_pushstring(L, path);
+  return 2;
+}
+
+void pp_open_stdlib(lua_State *L, const char *stdlib_directory) {
+  luaL_requiref(L, "engine", pp_open_engine, 0);
+  lua_pop(L, 1);
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "searchers");
+  /* Before the file searchers, behind package.preload: nothing on LUA_PATH can stand in for a module of ours. */
+  for (lua_Integer i = luaL_len(L, -1); i >= 2; i--) {
+    lua_rawgeti(L, -1, i);
+    lua_rawseti(L, -2, i + 1);
+  }
+  if (stdlib_directory) lua_pushstring(L, stdlib_directory);
+  else lua_pushnil(L);
+  lua_pushcclosure(L, search_stdlib, 1);
+  lua_rawseti(L, -2, 2);
+  lua_pop(L, 2);
+}

@@ -1,0 +1,15 @@
+/*
+** stdlib.h: makes the engine and stdlib loadable in a trusted Lua state (the program's, or the interpreter that loaded the module).
+*/
+#ifndef PP_STDLIB_H
+#define PP_STDLIB_H
+
+#include <lua.h>
+
+/*
+** After this call `require "engine"` and `require "pipeplan.…"` work in L: "pipeplan.input.spec" is stdlib/input/spec.lua, "pipeplan" is
+** stdlib/init.lua. With a stdlib_directory they are read from there instead of from the binary. May raise a Lua error.
+*/
+void pp_open_stdlib(lua_State *L, const char *stdlib_directory);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+** main.c: the program. argv → trusted Lua (stdlib/cli/main.lua) → exit status.
+** All judgement about status is in Lua; what Lua cannot report (no memory for a state, an error in the error path) is 70 here.
+*/
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/stdlib.h"
+
+enum { STATUS_BUG = 70 };
+
+/* `--stdlib DIR` is read here because it decides where the option parser itself is loaded from. */
+static const char *stdlib_option(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--stdlib") == 0 && i + 1 < argc) return argv[i + 1];
+    if (strncmp(argv[i], "--stdlib=", 9) == 0) return argv[i] + 9;
+  }
+  return NULL;
+}
+
+/* Runs protected: (argc, argv) → exit status as the only result. */
+static int run(lua_State *L) {
+  int argc = (int)lua_tointeger(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  luaL_openlibs(L);
+  pp_open_stdlib(L, stdlib_option(argc, argv));
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "pipeplan.cli.main");
+  lua_call(L, 1, 1);
+  lua_createtable(L, argc, 0);
+  for (int i = 1; i < argc; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i);
+  }
+  lua_call(L, 1, 1);
+  return 1;
+}
+
+static int traceback(lua_State *L) {
+  luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  int status = STATUS_BUG;
+  lua_State *L = luaL_newstate();
+  if (!L) {
+    fputs("pipeplan: out of memory\n", stderr);
+    return STATUS_BUG;
+  }
+  lua_pushcfunction(L, traceback);
+  lua_pushcfunction(L, run);
+  lua_pushinteger(L, argc);
+  lua_pushlightuserdata(L, argv);
+  if (lua_pcall(L, 2, 1, 1) == LUA_OK) status = (int)lua_tointeger(L, -1);
+  else fprintf(stderr, "pipeplan: internal error, please report it\n%s\n", lua_tostring(L, -1));
+  lua_close(L);
+  return status;
+}

@@ -1,0 +1,45 @@
+-- main.lua: the command line. Picks the command, catches answers, decides the exit status. Results go to stdout in one piece at the end.
+
+local failure = require "pipeplan.failure"
+
+local commands = { "plan", "simulate", "facts", "policy" }
+
+local usage = [[
+usage: pipeplan COMMAND …
+
+  plan SPEC…        plan a training run (pipeplan plan --help)
+  simulate NAME     build, verify and simulate one schedule
+  facts TOPIC       what pipeplan knows: accelerators, links, kernels, frameworks, schedules, fields, schema
+  policy show       the effective policy
+
+  --version, --help
+]]
+
+-- Each command is a module with run(arguments) → text for stdout, exit status.
+local function dispatch(arguments)
+  local name = arguments[1]
+  if not name or name == "--help" or name == "-h" then return usage, name and 0 or failure.status.usage end
+  if name == "--version" then return "pipeplan " .. require("engine").version .. "\n", 0 end
+  for _, command in ipairs(commands) do
+    if command == name then
+      return require("pipeplan.cli." .. name).run(table.pack(table.unpack(arguments, 2)))
+    end
+  end
+  failure.usage("no command '%s'%s", name, failure.suggestion(name, commands))
+end
+
+return function(arguments)
+  local good, output, status = xpcall(dispatch, function(problem)
+    return failure.is(problem) and problem or debug.traceback(tostring(problem), 2)
+  end, arguments)
+  if good then
+    if output == usage and status ~= 0 then io.stderr:write(output) else io.stdout:write(output) end
+    return status
+  end
+  if failure.is(output) then
+    io.stderr:write("pipeplan: ", output.message, "\n")
+    return output.status
+  end
+  io.stderr:write("pipeplan: internal error, please report it\n", output, "\n")
+  return failure.status.bug
+end

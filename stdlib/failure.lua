@@ -1,0 +1,54 @@
+-- failure.lua: errors that are answers. Raised anywhere in stdlib, caught once in cli/main.lua (and by whoever uses the Lua API).
+-- An error value that is not one of these is a bug of pipeplan (exit 70).
+
+local failure = {}
+
+-- Exit statuses, the same for every command (README, "Exit status").
+failure.status = { ok = 0, refused = 1, usage = 2, policy_error = 3, over_budget = 4, nothing = 5, bug = 70 }
+
+local metatable = { __tostring = function(self) return self.message end }
+
+-- Raises an answer: `status` is a key of failure.status, the rest is a format and its arguments.
+function failure.raise(status, format, ...)
+  error(setmetatable({ status = assert(failure.status[status], status), message = string.format(format, ...) }, metatable), 0)
+end
+
+-- Something that cannot be read, loaded or understood: exit 2.
+function failure.usage(format, ...)
+  failure.raise("usage", format, ...)
+end
+
+-- Is this error value an answer?
+function failure.is(value)
+  return getmetatable(value) == metatable
+end
+
+-- The name in `names` (a list) that is nearest to `name`, or nil when none is near: Levenshtein distance at most a third of its length + 1.
+function failure.nearest(name, names)
+  local best, best_distance
+  for _, candidate in ipairs(names) do
+    local previous = {}
+    for j = 0, #candidate do previous[j] = j end
+    for i = 1, #name do
+      local current = { [0] = i }
+      for j = 1, #candidate do
+        local substitution = previous[j - 1] + (name:byte(i) == candidate:byte(j) and 0 or 1)
+        current[j] = math.min(substitution, previous[j] + 1, current[j - 1] + 1)
+      end
+      previous = current
+    end
+    local distance = previous[#candidate]
+    if distance <= #name // 3 + 1 and (not best_distance or distance < best_distance) then
+      best, best_distance = candidate, distance
+    end
+  end
+  return best
+end
+
+-- ", did you mean 'x'?" or "".
+function failure.suggestion(name, names)
+  local near = failure.nearest(tostring(name), names)
+  return near and string.format(", did you mean '%s'?", near) or ""
+end
+
+return failure

@@ -1,0 +1,22 @@
+-- The Lua module in a stock interpreter.
+
+describe("require 'pipeplan'", function()
+  it("loads in stock lua5.4 and says its version", function()
+    assert.matches("^%d+%.%d+%.%d+$", require("pipeplan").version)
+  end)
+
+  it("does not bring a second copy of Lua into the process", function()
+    require "pipeplan"
+    local copies = {}
+    for line in io.lines("/proc/self/maps") do
+      local file = line:match("%S*liblua5%.4%.so%S*")
+      if file then copies[file] = true end
+    end
+    -- Debian's interpreter has Lua built in; where it links the shared library instead, that one file is the only copy.
+    local interpreter = io.open("/proc/self/exe", "rb"):read("a")
+    local built_in = not interpreter:find("liblua5.4.so", 1, true)
+    local n = 0
+    for _ in pairs(copies) do n = n + 1 end
+    assert.equal(built_in and 0 or 1, n)
+  end)
+end)
