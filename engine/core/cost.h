@@ -1,0 +1,60 @@
+/*
+** cost.h: F, I, W, B and F&B seconds of a stage. The one owner of overlap.
+*/
+#ifndef PP_COST_H
+#define PP_COST_H
+
+#include "core/comm.h"
+#include "core/layout.h"
+#include "core/training.h"
+
+/* What an accelerator and its kernels reach: catalogue facts, passed in. */
+typedef struct {
+  double flops;                 /* dense peak at the training precision, per second */
+  double flops_bf16;            /* dense peak in bf16: what attention and everything kept above fp8 runs at */
+  double memory_bandwidth;      /* bytes per second */
+  double gemm_efficiency;       /* share of `flops` that large matrix products reach */
+  double grouped_gemm_efficiency;  /* the same for experts' grouped products */
+  double attention_efficiency;  /* share of flops_bf16 that fused attention reaches */
+  double memory_efficiency;     /* share of memory_bandwidth that element-wise kernels reach */
+  double overlap_overhead;      /* share of a pair's compute that sharing SMs with communication kernels costs: ≥ 0 */
+  bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? */
+} pp_device;
+
+/* Seconds of one block for one microbatch on one rank. Compute includes exposed TP and CP traffic; all-to-all is apart. */
+typedef struct {
+  double forward, input, weight;   /* input includes recompute */
+  double alltoall_forward;         /* dispatch + combine */
+  double alltoall_backward;
+} pp_block_seconds;
+
+pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
+                         const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_error *error);
+
+/* Seconds of a whole stage: the sum of its blocks. forward, input, full as executed alone, all-to-all exposed. */
+typedef struct {
+  double forward, input, weight, full;
+  double alltoall_forward, alltoall_backward;  /* their share of forward, and of input and full */
+} pp_stage_seconds;
+
+void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCKS], pp_stage_seconds *out);
+
+/*
+** F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): compute is what both do beside communication, all-to-all what both
+** send. Without a kernel that hides it: F + B.
+*/
+double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
+
+/* What a step takes beside the pipeline: gradient reduce-scatter and parameter all-gather of the heaviest rank, the optimizer's memory
+** traffic, and DualPipe's mirror sum. Seconds. */
+typedef struct {
+  double gradient_sync, parameter_sync, optimizer, mirror;
+} pp_step_seconds;
+
+void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
+                  double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out);
+
+/* Seconds that one microbatch's boundary activations take to the next stage (tokens × hidden × 2 bytes over TP with sequence parallel). */
+double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network);
+
+#endif

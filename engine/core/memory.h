@@ -1,0 +1,42 @@
+/*
+** memory.h: bytes on each rank of a pipeline.
+*/
+#ifndef PP_MEMORY_H
+#define PP_MEMORY_H
+
+#include "core/layout.h"
+#include "core/schedule.h"
+#include "core/training.h"
+
+/* Bytes of one block on one GPU. Static terms are there always; activations per microbatch in flight. */
+typedef struct {
+  double parameters, gradients, optimizer;
+  double stored;     /* activations kept from F to I (or B) */
+  double pending;    /* kept from I to W: the inputs of the linear layers, the output gradients, and what recompute brought back */
+  double transient;  /* the largest temporary of the block's F, B, I or W, beside stored and pending: recomputed layer, fp32 logits */
+} pp_block_bytes;
+
+/*
+** copies: 1, or 2 for DualPipe (the optimizer state is then sharded over the mirror pair too).
+** Sources of each term stand in memory.c. PP_INVALID names the field.
+*/
+pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
+                           pp_block_bytes out[PP_BLOCKS], pp_error *error);
+
+/* Bytes on one rank, term by term; total is their sum. */
+typedef struct {
+  double parameters, gradients, optimizer;
+  double activations;  /* peak of stored + pending over the rank's actions */
+  double transient;    /* largest of its blocks */
+  double overhead;     /* communicators, context, allocator: an assumption that the caller passes in */
+  double total;
+} pp_rank_bytes;
+
+/*
+** stages[stages_per_chain] says what each slice of the model holds; chain 1's stages hold the same. scratch has room for 2 × schedule->stages
+** doubles. O(actions of the rank).
+*/
+void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
+                    double overhead, double *scratch, pp_rank_bytes *out);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+** model.h: the shape of a transformer: its parameters and its floating-point operations, counted exactly.
+** A model is a sequence of blocks: embedding, `layers` decoder layers (dense or MoE), head (final norm, output weights, loss), and MTP
+** modules. Everything later (memory, time) is a sum over the blocks that a stage holds, so cost and bytes are computed once per kind.
+*/
+#ifndef PP_MODEL_H
+#define PP_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+enum { PP_MAX_LAYERS = 1024 };
+
+typedef enum { PP_BLOCK_EMBEDDING, PP_BLOCK_DENSE, PP_BLOCK_MOE, PP_BLOCK_HEAD, PP_BLOCK_MTP, PP_BLOCKS } pp_block;
+
+typedef enum { PP_ATTENTION_GQA, PP_ATTENTION_MLA } pp_attention;   /* GQA covers MHA (kv_heads = heads) and MQA (1) */
+typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  /* HEAD: 2·d weights; FULL: d·(heads + kv_heads) */
+
+/* All sizes in elements. What a family does not have is 0 or false. */
+typedef struct {
+  int64_t layers, hidden, vocab;
+  /* attention */
+  pp_attention attention;
+  int64_t heads, kv_heads, head_dim;
+  int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim;  /* MLA; q_lora_rank 0: one full query projection */
+  bool qkv_bias, output_bias;
+  int64_t attention_sinks;     /* learned scalars per layer (gpt-oss: one per head) */
+  pp_qk_norm qk_norm;
+  /* feed-forward of dense layers */
+  int64_t ffn;
+  bool gated;                  /* SwiGLU, GeGLU: three matrices instead of two */
+  bool mlp_bias;
+  /* mixture of experts */
+  int64_t experts, experts_per_token, expert_ffn;
+  int64_t shared_ffn;          /* width of all shared experts together */
+  bool shared_gate;            /* Qwen2-MoE: one gate vector for the shared expert */
+  bool router_correction_bias; /* DeepSeek-V3: one non-trained bias per expert that checkpoints hold */
+  bool router_bias, expert_bias;
+  /* norms */
+  int64_t norms_per_layer;     /* 2 for most, 4 for Gemma-2/3, 1 for parallel blocks with a shared norm */
+  bool norm_bias;              /* LayerNorm has weight and bias, RMSNorm only weight */
+  /* ends */
+  int64_t learned_positions;   /* rows of a learned position table, 0 with rotary positions */
+  bool tied_embeddings;
+  bool head_bias;
+  int64_t mtp_layers;          /* multi-token-prediction modules (DeepSeek-V3: 1) */
+  /* which decoder layers are MoE */
+  bool moe[PP_MAX_LAYERS];
+} pp_model;
+
+/* Parameters of one block by how they are spread: `tensor` over TP, `replicated` on every TP rank, `expert` over EP × expert TP. */
+typedef struct {
+  int64_t tensor, replicated, expert;
+} pp_block_parameters;
+
+/* Forward floating-point operations per token of one block (a multiply-add is 2); backward is twice as much, half for I, half for W. */
+typedef struct {
+  double linear;     /* matrix products with weights that TP splits (attention projections, dense MLP, shared experts, router, vocabulary) */
+  double expert;     /* routed experts: experts_per_token of them */
+  double attention;  /* core attention, causal, at the given sequence length; it has no W */
+} pp_block_flops;
+
+typedef struct {
+  int64_t total;                     /* main model without MTP; tied output weights counted once */
+  int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention) */
+  int64_t active_without_embedding;  /* without the input embedding (DeepSeek, gpt-oss convention); tied weights counted once, as head */
+  int64_t mtp;                       /* parameters of the MTP modules, without shared embedding and head */
+} pp_parameter_totals;
+
+/* PP_INVALID with the field in error->field when a size is missing, negative or contradictory (kv_heads must divide heads, ...). */
+pp_status pp_model_check(const pp_model *model, pp_error *error);
+
+void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]);
+void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]);
+pp_parameter_totals pp_model_parameters(const pp_model *model);
+
+/* Model FLOPs per token of a training step (forward + backward, no recompute), MTP included: the numerator of MFU. */
+double pp_model_flops_per_token(const pp_model *model, int64_t sequence_length);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+** schedule.h: a pipeline schedule as a program: for each rank, the ordered actions it executes. Pure data; time is simulate.h's subject.
+**
+** Vocabulary (README, "Schedules"): F forward, I backward for input, W backward for weights, B = I + W in one action, FB a forward
+** overlapped with a full backward of another chunk. A stage is a slice of the model in one pipeline direction. Bidirectional schedules
+** (DualPipe) have two chains: chain 1 holds the same slices again, its stage s being number stages_per_chain + s. Microbatches are
+** numbered from 0 within their chain.
+*/
+#ifndef PP_SCHEDULE_H
+#define PP_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+typedef enum {
+  PP_GPIPE, PP_1F1B, PP_INTERLEAVED_1F1B, PP_ZB_H1, PP_ZB_H2, PP_ZB_V, PP_DUALPIPE, PP_DUALPIPEV,
+  PP_SCHEDULE_KINDS
+} pp_schedule_kind;
+
+typedef enum { PP_F, PP_B, PP_I, PP_W, PP_FB } pp_action_kind;
+
+/* 16 bytes. For PP_FB stage/microbatch are the forward's, stage_b/microbatch_b the backward's; otherwise the latter are unused (0). */
+typedef struct {
+  uint16_t kind, stage, stage_b, reserved;
+  uint32_t microbatch, microbatch_b;
+} pp_action;
+
+typedef enum { PP_PLACE_LOOP, PP_PLACE_V, PP_PLACE_BIDIRECTIONAL } pp_placement;
+
+/* What a kind is, independent of its size. */
+typedef struct {
+  const char *name;         /* "zb_h1" */
+  const char *family;       /* "zero_bubble"; the name itself where there is no family */
+  pp_placement placement;
+  int chunks;               /* stages per rank and direction it needs: 1, 2 (V), or 0: any number ≥ 2 (interleaved) */
+  int chains;               /* 1, or 2 for bidirectional */
+  int copies;               /* parameter copies on the devices: 2 for dualpipe */
+  bool split_backward;      /* has I and W actions */
+  bool overlaps;            /* has FB pairs */
+} pp_schedule_traits;
+
+const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind);
+/* The kind of that name, or -1. */
+int pp_schedule_kind_of(const char *name);
+
+typedef struct {
+  pp_schedule_kind kind;
+  int ranks;         /* P ≥ 1 */
+  int microbatches;  /* M ≥ 1 per pipeline; for DualPipe over both directions */
+  int chunks;        /* V; 1 where the kind has one, 2 for V placements, ≥ 2 for interleaved */
+  int group;         /* interleaved: microbatch group size N; 0 means P */
+} pp_schedule_request;
+
+typedef struct {
+  pp_schedule_request request;
+  int chains, chunks_per_rank;  /* chunks_per_rank = chunks × chains */
+  int stages_per_chain;         /* P × V */
+  int stages;                   /* stages_per_chain × chains */
+  int microbatches_per_chain;
+  int *rank_of;                 /* [stages] */
+  int *slot_of;                 /* [stages] which of its rank's chunks the stage is: 0 … chunks_per_rank − 1 */
+  int *stage_at;                /* [ranks × chunks_per_rank] the stage in a rank's slot */
+  size_t *first;                /* [ranks + 1] rank r's actions are action[first[r]] … action[first[r + 1] − 1] */
+  pp_action *action;
+} pp_schedule;
+
+/*
+** Can this be built? Framework-neutral legality (sources beside each rule in schedule.c): PP_ILLEGAL with the rule's id
+** ("engine.odd_depth", "engine.odd_microbatches", "engine.too_few_microbatches", "engine.chunks", "engine.microbatch_group") and the nearest
+** legal value. O(1).
+*/
+pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
+
+/* Builds the program. O(actions) time, one allocation. On PP_OK the caller frees it. */
+pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
+void pp_schedule_free(pp_schedule *schedule);
+
+/* Every (stage, microbatch) has exactly one F and its B or I + W, in that order on the rank that holds the stage. O(actions). */
+pp_status pp_schedule_verify(const pp_schedule *schedule, pp_error *error);
+
+/*
+** Largest sum of held activations on one rank while its actions run in order, which is a property of the program, not of time.
+** stored[s] is held from stage s's F until its B, or from F to I; pending[s] from I to W. In an FB the F is stored before the
+** B is freed. With stored = pending = 1 it is the peak in chunks freed at W; with pending = 0 freed at I. O(actions of the rank).
+*/
+double pp_schedule_peak(const pp_schedule *schedule, int rank, const double *stored, const double *pending);
+
+#endif

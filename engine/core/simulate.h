@@ -1,0 +1,43 @@
+/*
+** simulate.h: event simulation of a schedule program: when does each action run, given what each takes.
+** Ideal asynchronous runtime: a rank executes its actions in order, an action starts when the rank is free and what it needs has arrived;
+** sending occupies nobody and takes p2p seconds a hop. Hand-overs between stages of the same rank are immediate.
+*/
+#ifndef PP_SIMULATE_H
+#define PP_SIMULATE_H
+
+#include "core/schedule.h"
+
+/* Seconds of one stage's actions. full is B; it need not equal input + weight. All ≥ 0. */
+typedef struct {
+  double forward, input, weight, full;
+} pp_stage_times;
+
+typedef struct {
+  const pp_stage_times *stage;  /* [stages] */
+  const double *pair;           /* [stages × chunks_per_rank]: F&B seconds of forward stage s with backward of its rank's slot k, at
+                                   pair[s × chunks_per_rank + k]; NULL: forward + full */
+  double p2p;                   /* seconds a hop between ranks */
+} pp_times;
+
+typedef struct {
+  double start, end;
+} pp_interval;
+
+typedef struct {
+  int ranks;
+  double makespan;          /* last end on any rank; the first start is 0 */
+  double max_span;          /* largest (own last end − own first start) */
+  double max_idle, min_idle;
+  double bubble_fraction;   /* mean idle share: 1 − Σ busy / (P × makespan) */
+  double max_idle_fraction; /* max_idle / makespan */
+  double *busy, *idle, *span;  /* [ranks]; idle = makespan − busy, span = own last end − own first start */
+  pp_interval *interval;    /* one per action, in the order of schedule->action; NULL unless asked for */
+} pp_simulation;
+
+/* O(actions) time and memory. PP_INVALID when times are negative or not finite; PP_ILLEGAL "engine.deadlock" when ranks wait for each other
+** (the message names the cycle). On PP_OK the caller frees *out. */
+pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
+void pp_simulation_free(pp_simulation *simulation);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+** training.h: what of a training recipe decides bytes and seconds. Filled by stdlib from the request; no defaults live here.
+*/
+#ifndef PP_TRAINING_H
+#define PP_TRAINING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum { PP_BF16, PP_FP8, PP_FP16, PP_FP32 } pp_precision;  /* of the matrix products */
+
+/* Recompute by module: what is not stored but computed again at the start of I (or B). `full` implies all. */
+typedef struct {
+  bool full;              /* whole layers: only a layer's input is stored */
+  bool core_attention;    /* "selective": softmax and dropout; nothing left to save with fused attention */
+  bool norm;              /* outputs of norms */
+  bool mla_up_projection; /* what MLA expands from its latents */
+  bool activation;        /* SwiGLU or GELU output: recomputed from its inputs ("swiglu", "gelu", "activation") */
+  bool moe;               /* the whole expert MLP, dispatch included */
+} pp_recompute;
+
+typedef struct {
+  pp_precision precision;
+  int64_t sequence_length, micro_batch;  /* tokens of a microbatch = sequence_length × micro_batch */
+  double parameter_bytes;   /* stored weights, per parameter (bf16: 2) */
+  double gradient_bytes;    /* accumulated gradients (fp32: 4, bf16: 2) */
+  double master_bytes;      /* fp32 master weights (4), 0 when the stored weights are the master */
+  double moment_bytes;      /* both Adam moments together (fp32: 8, bf16: 4) */
+  bool shard_optimizer;     /* ZeRO-1 / distributed optimizer: master and moments over the data-parallel group */
+  bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3: only shown beside P = 1 plans */
+  bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
+  bool fused_attention;     /* flash attention: no s × s matrix is stored */
+  bool fused_loss;          /* cross entropy in chunks: logits are not kept in fp32 */
+  double activation_bytes;  /* of a stored linear input (bf16: 2; fp8 cache: 1) */
+  double dispatch_bytes;    /* per element of a dispatched token (fp8: 1 plus scales) */
+  double combine_bytes;     /* per element of a combined token (bf16: 2) */
+  double expert_imbalance;  /* tokens on the busiest expert rank / mean, ≥ 1 */
+  pp_recompute recompute;
+} pp_training;
+
+#endif
