@@ -1,0 +1,139 @@
+-- json.lua: values to JSON text, the same bytes on every run: keys sorted, integers as integers, other numbers with the fewest digits that
+-- read back as the same double. Reading JSON is stdlib/input's subject.
+
+local json = {}
+
+-- A null that a table can hold.
+json.null = setmetatable({}, { __name = "json.null", __tostring = function() return "null" end })
+
+local array_mark = { __name = "json.array" }
+
+-- Marks a list, so that it is written as [] when it is empty. Returns it.
+function json.array(list)
+  return setmetatable(list or {}, array_mark)
+end
+
+local max_depth = 64  -- no value of ours nests nearly as deep: deeper is a cycle
+
+local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+
+-- File names may hold bytes that are no UTF-8; each such byte becomes U+FFFD, for JSON text is UTF-8.
+local function valid_utf8(text)
+  local parts, from = {}, 1
+  while from <= #text do
+    local length, bad = utf8.len(text, from)
+    if length then
+      parts[#parts + 1] = text:sub(from)
+      break
+    end
+    parts[#parts + 1] = text:sub(from, bad - 1) .. "\u{FFFD}"
+    from = bad + 1
+  end
+  return table.concat(parts)
+end
+
+local function encode_string(text)
+  if not utf8.len(text) then text = valid_utf8(text) end
+  return '"' .. text:gsub('[%c"\\\127]', function(c) return escapes[c] or string.format("\\u%04x", c:byte()) end) .. '"'
+end
+
+-- Shortest decimal that reads back as the same double. NaN and infinity are no JSON: whoever lets one come this far has a bug.
+local function encode_number(number)
+  if math.type(number) == "integer" then return string.format("%d", number) end
+  if number ~= number or number == math.huge or number == -math.huge then
+    error("json.encode: " .. tostring(number) .. " is no JSON number", 0)
+  end
+  if number == math.floor(number) and math.abs(number) < 2 ^ 53 then return string.format("%d", number) end
+  for digits = 15, 17 do
+    local text = string.format("%." .. digits .. "g", number)
+    if digits == 17 or tonumber(text) == number then return text end
+  end
+end
+
+-- Sorted keys of an object; nil for a list. A table with other than string keys, or 1…n alone, is neither.
+local function keys_of(value)
+  local keys = {}
+  local length = #value
+  for key in pairs(value) do
+    if type(key) == "string" then
+      keys[#keys + 1] = key
+    elseif math.type(key) ~= "integer" or key < 1 or key > length then
+      error("json.encode: a table has the key " .. tostring(key) .. ", which is neither a string nor part of a list", 0)
+    end
+  end
+  if length > 0 or getmetatable(value) == array_mark then
+    if #keys > 0 then error("json.encode: a table is both a list and has the key " .. keys[1], 0) end
+    return nil
+  end
+  table.sort(keys)
+  return keys
+end
+
+local encode
+
+local function encode_list(value, indent, depth)
+  local parts, scalars = {}, true
+  for i = 1, #value do
+    parts[i] = encode(value[i], indent, depth + 1)
+    scalars = scalars and (type(value[i]) ~= "table" or value[i] == json.null)
+  end
+  if #parts == 0 then return "[]" end
+  if not indent then return "[" .. table.concat(parts, ",") .. "]" end
+  if scalars then return "[" .. table.concat(parts, ", ") .. "]" end  -- a row of numbers is read as a row
+  local margin = "\n" .. string.rep(" ", indent * (depth + 1))
+  return "[" .. margin .. table.concat(parts, "," .. margin) .. "\n" .. string.rep(" ", indent * depth) .. "]"
+end
+
+local function encode_object(value, keys, indent, depth)
+  local parts = {}
+  for i, key in ipairs(keys) do
+    parts[i] = encode_string(key) .. (indent and ": " or ":") .. encode(value[key], indent, depth + 1)
+  end
+  if #parts == 0 then return "{}" end
+  if not indent then return "{" .. table.concat(parts, ",") .. "}" end
+  local margin = "\n" .. string.rep(" ", indent * (depth + 1))
+  return "{" .. margin .. table.concat(parts, "," .. margin) .. "\n" .. string.rep(" ", indent * depth) .. "}"
+end
+
+function encode(value, indent, depth)
+  local kind = type(value)
+  if kind == "number" then return encode_number(value) end
+  if kind == "string" then return encode_string(value) end
+  if kind == "boolean" then return tostring(value) end
+  if kind == "nil" or value == json.null then return "null" end
+  if kind ~= "table" then error("json.encode: a " .. kind .. " is no JSON value", 0) end
+  if depth > max_depth then error("json.encode: nested deeper than " .. max_depth .. " levels", 0) end
+  local keys = keys_of(value)
+  if keys then return encode_object(value, keys, indent, depth) end
+  return encode_list(value, indent, depth)
+end
+
+-- The JSON text of a value, without a final newline. options.indent: spaces per level; absent: all on one line.
+function json.encode(value, options)
+  return encode(value, options and options.indent, 0)
+end
+
+-- A copy of `value` in which what the JSON Schema `schema` declares is there: a missing property is json.null, an empty list is a list.
+-- References to "#/$defs/…" are followed.
+function json.shape(value, schema, root)
+  root = root or schema
+  local reference = schema["$ref"]
+  if reference then schema = root["$defs"][reference:match("^#/%$defs/(.+)$")] end
+  if value == nil then return json.null end
+  if type(value) ~= "table" or value == json.null then return value end
+  if schema.anyOf then  -- ours are all "this, or null"
+    for _, choice in ipairs(schema.anyOf) do
+      if choice.type ~= "null" then return json.shape(value, choice, root) end
+    end
+  end
+  local copy = {}
+  if schema.items then
+    for i = 1, #value do copy[i] = json.shape(value[i], schema.items, root) end
+    return json.array(copy)
+  end
+  for key, member in pairs(value) do copy[key] = member end
+  for key, property in pairs(schema.properties or {}) do copy[key] = json.shape(value[key], property, root) end
+  return copy
+end
+
+return json
