@@ -1,0 +1,163 @@
+-- format.lua: quantities as people read them: GiB of memory, Gb/s of a network link, percent, GPU-hours, names of schedules.
+-- Everything shown goes through here; nothing computed does.
+
+local format = {}
+
+-- Three significant digits, or more where the integer part has them: 3.14, 31.4, 314, 3142. No trailing zeros, no exponent.
+local function digits(number, significant)
+  if number == 0 then return "0" end
+  local decimals = math.max(0, (significant or 3) - 1 - math.floor(math.log(math.abs(number), 10)))
+  local text = string.format("%." .. math.min(decimals, 6) .. "f", number)
+  if text:find(".", 1, true) then text = text:gsub("0+$", ""):gsub("%.$", "") end
+  return text == "-0" and "0" or text
+end
+format.digits = digits
+
+-- 2048 → "2,048". Fractions are rounded to the nearest integer.
+function format.integer(number)
+  local text = string.format("%.0f", math.abs(number))
+  text = text:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", "")
+  return (number < 0 and text ~= "0" and "-" or "") .. text
+end
+
+-- The first unit whose size the number reaches (units from large to small), after rounding: 999.96 million is "1 B", not "1000 M".
+local function scaled(number, units, significant)
+  for _, unit in ipairs(units) do
+    if math.abs(number) >= unit[1] * 0.9995 then return digits(number / unit[1], significant), unit[2] end
+  end
+  local last = units[#units]
+  return digits(number / last[1], significant), last[2]
+end
+
+local counts = { { 1e12, " T" }, { 1e9, " B" }, { 1e6, " M" }, { 1e3, " k" }, { 1, "" } }
+
+-- Parameters, tokens, GPU-hours: 671026419200 → "671 B", 14.8e12 → "14.8 T".
+function format.count(number)
+  if math.abs(number) < 10000 and number == math.floor(number) then return format.integer(number) end
+  local text, unit = scaled(number, counts)
+  return text .. unit
+end
+
+local sizes = { { 2 ^ 40, " TiB" }, { 2 ^ 30, " GiB" }, { 2 ^ 20, " MiB" }, { 2 ^ 10, " KiB" }, { 1, " B" } }
+
+-- Memory: always binary units.
+function format.bytes(number)
+  local text, unit = scaled(number, sizes)
+  return text .. unit
+end
+
+-- Memory in a table of GiB: one decimal, no unit.
+function format.gib(number)
+  return string.format("%.1f", number / 2 ^ 30)
+end
+
+-- Link speed of one direction: networks are sold in bits, scale-up links in bytes. 50e9 → "400 Gb/s", 450e9 → "450 GB/s".
+function format.rate(number)
+  if number >= 101e9 then return digits(number / 1e9) .. " GB/s" end
+  local text, unit = scaled(number * 8, { { 1e9, " Gb/s" }, { 1e6, " Mb/s" }, { 1e3, " kb/s" }, { 1, " b/s" } })
+  return text .. unit
+end
+
+local times = { { 86400, " days" }, { 3600, " h" }, { 60, " min" }, { 1, " s" }, { 1e-3, " ms" }, { 1e-6, " µs" } }
+
+function format.seconds(number)
+  if number == 0 then return "0 s" end
+  -- seconds stay seconds up to two minutes: step times are compared with each other
+  if math.abs(number) >= 1 and math.abs(number) < 120 then return digits(number) .. " s" end
+  local text, unit = scaled(number, times)
+  return text .. unit
+end
+
+-- Milliseconds in a table: no unit.
+function format.ms(number)
+  local ms = number * 1e3
+  return string.format(math.abs(ms) < 99.95 and "%.1f" or "%.0f", ms)
+end
+
+-- 3/35 → "8.57 %".
+function format.percent(fraction)
+  return digits(fraction * 100) .. " %"
+end
+
+local schedule_names = {
+  none = "no pipeline", gpipe = "GPipe", ["1f1b"] = "1F1B", interleaved_1f1b = "interleaved 1F1B", zero_bubble = "Zero Bubble",
+  zb_h1 = "ZB-H1", zb_h2 = "ZB-H2", zb_v = "ZB-V", dualpipe = "DualPipe", dualpipev = "DualPipeV",
+}
+
+-- A schedule or family as its paper writes it; a name that is not known as it is.
+function format.schedule(name)
+  return schedule_names[name] or tostring(name)
+end
+
+local by_unit = {
+  ["byte"] = format.bytes,
+  ["byte/s"] = format.rate,
+  ["second"] = format.seconds,
+  ["fraction"] = format.percent,
+  ["token"] = format.count,
+}
+
+-- A value of the vocabulary, or of a parameter, in its display unit: `unit` as stdlib/vocabulary.lua names it, or nil.
+function format.quantity(value, unit)
+  local kind = type(value)
+  if kind == "number" then
+    if by_unit[unit] then return by_unit[unit](value) end
+    if value ~= math.floor(value) then return digits(value) end
+    return math.abs(value) >= 1e7 and format.count(value) or format.integer(value)
+  elseif kind == "table" then
+    local parts = {}
+    for i, entry in ipairs(value) do parts[i] = format.quantity(entry, unit) end
+    return table.concat(parts, ", ")
+  elseif kind == "string" then
+    return format.schedule(value)
+  end
+  return tostring(value)
+end
+
+-- ---------------------------------------------------------------------------------------------------------------- text of a page
+
+-- Characters, not bytes. All that we print is of single width.
+function format.width(text)
+  return utf8.len(text) or #text
+end
+
+-- Pads to `width` on the right (left = true: on the left); what is longer stays.
+function format.pad(text, width, left)
+  local space = string.rep(" ", math.max(0, width - format.width(text)))
+  return left and space .. text or text .. space
+end
+
+-- Cuts to `width`, with "…" where something was lost.
+function format.cut(text, width)
+  if format.width(text) <= width then return text end
+  return text:sub(1, utf8.offset(text, width) - 1) .. "…"
+end
+
+-- Words of `text` as lines of at most `width`; the first begins with `first`, the others with `rest` (default: as many spaces).
+-- A word longer than a line is cut into pieces, for nothing may stick out of the page.
+function format.wrap(text, width, first, rest)
+  first = first or ""
+  rest = rest or string.rep(" ", format.width(first))
+  local lines, line, bare = {}, first, true
+  for word in text:gmatch("%S+") do
+    while true do
+      local room = width - format.width(line) - (bare and 0 or 1)
+      if format.width(word) <= room then
+        line = line .. (bare and "" or " ") .. word
+        bare = false
+        break
+      elseif not bare then
+        lines[#lines + 1] = line
+        line, bare = rest, true
+      else
+        local at = utf8.offset(word, room + 1) or room + 1
+        lines[#lines + 1] = line .. word:sub(1, at - 1)
+        line, word = rest, word:sub(at)
+      end
+    end
+  end
+  if not bare or #lines == 0 then lines[#lines + 1] = line end
+  return lines
+end
+
+return format
