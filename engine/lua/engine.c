@@ -4,6 +4,7 @@
 #include "lua/engine.h"
 
 #include "host/embedded.h"
+#include "lua/conditions.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
 static int engine_embedded(lua_State *L) {
@@ -38,6 +39,7 @@ static const luaL_Reg engine_functions[] = {
 
 /* Opened in this order; each pushes its table. */
 static const luaL_Reg engine_modules[] = {
+  { "conditions", pp_open_conditions },
   { NULL, NULL }
 };
 
