@@ -40,6 +40,7 @@ static const luaL_Reg engine_functions[] = {
 /* Opened in this order; each pushes its table. */
 static const luaL_Reg engine_modules[] = {
   { "conditions", pp_open_conditions },
+  { "json", pp_open_json },
   { NULL, NULL }
 };
 
