@@ -5,6 +5,7 @@
 
 #include "host/embedded.h"
 #include "lua/conditions.h"
+#include "lua/json.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
 static int engine_embedded(lua_State *L) {

@@ -1,9 +1,11 @@
 /*
 ** json.c: binding of core/json_check.h. May longjmp.
 */
-#include "core/json_check.h"
+#include "lua/json.h"
 
-#include "lua/engine.h"
+#include <lauxlib.h>
+
+#include "core/json_check.h"
 
 /* Offsets of empty arrays. A callback may not call Lua while the scanner holds memory, so they are collected in a first pass that counts
 ** and a second that fills. */

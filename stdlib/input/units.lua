@@ -107,7 +107,7 @@ function units.parse(value, unit, options)
       if not exponent:match("^[eE]$") then return nil, expected .. string.format(', got "%s"', value) end
       exponent, suffix = "", exponent .. suffix
     end
-    local scale = kind[1][suffix]
+    local scale = kind[1][(suffix:gsub("%s", ""))]  -- "2T tokens"
     if not scale then
       return nil, expected .. string.format(', got "%s"%s', value, other_meaning(suffix, unit))
     end
