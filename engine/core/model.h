@@ -2,6 +2,7 @@
 ** model.h: the shape of a transformer: its parameters and its floating-point operations, counted exactly.
 ** A model is a sequence of blocks: embedding, `layers` decoder layers (dense or MoE), head (final norm, output weights, loss), and MTP
 ** modules. Everything later (memory, time) is a sum over the blocks that a stage holds, so cost and bytes are computed once per kind.
+** An MTP module is one more layer of the kind of the last one, with its norms, its projection and its own pass through the head.
 */
 #ifndef PP_MODEL_H
 #define PP_MODEL_H
@@ -30,8 +31,8 @@ typedef struct {
   pp_qk_norm qk_norm;
   /* feed-forward of dense layers */
   int64_t ffn;
-  bool gated;                  /* SwiGLU, GeGLU: three matrices instead of two */
-  bool mlp_bias;
+  bool gated;                  /* SwiGLU, GeGLU: three matrices instead of two; experts follow it */
+  bool mlp_bias;               /* of dense layers */
   /* mixture of experts */
   int64_t experts, experts_per_token, expert_ffn;
   int64_t shared_ffn;          /* width of all shared experts together */
@@ -39,8 +40,10 @@ typedef struct {
   bool router_correction_bias; /* DeepSeek-V3: one non-trained bias per expert that checkpoints hold */
   bool router_bias, expert_bias;
   /* norms */
-  int64_t norms_per_layer;     /* 2 for most, 4 for Gemma-2/3, 1 for parallel blocks with a shared norm */
+  int64_t norms_per_layer;     /* 2 for most, 4 for Gemma-2/3, 1 for parallel blocks with a shared norm; 0: norms, the final one too, have
+                                  no weights (OLMo) */
   bool norm_bias;              /* LayerNorm has weight and bias, RMSNorm only weight */
+  bool embedding_norm;         /* one more norm behind the embedding (BLOOM) */
   /* ends */
   int64_t learned_positions;   /* rows of a learned position table, 0 with rotary positions */
   bool tied_embeddings;
@@ -50,33 +53,48 @@ typedef struct {
   bool moe[PP_MAX_LAYERS];
 } pp_model;
 
-/* Parameters of one block by how they are spread: `tensor` over TP, `replicated` on every TP rank, `expert` over EP × expert TP. */
+/*
+** Parameters of one block by how they are spread: `tensor` over TP, `replicated` on every TP rank, `expert` over EP × expert TP.
+** EMBEDDING and HEAD both show tied weights, since a stage with either needs them; a stage that holds both ends holds them once.
+** MTP is one module, without the embedding and head that it shares with the main model.
+*/
 typedef struct {
   int64_t tensor, replicated, expert;
 } pp_block_parameters;
 
-/* Forward floating-point operations per token of one block (a multiply-add is 2); backward is twice as much, half for I, half for W. */
+/*
+** Forward floating-point operations per token of one block (a multiply-add is 2); backward is twice as much, half for I, half for W.
+** MTP is one module with its logits.
+*/
 typedef struct {
-  double linear;     /* matrix products with weights that TP splits (attention projections, dense MLP, shared experts, router, vocabulary) */
+  double linear;     /* matrix products with dense weights: attention projections, dense MLP, shared experts, vocabulary */
   double expert;     /* routed experts: experts_per_token of them */
-  double attention;  /* core attention, causal, at the given sequence length; it has no W */
+  double attention;  /* core attention, causal (half of the mask), at the given sequence length; it has no W */
+  double router;     /* hidden × experts: work of the GPU that model FLOPs do not count */
 } pp_block_flops;
 
 typedef struct {
-  int64_t total;                     /* main model without MTP; tied output weights counted once */
+  int64_t total;                     /* main model without MTP; tied output weights counted once; router_correction_bias included */
   int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention) */
   int64_t active_without_embedding;  /* without the input embedding (DeepSeek, gpt-oss convention); tied weights counted once, as head */
   int64_t mtp;                       /* parameters of the MTP modules, without shared embedding and head */
 } pp_parameter_totals;
 
-/* PP_INVALID with the field in error->field when a size is missing, negative or contradictory (kv_heads must divide heads, ...). */
+/*
+** PP_INVALID with the field in error->field and its nearest legal value, if there is one, when a size is missing, negative, implausibly
+** large or contradictory (kv_heads must divide heads, ...). All functions below want a model that passed it.
+*/
 pp_status pp_model_check(const pp_model *model, pp_error *error);
 
 void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]);
 void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]);
 pp_parameter_totals pp_model_parameters(const pp_model *model);
 
-/* Model FLOPs per token of a training step (forward + backward, no recompute), MTP included: the numerator of MFU. */
+/*
+** Model FLOPs per token of a training step (forward + backward, no recompute), MTP included: the numerator of MFU. Counts what
+** Megatron-LM's num_floating_point_operations counts (megatron/training/training.py), so that utilisations compare: routed experts by
+** experts_per_token, no router, full attention where a model has sliding windows, vocabulary once more per MTP module.
+*/
 double pp_model_flops_per_token(const pp_model *model, int64_t sequence_length);
 
 #endif
