@@ -6,6 +6,7 @@
 #include "host/embedded.h"
 #include "lua/conditions.h"
 #include "lua/json.h"
+#include "lua/model.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
 static int engine_embedded(lua_State *L) {
@@ -41,7 +42,8 @@ static const luaL_Reg engine_functions[] = {
 /* Opened in this order; each pushes its table. */
 static const luaL_Reg engine_modules[] = {
   { "conditions", pp_open_conditions },
-  { "json", pp_open_json },
+  { "json",       pp_open_json },
+  { "model",      pp_open_model },
   { NULL, NULL }
 };
 

@@ -1,0 +1,123 @@
+/*
+** model.c: engine.model. May longjmp. See model.h.
+*/
+#include "lua/model.h"
+
+#include "core/layout.h"
+#include "lua/arguments.h"
+#include "lua/shape.h"
+
+static const char *const block_names[PP_BLOCKS] = {
+  [PP_BLOCK_EMBEDDING] = "embedding", [PP_BLOCK_DENSE] = "dense", [PP_BLOCK_MOE] = "moe", [PP_BLOCK_HEAD] = "head",
+  [PP_BLOCK_MTP] = "mtp",
+};
+
+static void set_integer(lua_State *L, const char *name, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_number(lua_State *L, const char *name, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, name);
+}
+
+/* engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, blocks = { embedding = { tensor, replicated, expert }, … } } */
+static int model_parameters(lua_State *L) {
+  pp_model model;
+  pp_block_parameters blocks[PP_BLOCKS];
+  pp_check_shape(L, 1, &model);
+  const pp_parameter_totals totals = pp_model_parameters(&model);
+  pp_model_block_parameters(&model, blocks);
+  lua_createtable(L, 0, 5);
+  set_integer(L, "total", totals.total);
+  set_integer(L, "active", totals.active);
+  set_integer(L, "active_without_embedding", totals.active_without_embedding);
+  set_integer(L, "mtp", totals.mtp);
+  lua_createtable(L, 0, PP_BLOCKS);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    lua_createtable(L, 0, 3);
+    set_integer(L, "tensor", blocks[i].tensor);
+    set_integer(L, "replicated", blocks[i].replicated);
+    set_integer(L, "expert", blocks[i].expert);
+    lua_setfield(L, -2, block_names[i]);
+  }
+  lua_setfield(L, -2, "blocks");
+  return 1;
+}
+
+/*
+** engine.model.flops(shape, sequence_length) → { per_token, blocks = { embedding = { linear, expert, attention, router }, … } }
+** per_token is training (forward and backward); blocks are forward.
+*/
+static int model_flops(lua_State *L) {
+  pp_model model;
+  pp_block_flops blocks[PP_BLOCKS];
+  pp_check_shape(L, 1, &model);
+  const lua_Integer sequence_length = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, sequence_length >= 1, 2, "a sequence has at least one token");
+  pp_model_block_flops(&model, sequence_length, blocks);
+  lua_createtable(L, 0, 2);
+  set_number(L, "per_token", pp_model_flops_per_token(&model, sequence_length));
+  lua_createtable(L, 0, PP_BLOCKS);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    lua_createtable(L, 0, 4);
+    set_number(L, "linear", blocks[i].linear);
+    set_number(L, "expert", blocks[i].expert);
+    set_number(L, "attention", blocks[i].attention);
+    set_number(L, "router", blocks[i].router);
+    lua_setfield(L, -2, block_names[i]);
+  }
+  lua_setfield(L, -2, "blocks");
+  return 1;
+}
+
+/* The optional list of layers per stage at index 3, into a userdata that stays on the stack; NULL when absent. */
+static const int *check_layers_per_stage(lua_State *L, lua_Integer stages) {
+  if (lua_isnoneornil(L, 3)) return NULL;
+  luaL_checktype(L, 3, LUA_TTABLE);
+  luaL_argcheck(L, luaL_len(L, 3) == stages, 3, "one number of layers per stage expected");
+  int *layers = lua_newuserdatauv(L, (size_t)stages * sizeof *layers, 0);
+  for (lua_Integer s = 1; s <= stages; s++) {
+    int integral;
+    lua_rawgeti(L, 3, s);
+    const lua_Integer count = lua_tointegerx(L, -1, &integral);
+    luaL_argcheck(L, integral && count >= 0 && count <= PP_MAX_LAYERS, 3, "layers per stage are integers ≥ 0");
+    layers[s - 1] = (int)count;
+    lua_pop(L, 1);
+  }
+  return layers;
+}
+
+/* engine.model.stages(shape, stages [, layers_per_stage]) → list of { embedding, dense, moe, head, mtp } counts | nil, illegal */
+static int model_stages(lua_State *L) {
+  pp_model model;
+  pp_error error;
+  pp_check_shape(L, 1, &model);
+  const lua_Integer stages = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, stages >= 1 && stages <= 65536, 2, "number of stages from 1 to 65536 expected");
+  const int *layers_per_stage = check_layers_per_stage(L, stages);
+  pp_stage *out = lua_newuserdatauv(L, (size_t)stages * sizeof *out, 0);
+  const pp_status status = pp_layout_stages(&model, (int)stages, layers_per_stage, out, &error);
+  if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
+  if (status != PP_OK) return pp_args_raise(L, "engine.model.stages", &error);
+  lua_createtable(L, (int)stages, 0);
+  for (lua_Integer s = 0; s < stages; s++) {
+    lua_createtable(L, 0, PP_BLOCKS);
+    for (int i = 0; i < PP_BLOCKS; i++) set_integer(L, block_names[i], out[s].count[i]);
+    lua_rawseti(L, -2, s + 1);
+  }
+  return 1;
+}
+
+static const luaL_Reg model_functions[] = {
+  { "flops",      model_flops },
+  { "parameters", model_parameters },
+  { "stages",     model_stages },
+  { NULL, NULL }
+};
+
+int pp_open_model(lua_State *L) {
+  luaL_newlib(L, model_functions);
+  return 1;
+}
