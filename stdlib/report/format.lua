@@ -133,13 +133,18 @@ function format.cut(text, width)
   return text:sub(1, utf8.offset(text, width) - 1) .. "…"
 end
 
+local units = {}
+for unit in ("T B M k TiB GiB MiB KiB GB/s Gb/s Mb/s kb/s days h min s ms µs %"):gmatch("%S+") do units[unit] = true end
+
 -- Words of `text` as lines of at most `width`; the first begins with `first`, the others with `rest` (default: as many spaces).
--- A word longer than a line is cut into pieces, for nothing may stick out of the page.
+-- A number and its unit stay together. A word longer than a line is cut into pieces, for nothing may stick out of the page.
 function format.wrap(text, width, first, rest)
   first = first or ""
   rest = rest or string.rep(" ", format.width(first))
   local lines, line, bare = {}, first, true
-  for word in text:gmatch("%S+") do
+  text = text:gsub("(%d) ([%a%%µ][%a/]*)", function(digit, word) return units[word] and digit .. "\0" .. word end)
+  for word in text:gmatch("[^ \n\t]+") do
+    word = word:gsub("\0", " ")
     while true do
       local room = width - format.width(line) - (bare and 0 or 1)
       if format.width(word) <= room then

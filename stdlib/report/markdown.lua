@@ -1,0 +1,66 @@
+-- markdown.lua: a plan as Markdown, for a review or a ticket: everything the page says, nothing cut.
+
+local page = require "pipeplan.report.page"
+
+local markdown = {}
+
+-- What Markdown would read as its own. Underscores inside words (names of rules) are left alone: no dialect emphasises those.
+local function escape(words)
+  return (words:gsub("[\\`*|<>%[%]]", "\\%0"):gsub("^([#+-])", "\\%1"))
+end
+
+local function cells(list)
+  local parts = {}
+  for i, cell in ipairs(list) do parts[i] = escape(cell) end
+  return "| " .. table.concat(parts, " | ") .. " |"
+end
+
+local function table_lines(section, lines)
+  local titles, rules = {}, {}
+  for i, column in ipairs(section.columns) do
+    titles[i] = column[1]
+    rules[i] = column[2] and ":--" or "--:"
+  end
+  lines[#lines + 1] = "**" .. section.label .. "**"
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = cells(titles)
+  lines[#lines + 1] = "| " .. table.concat(rules, " | ") .. " |"
+  for _, row in ipairs(section.rows) do lines[#lines + 1] = cells(row) end
+  lines[#lines + 1] = ""
+end
+
+local function list_lines(section, lines)
+  if #section.lines == 1 then
+    lines[#lines + 1] = "- **" .. section.label .. "**: " .. escape(section.lines[1])
+    return
+  end
+  lines[#lines + 1] = "- **" .. section.label .. "**"
+  for _, words in ipairs(section.lines) do lines[#lines + 1] = "  - " .. escape(words) end
+end
+
+function markdown.render(plan)
+  local content = page.of(plan)
+  local lines = { "# " .. escape(content.subject .. ": " .. content.title), "" }
+  local in_list = false
+  for _, section in ipairs(content.sections) do
+    if section.lines then
+      list_lines(section, lines)
+      in_list = true
+    end
+    if section.rows then
+      if in_list then lines[#lines + 1] = "" end
+      table_lines(section, lines)
+      in_list = false
+    end
+  end
+  if in_list then lines[#lines + 1] = "" end
+  if content.closing then
+    lines[#lines + 1] = "## Rollback"
+    lines[#lines + 1] = ""
+    lines[#lines + 1] = escape(content.closing)
+  end
+  while lines[#lines] == "" do lines[#lines] = nil end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return markdown

@@ -1,0 +1,140 @@
+-- text.lua: a plan as one page of at most 66 lines of 80 columns that ends with the rollback paragraph, whatever the plan holds.
+-- What does not fit is cut where it matters least, and said: "… 7 more, see --format json".
+
+local format = require "pipeplan.report.format"
+local page = require "pipeplan.report.page"
+
+local text = {}
+
+text.width, text.height = 80, 66
+
+local label_width = 10
+local margin = string.rep(" ", label_width)
+local max_lines = 4           -- of one paragraph; the closing one may have more
+local max_closing_lines = 10
+local column_gap = "  "
+
+-- A paragraph as lines beside `label`, of at most `limit` lines.
+local function paragraph(words, label, limit)
+  local lines = format.wrap(words, text.width, format.pad(label, label_width), margin)
+  if #lines <= limit then return lines end
+  local kept = table.move(lines, 1, limit, 1, {})
+  local last = kept[limit]
+  kept[limit] = format.cut(format.width(last) < text.width and last .. " …" or last .. "…", text.width)
+  return kept
+end
+
+-- Cells as lines: each column as wide as its widest cell; the last one gets what is left of the page.
+local function grid(columns, rows)
+  local widths = {}
+  for i, column in ipairs(columns) do
+    widths[i] = format.width(column[1])
+    for _, row in ipairs(rows) do widths[i] = math.max(widths[i], format.width(row[i])) end
+  end
+  local function line(cells)
+    local parts = {}
+    for i, column in ipairs(columns) do
+      local left = not column[2]
+      parts[i] = (i == #columns and column[2]) and cells[i] or format.pad(cells[i], widths[i], left)
+    end
+    return format.cut((margin .. table.concat(parts, column_gap)):gsub("%s+$", ""), text.width)
+  end
+  local titles = {}
+  for i, column in ipairs(columns) do titles[i] = column[1] end
+  local lines = {}
+  for i, row in ipairs(rows) do lines[i] = line(row) end
+  return line(titles), lines
+end
+
+-- A section as pieces that may be cut from its end: fixed lines that stand before them, and how many must stay.
+local function measure(section, limit)
+  local block = { section = section, pieces = {}, shown = 0, fixed = {} }
+  for i, words in ipairs(section.lines or {}) do
+    block.pieces[#block.pieces + 1] = paragraph(words, i == 1 and section.label or "", limit)
+  end
+  if section.rows then
+    local title, lines = grid(section.columns, section.rows)
+    block.fixed[1] = format.pad(section.label, label_width) .. title:sub(label_width + 1)
+    for _, line in ipairs(lines) do block.pieces[#block.pieces + 1] = { line } end
+  end
+  block.shown = #block.pieces
+  return block
+end
+
+local function height(block)
+  local n = #block.fixed
+  for i = 1, block.shown do n = n + #block.pieces[i] end
+  return n + (block.shown < #block.pieces and 1 or 0)
+end
+
+local function total(blocks, others)
+  local n, group = others, nil
+  for _, block in ipairs(blocks) do
+    if block.section.group ~= group and group then n = n + 1 end  -- a blank line between groups
+    group = block.section.group
+    n = n + height(block)
+  end
+  return n
+end
+
+-- Hides pieces, in the sections of least weight first, until the page fits. Every section keeps what it asks for as long as that fits.
+local function shrink(blocks, others)
+  local order = {}
+  for i, block in ipairs(blocks) do order[i] = block end
+  table.sort(order, function(a, b)
+    local wa, wb = a.section.weight, b.section.weight
+    if wa ~= wb then return wa < wb end
+    return a.section.label > b.section.label
+  end)
+  for _, floor in ipairs { "keep", "nothing" } do
+    for _, block in ipairs(order) do
+      local least = floor == "keep" and math.min(block.section.keep, #block.pieces) or 1
+      while block.shown > least and total(blocks, others) > text.height do block.shown = block.shown - 1 end
+    end
+  end
+end
+
+local function lay_out(plan, limit)
+  local content = page.of(plan)
+  local blocks = {}
+  for i, section in ipairs(content.sections) do blocks[i] = measure(section, limit) end
+  local closing = content.closing and paragraph(content.closing, "rollback", max_closing_lines) or {}
+  local others = 2 + (#closing > 0 and #closing + 1 or 0)
+  shrink(blocks, others)
+  return content, blocks, closing, total(blocks, others)
+end
+
+local function heading(content)
+  local subject = format.cut(content.subject, 30)
+  local title = format.cut(content.title, text.width - format.width(subject) - 2)
+  return title .. format.pad(subject, text.width - format.width(title), true), string.rep("─", text.width)
+end
+
+-- The page, ending with a newline.
+function text.render(plan)
+  local content, blocks, closing, lines_needed
+  for limit = max_lines, 1, -1 do
+    content, blocks, closing, lines_needed = lay_out(plan, limit)
+    if lines_needed <= text.height then break end
+  end
+  local lines = { heading(content) }
+  local group
+  for _, block in ipairs(blocks) do
+    if group and block.section.group ~= group then lines[#lines + 1] = "" end
+    group = block.section.group
+    for _, line in ipairs(block.fixed) do lines[#lines + 1] = line end
+    for i = 1, block.shown do
+      for _, line in ipairs(block.pieces[i]) do lines[#lines + 1] = line end
+    end
+    local hidden = #block.pieces - block.shown
+    if hidden > 0 then lines[#lines + 1] = margin .. "… " .. hidden .. " more, see --format json" end
+  end
+  if #closing > 0 then
+    lines[#lines + 1] = ""
+    for _, line in ipairs(closing) do lines[#lines + 1] = line end
+  end
+  for i, line in ipairs(lines) do lines[i] = line:gsub("%s+$", "") end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return text

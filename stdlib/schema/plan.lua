@@ -1,0 +1,215 @@
+-- plan.lua: the JSON Schema of a plan (draft 2020-12), as a Lua table. It is the contract with everything that reads plans, and
+-- report/json.lua fills in from it what a plan leaves out: every declared property is there, null where it does not apply.
+-- Names carry units: _seconds, _bytes, _fraction.
+-- luacheck: no max line length
+
+local function text(description) return { type = "string", description = description } end
+local function number(description) return { type = "number", description = description } end
+local function fraction(description) return { type = "number", description = description } end
+local function bytes(description) return { type = "number", minimum = 0, description = description } end
+local function seconds(description) return { type = "number", description = description } end
+local function boolean(description) return { type = "boolean", description = description } end
+local function whole(description, minimum) return { type = "integer", minimum = minimum or 1, description = description } end
+local function one_of(values, description) return { type = "string", enum = values, description = description } end
+local function list(items, description) return { type = "array", items = items, description = description } end
+local function reference(name) return { ["$ref"] = "#/$defs/" .. name } end
+
+-- A scalar that may be null.
+local function optional(schema)
+  if schema["$ref"] or schema.type == "object" or schema.type == "array" then
+    return { anyOf = { schema, { type = "null" } }, description = schema.description }
+  end
+  schema.type = { schema.type, "null" }
+  if schema.enum then
+    local values = { table.unpack(schema.enum) }
+    values[#values + 1] = require("pipeplan.report.json").null
+    schema.enum = values
+  end
+  return schema
+end
+
+-- All properties are required: what does not apply is null, never missing.
+local function object(properties, description)
+  local required = {}
+  for name in pairs(properties) do required[#required + 1] = name end
+  table.sort(required)
+  return { type = "object", properties = properties, required = required, additionalProperties = false, description = description }
+end
+
+local schedules = require("pipeplan.vocabulary").schedules
+local fits = { "fits", "tight", "does_not_fit" }
+
+local definitions = {
+  parallelism = object({
+    data = whole "data parallel degree", tensor = whole "tensor parallel degree", expert = whole "expert parallel degree",
+    expert_tensor = whole "tensor parallel degree of experts", context = whole "context parallel degree",
+    pipeline = whole "P: pipeline depth", virtual = whole "V: chunks per rank of an interleaved schedule, otherwise 1",
+  }, "how the model is spread over the GPUs"),
+
+  reason = object({
+    id = text "the rule's id", message = text "what it says about this plan",
+    source = optional(text "where the rule comes from"), layer = optional(text "the policy layer that states it"),
+    file = optional(text "its file"), line = optional(whole "its line"),
+  }, "a rule that decided"),
+
+  alternative = object({
+    schedule = one_of(schedules, "none: without a pipeline"), parallelism = reference "parallelism",
+    microbatches = optional(whole "M per pipeline and step"),
+    fit = optional(one_of(fits, "does it fit the memory?")),
+    step_seconds = optional(seconds "one training step"), bubble_fraction = optional(fraction "mean idle share"),
+    peak_bytes = optional(bytes "memory of the fullest rank"),
+    why_not = list(text "a rule's id, or a comparison with the plan", "why it is not the plan"),
+  }, "another schedule on the same devices, at the plan's layout where that is legal, else at its own best"),
+
+  rank = object({
+    rank = whole("pipeline rank", 0), stages = list(whole("stage", 0), "slices of the model it holds, first to last"),
+    parameters_bytes = bytes "weights, all copies", gradients_bytes = bytes "accumulated gradients, all copies",
+    optimizer_bytes = bytes "master weights and moments, sharded", activations_bytes = bytes "peak of what is kept between F and W",
+    buffers_bytes = bytes "largest temporary, communicators, allocator", total_bytes = bytes "sum",
+  }, "memory of one rank"),
+
+  traffic = object({
+    seconds = seconds "on the slowest rank, per step", exposed_seconds = seconds "the part that no compute hides",
+  }, "one kind of communication"),
+
+  stage = object({
+    stage = whole("slice of the model, first to last", 0), rank = whole("pipeline rank that runs it", 0),
+    layers = whole("decoder layers", 0),
+    forward_seconds = seconds "F of one microbatch", input_seconds = seconds "I: backward for the input, recompute included",
+    weight_seconds = seconds "W: backward for the weights", full_seconds = seconds "B: the whole backward in one action",
+    pair_seconds = optional(seconds "F&B: a forward overlapped with a backward; null where the schedule has none"),
+    alltoall_forward_seconds = seconds "all-to-all in F, before overlap", alltoall_backward_seconds = seconds "all-to-all in B, before overlap",
+  }, "seconds of one stage"),
+
+  saving = object({
+    baseline = one_of(schedules, "what it is compared with, at the same P, M, layout and cost model without overlap"),
+    bubble = number "GPU-hours that the schedule alone saves", overlap = number "GPU-hours that hiding the all-to-all saves",
+    total = number "their sum: baseline less plan", baseline_fits = optional(boolean "would the baseline fit the memory?"),
+  }, "GPU-hours over the whole token budget"),
+}
+
+local properties = {
+  status = one_of({ "planned", "refused", "rejected" }, "outcome"),
+  reasons = list(reference "reason", "rules that decided: why not planned, or why not the wanted schedule"),
+  recommend = optional(object({
+    schedule = one_of(schedules, "none: without a pipeline"), parallelism = reference "parallelism",
+    microbatches = optional(whole "M per pipeline and step"),
+    peak_bytes = optional(bytes "memory of the fullest rank"), fit = optional(one_of(fits, "does it fit?")),
+    step_seconds = optional(seconds "one training step"), why = text "why this instead",
+  }, "what to do instead; null when planned as wanted")),
+  model = object({
+    name = text "the model", architecture = one_of({ "dense", "moe" }, "dense, or mixture of experts"), layers = whole "decoder layers",
+    total_parameters = whole "main model, MTP left out", active_parameters = whole "per token, embedding and head counted",
+    active_parameters_without_embedding = whole "per token, input embedding not counted",
+  }, "the model's shape"),
+  cluster = object({
+    gpus = whole "GPUs", gpus_per_node = whole "GPUs of a host", accelerator = text "catalogue name",
+    device_bytes = bytes "memory of one GPU", fabric = optional(text "network between scale-up domains"),
+    network_bytes_per_second = optional(number "between domains, one direction, per GPU"),
+    scale_up_gpus = whole "GPUs of a scale-up domain", scale_up_bytes_per_second = optional(number "inside it, one direction, per GPU"),
+  }, "the cluster"),
+  training = object({
+    tokens = number "training volume", sequence_length = whole "tokens of a sequence", precision = text "of matrix products",
+    recompute = list(text "a module", "what is computed again in the backward"),
+    batch_ramp = optional(list(object({
+      first_token = number "where it begins", global_batch_size = whole "sequences of a step", microbatches = optional(whole "M"),
+      step_seconds = optional(seconds "one step"), gpu_hours = optional(number "of this segment"),
+    }, "one segment"), "segments of a batch that grows; null when it is constant")),
+  }, "the run"),
+  one_gpu = object({
+    bytes = optional(bytes "weights, gradients, optimizer sharded over all GPUs, one microbatch: what the whole model takes on one GPU"),
+    usable_bytes = bytes "device memory less the headroom", fits = boolean "is it at most usable_bytes?",
+    sharded_bytes = optional(bytes "the same with weights and gradients sharded too (ZeRO-3): shown, does not decide"),
+  }, "would the model fit one GPU?"),
+  assumptions = list(object({
+    field = text "spec field", value = { description = "what was assumed" }, why = text "why",
+  }, "one assumption"), "what the spec did not say"),
+  warnings = list(object({
+    id = text "rule or engine id", severity = one_of({ "warning", "note" }, "how much it matters"), message = text "what",
+  }, "one warning"), "what the plan's reader should know"),
+  loosened = list(object({
+    id = text "rule or parameter", kind = text "what was done to it", layer = text "by which layer", file = optional(text "in which file"),
+    line = optional(whole "on which line"), reason = text "why", expires = optional(text "until when"),
+  }, "one loosened rule"), "rules that some layer disabled, narrowed, or moved in their loosening direction"),
+  dropped = list(object({
+    rule = text "rule id", count = whole("candidates that it dropped", 0),
+    nearest = optional(object({ field = text "vocabulary field", value = { description = "nearest value at which it would not hold" } },
+                              "nearest legal value")),
+  }, "one rule"), "which rule dropped how many candidates"),
+  policy = object({
+    layers = list(text "layer", "in order"), digest = text "of everything loaded", date = text "YYYY-MM-DD that expiry was judged at",
+  }, "the policy that decided"),
+  engine_version = text "version of pipeplan",
+
+  parallelism = optional(reference "parallelism"),
+  layers_per_stage = optional(list(whole("decoder layers", 0), "by slice of the model, first to last")),
+  placement = optional(list(list(whole("rank", 0), "ranks that hold the slice"), "by slice of the model, first to last")),
+  megatron_layout = optional(text "--pipeline-model-parallel-layout, where Megatron can run the placement"),
+  microbatches = optional(whole "M per pipeline and step; for DualPipe over both directions"),
+  microbatches_per_rank = optional(number "M/P"),
+  micro_batch_size = optional(whole "sequences of a microbatch"),
+  global_batch_size = optional(whole "sequences of a step, at the end of a ramp"),
+  tokens_per_step = optional(whole "tokens of a step"),
+  schedule = optional(one_of(schedules, "the planned schedule")),
+  schedule_family = optional(text "zero_bubble for its members, otherwise the schedule"),
+  schedule_wanted = optional(text "what the decision table wanted first"),
+  dominated_by = optional(list(object({
+    schedule = one_of(schedules, "a schedule that simulation says is faster"), gain_fraction = fraction "of the step",
+    tie = boolean "under 5 %: inside what a model can tell", change = optional(text "what would make it the plan"),
+  }, "one"), "schedules that beat the planned one by more than tie_fraction")),
+  available_in = optional(list(text "framework", "where the planned schedule can be run")),
+  bubble = optional(object({
+    fraction = fraction "mean idle share: 1 − Σ busy / (P × makespan)", definition = one_of({ "mean_idle", "max_idle", "span" }, "of fraction"),
+    max_idle_fraction = fraction "of the rank that idles most", idle_per_rank_seconds = list(seconds "idle", "per step"),
+    closed_form_fraction = optional(fraction "idle of the most idle rank by the closed form, at mean stage times / makespan"),
+    closed_form_exact = optional(boolean "do the conditions of the closed form hold?"),
+    baseline_1f1b_fraction = optional(fraction "1F1B at the same P, M and layout"),
+  }, "the pipeline bubble")),
+  step_seconds = optional(seconds "one training step at the full batch"),
+  ideal_step_seconds = optional(seconds "the same work without bubble, exposed communication and imbalance"),
+  predicted_utilisation_fraction = optional(fraction "ideal step / step"),
+  mfu_fraction = optional(fraction "model FLOPs / (step × peak of the GPUs)"),
+  training_days = optional(number "for all tokens, at the given goodput"),
+  gpu_hours = optional(number "for all tokens"),
+  cost = optional(number "gpu_hours × price_per_gpu_hour, where the spec gives one"),
+  gpu_hours_saved = optional(list(reference "saving", "against simpler schedules")),
+  expected_error = optional(object({
+    time_fraction = fraction "of step time", memory_fraction = fraction "of memory", source = text "where these come from",
+  }, "how far off the estimates may be")),
+  step = optional(object({
+    pipeline_seconds = seconds "makespan of the schedule", gradient_sync_seconds = seconds "exposed gradient reduction",
+    parameter_sync_seconds = seconds "exposed parameter gather", optimizer_seconds = seconds "optimizer update",
+    mirror_seconds = seconds "gradient sum of the two copies", overhead_seconds = seconds "fixed cost of a step",
+  }, "what a step is made of")),
+  stages = optional(list(reference "stage", "by slice of the model")),
+  memory = optional(object({
+    device_bytes = bytes "of one GPU", headroom_bytes = bytes "what a plan must leave free",
+    fit = one_of(fits, "tight: fits, with less than another headroom free"), ranks = list(reference "rank", "by pipeline rank"),
+  }, "memory")),
+  replication = optional(object({
+    copies = whole "parameter copies on the devices", extra_bytes = number "on the fullest rank, beside one copy",
+    resident_parameters_per_gpu = number "held, on the rank that holds most", unique_parameters_per_gpu = number "of them that no other pipeline rank holds",
+    density_fraction = fraction "unique / resident",
+  }, "what a second copy costs")),
+  communication = optional(object({
+    pipeline = reference "traffic", tensor = reference "traffic", expert = reference "traffic", data = reference "traffic",
+    context = reference "traffic",
+  }, "per step, on the slowest rank")),
+  alltoall_kernel = optional(object({
+    name = optional(text "kernel; null: none is needed"), why = text "why", needs = list(text "a requirement", "check before the run"),
+  }, "the all-to-all kernel")),
+  rollback = optional(object({
+    metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
+    warmup_steps = whole("steps left out of it", 0),
+    fallback = optional(object({ schedule = one_of(schedules, "schedule"), pipeline = whole "P" }, "what to switch to; null: nothing simpler")),
+    inside_error_band = boolean "is the gain smaller than what the estimates can tell?", paragraph = text "the trigger in words",
+  }, "when to give up on the plan")),
+  alternatives = optional(list(reference "alternative", "other schedules on the same devices, layers and tokens")),
+  explanation = optional(list(text "line", "why each rule did or did not fire; only with --explain or --why")),
+}
+
+local schema = object(properties, "What pipeplan answers: a plan, or why there is none and what to do instead")
+schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+schema.title = "pipeplan plan"
+schema["$defs"] = definitions
+return schema
