@@ -4,6 +4,7 @@
 #ifndef PP_COMM_H
 #define PP_COMM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { PP_MAX_TIERS = 4 };
@@ -24,8 +25,14 @@ typedef struct {
 /* The tier that a group of `size` GPUs, `stride` apart, has to cross: the first whose reach holds (size − 1) × stride + 1 of them. */
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride);
 
+/* One message to the GPU `stride` away: α + S/B. 0 bytes take no time. */
 double pp_comm_p2p(const pp_network *network, int64_t stride, double bytes);
-/* Ring formulas: (n−1)·α + (n−1)/n·S/B for all-gather and reduce-scatter of S bytes in all; twice that for all-reduce. */
+
+/*
+** Seconds of an all-gather or a reduce-scatter of S bytes in all, over a group of n: (n−1)·α + (n−1)/n·S/B as a ring. A group with several
+** members in a scale-up domain works in two levels, so that all their network links share what crosses: S over the g members inside,
+** S/g across domains. All-reduce is twice that.
+*/
 double pp_comm_allgather(const pp_network *network, int64_t size, int64_t stride, double bytes);
 double pp_comm_allreduce(const pp_network *network, int64_t size, int64_t stride, double bytes);
 
@@ -36,10 +43,16 @@ typedef struct {
   int64_t experts_per_token;
   int64_t max_domains;       /* node-limited routing: at most so many scale-up domains per token; 0: no limit */
   double bytes_per_token;    /* of one copy */
+  bool flat;                 /* plain all-to-all: every copy crosses by itself; else one copy per domain, forwarded inside */
 } pp_alltoall;
 
-/* Dispatch (or combine) seconds: inside the domain each copy crosses the scale-up link; between domains one copy per domain crosses the
-** network (hierarchical kernels), forwarded inside. The slower of the two, they overlap. */
+/* Mean number of different places that `choices` even choices among `places` hit: n(1 − (1 − 1/n)^k). */
+double pp_comm_distinct(double places, double choices);
+
+/*
+** Dispatch (or combine) seconds: inside the domain copies cross the scale-up link; between domains one copy per domain crosses the
+** network (hierarchical kernels), forwarded inside. The slower of the two, they overlap. 0 in a group of one.
+*/
 double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer);
 
 #endif

@@ -18,10 +18,15 @@ typedef struct {
   double attention_efficiency;  /* share of flops_bf16 that fused attention reaches */
   double memory_efficiency;     /* share of memory_bandwidth that element-wise kernels reach */
   double overlap_overhead;      /* share of a pair's compute that sharing SMs with communication kernels costs: ≥ 0 */
-  bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? */
+  bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
+  double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
 } pp_device;
 
-/* Seconds of one block for one microbatch on one rank. Compute includes exposed TP and CP traffic; all-to-all is apart. */
+/*
+** Seconds of one block for one microbatch on one rank. Roofline: products at their efficiency or at the speed their weights are read,
+** whichever is slower, element-wise kernels at memory speed. Includes exposed TP and CP traffic; all-to-all is apart. PP_INVALID names
+** the field.
+*/
 typedef struct {
   double forward, input, weight;   /* input includes recompute */
   double alltoall_forward;         /* dispatch + combine */
@@ -45,8 +50,11 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
 */
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
 
-/* What a step takes beside the pipeline: gradient reduce-scatter and parameter all-gather of the heaviest rank, the optimizer's memory
-** traffic, and DualPipe's mirror sum. Seconds. */
+/*
+** What a step takes beside the pipeline: gradient reduce-scatter and parameter all-gather of the heaviest rank, the optimizer's memory
+** traffic, and DualPipe's mirror sum. Seconds, none of it hidden. Parameters are those resident on the rank: after TP and EP, all its
+** stages, both copies.
+*/
 typedef struct {
   double gradient_sync, parameter_sync, optimizer, mirror;
 } pp_step_seconds;

@@ -8,17 +8,23 @@
 #include "core/schedule.h"
 #include "core/training.h"
 
+/* Weights with what training keeps beside them, on one GPU. */
+typedef struct {
+  double parameters, gradients, optimizer;
+} pp_state_bytes;
+
 /* Bytes of one block on one GPU. Static terms are there always; activations per microbatch in flight. */
 typedef struct {
   double parameters, gradients, optimizer;
   double stored;     /* activations kept from F to I (or B) */
   double pending;    /* kept from I to W: the inputs of the linear layers, the output gradients, and what recompute brought back */
   double transient;  /* the largest temporary of the block's F, B, I or W, beside stored and pending: recomputed layer, fp32 logits */
+  pp_state_bytes embedding_copy;  /* what the block needs where its rank holds no embedding: tied output weights, MTP's input embedding */
 } pp_block_bytes;
 
 /*
-** copies: 1, or 2 for DualPipe (the optimizer state is then sharded over the mirror pair too).
-** Sources of each term stand in memory.c. PP_INVALID names the field.
+** copies: 1, or 2 for DualPipe (the optimizer state is then sharded over the mirror pair too; a rank's two copies are two stages of its
+** schedule, so what is returned here is for one of them). Sources of each term stand in memory.c. PP_INVALID names the field.
 */
 pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
                            pp_block_bytes out[PP_BLOCKS], pp_error *error);
@@ -38,5 +44,10 @@ typedef struct {
 */
 void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
                     double overhead, double *scratch, pp_rank_bytes *out);
+
+/*
+** The same without a pipeline (P = 1): one microbatch at a time on a rank that holds the whole model, given as one stage.
+*/
+void pp_memory_alone(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], double overhead, pp_rank_bytes *out);
 
 #endif

@@ -30,11 +30,15 @@ typedef struct {
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3: only shown beside P = 1 plans */
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
   bool fused_attention;     /* flash attention: no s × s matrix is stored */
-  bool fused_loss;          /* cross entropy in chunks: logits are not kept in fp32 */
-  double activation_bytes;  /* of a stored linear input (bf16: 2; fp8 cache: 1) */
+  bool fused_loss;          /* fused cross entropy: bf16 logits become their own gradient in place, no fp32 copy */
+  bool dropout;             /* one-byte masks after attention, MLP and embedding, and on an unfused softmax */
+  double activation_bytes;  /* of a stored linear input (bf16: 2; fp8 cache: 1), and of the output gradients that W reads */
+  double attention_output_bytes;  /* of the attention output, which its own backward reads too (bf16: 2; DeepSeek-V3's 12-bit format: 1.5) */
+  double activation_input_bytes;  /* of what an expert's SwiGLU or GELU reads (bf16: 2; fp8 cache: 1) */
   double dispatch_bytes;    /* per element of a dispatched token (fp8: 1 plus scales) */
   double combine_bytes;     /* per element of a combined token (bf16: 2) */
   double expert_imbalance;  /* tokens on the busiest expert rank / mean, ≥ 1 */
+  int64_t max_domains;      /* node-limited routing: scale-up domains that one token may reach (DeepSeek-V3: topk_group 4); 0: no limit */
   pp_recompute recompute;
 } pp_training;
 
