@@ -10,6 +10,7 @@
 #define PP_SCHEDULE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -20,6 +21,11 @@ typedef enum {
 } pp_schedule_kind;
 
 typedef enum { PP_F, PP_B, PP_I, PP_W, PP_FB } pp_action_kind;
+
+enum {
+  PP_MAX_STAGES = 65535,        /* a stage is a 16-bit number */
+  PP_MAX_ACTIONS = 1 << 27      /* 2 GiB of actions */
+};
 
 /* 16 bytes. For PP_FB stage/microbatch are the forward's, stage_b/microbatch_b the backward's; otherwise the latter are unused (0). */
 typedef struct {
@@ -68,8 +74,8 @@ typedef struct {
 
 /*
 ** Can this be built? Framework-neutral legality (sources beside each rule in schedule.c): PP_ILLEGAL with the rule's id
-** ("engine.odd_depth", "engine.odd_microbatches", "engine.too_few_microbatches", "engine.chunks", "engine.microbatch_group") and the nearest
-** legal value. O(1).
+** ("engine.odd_depth", "engine.odd_microbatches", "engine.too_few_microbatches", "engine.chunks", "engine.microbatch_group",
+** "engine.too_many_actions"), what has to change ("ranks", "microbatches", "virtual", "group") and its nearest legal value. O(1) when legal.
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
 
@@ -77,8 +83,19 @@ pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error)
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 void pp_schedule_free(pp_schedule *schedule);
 
-/* Every (stage, microbatch) has exactly one F and its B or I + W, in that order on the rank that holds the stage. O(actions). */
+/*
+** Every (stage, microbatch) has exactly one F and its B or I + W, in that order on the rank that holds the stage: PP_ILLEGAL with
+** "engine.unknown_action", "engine.wrong_rank", "engine.duplicate_action", "engine.action_order" or "engine.missing_action". Whether ranks
+** wait for each other is pp_simulate's subject. O(actions).
+*/
 pp_status pp_schedule_verify(const pp_schedule *schedule, pp_error *error);
+
+/*
+** The action as PyTorch's pipelining writes it (torch/distributed/pipelining/schedules.py, _Action): "3F0", "(0F3;3B1)OVERLAP_F_B".
+** Returns what snprintf returns; PP_ACTION_TEXT bytes hold any.
+*/
+enum { PP_ACTION_TEXT = 64 };
+int pp_action_print(char *buffer, size_t size, const pp_action *action);
 
 /*
 ** Largest sum of held activations on one rank while its actions run in order, which is a property of the program, not of time.

@@ -6,6 +6,8 @@
 #ifndef PP_SIMULATE_H
 #define PP_SIMULATE_H
 
+#include <stddef.h>
+
 #include "core/schedule.h"
 
 /* Seconds of one stage's actions. full is B; it need not equal input + weight. All ≥ 0. */
@@ -35,9 +37,22 @@ typedef struct {
   pp_interval *interval;    /* one per action, in the order of schedule->action; NULL unless asked for */
 } pp_simulation;
 
-/* O(actions) time and memory. PP_INVALID when times are negative or not finite; PP_ILLEGAL "engine.deadlock" when ranks wait for each other
-** (the message names the cycle). On PP_OK the caller frees *out. */
+/*
+** For a schedule that pp_schedule_verify accepts. O(actions) time and memory. PP_INVALID when times are negative or not finite; PP_ILLEGAL
+** "engine.deadlock" when ranks wait for each other (the message names the cycle). On PP_OK the caller frees *out.
+*/
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);
+
+/* Memory that many simulations share, so that only the largest of them allocates. Starts as { 0 }. */
+typedef struct {
+  void *memory;
+  size_t size;
+} pp_workspace;
+
+/* The same in a workspace: *out is valid until the workspace's next use and is not freed with pp_simulation_free. */
+pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_workspace *workspace,
+                         pp_simulation *out, pp_error *error);
+void pp_workspace_free(pp_workspace *workspace);
 
 #endif

@@ -1,0 +1,36 @@
+/*
+** schedules.h: what a constructor provides to schedule.c. Internal to engine/core.
+** A constructor writes one rank's actions; where stages live is placement, decided before it runs.
+*/
+#ifndef PP_SCHEDULES_H
+#define PP_SCHEDULES_H
+
+#include "core/schedule.h"
+
+/* Where the next action of a rank goes, and which stage each of the rank's slots is. */
+typedef struct {
+  pp_action *next;
+  const int *stage_at;   /* [chunks_per_rank] */
+} pp_writer;
+
+/* One mechanism. Both get a request that pp_schedule_check accepted. */
+typedef struct {
+  size_t (*count)(const pp_schedule_request *request, int rank);   /* actions that write will write */
+  void (*write)(const pp_schedule_request *request, int rank, pp_writer *writer);
+} pp_constructor;
+
+extern const pp_constructor pp_construct_table;       /* gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2 */
+extern const pp_constructor pp_construct_v;           /* zb_v */
+extern const pp_constructor pp_construct_eight_step;  /* dualpipe, dualpipev */
+
+static inline void pp_write(pp_writer *writer, pp_action_kind kind, int slot, int microbatch) {
+  *writer->next++ = (pp_action){ .kind = (uint16_t)kind, .stage = (uint16_t)writer->stage_at[slot], .microbatch = (uint32_t)microbatch };
+}
+
+static inline void pp_write_pair(pp_writer *writer, int slot, int microbatch, int slot_b, int microbatch_b) {
+  *writer->next++ = (pp_action){
+    .kind = PP_FB, .stage = (uint16_t)writer->stage_at[slot], .stage_b = (uint16_t)writer->stage_at[slot_b],
+    .microbatch = (uint32_t)microbatch, .microbatch_b = (uint32_t)microbatch_b };
+}
+
+#endif

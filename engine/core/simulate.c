@@ -1,0 +1,343 @@
+/*
+** simulate.c: event simulation without an event queue. See simulate.h.
+**
+** A rank's clock only depends on its own order and on arrivals, so the ranks are run one after another, each as far as what has arrived
+** allows. A rank that waits notes for which arrival; whoever brings it puts the rank on the stack again. Each action runs once and each
+** wait is answered once, so the work is O(actions) whatever the order.
+**
+** arrival[] has a row of M doubles for the forward input of each stage, one for its backward input, and one row for what nobody waits for
+** (the backward of a chain's first stage). NAN, which compares false with everything, is "not yet". A last stage's backward input arrives
+** when its own forward ends.
+*/
+#include "core/simulate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What running an action of a stage means: how long, where the result goes, who may be waiting for it, how long it travels. */
+typedef struct {
+  double forward, input, weight, full;
+  double hop_forward, hop_backward;
+  size_t forward_in, backward_in;     /* first of its rows in arrival[] */
+  size_t forward_out, backward_out;
+  int forward_rank, backward_rank;    /* who gets the results */
+} stage_plan;
+
+typedef struct {
+  double clock;
+  double busy;
+  double start;         /* of its first action */
+  size_t next;          /* action to run */
+  size_t waiting;       /* entry of arrival[] it waits for, or NOBODY */
+} rank_state;
+
+typedef struct {
+  const pp_schedule *schedule;
+  const pp_times *times;
+  stage_plan *stage;    /* [stages] */
+  rank_state *rank;     /* [ranks] */
+  double *arrival;
+  int *stack;           /* ranks that can go on; a rank is on it at most once */
+  int depth;
+} run_state;
+
+static const size_t NOBODY = (size_t)-1;
+
+/* -- memory --------------------------------------------------------------------------------------------------------------------------- */
+
+static size_t arrivals(const pp_schedule *schedule) {
+  return (2 * (size_t)schedule->stages + 1) * (size_t)schedule->microbatches_per_chain;
+}
+
+static size_t scratch_bytes(const pp_schedule *schedule) {
+  size_t ranks = (size_t)schedule->request.ranks;
+  return arrivals(schedule) * sizeof(double) + (size_t)schedule->stages * sizeof(stage_plan) + ranks * (sizeof(rank_state) + sizeof(int));
+}
+
+static size_t result_bytes(const pp_schedule *schedule, bool with_intervals) {
+  size_t ranks = (size_t)schedule->request.ranks;
+  return 3 * ranks * sizeof(double) + (with_intervals ? schedule->first[ranks] * sizeof(pp_interval) : 0);
+}
+
+static void lay_out_result(const pp_schedule *schedule, bool with_intervals, void *memory, pp_simulation *out) {
+  int ranks = schedule->request.ranks;
+  *out = (pp_simulation){ .ranks = ranks, .busy = memory };
+  out->idle = out->busy + ranks;
+  out->span = out->idle + ranks;
+  if (with_intervals) out->interval = (pp_interval *)(void *)(out->span + ranks);
+}
+
+/* -- preparation ---------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_time(double seconds) { return seconds >= 0 && seconds <= HUGE_VAL && !isinf(seconds); }
+
+static pp_status check_times(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
+  if (!is_time(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be seconds ≥ 0, got %g", times->p2p);
+  for (int s = 0; s < schedule->stages; s++) {
+    const pp_stage_times *stage = &times->stage[s];
+    const double value[] = { stage->forward, stage->input, stage->weight, stage->full };
+    static const char *const name[] = { "F", "I", "W", "B" };
+    for (int i = 0; i < 4; i++)
+      if (!is_time(value[i])) return pp_fail(error, PP_INVALID, "%s of stage %d must be seconds ≥ 0, got %g", name[i], s, value[i]);
+    for (int k = 0; times->pair && k < schedule->chunks_per_rank; k++) {
+      double pair = times->pair[s * schedule->chunks_per_rank + k];
+      if (!is_time(pair)) return pp_fail(error, PP_INVALID, "F&B of stage %d must be seconds ≥ 0, got %g", s, pair);
+    }
+  }
+  return PP_OK;
+}
+
+static double hop(const pp_schedule *schedule, const pp_times *times, int from, int to) {
+  return schedule->rank_of[from] == schedule->rank_of[to] ? 0 : times->p2p;
+}
+
+static void plan_stages(run_state *run) {
+  const pp_schedule *schedule = run->schedule;
+  size_t row = (size_t)schedule->microbatches_per_chain, backward_rows = (size_t)schedule->stages * row;
+  for (int s = 0; s < schedule->stages; s++) {
+    const pp_stage_times *times = &run->times->stage[s];
+    bool first = s % schedule->stages_per_chain == 0, last = (s + 1) % schedule->stages_per_chain == 0;
+    stage_plan *plan = &run->stage[s];
+    *plan = (stage_plan){ .forward = times->forward, .input = times->input, .weight = times->weight, .full = times->full };
+    plan->forward_in = (size_t)s * row;
+    plan->backward_in = backward_rows + plan->forward_in;
+    plan->forward_out = last ? plan->backward_in : plan->forward_in + row;
+    plan->backward_out = first ? 2 * backward_rows : plan->backward_in - row;
+    plan->forward_rank = schedule->rank_of[last ? s : s + 1];
+    plan->backward_rank = schedule->rank_of[first ? s : s - 1];
+    plan->hop_forward = last ? 0 : hop(schedule, run->times, s, s + 1);
+    plan->hop_backward = first ? 0 : hop(schedule, run->times, s, s - 1);
+  }
+}
+
+static void prepare(run_state *run, const pp_schedule *schedule, const pp_times *times, void *scratch) {
+  int ranks = schedule->request.ranks;
+  *run = (run_state){ .schedule = schedule, .times = times, .arrival = scratch };
+  run->stage = (stage_plan *)(void *)(run->arrival + arrivals(schedule));
+  run->rank = (rank_state *)(void *)(run->stage + schedule->stages);
+  run->stack = (int *)(void *)(run->rank + ranks);
+  plan_stages(run);
+  memset(run->arrival, 0xFF, arrivals(schedule) * sizeof *run->arrival);   /* all ones is a NAN */
+  for (int chain = 0; chain < schedule->chains; chain++) {
+    double *input = run->arrival + run->stage[chain * schedule->stages_per_chain].forward_in;
+    memset(input, 0, (size_t)schedule->microbatches_per_chain * sizeof *input);
+  }
+  for (int rank = ranks - 1; rank >= 0; rank--) {
+    run->rank[rank] = (rank_state){ .next = schedule->first[rank], .waiting = NOBODY, .start = NAN };
+    run->stack[run->depth++] = rank;
+  }
+}
+
+/* -- running -------------------------------------------------------------------------------------------------------------------------- */
+
+static inline void deliver(run_state *run, size_t entry, double when, int rank) {
+  run->arrival[entry] = when;
+  if (run->rank[rank].waiting == entry) {
+    run->rank[rank].waiting = NOBODY;
+    run->stack[run->depth++] = rank;
+  }
+}
+
+static inline double pair_seconds(const run_state *run, const pp_action *action) {
+  if (!run->times->pair) return run->stage[action->stage].forward + run->stage[action->stage_b].full;
+  return run->times->pair[action->stage * run->schedule->chunks_per_rank + run->schedule->slot_of[action->stage_b]];
+}
+
+/* Runs a rank until it waits or is done. Written once for both cases of `interval`, which is NULL or not for the whole run. */
+static inline void run_rank(run_state *run, int rank, pp_interval *interval) {
+  const pp_action *actions = run->schedule->action;
+  rank_state *state = &run->rank[rank];
+  const size_t end = run->schedule->first[rank + 1];
+  double clock = state->clock, busy = state->busy;
+  size_t next = state->next;
+  for (; next < end; next++) {
+    const pp_action *action = &actions[next];
+    const stage_plan *stage = &run->stage[action->stage];
+    double ready = 0, duration;
+    size_t entry;
+    switch (action->kind) {
+      case PP_F:
+        entry = stage->forward_in + action->microbatch;
+        duration = stage->forward;
+        break;
+      case PP_W:   /* needs only its I, which this rank ran before */
+        entry = NOBODY;
+        duration = stage->weight;
+        break;
+      case PP_FB:
+        entry = stage->forward_in + action->microbatch;
+        ready = run->arrival[run->stage[action->stage_b].backward_in + action->microbatch_b];
+        if (!(ready >= 0)) {
+          state->waiting = run->stage[action->stage_b].backward_in + action->microbatch_b;
+          goto waits;
+        }
+        duration = pair_seconds(run, action);
+        break;
+      default:
+        entry = stage->backward_in + action->microbatch;
+        duration = action->kind == PP_I ? stage->input : stage->full;
+        break;
+    }
+    if (entry != NOBODY) {
+      double arrived = run->arrival[entry];
+      if (!(arrived >= 0)) {
+        state->waiting = entry;
+        goto waits;
+      }
+      if (arrived > ready) ready = arrived;
+    }
+    double start = clock > ready ? clock : ready;
+    if (next == run->schedule->first[rank]) state->start = start;
+    clock = start + duration;
+    busy += duration;
+    if (interval) interval[next] = (pp_interval){ start, clock };
+    switch (action->kind) {
+      case PP_F:
+        deliver(run, stage->forward_out + action->microbatch, clock + stage->hop_forward, stage->forward_rank);
+        break;
+      case PP_W:
+        break;
+      case PP_FB: {
+        const stage_plan *other = &run->stage[action->stage_b];
+        deliver(run, stage->forward_out + action->microbatch, clock + stage->hop_forward, stage->forward_rank);
+        deliver(run, other->backward_out + action->microbatch_b, clock + other->hop_backward, other->backward_rank);
+        break;
+      }
+      default:
+        deliver(run, stage->backward_out + action->microbatch, clock + stage->hop_backward, stage->backward_rank);
+        break;
+    }
+  }
+waits:
+  state->clock = clock;
+  state->busy = busy;
+  state->next = next;
+}
+
+static void run_all(run_state *run, pp_interval *interval) {
+  if (interval) while (run->depth > 0) run_rank(run, run->stack[--run->depth], interval);
+  else while (run->depth > 0) run_rank(run, run->stack[--run->depth], NULL);
+}
+
+/* -- the outcome ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The rank that has to bring an entry of arrival[]; the stage and microbatch whose F or backward that is. */
+static int producer(const run_state *run, size_t entry, int *stage, size_t *microbatch, char *kind) {
+  const pp_schedule *schedule = run->schedule;
+  size_t row = (size_t)schedule->microbatches_per_chain;
+  int s = (int)(entry / row);
+  bool backward = s >= schedule->stages;
+  if (backward) s -= schedule->stages;
+  *microbatch = entry % row;
+  *kind = backward && (s + 1) % schedule->stages_per_chain != 0 ? 'B' : 'F';
+  *stage = !backward ? s - 1 : *kind == 'B' ? s + 1 : s;
+  return schedule->rank_of[*stage];
+}
+
+/* Names the ranks that wait for each other, or the rank that ended without bringing what another waits for. */
+static pp_status deadlock(const run_state *run, int rank, pp_error *error) {
+  char text[sizeof error->message], kind;
+  size_t used = 0, microbatch;
+  int stage, ranks = run->schedule->request.ranks;
+  for (int i = 0; i < ranks; i++) {   /* after so many waits one is inside the cycle, if there is one */
+    int next = producer(run, run->rank[rank].waiting, &stage, &microbatch, &kind);
+    if (run->rank[next].waiting == NOBODY)
+      return pp_illegal(error, "engine.deadlock", "action", NAN, "rank %d waits for %d%c%zu, which rank %d never runs", rank, stage, kind,
+                        microbatch, next);
+    rank = next;
+  }
+  const int start = rank;
+  do {
+    int next = producer(run, run->rank[rank].waiting, &stage, &microbatch, &kind);
+    int written = snprintf(text + used, sizeof text - used, "%srank %d waits for %d%c%zu of rank %d", used ? ", " : "", rank, stage, kind,
+                           microbatch, next);
+    if (written < 0 || used + (size_t)written >= sizeof text - 24) {
+      text[used] = '\0';
+      return pp_illegal(error, "engine.deadlock", "action", NAN, "deadlock: %.220s, …", text);
+    }
+    used += (size_t)written;
+    rank = next;
+  } while (rank != start);
+  return pp_illegal(error, "engine.deadlock", "action", NAN, "deadlock: %.240s", text);
+}
+
+static void summarise(const run_state *run, pp_simulation *out) {
+  double busy = 0;
+  for (int rank = 0; rank < out->ranks; rank++)
+    if (run->rank[rank].clock > out->makespan) out->makespan = run->rank[rank].clock;
+  out->min_idle = HUGE_VAL;
+  for (int rank = 0; rank < out->ranks; rank++) {
+    const rank_state *state = &run->rank[rank];
+    out->busy[rank] = state->busy;
+    out->idle[rank] = out->makespan - state->busy;
+    out->span[rank] = isnan(state->start) ? 0 : state->clock - state->start;
+    busy += state->busy;
+    if (out->span[rank] > out->max_span) out->max_span = out->span[rank];
+    if (out->idle[rank] > out->max_idle) out->max_idle = out->idle[rank];
+    if (out->idle[rank] < out->min_idle) out->min_idle = out->idle[rank];
+  }
+  if (out->makespan > 0) {
+    out->bubble_fraction = 1 - busy / (out->ranks * out->makespan);
+    out->max_idle_fraction = out->max_idle / out->makespan;
+  }
+}
+
+static pp_status run_in(const pp_schedule *schedule, const pp_times *times, void *scratch, pp_simulation *out, pp_error *error) {
+  run_state run;
+  prepare(&run, schedule, times, scratch);
+  run_all(&run, out->interval);
+  for (int rank = 0; rank < out->ranks; rank++)
+    if (run.rank[rank].waiting != NOBODY) return deadlock(&run, rank, error);
+  summarise(&run, out);
+  return PP_OK;
+}
+
+pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_workspace *workspace,
+                         pp_simulation *out, pp_error *error) {
+  pp_status status = check_times(schedule, times, error);
+  *out = (pp_simulation){ 0 };
+  if (status != PP_OK) return status;
+  size_t results = result_bytes(schedule, with_intervals), bytes = results + scratch_bytes(schedule);
+  if (bytes > workspace->size) {
+    void *memory = malloc(bytes);
+    if (!memory) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+    pp_workspace_free(workspace);
+    *workspace = (pp_workspace){ memory, bytes };
+  }
+  lay_out_result(schedule, with_intervals, workspace->memory, out);
+  status = run_in(schedule, times, (char *)workspace->memory + results, out, error);
+  if (status != PP_OK) *out = (pp_simulation){ 0 };
+  return status;
+}
+
+void pp_workspace_free(pp_workspace *workspace) {
+  free(workspace->memory);
+  *workspace = (pp_workspace){ 0 };
+}
+
+pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error) {
+  pp_status status = check_times(schedule, times, error);
+  *out = (pp_simulation){ 0 };
+  if (status != PP_OK) return status;
+  void *results = malloc(result_bytes(schedule, with_intervals));
+  void *scratch = malloc(scratch_bytes(schedule));
+  if (results && scratch) {
+    lay_out_result(schedule, with_intervals, results, out);
+    status = run_in(schedule, times, scratch, out, error);
+  } else {
+    status = pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+  }
+  free(scratch);
+  if (status != PP_OK) {
+    free(results);
+    *out = (pp_simulation){ 0 };
+  }
+  return status;
+}
+
+void pp_simulation_free(pp_simulation *simulation) {
+  free(simulation->busy);   /* the start of the one allocation of the results */
+  *simulation = (pp_simulation){ 0 };
+}
