@@ -1,0 +1,97 @@
+/*
+** bubble.c: closed forms of the makespan bubble. See bubble.h.
+**
+** Every law here is for equal stages and p2p 0, in seconds of one chunk. "Checked" means: against the simulation of our own program, for
+** hundreds of random times (tests/unit/bubble_test.c). Where its conditions do not hold the law is only an estimate; what still bounds the
+** bubble from below is that the last rank (the middle one in DualPipe) waits for the first microbatch to come down.
+*/
+#include "core/bubble.h"
+
+#include <math.h>
+
+/* The times with what was left out filled in, and the request. */
+typedef struct {
+  const pp_schedule_request *request;
+  double f, i, w, b, fb;
+  bool whole;   /* B = I + W, which every law of a split backward needs */
+} setting;
+
+/* a ≤ b, give or take the rounding of whoever computed them. */
+static bool at_most(double a, double b) { return a <= b + 1e-12 * fabs(b); }
+
+static double larger(double a, double b) { return a > b ? a : b; }
+static double smaller(double a, double b) { return a < b ? a : b; }
+
+/* (P − 1)(F + B): fill and drain. GPipe: Huang et al. 2019, section 3.2; 1F1B and interleaved: Narayanan et al. 2021, section 2.2. */
+static void fused(const setting *at, pp_closed_form *out) {
+  out->seconds = (at->request->ranks - 1) * (at->f + at->b);
+  out->exact = true;
+}
+
+/* (P − 1) max(F, F + I − k·W), k = 1 for ZB-H1, 2 for ZB-H2. Qi et al. 2024, table 1, with the span's parallelogram put upright. */
+static void zero_bubble(const setting *at, pp_closed_form *out) {
+  int ranks = at->request->ranks, k = at->request->kind == PP_ZB_H2 ? 2 : 1;
+  out->seconds = (ranks - 1) * larger(at->f, at->f + at->i - k * at->w);
+  out->exact = at->whole && at_most(at->w, at->f) && at->request->microbatches >= (k == 2 ? 2 * ranks - 1 : ranks);
+}
+
+/* (P − 1) max(I, 2(I − W)), which is the paper's (P − 1)F at F = I = W; derived from simulation for the rest. */
+static void zero_bubble_v(const setting *at, pp_closed_form *out) {
+  int ranks = at->request->ranks;
+  out->seconds = (ranks - 1) * larger(larger(at->f, at->i), 2 * (at->i - at->w));
+  out->exact = at->whole && at_most(at->f, at->i) && at_most(at->w, at->i) && at->request->microbatches >= 2 * ranks - 1;
+}
+
+/*
+** (H − 1)(F&B + max(F, I) − 2W), which is the README's (PP/2 − 1)(F&B + B − 3W) for I ≥ F. deepseek-ai/DualPipe, README. Exact for F ≥ I;
+** for I > F the true value lies between the forms with F and with I.
+*/
+static void eight_step(const setting *at, pp_closed_form *out) {
+  int turns = at->request->kind == PP_DUALPIPE ? at->request->ranks / 2 : at->request->ranks;
+  double low = (turns - 1) * (at->fb + at->f - 2 * at->w), high = (turns - 1) * (at->fb + larger(at->f, at->i) - 2 * at->w);
+  bool holds = at->whole && at_most(at->w, smaller(at->f, at->i)) && at_most(larger(at->f, at->b), at->fb) && at_most(at->fb, at->f + at->b);
+  out->seconds = larger(high, 0);
+  out->exact = holds && (at_most(at->i, at->f) || turns == 1);
+  out->low = holds ? low : (turns - 1) * at->f;
+  out->high = holds ? high : NAN;
+}
+
+static const struct {
+  void (*law)(const setting *at, pp_closed_form *out);
+  const char *conditions;
+} laws[PP_SCHEDULE_KINDS] = {
+  [PP_GPIPE] = { fused, "(P−1)(F+B); exact for every M (Huang et al. 2019, GPipe)" },
+  [PP_1F1B] = { fused, "(P−1)(F+B); exact for every M (Narayanan et al. 2021, section 2.2.1)" },
+  [PP_INTERLEAVED_1F1B] = { fused, "(P−1)(F+B) of one chunk; exact for every legal M and group (Narayanan et al. 2021, section 2.2.2)" },
+  [PP_ZB_H1] = { zero_bubble, "(P−1)·max(F, F+I−W); exact when W ≤ F and M ≥ P (Qi et al. 2024, table 1)" },
+  [PP_ZB_H2] = { zero_bubble, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)" },
+  [PP_ZB_V] = { zero_bubble_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)" },
+  [PP_DUALPIPE] = { eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, W ≤ F "
+                                "(deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },
+  [PP_DUALPIPEV] = { eight_step, "(P−1)(F&B+max(F,I)−2W) of one chunk; exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when "
+                                 "I > F, W ≤ F (deepseek-ai/DualPipe README, PP = 2P stages)" },
+};
+
+static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
+
+pp_status pp_bubble(const pp_schedule_request *request, const pp_chunk_times *times, pp_closed_form *out, pp_error *error) {
+  const double value[] = { times->forward, times->input, times->weight, times->full, times->overlapped };
+  static const char *const name[] = { "F", "I", "W", "B", "FB" };
+  *out = (pp_closed_form){ 0 };
+  for (int k = 0; k < 5; k++)
+    if (!is_time(value[k])) return pp_fail(error, PP_INVALID, "%s must be seconds ≥ 0, got %g", name[k], value[k]);
+  pp_status status = pp_schedule_check(request, error);
+  if (status != PP_OK) return status;
+
+  setting at = { .request = request, .f = times->forward, .i = times->input, .w = times->weight };
+  double split = at.i + at.w;
+  at.b = times->full > 0 ? times->full : split;
+  at.whole = fabs(at.b - split) <= 1e-12 * split;
+  at.fb = times->overlapped > 0 ? times->overlapped : at.f + at.b;
+  out->low = (request->ranks - 1) * at.f;
+  out->high = NAN;
+  out->conditions = laws[request->kind].conditions;
+  laws[request->kind].law(&at, out);
+  if (out->exact) out->low = out->high = out->seconds;
+  return PP_OK;
+}
