@@ -1,0 +1,391 @@
+/*
+** cost.c: seconds of blocks, stages and pairs. A block is counted as work (FLOPs by the kernel that does them, bytes by who moves them)
+** and then timed.
+**
+** Sources: 2 FLOPs a multiply-add, backward for input and for weights as much as forward each (Narayanan et al. 2104.04473 appendix);
+** fused attention's backward 2.5 times its forward, five products for two (FlashAttention-2 §3); TP traffic per layer from Korthikanti
+** 2205.05198 §4.2; ring context parallelism hides behind attention (Megatron-LM context parallel guide).
+*/
+#include "core/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Forward work of one block for one microbatch on one rank. */
+typedef struct {
+  double linear;        /* FLOPs at the training precision */
+  double kept;          /* FLOPs of linear layers kept in bf16: head, router */
+  double expert;        /* FLOPs of grouped products */
+  double attention;     /* FLOPs of core attention, bf16 */
+  double traffic;       /* bytes of element-wise kernels */
+  double linear_weights, kept_weights, expert_weights;  /* parameters on this rank */
+  double tensor_seconds;   /* exposed TP collectives, one way */
+  double context_bytes;    /* keys and values that this rank passes on in a ring step */
+  int routings;            /* MoE layers: a dispatch and a combine each */
+} work;
+
+/* What recompute does again at the start of I. */
+typedef struct {
+  double linear, attention, traffic;
+  bool all, experts;
+} again;
+
+typedef struct {
+  const pp_model *model;
+  const pp_layout *layout;
+  const pp_training *training;
+  const pp_device *device;
+  const pp_network *network;
+  double tokens;            /* of a microbatch on one rank, before TP */
+  double tensor, sequence;  /* divisors: of what TP splits, of what sequence parallelism splits */
+} scene;
+
+/* --- counting ------------------------------------------------------------------------------------------------------------------ */
+
+static double gate_factor(const pp_model *model) {
+  return model->gated ? 2 : 1;
+}
+
+/* Bytes an activation function moves for `width` outputs: bf16 in (gate and up) and out. */
+static double activation_traffic(const pp_model *model, double width) {
+  return 2 * (gate_factor(model) + 1) * width;
+}
+
+/* Two norms (read, write) and two residual additions (read two, write one) of bf16. */
+static double residual_traffic(const scene *at) {
+  return (4 + 6) * 2 * (double)at->model->hidden / at->sequence;
+}
+
+static double query_width(const pp_model *model) {
+  return (double)model->heads * (double)(model->attention == PP_ATTENTION_MLA ? model->qk_nope_dim + model->qk_rope_dim : model->head_dim);
+}
+
+static double value_width(const pp_model *model) {
+  return (double)model->heads * (double)(model->attention == PP_ATTENTION_MLA ? model->v_dim : model->head_dim);
+}
+
+/* Elements of K and V per token on one TP rank: with MLA as many heads as queries. */
+static double key_value_width(const scene *at) {
+  const pp_model *model = at->model;
+  if (model->attention == PP_ATTENTION_MLA) return (query_width(model) + value_width(model)) / at->tensor;
+  return 2 * (double)model->head_dim * fmax((double)model->kv_heads / at->tensor, 1);
+}
+
+/* Casting the input of a linear layer to fp8 in both layouts: read 2, write 1 twice. */
+static double cast_traffic(const scene *at, double elements) {
+  return at->training->precision == PP_FP8 ? 4 * elements : 0;
+}
+
+/* All-gather and reduce-scatter around a TP region under sequence parallelism; an all-reduce without it. Korthikanti §4.2.2. */
+static double tensor_region_seconds(const scene *at) {
+  if (at->layout->tensor < 2) return 0;
+  const double bytes = 2 * at->tokens * (double)at->model->hidden;
+  if (at->training->sequence_parallel) return 2 * pp_comm_allgather(at->network, at->layout->tensor, 1, bytes);
+  return pp_comm_allreduce(at->network, at->layout->tensor, 1, bytes);
+}
+
+static void add_attention(const scene *at, const pp_block_flops *flops, work *out) {
+  const pp_model *model = at->model;
+  const double hidden = (double)model->hidden / at->sequence;
+  out->attention += at->tokens * flops->attention / at->tensor;
+  const double rotary = 2 * 2 * (query_width(model) / at->tensor + key_value_width(at) / 2);
+  out->traffic += at->tokens * (residual_traffic(at) + rotary + cast_traffic(at, hidden + value_width(model) / at->tensor));
+  out->context_bytes += 2 * at->tokens * key_value_width(at);
+  out->tensor_seconds += tensor_region_seconds(at);
+}
+
+static void add_dense_mlp(const scene *at, work *out) {
+  const pp_model *model = at->model;
+  const double width = (double)model->ffn / at->tensor;
+  out->traffic += at->tokens * (activation_traffic(model, width) + cast_traffic(at, (double)model->hidden / at->sequence + width));
+  out->tensor_seconds += tensor_region_seconds(at);
+}
+
+/* Tokens are split over TP before they are dispatched, whatever sequence parallelism does. */
+static void add_experts(const scene *at, const pp_block_flops *flops, work *out) {
+  const pp_model *model = at->model;
+  const double copies = (double)model->experts_per_token * at->training->expert_imbalance / at->tensor;
+  const double hidden = (double)model->hidden, width = (double)model->expert_ffn;
+  out->expert += at->tokens * flops->expert * at->training->expert_imbalance / at->tensor;
+  out->kept += at->tokens * flops->router / at->sequence;
+  out->traffic += at->tokens * copies * (activation_traffic(model, width) + cast_traffic(at, hidden + width));
+  out->traffic += at->tokens * copies * hidden * 2 * 4;   /* permute and unpermute: read and write bf16 */
+  if (model->shared_ffn > 0) {
+    const double shared = (double)model->shared_ffn / at->tensor;
+    out->traffic += at->tokens * (activation_traffic(model, shared) + cast_traffic(at, shared));
+    out->tensor_seconds += tensor_region_seconds(at);
+  }
+  out->routings++;
+}
+
+static double head_flops(const pp_model *model) {
+  return 2.0 * (double)model->vocab * (double)model->hidden;
+}
+
+/* Final norm, output weights in bf16, and a loss that reads and writes its logits four times (maximum, sum, gradient, cast). */
+static void add_head(const scene *at, work *out) {
+  const pp_model *model = at->model;
+  const double logits = (double)model->vocab / at->tensor;
+  out->kept += at->tokens * head_flops(model) / at->tensor;
+  out->kept_weights += (double)model->vocab * (double)model->hidden / at->tensor;
+  out->traffic += at->tokens * (4 * (double)model->hidden / at->sequence + 4 * (at->training->fused_loss ? 2 : 4) * logits);
+  out->tensor_seconds += tensor_region_seconds(at) / 2;
+}
+
+static work layer_work(const scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters, bool moe) {
+  work out = { 0 };
+  add_attention(at, flops, &out);
+  if (moe) add_experts(at, flops, &out);
+  else add_dense_mlp(at, &out);
+  out.linear += at->tokens * flops->linear / at->tensor;
+  out.linear_weights += (double)parameters->tensor / at->tensor + (double)parameters->replicated;
+  out.expert_weights += (double)parameters->expert / ((double)at->layout->expert * at->layout->expert_tensor);
+  return out;
+}
+
+/* An MTP module without its head: a layer and the projection. */
+static work mtp_work(const scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters) {
+  work out = layer_work(at, flops, parameters, at->model->moe[at->model->layers - 1]);
+  out.linear -= at->tokens * head_flops(at->model) / at->tensor;
+  return out;
+}
+
+static again recompute_work(const scene *at, bool moe) {
+  const pp_model *model = at->model;
+  const pp_recompute *recompute = &at->training->recompute;
+  again out = { .all = recompute->full, .experts = recompute->moe && moe };
+  if (recompute->norm) out.traffic += at->tokens * 4 * 2 * (double)model->hidden / at->sequence;
+  if (recompute->activation) {
+    const double routed = (double)model->experts_per_token * at->training->expert_imbalance * (double)model->expert_ffn;
+    out.traffic += at->tokens * activation_traffic(model, (moe ? routed + (double)model->shared_ffn : (double)model->ffn) / at->tensor);
+  }
+  if (recompute->mla_up_projection && model->attention == PP_ATTENTION_MLA) {
+    const double query = (double)model->q_lora_rank * query_width(model);
+    const double key_value = (double)model->kv_lora_rank * (double)(model->heads * (model->qk_nope_dim + model->v_dim));
+    out.linear += at->tokens * 2 * (query + key_value) / at->tensor;
+  }
+  return out;
+}
+
+/* --- timing -------------------------------------------------------------------------------------------------------------------- */
+
+static double moved(const pp_device *device, double bytes) {
+  return bytes / (device->memory_bandwidth * device->memory_efficiency);
+}
+
+/* A product runs at its efficiency, but not faster than its weights (or the gradients it adds to) come from memory. */
+static double product_seconds(const pp_device *device, double flops, double peak, double efficiency, double weight_bytes) {
+  return fmax(flops / (peak * efficiency), moved(device, weight_bytes));
+}
+
+static double products(const scene *at, const work *job, double bytes_per_weight, double bytes_per_kept_weight) {
+  const pp_device *device = at->device;
+  return product_seconds(device, job->linear, device->flops, device->gemm_efficiency, bytes_per_weight * job->linear_weights) +
+         product_seconds(device, job->kept, device->flops_bf16, device->gemm_efficiency, bytes_per_kept_weight * job->kept_weights) +
+         product_seconds(device, job->expert, device->flops, device->grouped_gemm_efficiency, bytes_per_weight * job->expert_weights);
+}
+
+/* `factor` times the forward of core attention, and what its ring of keys and values takes beyond it; the own block needs no waiting. */
+static double attention_seconds(const scene *at, const work *job, double factor, double passes) {
+  const double core = factor * job->attention / (at->device->flops_bf16 * at->device->attention_efficiency);
+  const double ranks = at->layout->context;
+  const double ring = pp_comm_allgather(at->network, at->layout->context, at->layout->tensor, passes * ranks * job->context_bytes);
+  return core + fmax(0, ring - core * (ranks - 1) / ranks);
+}
+
+static double forward_seconds(const scene *at, const work *job) {
+  const double weight = at->training->precision == PP_FP8 ? 1 : 2;
+  return products(at, job, weight, 2) + attention_seconds(at, job, 1, 1) + moved(at->device, job->traffic) + job->tensor_seconds;
+}
+
+/* One dispatch or combine of what a rank sends. */
+static double routing_seconds(const scene *at, double bytes) {
+  const pp_alltoall transfer = {
+    .group = at->layout->expert,
+    .stride = at->layout->expert_tensor,
+    .tokens = at->tokens * at->training->expert_imbalance / at->tensor,
+    .experts_per_token = at->model->experts_per_token,
+    .max_domains = at->training->max_domains,
+    .bytes_per_token = (double)at->model->hidden * bytes,
+    .flat = !at->device->hides_alltoall,
+  };
+  const double seconds = pp_comm_alltoall(at->network, &transfer);
+  return seconds > 0 ? seconds + at->device->alltoall_latency : 0;
+}
+
+/* Expert TP gathers the dispatched tokens of its ranks and scatters the sums. */
+static double expert_tensor_seconds(const scene *at) {
+  const double copies = (double)at->model->experts_per_token * at->training->expert_imbalance / at->tensor;
+  const double bytes = 2 * at->tokens * copies * (double)at->model->hidden * at->layout->expert_tensor;
+  return 2 * pp_comm_allgather(at->network, at->layout->expert_tensor, 1, bytes);
+}
+
+/*
+** I: as many product FLOPs as F, attention's backward, twice the element-wise bytes (gradients beside values), F's collectives again in
+** reverse, and before all that what is recomputed. W: the products once more, adding to gradients that are read and written.
+*/
+static void time_block(const scene *at, const work *job, const again *redo, pp_block_seconds *out) {
+  const pp_device *device = at->device;
+  const pp_training *training = at->training;
+  const double weight = training->precision == PP_FP8 ? 1 : 2, gradient = 2 * training->gradient_bytes;
+  const double backward = training->fused_attention ? 2.5 : 2;
+  out->forward = forward_seconds(at, job);
+  out->input = products(at, job, weight, 2) + attention_seconds(at, job, backward, 2) + moved(device, 2 * job->traffic) + job->tensor_seconds;
+  out->weight = products(at, job, gradient, gradient);
+  if (job->routings > 0) {
+    const double once = routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes);
+    out->forward += expert_tensor_seconds(at);
+    out->input += expert_tensor_seconds(at);
+    out->alltoall_forward = out->alltoall_backward = job->routings * once;
+  }
+  if (redo->all) {
+    out->input += out->forward;
+    out->alltoall_backward += out->alltoall_forward;
+    return;
+  }
+  out->input += redo->linear / (device->flops * device->gemm_efficiency) + moved(device, redo->traffic);
+  if (training->recompute.core_attention) out->input += attention_seconds(at, job, 1, 1);
+  if (redo->experts) {
+    const double again_seconds = job->expert / (device->flops * device->grouped_gemm_efficiency);
+    out->input += again_seconds + expert_tensor_seconds(at);
+    out->alltoall_backward += out->alltoall_forward;
+  }
+}
+
+/* A lookup: read a row, write it; W adds the gradient to its rows. */
+static void time_embedding(const scene *at, pp_block_seconds *out) {
+  const double elements = at->tokens * (double)at->model->hidden / at->sequence;
+  out->forward = moved(at->device, 4 * elements) + tensor_region_seconds(at) / 2;
+  out->weight = moved(at->device, (2 + 2 * at->training->gradient_bytes) * elements) + tensor_region_seconds(at) / 2;
+}
+
+/* --- checking ------------------------------------------------------------------------------------------------------------------ */
+
+static pp_status bad_number(pp_error *error, const char *field, double value) {
+  const pp_status status = pp_fail(error, PP_INVALID, "'%s' must be a positive finite number, got %g", field, value);
+  if (error) strncpy(error->field, field, sizeof error->field - 1);
+  return status;
+}
+
+static pp_status check_scene(const pp_training *training, const pp_device *device, const pp_network *network, pp_error *error) {
+  const struct { const char *field; double value; } positive[] = {
+    { "flops", device->flops },                             { "flops_bf16", device->flops_bf16 },
+    { "memory_bandwidth", device->memory_bandwidth },       { "gemm_efficiency", device->gemm_efficiency },
+    { "grouped_gemm_efficiency", device->grouped_gemm_efficiency },
+    { "attention_efficiency", device->attention_efficiency },
+    { "memory_efficiency", device->memory_efficiency },     { "sequence_length", (double)training->sequence_length },
+    { "micro_batch", (double)training->micro_batch },       { "tiers", network->tiers },
+    { "expert_imbalance", training->expert_imbalance },
+  };
+  for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+    if (!(positive[i].value > 0) || !isfinite(positive[i].value)) return bad_number(error, positive[i].field, positive[i].value);
+  for (int i = 0; i < network->tiers; i++) {
+    if (!(network->tier[i].bandwidth > 0)) return bad_number(error, "bandwidth", network->tier[i].bandwidth);
+    if (!(network->tier[i].efficiency > 0)) return bad_number(error, "efficiency", network->tier[i].efficiency);
+  }
+  return PP_OK;
+}
+
+/* --- the interface ------------------------------------------------------------------------------------------------------------- */
+
+static double microbatch_tokens(const pp_layout *layout, const pp_training *training) {
+  return (double)(training->sequence_length * training->micro_batch) / layout->context;
+}
+
+pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
+                         const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_error *error) {
+  const pp_status status = check_scene(training, device, network, error);
+  if (status != PP_OK) return status;
+  const scene at = {
+    .model = model, .layout = layout, .training = training, .device = device, .network = network,
+    .tokens = microbatch_tokens(layout, training),
+    .tensor = layout->tensor,
+    .sequence = training->sequence_parallel ? layout->tensor : 1,
+  };
+  pp_block_flops flops[PP_BLOCKS];
+  pp_block_parameters parameters[PP_BLOCKS];
+  pp_model_block_flops(model, training->sequence_length, flops);
+  pp_model_block_parameters(model, parameters);
+  memset(out, 0, PP_BLOCKS * sizeof *out);
+
+  time_embedding(&at, &out[PP_BLOCK_EMBEDDING]);
+  for (int moe = 0; moe <= (model->experts > 0); moe++) {
+    const pp_block block = moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE;
+    const work job = layer_work(&at, &flops[block], &parameters[block], moe);
+    const again redo = recompute_work(&at, moe);
+    time_block(&at, &job, &redo, &out[block]);
+  }
+  work head = { 0 };
+  add_head(&at, &head);
+  time_block(&at, &head, &(again){ 0 }, &out[PP_BLOCK_HEAD]);
+  if (model->mtp_layers > 0) {
+    const work job = mtp_work(&at, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP]);
+    const again redo = recompute_work(&at, model->moe[model->layers - 1]);
+    time_block(&at, &job, &redo, &out[PP_BLOCK_MTP]);
+    out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
+    out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
+    out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;
+  }
+  return PP_OK;
+}
+
+void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCKS], pp_stage_seconds *out) {
+  memset(out, 0, sizeof *out);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    const double count = stage->count[i];
+    out->forward += count * (blocks[i].forward + blocks[i].alltoall_forward);
+    out->input += count * (blocks[i].input + blocks[i].alltoall_backward);
+    out->weight += count * blocks[i].weight;
+    out->alltoall_forward += count * blocks[i].alltoall_forward;
+    out->alltoall_backward += count * blocks[i].alltoall_backward;
+  }
+  out->full = out->input + out->weight;
+}
+
+double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward) {
+  const double alone = forward->forward + backward->full;
+  const double alltoall = forward->alltoall_forward + backward->alltoall_backward;
+  if (!device->hides_alltoall || alltoall <= 0) return alone;
+  const double compute = alone - alltoall;
+  const double pair = fmax(compute, alltoall) + device->overlap_overhead * compute;
+  return fmin(fmax(pair, fmax(forward->forward, backward->full)), alone);
+}
+
+/* An optimizer step reads gradient, master and moments and writes master, moments and weight, of this GPU's share. */
+static double optimizer_bytes(const pp_training *training, double parameters, double ranks) {
+  const double share = training->shard_optimizer ? ranks : 1;
+  const double bytes = training->gradient_bytes + 2 * (training->master_bytes + training->moment_bytes) + training->parameter_bytes;
+  return parameters * bytes / share;
+}
+
+/*
+** With a sharded optimizer gradients are reduce-scattered and parameters gathered; without, gradients are all-reduced. The mirror pair
+** (DualPipe) exchanges what is left of both after the sharding inside each copy.
+*/
+void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
+                  double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
+  const int64_t dense_ranks = (int64_t)layout->data * layout->context, dense_stride = layout->tensor;
+  const int64_t expert_ranks = pp_layout_expert_data(layout), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
+  const double gradient = training->gradient_bytes, parameter = training->parameter_bytes;
+  const bool sharded = training->shard_optimizer;
+  memset(out, 0, sizeof *out);
+  out->gradient_sync = (sharded ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
+                                            pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
+  if (sharded)
+    out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
+                          pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
+  out->optimizer = moved(device, optimizer_bytes(training, dense_parameters, (double)dense_ranks * copies) +
+                                 optimizer_bytes(training, expert_parameters, (double)expert_ranks * copies));
+  if (copies > 1) {
+    const double left = sharded ? dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks
+                                : dense_parameters + expert_parameters;
+    const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
+    out->mirror = pp_comm_allgather(network, copies, stride, gradient * left) + pp_comm_allgather(network, copies, stride, parameter * left);
+  }
+}
+
+double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
+  const double share = training->sequence_parallel ? layout->tensor : 1;
+  const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
+  return pp_comm_p2p(network, stride, 2 * microbatch_tokens(layout, training) * (double)model->hidden / share);
+}

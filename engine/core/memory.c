@@ -1,0 +1,329 @@
+/*
+** memory.c: what a block keeps on a GPU. Elements per token are counted tensor by tensor, as backward reads them; every expression is in
+** bytes per token until pp_memory_blocks multiplies by the tokens of a microbatch.
+**
+** Sources: Korthikanti et al. 2205.05198 §4 and Table 2 (which tensors a GPT layer keeps, and how TP and sequence parallelism split
+** them); Megatron-LM optimizer/distrib_optimizer (bytes of state); DeepSeek-V3 report §3.3 (fp8 caches, module-wise recompute). With
+** RMSNorm, SwiGLU, GQA and fused attention the same inventory gives 8h + 4ad + 4kd + 4a + 6f.
+*/
+#include "core/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What one layer keeps, in bytes per token on one GPU. */
+typedef struct {
+  double stored;            /* from F to I */
+  double recomputed;        /* dropped after F, back from the start of I */
+  double inputs;            /* of linear layers: W reads them, recomputed or not */
+  double output_gradients;  /* of linear layers: W reads them too */
+  double gradient;          /* the largest gradient temporary of the backward pass */
+} ledger;
+
+/* Divisors of what TP splits, and of what only sequence parallelism splits. */
+typedef struct {
+  double tensor, sequence;
+} split;
+
+static void keep(ledger *book, double bytes, bool dropped) {
+  if (dropped) book->recomputed += bytes;
+  else book->stored += bytes;
+}
+
+/* The input of a linear layer: kept like any tensor, and W reads it. */
+static void keep_input(ledger *book, double bytes, bool dropped) {
+  keep(book, bytes, dropped);
+  book->inputs += bytes;
+}
+
+static void temporary(ledger *book, double bytes) {
+  book->gradient = fmax(book->gradient, bytes);
+}
+
+/* K and V heads on one TP rank: fewer heads than ranks are replicated. */
+static double kv_width(const pp_model *model, double tensor) {
+  return (double)model->head_dim * fmax((double)model->kv_heads / tensor, 1);
+}
+
+/* A softmax that is stored: 2 bytes a score; with dropout its mask and output too. Fused attention keeps one fp32 a row instead. */
+static void add_scores(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  const double heads = (double)model->heads / by.tensor;
+  if (training->fused_attention) keep(book, 4 * heads, false);
+  else keep(book, (training->dropout ? 5 : 2) * heads * (double)training->sequence_length, training->recompute.core_attention);
+}
+
+static void add_gqa(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  const double query = (double)(model->heads * model->head_dim) / by.tensor, key = kv_width(model, by.tensor);
+  keep(book, 2 * (query + 2 * key), false);
+  if (model->qk_norm != PP_QK_NORM_NONE) keep(book, 2 * (query + key), training->recompute.norm);
+  add_scores(book, model, training, by);
+  keep_input(book, training->attention_output_bytes * query, false);
+  book->output_gradients += training->activation_bytes * (query + 2 * key);
+  temporary(book, 2 * (query + 2 * key));
+}
+
+/* Latents and their norms are the same on all TP ranks; what the up-projections expand is split by heads. */
+static void add_mla(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  const double width = (double)(model->qk_nope_dim + model->qk_rope_dim), heads = (double)model->heads / by.tensor;
+  const double query = heads * width, key = heads * width, value = heads * (double)model->v_dim;
+  const double q_latent = (double)model->q_lora_rank / by.sequence, kv_latent = (double)model->kv_lora_rank / by.sequence;
+  const double rope = (double)model->qk_rope_dim / by.sequence, kept = training->activation_bytes;
+  keep(book, 2 * (q_latent + kv_latent + rope), false);
+  keep_input(book, kept * (q_latent + kv_latent), training->recompute.norm);
+  keep(book, 2 * (query + key + value), training->recompute.mla_up_projection);
+  add_scores(book, model, training, by);
+  keep_input(book, training->attention_output_bytes * value, false);
+  const double expanded_keys = heads * (double)model->qk_nope_dim + value;
+  book->output_gradients += kept * (q_latent + kv_latent + rope + query + expanded_keys);
+  temporary(book, 2 * (query + key + value));
+}
+
+/* Norm, attention, output projection. */
+static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  const double hidden = (double)model->hidden / by.sequence;
+  keep(book, 2 * hidden, false);
+  keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
+  if (model->attention == PP_ATTENTION_MLA) add_mla(book, model, training, by);
+  else add_gqa(book, model, training, by);
+  book->output_gradients += training->activation_bytes * hidden;
+  if (training->dropout) keep(book, hidden, false);
+}
+
+/* The two or three products of a feed-forward of that width (already split), for `share` tokens per token of the microbatch. */
+static void add_feed_forward(ledger *book, const pp_model *model, const pp_training *training, double width, double share,
+                             double input_bytes, bool all_dropped) {
+  const double before = (model->gated ? 2 : 1) * width * share;
+  keep(book, input_bytes * before, all_dropped);
+  keep_input(book, training->activation_bytes * width * share, all_dropped || training->recompute.activation);
+  book->output_gradients += training->activation_bytes * before;
+}
+
+static void add_dense_mlp(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  const double width = (double)model->ffn / by.tensor;
+  add_feed_forward(book, model, training, width, 1, 2, false);
+  book->output_gradients += training->activation_bytes * (double)model->hidden / by.sequence;
+  temporary(book, 2 * (model->gated ? 2 : 1) * width);
+}
+
+/*
+** Router, shared and routed experts. A rank holds K copies of each of its tokens, whatever EP is: EP trades tokens, it does not reduce
+** them. Expert TP gathers the tokens of its ranks and splits the width. The weighted sum needs no expert output kept: frameworks
+** weigh inside the activation.
+*/
+static void add_experts(ledger *book, const pp_model *model, const pp_layout *layout, const pp_training *training, split by) {
+  const bool dropped = training->recompute.moe;
+  const double copies = (double)model->experts_per_token * training->expert_imbalance / by.sequence;
+  const double gathered = copies * layout->expert_tensor, hidden = (double)model->hidden, kept = training->activation_bytes;
+  const double width = (double)model->expert_ffn / layout->expert_tensor, factor = model->gated ? 2 : 1;
+  keep(book, 4 * (double)model->experts / by.sequence, dropped);
+  keep_input(book, kept * hidden * gathered, dropped);
+  add_feed_forward(book, model, training, width, gathered, training->activation_input_bytes, dropped);
+  book->output_gradients += kept * hidden * gathered;
+  temporary(book, 2 * factor * width * gathered);
+  temporary(book, 2 * hidden * gathered);
+  if (model->shared_ffn > 0) {
+    add_feed_forward(book, model, training, (double)model->shared_ffn / by.tensor, 1, training->activation_input_bytes, dropped);
+    book->output_gradients += kept * hidden / by.sequence;
+  }
+}
+
+/* Norm, MLP or experts, and the norms that some families put behind attention and MLP. */
+static void add_mlp(ledger *book, const pp_model *model, const pp_layout *layout, const pp_training *training, split by, bool moe) {
+  const double hidden = (double)model->hidden / by.sequence;
+  if (model->norms_per_layer >= 2) {
+    keep(book, 2 * hidden, false);
+    keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
+    keep(book, 2 * hidden * (double)(model->norms_per_layer - 2), false);
+  }
+  if (moe) add_experts(book, model, layout, training, by);
+  else add_dense_mlp(book, model, training, by);
+  if (training->dropout) keep(book, hidden, false);
+}
+
+/* Full recompute keeps `input` bytes and brings everything else back. */
+static void recompute_all(ledger *book, double input) {
+  book->recomputed += book->stored - input;
+  book->stored = input;
+}
+
+static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by, bool moe) {
+  ledger book = { 0 };
+  add_attention(&book, model, training, by);
+  add_mlp(&book, model, layout, training, by, moe);
+  if (training->recompute.full) recompute_all(&book, 2 * (double)model->hidden / by.sequence);
+  return book;
+}
+
+/* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose bf16 gradient comes beside. */
+static void add_head(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  const double hidden = (double)model->hidden / by.sequence, logits = (double)model->vocab / by.tensor;
+  keep(book, 2 * hidden, false);
+  keep_input(book, 2 * hidden, training->recompute.norm);
+  keep(book, (training->fused_loss ? 2 : 4) * logits, false);
+  book->output_gradients += 2 * logits;
+  if (!training->fused_loss) temporary(book, 2 * logits);
+}
+
+/* Token numbers of eight bytes, and the dropout mask. */
+static ledger embedding_ledger(const pp_model *model, const pp_training *training, split by) {
+  const double hidden = (double)model->hidden / by.sequence;
+  ledger book = { 0 };
+  keep_input(&book, 8, false);
+  if (training->dropout) keep(&book, hidden, false);
+  book.output_gradients += 2 * hidden;
+  return book;
+}
+
+/* One MTP module: two norms, the projection of both to one (2h × h), a layer, its own logits (DeepSeek-V3 report §2.2). */
+static ledger mtp_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by) {
+  const double hidden = (double)model->hidden / by.sequence, kept = training->activation_bytes;
+  const bool moe = model->layers > 0 && model->moe[model->layers - 1];
+  ledger book = layer_ledger(model, layout, training, by, moe);
+  keep(&book, 2 * 2 * hidden, false);
+  keep_input(&book, kept * 2 * hidden, training->recompute.norm || training->recompute.full);
+  book.output_gradients += kept * hidden;
+  add_head(&book, model, training, by);
+  return book;
+}
+
+/* Ranks over which a state is sharded, or 1. */
+static double group(bool sharded, double ranks) {
+  return sharded ? ranks : 1;
+}
+
+/* Weights, gradients and optimizer of so many parameters on a GPU that `ranks` GPUs hold alike. */
+static pp_state_bytes state_of(double parameters, double ranks, const pp_training *training, int copies) {
+  return (pp_state_bytes){
+    .parameters = parameters * training->parameter_bytes / group(training->shard_parameters, ranks),
+    .gradients = parameters * training->gradient_bytes / group(training->shard_gradients, ranks),
+    .optimizer = parameters * (training->master_bytes + training->moment_bytes) / group(training->shard_optimizer, ranks * copies),
+  };
+}
+
+static pp_status check_recipe(const pp_layout *layout, const pp_training *training, int copies, pp_error *error) {
+  const struct { const char *field; double value, low; } numbers[] = {
+    { "tensor", layout->tensor, 1 },               { "context", layout->context, 1 },
+    { "expert", layout->expert, 1 },               { "expert_tensor", layout->expert_tensor, 1 },
+    { "data", layout->data, 1 },                   { "copies", copies, 1 },
+    { "sequence_length", (double)training->sequence_length, 1 },
+    { "micro_batch", (double)training->micro_batch, 1 },
+    { "parameter_bytes", training->parameter_bytes, 0 },
+    { "gradient_bytes", training->gradient_bytes, 0 },
+    { "master_bytes", training->master_bytes, 0 },
+    { "moment_bytes", training->moment_bytes, 0 },
+    { "activation_bytes", training->activation_bytes, 0 },
+    { "attention_output_bytes", training->attention_output_bytes, 0 },
+    { "activation_input_bytes", training->activation_input_bytes, 0 },
+    { "weight_gradient_bytes", training->weight_gradient_bytes, 0 },
+    { "expert_imbalance", training->expert_imbalance, 1 },
+  };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    if (numbers[i].value >= numbers[i].low && isfinite(numbers[i].value)) continue;
+    const pp_status status = pp_fail(error, PP_INVALID, "'%s' must be at least %g, got %g", numbers[i].field, numbers[i].low, numbers[i].value);
+    if (error) strncpy(error->field, numbers[i].field, sizeof error->field - 1);
+    return status;
+  }
+  return PP_OK;
+}
+
+static pp_block_bytes block_bytes(const ledger *book, double tokens, double weight_gradients, pp_state_bytes dense, pp_state_bytes expert) {
+  return (pp_block_bytes){
+    .parameters = dense.parameters + expert.parameters,
+    .gradients = dense.gradients + expert.gradients,
+    .optimizer = dense.optimizer + expert.optimizer,
+    .stored = tokens * book->stored,
+    .pending = tokens * (book->inputs + book->output_gradients),
+    .transient = tokens * (book->recomputed + book->gradient) + weight_gradients,
+  };
+}
+
+pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
+                           pp_block_bytes out[PP_BLOCKS], pp_error *error) {
+  const pp_status status = check_recipe(layout, training, copies, error);
+  if (status != PP_OK) return status;
+
+  const double tensor = layout->tensor;
+  const split by = { tensor, training->sequence_parallel ? tensor : 1 };
+  const double tokens = (double)(training->sequence_length * training->micro_batch) / layout->context;
+  ledger books[PP_BLOCKS] = {
+    [PP_BLOCK_EMBEDDING] = embedding_ledger(model, training, by),
+    [PP_BLOCK_DENSE] = layer_ledger(model, layout, training, by, false),
+    [PP_BLOCK_MOE] = layer_ledger(model, layout, training, by, true),
+    [PP_BLOCK_HEAD] = { 0 },
+    [PP_BLOCK_MTP] = mtp_ledger(model, layout, training, by),
+  };
+  add_head(&books[PP_BLOCK_HEAD], model, training, by);
+
+  pp_block_parameters parameters[PP_BLOCKS];
+  pp_model_block_parameters(model, parameters);
+  if (model->tied_embeddings) parameters[PP_BLOCK_HEAD].tensor -= model->vocab * model->hidden;
+  const double alike = (double)layout->data * layout->context, experts_alike = pp_layout_expert_data(layout);
+  const double expert_ranks = (double)layout->expert * layout->expert_tensor;
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    const double dense = (double)parameters[i].tensor / tensor + (double)parameters[i].replicated;
+    const double expert = (double)parameters[i].expert / expert_ranks;
+    /* One gradient per weight shape: all of a layer's dense weights, of the experts one. An embedding's rows are added in place. */
+    const double shapes = i == PP_BLOCK_EMBEDDING ? 0 : (double)parameters[i].tensor / tensor + expert / fmax(1, (double)model->experts / layout->expert);
+    out[i] = block_bytes(&books[i], tokens, training->weight_gradient_bytes * shapes, state_of(dense, alike, training, copies), state_of(expert, experts_alike, training, copies));
+  }
+  const double table = (double)(model->vocab * model->hidden) / tensor;
+  const pp_state_bytes copy = state_of(table, alike, training, copies);
+  if (model->tied_embeddings) out[PP_BLOCK_HEAD].embedding_copy = copy;
+  out[PP_BLOCK_MTP].embedding_copy = copy;
+  return PP_OK;
+}
+
+/* Adds what a stage keeps for good, and widens *transient and the embedding copy its rank would need. */
+static void add_stage(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], pp_rank_bytes *rank, pp_state_bytes *copy) {
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    const double count = stage->count[i];
+    if (stage->count[i] == 0) continue;
+    rank->parameters += count * blocks[i].parameters;
+    rank->gradients += count * blocks[i].gradients;
+    rank->optimizer += count * blocks[i].optimizer;
+    rank->transient = fmax(rank->transient, blocks[i].transient);
+    if (blocks[i].embedding_copy.parameters > copy->parameters) *copy = blocks[i].embedding_copy;
+  }
+}
+
+static double stage_sum(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], bool pending) {
+  double sum = 0;
+  for (int i = 0; i < PP_BLOCKS; i++) sum += stage->count[i] * (pending ? blocks[i].pending : blocks[i].stored);
+  return sum;
+}
+
+static void finish(pp_rank_bytes *out, bool has_embedding, pp_state_bytes copy, double overhead) {
+  if (!has_embedding) {
+    out->parameters += copy.parameters;
+    out->gradients += copy.gradients;
+    out->optimizer += copy.optimizer;
+  }
+  out->overhead = overhead;
+  out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + overhead;
+}
+
+void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
+                    double overhead, double *scratch, pp_rank_bytes *out) {
+  double *stored = scratch, *pending = scratch + schedule->stages;
+  pp_state_bytes copy = { 0 };
+  bool has_embedding = false;
+  *out = (pp_rank_bytes){ 0 };
+  for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
+    const int number = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
+    const pp_stage *stage = &stages[number % schedule->stages_per_chain];
+    stored[number] = stage_sum(stage, blocks, false);
+    pending[number] = stage_sum(stage, blocks, true);
+    if (stage->count[PP_BLOCK_EMBEDDING] > 0) has_embedding = true;
+    add_stage(stage, blocks, out, &copy);
+  }
+  out->activations = pp_schedule_peak(schedule, rank, stored, pending);
+  finish(out, has_embedding, copy, overhead);
+}
+
+void pp_memory_alone(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], double overhead, pp_rank_bytes *out) {
+  pp_state_bytes copy = { 0 };
+  *out = (pp_rank_bytes){ 0 };
+  add_stage(stage, blocks, out, &copy);
+  out->activations = stage_sum(stage, blocks, false);
+  finish(out, stage->count[PP_BLOCK_EMBEDDING] > 0, copy, overhead);
+}

@@ -1,0 +1,244 @@
+/* cost.c: seconds of blocks, stages, pairs and steps, against hand derivations. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/cost.h"
+#include "shapes.h"
+
+/* Memory and links so fast that only products and attention take time; 1 PFLOP/s, everything at its peak. */
+static const pp_device ideal = {
+  .flops = 1e15, .flops_bf16 = 1e15, .memory_bandwidth = 1e30, .gemm_efficiency = 1, .grouped_gemm_efficiency = 1,
+  .attention_efficiency = 1, .memory_efficiency = 1, .overlap_overhead = 0, .hides_alltoall = true,
+};
+static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0 } } };
+static const pp_network real = { .tiers = 2, .tier = { { 8, 400e9, 0.8, 2e-6 }, { 1 << 20, 50e9, 0.9, 10e-6 } } };
+
+static pp_layout layout_of(int tensor, int context, int expert, int data, int pipeline) {
+  return (pp_layout){ .tensor = tensor, .context = context, .expert = expert, .expert_tensor = 1, .data = data, .pipeline = pipeline, .chunks = 1 };
+}
+
+static void blocks_of(const pp_model *model, pp_layout layout, const pp_training *training, const pp_device *device,
+                      const pp_network *network, pp_block_seconds out[PP_BLOCKS]) {
+  pp_error error;
+  if (pp_cost_blocks(model, &layout, training, device, network, out, &error) != PP_OK) fail_msg("%s", error.message);
+}
+
+/* Forward and half of backward each are the model's FLOPs (Narayanan et al. appendix), but for attention's backward: 2.5 of its forward. */
+static void an_ideal_device_takes_the_models_flops(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(8192);
+  pp_block_seconds blocks[PP_BLOCKS];
+  pp_block_flops flops[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, layout_of(1, 1, 1, 1, 1), &training, &ideal, &instant, blocks);
+  pp_model_block_flops(&model, 8192, flops);
+  const double total = pp_model_flops_per_token(&model, 8192) * 8192, attention = 32 * 8192 * flops[PP_BLOCK_DENSE].attention;
+  const double forward = 32 * blocks[PP_BLOCK_DENSE].forward + blocks[PP_BLOCK_HEAD].forward;
+  const double backward = 32 * (blocks[PP_BLOCK_DENSE].input + blocks[PP_BLOCK_DENSE].weight) + blocks[PP_BLOCK_HEAD].input + blocks[PP_BLOCK_HEAD].weight;
+  expect(total / 3 / 1e15, forward, 1e-9);
+  expect((2 * total / 3 + attention / 2) / 1e15, backward, 1e-9);
+}
+
+static void tensor_and_context_parallelism_divide_the_work(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(8192);
+  pp_block_seconds one[PP_BLOCKS], many[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, layout_of(1, 1, 1, 1, 1), &training, &ideal, &instant, one);
+  blocks_of(&model, layout_of(4, 2, 1, 1, 1), &training, &ideal, &instant, many);
+  expect(one[PP_BLOCK_DENSE].forward / 8, many[PP_BLOCK_DENSE].forward, 1e-9);
+  expect(one[PP_BLOCK_DENSE].weight / 8, many[PP_BLOCK_DENSE].weight, 1e-9);
+  expect(one[PP_BLOCK_HEAD].input / 8, many[PP_BLOCK_HEAD].input, 1e-9);
+}
+
+/* Korthikanti et al. §4.2.2: a layer gathers twice and scatters twice each way, 2·s·b·h bytes in all: (t−1)/t of them a time. */
+static void tensor_parallel_traffic_is_exposed_both_ways(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(8192);
+  pp_block_seconds quick[PP_BLOCKS], slow[PP_BLOCKS];
+  const double once = 7 * 2e-6 + 7.0 / 8 * 2 * 8192 * 4096 / (400e9 * 0.8);
+  (void)state;
+  blocks_of(&model, layout_of(8, 1, 1, 1, 1), &training, &ideal, &instant, quick);
+  blocks_of(&model, layout_of(8, 1, 1, 1, 1), &training, &ideal, &real, slow);
+  expect(4 * once, slow[PP_BLOCK_DENSE].forward - quick[PP_BLOCK_DENSE].forward, 1e-9);
+  expect(4 * once, slow[PP_BLOCK_DENSE].input - quick[PP_BLOCK_DENSE].input, 1e-9);
+}
+
+/* The ring of keys and values hides behind the attention it feeds; only what is longer shows. */
+static void context_parallel_traffic_hides_behind_attention(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(131072);
+  pp_block_seconds quick[PP_BLOCKS], fast[PP_BLOCKS], slow[PP_BLOCKS];
+  const pp_network crawl = { .tiers = 1, .tier = { { 1 << 20, 1e9, 1, 0 } } };
+  (void)state;
+  blocks_of(&model, layout_of(1, 8, 1, 1, 1), &training, &ideal, &instant, quick);
+  blocks_of(&model, layout_of(1, 8, 1, 1, 1), &training, &ideal, &real, fast);
+  blocks_of(&model, layout_of(1, 8, 1, 1, 1), &training, &ideal, &crawl, slow);
+  expect(quick[PP_BLOCK_DENSE].forward, fast[PP_BLOCK_DENSE].forward, 1e-9);
+  assert_true(slow[PP_BLOCK_DENSE].forward > 2 * quick[PP_BLOCK_DENSE].forward);
+}
+
+static void recompute_is_paid_at_the_start_of_i(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_block_seconds none[PP_BLOCKS], full[PP_BLOCKS], some[PP_BLOCKS];
+  const pp_layout layout = layout_of(1, 1, 64, 64, 1);
+  (void)state;
+  blocks_of(&model, layout, &training, &ideal, &real, none);
+  training.recompute.full = true;
+  blocks_of(&model, layout, &training, &ideal, &real, full);
+  training.recompute = (pp_recompute){ .mla_up_projection = true };
+  blocks_of(&model, layout, &training, &ideal, &real, some);
+  expect(none[PP_BLOCK_MOE].input + none[PP_BLOCK_MOE].forward, full[PP_BLOCK_MOE].input, 1e-9);
+  expect(2 * none[PP_BLOCK_MOE].alltoall_backward, full[PP_BLOCK_MOE].alltoall_backward, 1e-9);
+  expect(none[PP_BLOCK_MOE].forward, full[PP_BLOCK_MOE].forward, 1e-9);
+  expect(none[PP_BLOCK_MOE].weight, full[PP_BLOCK_MOE].weight, 1e-9);
+  /* 2 · 4096 tokens · (1536·128·192 + 512·128·256) products */
+  expect(2.0 * 4096 * (1536.0 * 128 * 192 + 512.0 * 128 * 256) / 1e15, some[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-6);
+}
+
+/* Few tokens: experts' products wait for their weights. 4 local experts of 3·7168·2048 bf16 weights from 1 TB/s. */
+static void experts_are_not_faster_than_their_weights_arrive(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(1);
+  pp_device device = ideal;
+  pp_block_seconds blocks[PP_BLOCKS];
+  (void)state;
+  device.memory_bandwidth = 1e12;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &instant, blocks);
+  assert_true(blocks[PP_BLOCK_MOE].forward > 4 * 3 * 7168.0 * 2048 * 2 / 1e12);
+}
+
+static void the_plain_alltoall_is_slower_than_a_hierarchical_kernel(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds kernel[PP_BLOCKS], plain[PP_BLOCKS];
+  (void)state;
+  training.max_domains = 4;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &real, kernel);
+  device.hides_alltoall = false;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &real, plain);
+  /* 8 copies × 7/8 against 3.6 copies over the same links */
+  expect(7 / 3.59954834, plain[PP_BLOCK_MOE].alltoall_forward / kernel[PP_BLOCK_MOE].alltoall_forward, 0.01);
+}
+
+/* --- stages and pairs ---------------------------------------------------------------------------------------------------------- */
+
+static const pp_block_seconds unit_blocks[PP_BLOCKS] = {
+  [PP_BLOCK_EMBEDDING] = { 0.125, 0, 0.25, 0, 0 }, [PP_BLOCK_DENSE] = { 2, 3, 1, 0, 0 }, [PP_BLOCK_MOE] = { 2, 3, 1, 4, 5 },
+  [PP_BLOCK_HEAD] = { 0.5, 0.5, 0.5, 0, 0 },
+};
+
+static void a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed(void **state) {
+  const pp_stage stage = { .count = { 1, 2, 1, 0, 0 } };
+  pp_stage_seconds seconds;
+  (void)state;
+  pp_cost_stage(&stage, unit_blocks, &seconds);
+  expect(0.125 + 4 + 2 + 4, seconds.forward, 1e-12);
+  expect(6 + 3 + 5, seconds.input, 1e-12);
+  expect(0.25 + 2 + 1, seconds.weight, 1e-12);
+  expect(seconds.input + seconds.weight, seconds.full, 1e-12);
+  expect(4, seconds.alltoall_forward, 1e-12);
+  expect(5, seconds.alltoall_backward, 1e-12);
+}
+
+/* F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B). F = 6 of which 4 all-to-all, B = 9 of which 5. */
+static void a_pair_hides_the_shorter_of_compute_and_alltoall(void **state) {
+  const pp_stage_seconds forward = { .forward = 6, .full = 9, .alltoall_forward = 4, .alltoall_backward = 5 };
+  pp_device device = ideal;
+  (void)state;
+  expect(9, pp_cost_pair(&device, &forward, &forward), 1e-12);         /* all-to-all 9, compute 6, not under B = 9 */
+  device.overlap_overhead = 0.5;
+  expect(9 + 0.5 * 6, pp_cost_pair(&device, &forward, &forward), 1e-12);
+  device.overlap_overhead = 2;
+  expect(15, pp_cost_pair(&device, &forward, &forward), 1e-12);        /* never slower than one after the other */
+  device.hides_alltoall = false;
+  device.overlap_overhead = 0;
+  expect(15, pp_cost_pair(&device, &forward, &forward), 1e-12);
+}
+
+static void a_pair_without_all_to_all_gains_nothing(void **state) {
+  const pp_stage_seconds dense = { .forward = 2, .full = 4 };
+  (void)state;
+  expect(6, pp_cost_pair(&ideal, &dense, &dense), 1e-12);
+}
+
+/* --- steps and hops ------------------------------------------------------------------------------------------------------------ */
+
+/* 1e9 dense parameters over 16 ranks 8 apart: 15 α + 15/16 · S/B with S = 4e9 then 2e9 bytes; the optimizer moves 4 + 2·12 + 2 bytes of a
+** sixteenth. */
+static void a_step_reduces_gradients_and_gathers_parameters(void **state) {
+  const pp_layout layout = layout_of(8, 1, 1, 16, 1);
+  const pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_step_seconds step;
+  (void)state;
+  device.memory_bandwidth = 1e12;
+  pp_cost_step(&layout, &training, &device, &real, 1e9, 0, 1, &step);
+  expect(15 * 10e-6 + 15.0 / 16 * 4e9 / 45e9, step.gradient_sync, 1e-12);
+  expect(15 * 10e-6 + 15.0 / 16 * 2e9 / 45e9, step.parameter_sync, 1e-12);
+  expect(1e9 / 16 * 30 / 1e12, step.optimizer, 1e-12);
+  assert_true(step.mirror <= 0);
+}
+
+/* DualPipe: what ZeRO-1 leaves of each copy, a sixteenth, is exchanged with the mirror: α + 1/2 · S/B for gradients and for parameters. */
+static void two_copies_exchange_what_sharding_leaves(void **state) {
+  const pp_layout layout = layout_of(8, 1, 1, 16, 2);
+  const pp_training training = bf16_recipe(4096);
+  pp_step_seconds once, twice;
+  (void)state;
+  pp_cost_step(&layout, &training, &ideal, &real, 1e9, 0, 1, &once);
+  pp_cost_step(&layout, &training, &ideal, &real, 1e9, 0, 2, &twice);
+  expect(2 * 10e-6 + 0.5 * 6e9 / 16 / 45e9, twice.mirror, 1e-12);
+  expect(once.gradient_sync, twice.gradient_sync, 1e-12);
+  expect(once.optimizer / 2, twice.optimizer, 1e-12);
+}
+
+/* 2 · tokens · hidden bytes, a TP rank's share with sequence parallelism (Narayanan et al. §4.1, scatter/gather). */
+static void a_hop_carries_the_boundary_activations(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128256);
+  pp_training training = bf16_recipe(8192);
+  const pp_layout layout = layout_of(8, 2, 1, 4, 4);
+  (void)state;
+  expect(10e-6 + 2.0 * 4096 * 4096 / 8 / 45e9, pp_cost_hop(&model, &layout, &training, &real), 1e-12);
+  training.sequence_parallel = false;
+  expect(10e-6 + 2.0 * 4096 * 4096 / 45e9, pp_cost_hop(&model, &layout, &training, &real), 1e-12);
+}
+
+static void a_device_without_speed_is_named(void **state) {
+  const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
+  const pp_layout layout = layout_of(1, 1, 1, 1, 1);
+  const pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds blocks[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  device.gemm_efficiency = 0;
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &device, &real, blocks, &error), PP_INVALID);
+  assert_string_equal(error.field, "gemm_efficiency");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_ideal_device_takes_the_models_flops),
+    cmocka_unit_test(tensor_and_context_parallelism_divide_the_work),
+    cmocka_unit_test(tensor_parallel_traffic_is_exposed_both_ways),
+    cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
+    cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
+    cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),
+    cmocka_unit_test(the_plain_alltoall_is_slower_than_a_hierarchical_kernel),
+    cmocka_unit_test(a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed),
+    cmocka_unit_test(a_pair_hides_the_shorter_of_compute_and_alltoall),
+    cmocka_unit_test(a_pair_without_all_to_all_gains_nothing),
+    cmocka_unit_test(a_step_reduces_gradients_and_gathers_parameters),
+    cmocka_unit_test(two_copies_exchange_what_sharding_leaves),
+    cmocka_unit_test(a_hop_carries_the_boundary_activations),
+    cmocka_unit_test(a_device_without_speed_is_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,466 @@
+/* memory.c: bytes per rank, against papers, other estimators' published values and measurements. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/memory.h"
+#include "shapes.h"
+
+static const pp_layout single = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 1, .chunks = 1 };
+
+static void blocks_of(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies, pp_block_bytes out[PP_BLOCKS]) {
+  pp_error error;
+  if (pp_memory_blocks(model, layout, training, copies, out, &error) != PP_OK) fail_msg("%s", error.message);
+}
+
+/* A rank of a pipeline with an even split of the layers. */
+static pp_rank_bytes rank_of(const pp_model *model, const pp_layout *layout, const pp_training *training, pp_schedule_request request, int rank) {
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_schedule schedule;
+  pp_stage stages[512];
+  double scratch[1024];
+  pp_rank_bytes out;
+  pp_error error;
+  if (pp_schedule_build(&request, &schedule, &error) != PP_OK) fail_msg("%s", error.message);
+  blocks_of(model, layout, training, pp_schedule_traits_of(request.kind)->copies, blocks);
+  if (pp_layout_stages(model, schedule.stages_per_chain, NULL, stages, &error) != PP_OK) fail_msg("%s", error.message);
+  pp_memory_rank(&schedule, rank, stages, blocks, 0, scratch, &out);
+  pp_schedule_free(&schedule);
+  return out;
+}
+
+static pp_rank_bytes alone(const pp_model *model, const pp_layout *layout, const pp_training *training) {
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_stage stage;
+  pp_rank_bytes out;
+  blocks_of(model, layout, training, 1, blocks);
+  assert_int_equal(pp_layout_stages(model, 1, NULL, &stage, NULL), PP_OK);
+  pp_memory_alone(&stage, blocks, 0, &out);
+  return out;
+}
+
+/* --- activations of a layer ---------------------------------------------------------------------------------------------------- */
+
+/* The recipe of Korthikanti et al.: fp16, unfused attention, dropout everywhere. */
+static pp_training gpt_recipe(int64_t micro_batch) {
+  pp_training training = bf16_recipe(2048);
+  training.precision = PP_FP16;
+  training.micro_batch = micro_batch;
+  training.fused_attention = false;
+  training.dropout = true;
+  training.sequence_parallel = false;
+  training.shard_optimizer = false;
+  return training;
+}
+
+static double layer_bytes(const pp_model *model, int tensor, const pp_training *training) {
+  pp_layout layout = single;
+  pp_block_bytes blocks[PP_BLOCKS];
+  layout.tensor = tensor;
+  blocks_of(model, &layout, training, 1, blocks);
+  return blocks[PP_BLOCK_DENSE].stored;
+}
+
+/* Korthikanti et al. 2205.05198 Table 2, every row, for their 22B model. */
+static void a_gpt_layer_keeps_what_table_2_says(void **state) {
+  const pp_model model = gpt(48, 6144, 64);
+  const double sbh = 2048.0 * 4 * 6144, scores = 5 * 64 * 2048.0 / 6144;
+  pp_training training = gpt_recipe(4);
+  (void)state;
+  expect(sbh * (34 + scores), layer_bytes(&model, 1, &training), 1e-12);
+  expect(sbh * (10 + 24.0 / 8 + scores / 8), layer_bytes(&model, 8, &training), 1e-12);
+  training.recompute.core_attention = true;
+  expect(sbh * (10 + 24.0 / 8), layer_bytes(&model, 8, &training), 1e-12);
+  training.sequence_parallel = true;
+  expect(sbh * 34 / 8, layer_bytes(&model, 8, &training), 1e-12);
+  training.recompute.core_attention = false;
+  expect(sbh * (34 + scores) / 8, layer_bytes(&model, 8, &training), 1e-12);
+  training.recompute.full = true;
+  expect(sbh * 2 / 8, layer_bytes(&model, 8, &training), 1e-12);
+  training.sequence_parallel = false;
+  expect(sbh * 2, layer_bytes(&model, 8, &training), 1e-12);
+}
+
+/* Korthikanti Table 3 and Fig. 1: GiB of the first stage's layers, as the schedule holds them, without recompute and with sequence
+** parallelism and selective recompute (calculon-ai/calculon validation/seqsel holds the same values). */
+static void the_four_gpt_sizes_hold_the_published_activations(void **state) {
+  static const struct { int64_t layers, hidden, heads, batch; int depth, chunks; double none, selective; } rows[] = {
+    { 48, 6144, 64, 4, 1, 1, 59.25, 9.5625 },
+    { 96, 12288, 96, 1, 8, 3, 66.84375, 12.3515625 },
+    { 105, 20480, 128, 1, 35, 3, 114.0234375, 23.076171875 },
+    { 128, 25600, 160, 1, 64, 1, 131.25, 26.5625 },
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const pp_model model = gpt(rows[i].layers, rows[i].hidden, rows[i].heads);
+    pp_training training = gpt_recipe(rows[i].batch);
+    const double layers = (double)rows[i].layers;
+    double held = layers;   /* layers' worth of microbatches on rank 0 */
+    if (rows[i].depth > 1) {
+      const int stages = rows[i].depth * rows[i].chunks;
+      double stored[512], pending[512];
+      pp_schedule schedule;
+      const pp_schedule_request request = { .kind = rows[i].chunks > 1 ? PP_INTERLEAVED_1F1B : PP_1F1B, .ranks = rows[i].depth,
+                                            .microbatches = 2 * rows[i].depth, .chunks = rows[i].chunks };
+      for (int s = 0; s < stages; s++) stored[s] = layers / stages, pending[s] = 0;
+      assert_int_equal(pp_schedule_build(&request, &schedule, NULL), PP_OK);
+      held = pp_schedule_peak(&schedule, 0, stored, pending);
+      pp_schedule_free(&schedule);
+    }
+    expect(rows[i].none, held * layer_bytes(&model, 8, &training) / GIB, 1e-9);
+    training.sequence_parallel = training.recompute.core_attention = true;
+    expect(rows[i].selective, held * layer_bytes(&model, 8, &training) / GIB, 1e-9);
+  }
+}
+
+/* The same paper's relative figures, in per cent of no technique: 22B 7.64 with full recompute, 175B 56.53 selective. */
+static void recompute_saves_the_published_shares(void **state) {
+  const pp_model small = gpt(48, 6144, 64), large = gpt(96, 12288, 96);
+  pp_training training = gpt_recipe(4);
+  (void)state;
+  const double none_small = layer_bytes(&small, 8, &training), none_large = layer_bytes(&large, 8, &training);
+  training.recompute.core_attention = true;
+  expect(0.5653, layer_bytes(&large, 8, &training) / none_large, 0.005);
+  training.recompute.full = true;
+  expect(0.0764, layer_bytes(&small, 8, &training) / none_small, 0.01);
+}
+
+/* SimuMax, within 1 % of real peaks: Llama-3-8B keeps 8h + 4ad + 4kd + 4a + 6f = 139,392 bytes per token and layer; 16 layers of 4,096
+** tokens are 8.5039 GiB there. */
+static void a_llama_layer_keeps_139392_bytes_per_token(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128384);
+  const pp_training training = bf16_recipe(4096);
+  (void)state;
+  expect(139392, layer_bytes(&model, 1, &training) / 4096, 1e-12);
+  expect(8.5039, 16 * layer_bytes(&model, 1, &training) / GIB, 0.001);
+  expect(139392.0 / 8, layer_bytes(&model, 8, &training) / 4096, 1e-12);
+}
+
+/* Zero-bubble code family (hpcaitech/ColossalAI PR 6150): of 34h bytes of a GPT layer without dropout masks 32h wait for W: inputs 2h, 2h, 2h,
+** 8h, output gradients 6h, 2h, 8h, 2h. */
+static void w_waits_for_inputs_and_output_gradients(void **state) {
+  const pp_model model = gpt(1, 4096, 32);
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_training training = bf16_recipe(1024);
+  (void)state;
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(32.0 * 4096 * 1024, blocks[PP_BLOCK_DENSE].pending, 1e-12);
+  training.recompute.full = true;   /* recomputed inputs wait for W like stored ones */
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(32.0 * 4096 * 1024, blocks[PP_BLOCK_DENSE].pending, 1e-12);
+}
+
+/* NVIDIA/Megatron-LM PR 6782, as corrected: a rank holds K·s·b·te/t dispatched tokens and EP does not reduce them. */
+static void expert_parallelism_does_not_reduce_dispatched_tokens(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  pp_block_bytes narrow[PP_BLOCKS], wide[PP_BLOCKS];
+  (void)state;
+  layout.data = 64;
+  blocks_of(&model, &layout, &training, 1, narrow);
+  layout.expert = 64;
+  blocks_of(&model, &layout, &training, 1, wide);
+  expect(narrow[PP_BLOCK_MOE].stored, wide[PP_BLOCK_MOE].stored, 1e-12);
+  assert_true(wide[PP_BLOCK_MOE].parameters < narrow[PP_BLOCK_MOE].parameters / 10);
+}
+
+/* By hand from the DeepSeek-V3 shape, bytes per token in bf16: norms in and out 8h; latents and k_rope 2(1536 + 512 + 64), their norms'
+** outputs 2(1536 + 512); Q and K 2·128·192 each, V 2·128·128, output 2·128·128, LSE 4·128; router 4·256; experts 8(2h + 6·2048);
+** shared 6·2048. */
+static void an_mla_moe_layer_is_counted_tensor_by_tensor(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_block_bytes blocks[PP_BLOCKS];
+  const double h = 7168, expected = 8 * h + 2 * (1536 + 512 + 64) + 2 * (1536 + 512) + 2 * 2 * 128 * 192 + 2 * 2 * 128 * 128 + 4 * 128 +
+                                    4 * 256 + 8 * (2 * h + 6 * 2048) + 6 * 2048;
+  (void)state;
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(expected, blocks[PP_BLOCK_MOE].stored / 4096, 1e-12);
+}
+
+/* DeepSeek-V3 report §3.3: outputs of norms, MLA up-projections and SwiGLU recomputed; fp8 caches, attention output in 12 bits. */
+static void module_wise_recompute_drops_what_the_report_lists(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_block_bytes blocks[PP_BLOCKS];
+  const double h = 7168, expected = 4 * h + 2 * (1536 + 512 + 64) + 1.5 * 128 * 128 + 4 * 128 + 4 * 256 + 8 * (h + 2 * 2048) + 2 * 2048;
+  (void)state;
+  training.precision = PP_FP8;
+  training.activation_bytes = training.activation_input_bytes = 1;
+  training.attention_output_bytes = 1.5;
+  training.recompute = (pp_recompute){ .norm = true, .mla_up_projection = true, .activation = true };
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(expected, blocks[PP_BLOCK_MOE].stored / 4096, 1e-12);
+}
+
+/* --- states -------------------------------------------------------------------------------------------------------------------- */
+
+/* Megatron-LM docs, distributed optimizer: bytes per parameter 18 unsharded, 6 + 12/d sharded; bf16 gradients 20 → 4 + 16/d. */
+static void states_follow_the_distributed_optimizer_table(void **state) {
+  const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
+  pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  (void)state;
+  layout.data = 4;
+  layout.context = 2;   /* d = DP × CP */
+  const double parameters = (double)pp_model_parameters(&model).total;
+  pp_rank_bytes rank = alone(&model, &layout, &training);
+  expect(parameters * (6 + 12.0 / 8), rank.parameters + rank.gradients + rank.optimizer, 1e-12);
+  training.shard_optimizer = false;
+  rank = alone(&model, &layout, &training);
+  expect(parameters * 18, rank.parameters + rank.gradients + rank.optimizer, 1e-12);
+  training.shard_optimizer = training.shard_gradients = training.shard_parameters = true;
+  rank = alone(&model, &layout, &training);
+  expect(parameters * 18 / 8, rank.parameters + rank.gradients + rank.optimizer, 1e-12);
+}
+
+/* Korthikanti Table 3 by 18 bytes per parameter: "parameters + optimizer" 45.5625 GiB for 22B on TP 8, counting 12·L·h² (calculon). */
+static void a_22b_model_has_the_published_states(void **state) {
+  const pp_model model = gpt(48, 6144, 64);
+  const pp_training training = gpt_recipe(4);
+  pp_layout layout = single;
+  pp_block_bytes blocks[PP_BLOCKS];
+  (void)state;
+  layout.tensor = 8;
+  blocks_of(&model, &layout, &training, 1, blocks);
+  const pp_block_bytes *block = &blocks[PP_BLOCK_DENSE];
+  expect(45.5625, 48 * (block->parameters + block->gradients + block->optimizer) / GIB, 0.003);   /* 12h² leaves norms out */
+}
+
+/* Experts are sharded over EP × expert TP, their optimizer over the expert-data group, not over TP (NVIDIA/Megatron-LM #4050). */
+static void experts_have_their_own_shard_groups(void **state) {
+  pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_block_parameters parameters[PP_BLOCKS];
+  (void)state;
+  layout.tensor = 4;
+  layout.data = 32;
+  layout.expert = 16;
+  layout.expert_tensor = 2;   /* 128 GPUs a stage: expert-data 128 / 32 = 4 */
+  pp_model_block_parameters(&model, parameters);
+  blocks_of(&model, &layout, &training, 1, blocks);
+  const double dense = (double)parameters[PP_BLOCK_MOE].tensor / 4 + (double)parameters[PP_BLOCK_MOE].replicated;
+  const double expert = (double)parameters[PP_BLOCK_MOE].expert / 32;
+  expect(2 * (dense + expert), blocks[PP_BLOCK_MOE].parameters, 1e-12);
+  expect(12 * (dense / 32 + expert / 4), blocks[PP_BLOCK_MOE].optimizer, 1e-12);
+}
+
+/* A mirror copy doubles weights and gradients on the devices; the optimizer state is sharded over the pair and stays what it was. */
+static void the_mirror_pair_shares_the_optimizer_state(void **state) {
+  const pp_model model = deepseek_v3(32, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = { .tensor = 1, .context = 1, .expert = 8, .expert_tensor = 1, .data = 16, .pipeline = 4, .chunks = 1 };
+  (void)state;
+  double twice[3] = { 0 }, once[3] = { 0 };
+  for (int rank = 0; rank < 4; rank++) {
+    const pp_rank_bytes two = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_DUALPIPE, 4, 16, 1, 0 }, rank);
+    const pp_rank_bytes one = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 16, 1, 0 }, rank);
+    twice[0] += two.parameters, twice[1] += two.gradients, twice[2] += two.optimizer;
+    once[0] += one.parameters, once[1] += one.gradients, once[2] += one.optimizer;
+  }
+  expect(2 * once[0], twice[0], 1e-12);
+  expect(2 * once[1], twice[1], 1e-12);
+  expect(once[2], twice[2], 1e-12);
+}
+
+/* --- ranks of a pipeline ------------------------------------------------------------------------------------------------------- */
+
+/* SimuMax on A100, Llama-3-8B TP1 PP2 DP4, 4,096 tokens: states 33.6588 GiB; logits make the last stage's cache 2.0215 GiB larger;
+** peaks 50.8854 and 45.1637 GiB. */
+static void a_llama_pipeline_agrees_with_simumax(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128384);
+  const pp_training training = bf16_recipe(4096);
+  const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 4, .pipeline = 2, .chunks = 1 };
+  const pp_schedule_request request = { PP_1F1B, 2, 8, 1, 0 };
+  (void)state;
+  const pp_rank_bytes first = rank_of(&model, &layout, &training, request, 0), last = rank_of(&model, &layout, &training, request, 1);
+  expect(33.6588, (first.parameters + first.gradients + first.optimizer) / GIB, 1e-4);
+  expect(2.0215, (last.activations - first.activations / 2) / GIB, 0.001);
+  expect(50.8854, first.total / GIB, 0.001);
+  expect(45.1637, last.total / GIB, 0.001);
+}
+
+/* SimuMax, the same model on TP 8: states 16.8443, cache 2.3799, peak 19.3472 GiB. */
+static void a_tensor_parallel_llama_agrees_with_simumax(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128384);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  (void)state;
+  layout.tensor = 8;
+  const pp_rank_bytes rank = alone(&model, &layout, &training);
+  expect(16.8443, (rank.parameters + rank.gradients + rank.optimizer) / GIB, 1e-3);
+  expect(2.3799, rank.activations / GIB, 0.001);
+  expect(19.3472, rank.total / GIB, 0.001);
+}
+
+/* Measured on 8 B200 (MooreThreads/SimuMax docs/b200/b200_release_v1.2_summary.md, "real alloc GiB", fused cross entropy, 4,096 tokens):
+** within 5 %. Flat in M. DeepSeek-V3 cut to four layers, one of them dense. */
+static void measured_peaks_are_met_within_five_per_cent(void **state) {
+  static const struct { int model; int64_t layers; int tensor, depth, data, expert; double gib; } rows[] = {
+    { 70, 12, 1, 2, 4, 1, 66.55 }, { 70, 12, 2, 1, 4, 1, 60.68 }, { 70, 12, 4, 1, 2, 1, 39.07 }, { 70, 12, 8, 1, 1, 1, 28.29 },
+    { 405, 4, 1, 2, 4, 1, 87.08 }, { 405, 4, 2, 1, 4, 1, 81.59 }, { 405, 4, 4, 1, 2, 1, 52.89 }, { 405, 4, 8, 1, 1, 1, 38.57 },
+    { 671, 4, 1, 1, 8, 8, 104.30 }, { 671, 4, 1, 2, 4, 4, 114.00 },
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const int64_t padded = 128 * rows[i].tensor, vocab = (128256 + padded - 1) / padded * padded;   /* Megatron pads to 128 × TP */
+    const pp_model model = rows[i].model == 70    ? llama(rows[i].layers, 8192, 64, 8, 28672, vocab)
+                           : rows[i].model == 405 ? llama(rows[i].layers, 16384, 128, 8, 53248, vocab)
+                                                  : deepseek_v3(rows[i].layers, 1, 0);
+    pp_training training = bf16_recipe(4096);
+    const pp_layout layout = { .tensor = rows[i].tensor, .context = 1, .expert = rows[i].expert, .expert_tensor = 1,
+                               .data = rows[i].data, .pipeline = rows[i].depth, .chunks = 1 };
+    training.fused_loss = true;
+    training.weight_gradient_bytes = 2;
+    double peak = 0;
+    if (rows[i].depth == 1) peak = alone(&model, &layout, &training).total;
+    for (int rank = 0; rows[i].depth > 1 && rank < rows[i].depth; rank++) {
+      const pp_rank_bytes bytes = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, rows[i].depth, 8, 1, 0 }, rank);
+      if (bytes.total > peak) peak = bytes.total;
+    }
+    expect(rows[i].gib, peak / GIB, 0.05);
+  }
+}
+
+/* deepspeedai/DeepSpeed#4602: the first stage of 1F1B holds min(M, P) microbatches, so M = 2 takes twice the activations of M = 1. */
+static void memory_grows_with_m_until_p(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(4096);
+  const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 4, .chunks = 1 };
+  (void)state;
+  const double one = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_GPIPE, 4, 1, 1, 0 }, 0).activations;
+  const double two = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_GPIPE, 4, 2, 1, 0 }, 0).activations;
+  const double four = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 4, 1, 0 }, 0).activations;
+  const double many = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 64, 1, 0 }, 0).activations;
+  expect(2 * one, two, 1e-12);
+  expect(4 * one, four, 1e-12);
+  expect(four, many, 1e-12);
+}
+
+/* sail-sg/zero-bubble#36: a V placement puts embedding and head on rank 0, so that ZB-V peaks above ZB-H1 there. */
+static void a_v_placement_puts_both_ends_on_rank_0(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(4096);
+  const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 8, .chunks = 2 };
+  (void)state;
+  const pp_rank_bytes v = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_ZB_V, 8, 32, 2, 0 }, 0);
+  const pp_rank_bytes middle = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_ZB_V, 8, 32, 2, 0 }, 3);
+  const double table = 2.0 * 128256 * 4096;
+  expect(2 * table, v.parameters - middle.parameters, 0.001);
+}
+
+/* allenai/OLMo-core#686, NVIDIA/Megatron-LM#299: tied output weights exist on the first and on the last stage, and once where one rank holds
+** both ends. */
+static void tied_output_weights_are_copied_only_where_the_ends_are_apart(void **state) {
+  pp_model model = llama(32, 2048, 16, 8, 6144, 151936);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 4, .chunks = 1 };
+  (void)state;
+  model.tied_embeddings = true;
+  double sum = 0;
+  for (int rank = 0; rank < 4; rank++) sum += rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 8, 1, 0 }, rank).parameters;
+  expect(2 * ((double)pp_model_parameters(&model).total + 151936.0 * 2048), sum, 1e-12);
+  layout.chunks = 2;
+  sum = 0;
+  for (int rank = 0; rank < 4; rank++) sum += rank_of(&model, &layout, &training, (pp_schedule_request){ PP_ZB_V, 4, 8, 2, 0 }, rank).parameters;
+  expect(2 * (double)pp_model_parameters(&model).total, sum, 1e-12);
+  expect(2 * (double)pp_model_parameters(&model).total, alone(&model, &single, &training).parameters, 1e-12);
+}
+
+/* Llama-class 70B on 128 H100 of 80 GB with TP 8 PP 2 (NVIDIA/Megatron-LM#1031): states 79 GB unsharded, 33 GB at DP 8, 28 GB at DP 48. */
+static void a_70b_model_fits_only_with_a_sharded_optimizer(void **state) {
+  const pp_model model = llama(80, 8192, 64, 8, 28672, 128256);
+  pp_training training = bf16_recipe(4096);
+  pp_layout layout = { .tensor = 8, .context = 1, .expert = 1, .expert_tensor = 1, .data = 8, .pipeline = 2, .chunks = 1 };
+  const pp_schedule_request request = { PP_1F1B, 2, 8, 1, 0 };
+  (void)state;
+  pp_rank_bytes rank = rank_of(&model, &layout, &training, request, 0);
+  expect(33e9, rank.parameters + rank.gradients + rank.optimizer, 0.02);
+  layout.data = 48;
+  rank = rank_of(&model, &layout, &training, request, 0);
+  expect(28e9, rank.parameters + rank.gradients + rank.optimizer, 0.02);
+  training.shard_optimizer = false;
+  rank = rank_of(&model, &layout, &training, request, 0);
+  expect(79e9, rank.parameters + rank.gradients + rank.optimizer, 0.01);
+}
+
+/* Qwen3-235B in full on 32 GPUs (THUDM/slime#280): 235 × 18 / 32 = 132 GB a GPU of states: impossible with Adam on the GPU. */
+static void full_training_of_qwen3_235b_does_not_fit_32_gpus(void **state) {
+  pp_model model = { .layers = 94, .hidden = 4096, .vocab = 151936, .heads = 64, .kv_heads = 4, .head_dim = 128, .qk_norm = PP_QK_NORM_HEAD,
+                     .gated = true, .experts = 128, .experts_per_token = 8, .expert_ffn = 1536, .norms_per_layer = 2 };
+  const pp_training training = bf16_recipe(4096);
+  const pp_layout layout = { .tensor = 4, .context = 1, .expert = 8, .expert_tensor = 1, .data = 2, .pipeline = 4, .chunks = 1 };
+  (void)state;
+  for (int i = 0; i < 94; i++) model.moe[i] = true;
+  double mean = 0;
+  for (int rank = 0; rank < 4; rank++) {
+    const pp_rank_bytes bytes = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 8, 1, 0 }, rank);
+    mean += (bytes.parameters + bytes.gradients + bytes.optimizer) / 4;
+  }
+  expect(132e9, mean, 0.05);
+}
+
+/* AMD-AGI/Primus MI300X deepseek_v3 defaults PP 1, EP 8: experts 654 B / 8 are 163 GB of bf16 weights and 490 GB with fp32 gradients. */
+static void deepseek_v3_on_ep_8_without_a_pipeline_is_hopeless(void **state) {
+  const pp_model model = deepseek_v3(61, 3, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_block_parameters parameters[PP_BLOCKS];
+  (void)state;
+  layout.data = layout.expert = 8;
+  pp_model_block_parameters(&model, parameters);
+  blocks_of(&model, &layout, &training, 1, blocks);
+  const double expert = 58 * (double)parameters[PP_BLOCK_MOE].expert / 8;
+  expect(163e9, 2 * expert, 0.01);
+  assert_true(58 * (blocks[PP_BLOCK_MOE].parameters + blocks[PP_BLOCK_MOE].gradients) > 490e9);
+}
+
+static void bad_recipes_name_their_field(void **state) {
+  const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
+  pp_training training = bf16_recipe(4096);
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  training.expert_imbalance = 0.5;
+  assert_int_equal(pp_memory_blocks(&model, &single, &training, 1, blocks, &error), PP_INVALID);
+  assert_string_equal(error.field, "expert_imbalance");
+  training.expert_imbalance = 1;
+  training.moment_bytes = (double)NAN;
+  assert_int_equal(pp_memory_blocks(&model, &single, &training, 1, blocks, &error), PP_INVALID);
+  assert_string_equal(error.field, "moment_bytes");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_gpt_layer_keeps_what_table_2_says),
+    cmocka_unit_test(the_four_gpt_sizes_hold_the_published_activations),
+    cmocka_unit_test(recompute_saves_the_published_shares),
+    cmocka_unit_test(a_llama_layer_keeps_139392_bytes_per_token),
+    cmocka_unit_test(w_waits_for_inputs_and_output_gradients),
+    cmocka_unit_test(expert_parallelism_does_not_reduce_dispatched_tokens),
+    cmocka_unit_test(an_mla_moe_layer_is_counted_tensor_by_tensor),
+    cmocka_unit_test(module_wise_recompute_drops_what_the_report_lists),
+    cmocka_unit_test(states_follow_the_distributed_optimizer_table),
+    cmocka_unit_test(a_22b_model_has_the_published_states),
+    cmocka_unit_test(experts_have_their_own_shard_groups),
+    cmocka_unit_test(the_mirror_pair_shares_the_optimizer_state),
+    cmocka_unit_test(a_llama_pipeline_agrees_with_simumax),
+    cmocka_unit_test(a_tensor_parallel_llama_agrees_with_simumax),
+    cmocka_unit_test(measured_peaks_are_met_within_five_per_cent),
+    cmocka_unit_test(memory_grows_with_m_until_p),
+    cmocka_unit_test(a_v_placement_puts_both_ends_on_rank_0),
+    cmocka_unit_test(tied_output_weights_are_copied_only_where_the_ends_are_apart),
+    cmocka_unit_test(a_70b_model_fits_only_with_a_sharded_optimizer),
+    cmocka_unit_test(full_training_of_qwen3_235b_does_not_fit_32_gpus),
+    cmocka_unit_test(deepseek_v3_on_ep_8_without_a_pipeline_is_hopeless),
+    cmocka_unit_test(bad_recipes_name_their_field),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
