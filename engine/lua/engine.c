@@ -4,9 +4,11 @@
 #include "lua/engine.h"
 
 #include "host/embedded.h"
+#include "lua/bubble.h"
 #include "lua/conditions.h"
 #include "lua/json.h"
 #include "lua/model.h"
+#include "lua/schedule.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
 static int engine_embedded(lua_State *L) {
@@ -39,11 +41,13 @@ static const luaL_Reg engine_functions[] = {
   { NULL, NULL }
 };
 
-/* Opened in this order; each pushes its table. */
+/* Opened in this order; each pushes its table (bubble: its one function). */
 static const luaL_Reg engine_modules[] = {
+  { "bubble",     pp_open_bubble },
   { "conditions", pp_open_conditions },
   { "json",       pp_open_json },
   { "model",      pp_open_model },
+  { "schedule",   pp_open_schedule },
   { NULL, NULL }
 };
 

@@ -1,0 +1,402 @@
+/*
+** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group? } → a schedule, or nil and the broken rule. Also a table:
+**   engine.schedule.kinds            list of names
+**   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
+**   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
+** A schedule has methods, listed at the end. Ranks, stages and microbatches are numbered from 0, as everywhere in the field; a list with an
+** entry per rank is a Lua list, whose entry [rank + 1] is rank's. May longjmp: what the C heap holds for a call hangs on a userdata.
+*/
+#include "lua/schedule.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/simulate.h"
+#include "lua/arguments.h"
+
+#define SCHEDULE "pipeplan.schedule"
+#define WORKSPACE "pipeplan.workspace"
+
+static const char construct_call[] = "engine.schedule";
+static const char simulate_call[] = "schedule:simulate";
+
+static const char *const placements[] = { "loop", "v", "bidirectional" };
+static const char *const action_kinds[] = { "F", "B", "I", "W", "FB" };
+
+static void set_integer(lua_State *L, const char *name, lua_Integer value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_number(lua_State *L, const char *name, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_string(lua_State *L, const char *name, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_boolean(lua_State *L, const char *name, bool value) {
+  lua_pushboolean(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_numbers(lua_State *L, const char *name, const double *values, int count) {
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_pushnumber(L, values[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, name);
+}
+
+/* -- what kinds there are, what is legal ----------------------------------------------------------------------------------------------- */
+
+/* Far more than any legal value stays far more: pp_schedule_check says what the limit is. */
+static int as_int(int64_t value) { return value < INT32_MAX ? (int)value : INT32_MAX; }
+
+void pp_check_schedule_request(lua_State *L, int index, const char *call, const char *kind_field, pp_schedule_request *out) {
+  const char *names[PP_SCHEDULE_KINDS + 1] = { NULL };
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) names[kind] = pp_schedule_traits_of((pp_schedule_kind)kind)->name;
+  pp_schedule_kind kind = (pp_schedule_kind)pp_args_option(L, index, call, kind_field, names, -1);
+  int chunks = pp_schedule_traits_of(kind)->chunks;
+  *out = (pp_schedule_request){ .kind = kind };
+  out->ranks = as_int(pp_args_integer(L, index, call, "ranks", 1, INT64_MAX));
+  out->microbatches = as_int(pp_args_integer(L, index, call, "microbatches", 1, INT64_MAX));
+  out->chunks = as_int(pp_args_integer_or(L, index, call, "virtual", 1, INT64_MAX, chunks ? chunks : 2));
+  out->group = as_int(pp_args_integer_or(L, index, call, "group", 0, INT64_MAX, 0));
+}
+
+static void check_arguments(lua_State *L, int index, pp_schedule_request *out) {
+  static const char *const known[] = { "kind", "ranks", "microbatches", "virtual", "group", NULL };
+  pp_args_begin(L, index, construct_call, known);
+  pp_check_schedule_request(L, index, construct_call, "kind", out);
+}
+
+/* nil and the rule for PP_ILLEGAL, a Lua error for the rest. */
+static int answer(lua_State *L, const char *call, pp_status status, const pp_error *error) {
+  return status == PP_ILLEGAL ? pp_push_illegal(L, error) : pp_args_raise(L, call, error);
+}
+
+static int schedule_check(lua_State *L) {
+  pp_schedule_request request;
+  pp_error error;
+  check_arguments(L, 1, &request);
+  pp_status status = pp_schedule_check(&request, &error);
+  if (status != PP_OK) return answer(L, construct_call, status, &error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int schedule_traits(lua_State *L) {
+  int kind = pp_schedule_kind_of(luaL_checkstring(L, 1));
+  if (kind < 0) return luaL_error(L, "engine.schedule.traits: no schedule is named '%s'", lua_tostring(L, 1));
+  const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
+  lua_createtable(L, 0, 8);
+  set_string(L, "name", traits->name);
+  set_string(L, "family", traits->family);
+  set_string(L, "placement", placements[traits->placement]);
+  if (traits->chunks) set_integer(L, "virtual", traits->chunks);
+  set_integer(L, "chains", traits->chains);
+  set_integer(L, "copies", traits->copies);
+  set_boolean(L, "split_backward", traits->split_backward);
+  set_boolean(L, "overlaps", traits->overlaps);
+  return 1;
+}
+
+/* -- the object ------------------------------------------------------------------------------------------------------------------------ */
+
+static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments) */
+  pp_schedule_request request;
+  pp_error error;
+  check_arguments(L, 2, &request);
+  pp_schedule *schedule = lua_newuserdatauv(L, sizeof *schedule, 0);
+  *schedule = (pp_schedule){ 0 };
+  luaL_setmetatable(L, SCHEDULE);
+  pp_status status = pp_schedule_build(&request, schedule, &error);
+  return status == PP_OK ? 1 : answer(L, construct_call, status, &error);
+}
+
+static int schedule_gc(lua_State *L) {
+  pp_schedule_free(luaL_checkudata(L, 1, SCHEDULE));
+  return 0;
+}
+
+const pp_schedule *pp_check_schedule(lua_State *L, int index) {
+  return luaL_checkudata(L, index, SCHEDULE);
+}
+
+/* schedule:info() */
+static int schedule_info(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  const pp_schedule_traits *traits = pp_schedule_traits_of(schedule->request.kind);
+  lua_createtable(L, 0, 9);
+  set_string(L, "kind", traits->name);
+  set_integer(L, "ranks", schedule->request.ranks);
+  set_integer(L, "microbatches", schedule->request.microbatches);
+  set_integer(L, "virtual", schedule->request.chunks);
+  set_integer(L, "stages", schedule->stages);
+  set_integer(L, "chains", schedule->chains);
+  set_integer(L, "chunks_per_rank", schedule->chunks_per_rank);
+  set_integer(L, "actions", (lua_Integer)schedule->first[schedule->request.ranks]);
+  lua_createtable(L, schedule->stages, 0);
+  for (int stage = 0; stage < schedule->stages; stage++) {
+    lua_pushinteger(L, schedule->rank_of[stage]);
+    lua_rawseti(L, -2, stage + 1);
+  }
+  lua_setfield(L, -2, "placement");
+  return 1;
+}
+
+static int check_rank(lua_State *L, const pp_schedule *schedule, int index, const char *call) {
+  lua_Integer rank = luaL_checkinteger(L, index);
+  if (rank < 0 || rank >= schedule->request.ranks)
+    return luaL_error(L, "%s: rank must be 0 … %d, got %I", call, schedule->request.ranks - 1, (LUAI_UACINT)rank);
+  return (int)rank;
+}
+
+/* schedule:actions(rank) */
+static int schedule_actions(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  int rank = check_rank(L, schedule, 2, "schedule:actions");
+  size_t count = schedule->first[rank + 1] - schedule->first[rank];
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    const pp_action *action = &schedule->action[schedule->first[rank] + i];
+    lua_createtable(L, 0, action->kind == PP_FB ? 5 : 3);
+    set_string(L, "kind", action_kinds[action->kind]);
+    set_integer(L, "stage", action->stage);
+    set_integer(L, "microbatch", action->microbatch);
+    if (action->kind == PP_FB) {
+      set_integer(L, "stage_b", action->stage_b);
+      set_integer(L, "microbatch_b", action->microbatch_b);
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* schedule:csv(): PyTorch's compute-only dialect, a line per rank, without the blanks that stand for waiting. */
+static int schedule_csv(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  luaL_Buffer text;
+  luaL_buffinit(L, &text);
+  for (int rank = 0; rank < schedule->request.ranks; rank++) {
+    for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
+      char *room = luaL_prepbuffsize(&text, PP_ACTION_TEXT + 1);
+      int length = pp_action_print(room, PP_ACTION_TEXT, &schedule->action[i]);
+      room[length] = i + 1 < schedule->first[rank + 1] ? ',' : '\n';
+      luaL_addsize(&text, (size_t)length + 1);
+    }
+  }
+  luaL_pushresult(&text);
+  return 1;
+}
+
+/* schedule:peaks(): most chunks held at once on each rank, counted until their W and, as the optimistic bound, until their I. */
+static int schedule_peaks(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  size_t stages = (size_t)schedule->stages;
+  double *stored = lua_newuserdatauv(L, 2 * stages * sizeof *stored, 0), *pending = stored + stages;
+  lua_createtable(L, 0, 2);
+  for (int freed_at_i = 0; freed_at_i <= 1; freed_at_i++) {
+    for (size_t stage = 0; stage < stages; stage++) {
+      stored[stage] = 1;
+      pending[stage] = freed_at_i ? 0 : 1;
+    }
+    lua_createtable(L, schedule->request.ranks, 0);
+    for (int rank = 0; rank < schedule->request.ranks; rank++) {
+      lua_pushinteger(L, (lua_Integer)pp_schedule_peak(schedule, rank, stored, pending));
+      lua_rawseti(L, -2, rank + 1);
+    }
+    lua_setfield(L, -2, freed_at_i ? "freed_at_i" : "freed_at_w");
+  }
+  return 1;
+}
+
+/* -- simulation ------------------------------------------------------------------------------------------------------------------------ */
+
+static int workspace_gc(lua_State *L) {
+  pp_workspace_free(luaL_checkudata(L, 1, WORKSPACE));
+  return 0;
+}
+
+/* Pushes a workspace that the collector frees. */
+static pp_workspace *push_workspace(lua_State *L) {
+  pp_workspace *workspace = lua_newuserdatauv(L, sizeof *workspace, 0);
+  *workspace = (pp_workspace){ 0 };
+  luaL_setmetatable(L, WORKSPACE);
+  return workspace;
+}
+
+/*
+** Fills values[stages] from a field that is one number for all stages or a list with one per stage. For a bidirectional schedule the list
+** may leave out the second direction, which holds the same slices. False when the field is absent.
+*/
+static bool check_times(lua_State *L, const char *name, const pp_schedule *schedule, double *values) {
+  int type = lua_getfield(L, 2, name);
+  if (type == LUA_TTABLE) {
+    lua_Integer length = luaL_len(L, -1);
+    if (length != schedule->stages && length != schedule->stages_per_chain)
+      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", simulate_call, name, schedule->stages_per_chain, (LUAI_UACINT)length);
+    for (int stage = 0; stage < schedule->stages; stage++) {
+      lua_geti(L, -1, stage % length + 1);
+      values[stage] = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+      lua_pop(L, 1);
+      if (!(values[stage] >= 0)) luaL_error(L, "%s: '%s' of stage %d must be seconds ≥ 0", simulate_call, name, stage);
+    }
+    lua_pop(L, 1);
+    return true;
+  }
+  lua_pop(L, 1);
+  if (type == LUA_TNIL) return false;
+  double value = pp_args_number(L, 2, simulate_call, name, 0, HUGE_VAL);
+  for (int stage = 0; stage < schedule->stages; stage++) values[stage] = value;
+  return true;
+}
+
+/* Fills a pp_times from the arguments at index 2; the arrays are in a userdata that stays on the stack. */
+static void check_simulation_arguments(lua_State *L, const pp_schedule *schedule, pp_times *out) {
+  static const char *const known[] = { "F", "I", "W", "B", "FB", "p2p", "intervals", NULL };
+  static const char *const names[] = { "F", "I", "W", "B" };
+  size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
+  pp_args_begin(L, 2, simulate_call, known);
+  double *values = lua_newuserdatauv(L, stages * (slots + 1) * sizeof *values + stages * sizeof(pp_stage_times), 0);
+  double *pair = values + stages;
+  pp_stage_times *stage = (pp_stage_times *)(void *)(pair + stages * slots);
+  for (int k = 0; k < 4; k++) {
+    bool given = check_times(L, names[k], schedule, values);
+    if (!given && k < 3) pp_args_number(L, 2, simulate_call, names[k], 0, HUGE_VAL);   /* says that it is missing */
+    for (size_t s = 0; s < stages; s++) {
+      switch (k) {
+        case 0: stage[s].forward = values[s]; break;
+        case 1: stage[s].input = values[s]; break;
+        case 2: stage[s].weight = values[s]; break;
+        default: stage[s].full = given ? values[s] : stage[s].input + stage[s].weight; break;
+      }
+    }
+  }
+  *out = (pp_times){ .stage = stage, .p2p = pp_args_number_or(L, 2, simulate_call, "p2p", 0, HUGE_VAL, 0) };
+  if (!check_times(L, "FB", schedule, values)) return;
+  for (size_t s = 0; s < stages; s++)
+    for (size_t slot = 0; slot < slots; slot++) pair[s * slots + slot] = values[s];
+  out->pair = pair;
+}
+
+static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_interval *interval) {
+  lua_createtable(L, schedule->request.ranks, 0);
+  for (int rank = 0; rank < schedule->request.ranks; rank++) {
+    size_t count = schedule->first[rank + 1] - schedule->first[rank];
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+      lua_createtable(L, 0, 2);
+      set_number(L, "start", interval[schedule->first[rank] + i].start);
+      set_number(L, "finish", interval[schedule->first[rank] + i].end);
+      lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_rawseti(L, -2, rank + 1);
+  }
+}
+
+/*
+** schedule:simulate{ F, I, W, B?, FB?, p2p?, intervals? }: seconds, each one number or a list with one per stage (FB: of the forward's
+** stage). B is by default I + W, FB F + B. → { makespan, max_span, max_idle, min_idle, bubble_fraction, max_idle_fraction, busy, idle, span }
+** and with intervals = true, intervals[rank + 1][i] = { start, finish } of the rank's i-th action.
+*/
+static int schedule_simulate(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  pp_times times;
+  pp_simulation result;
+  pp_error error;
+  check_simulation_arguments(L, schedule, &times);
+  bool intervals = pp_args_boolean_or(L, 2, simulate_call, "intervals", false);
+  pp_workspace *workspace = push_workspace(L);
+  pp_status status = pp_simulate_in(schedule, &times, intervals, workspace, &result, &error);
+  if (status != PP_OK) return answer(L, simulate_call, status, &error);
+  lua_createtable(L, 0, 10);
+  set_number(L, "makespan", result.makespan);
+  set_number(L, "max_span", result.max_span);
+  set_number(L, "max_idle", result.max_idle);
+  set_number(L, "min_idle", result.min_idle);
+  set_number(L, "bubble_fraction", result.bubble_fraction);
+  set_number(L, "max_idle_fraction", result.max_idle_fraction);
+  set_numbers(L, "busy", result.busy, result.ranks);
+  set_numbers(L, "idle", result.idle, result.ranks);
+  set_numbers(L, "span", result.span, result.ranks);
+  if (intervals) {
+    push_intervals(L, schedule, result.interval);
+    lua_setfield(L, -2, "intervals");
+  }
+  pp_workspace_free(workspace);
+  return 1;
+}
+
+/* schedule:verify() → true, or nil and the finding: is the program complete, in order, and does no rank wait for ever? */
+static int schedule_verify(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  pp_simulation result;
+  pp_error error;
+  pp_status status = pp_schedule_verify(schedule, &error);
+  if (status == PP_OK) {   /* whether ranks wait for each other does not depend on how long anything takes */
+    pp_stage_times *stage = lua_newuserdatauv(L, (size_t)schedule->stages * sizeof *stage, 0);
+    memset(stage, 0, (size_t)schedule->stages * sizeof *stage);
+    pp_times times = { .stage = stage };
+    pp_workspace *workspace = push_workspace(L);
+    status = pp_simulate_in(schedule, &times, false, workspace, &result, &error);
+    pp_workspace_free(workspace);
+  }
+  if (status != PP_OK) return answer(L, "schedule:verify", status, &error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static const luaL_Reg schedule_methods[] = {
+  { "actions",  schedule_actions },
+  { "csv",      schedule_csv },
+  { "info",     schedule_info },
+  { "peaks",    schedule_peaks },
+  { "simulate", schedule_simulate },
+  { "verify",   schedule_verify },
+  { NULL, NULL }
+};
+
+static const luaL_Reg schedule_functions[] = {
+  { "check",  schedule_check },
+  { "traits", schedule_traits },
+  { NULL, NULL }
+};
+
+static void new_class(lua_State *L, const char *name, lua_CFunction gc, const luaL_Reg *methods) {
+  luaL_newmetatable(L, name);
+  lua_pushcfunction(L, gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushboolean(L, 0);   /* scripts see no metatable */
+  lua_setfield(L, -2, "__metatable");
+  lua_newtable(L);
+  luaL_setfuncs(L, methods, 0);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
+int pp_open_schedule(lua_State *L) {
+  static const luaL_Reg none[] = { { NULL, NULL } };
+  new_class(L, SCHEDULE, schedule_gc, schedule_methods);
+  new_class(L, WORKSPACE, workspace_gc, none);
+  luaL_newlib(L, schedule_functions);
+  lua_createtable(L, PP_SCHEDULE_KINDS, 0);
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
+    lua_pushstring(L, pp_schedule_traits_of((pp_schedule_kind)kind)->name);
+    lua_rawseti(L, -2, kind + 1);
+  }
+  lua_setfield(L, -2, "kinds");
+  lua_createtable(L, 0, 2);
+  lua_pushcfunction(L, schedule_new);
+  lua_setfield(L, -2, "__call");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+  return 1;
+}

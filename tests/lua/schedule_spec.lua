@@ -1,0 +1,234 @@
+-- engine.schedule and engine.bubble against oracles from outside: an independent simulator's table, PyTorch's own dumps, digests.
+
+require "pipeplan"
+local engine = require "engine"
+
+local function lines_of(path)
+  local lines = {}
+  for line in io.lines(path) do lines[#lines + 1] = line end
+  return lines
+end
+
+local function words_of(line)
+  local words = {}
+  for word in line:gmatch("%S+") do words[#words + 1] = word end
+  return words
+end
+
+-- "16..1", "8,7,6", "4" → one number per rank.
+local function per_rank(text, ranks)
+  local list = {}
+  local first, last = text:match("^(%d+)%.%.(%d+)$")
+  for number in text:gmatch("%d+") do list[#list + 1] = tonumber(number) end
+  for rank = 1, first and ranks or 0 do
+    list[rank] = first + (last - first) * (rank - 1) // (ranks - 1)
+  end
+  if #list == 1 then
+    for rank = 2, ranks do list[rank] = list[1] end
+  end
+  return list
+end
+
+local function close(expected, actual, digits)
+  return math.abs(expected - actual) <= 0.5 * 10 ^ -digits + 1e-9
+end
+
+describe("a simulated schedule", function()
+  it("has the times and peaks that an independent simulator found, for 190 cases", function()
+    local cases = 0
+    for _, line in ipairs(lines_of("tests/data/schedule_times.txt")) do
+      if line:sub(1, 1) ~= "#" then
+        local kind, ranks, microbatches, f, i, w, fb, makespan, span, most, least, fraction, at_w, at_i = table.unpack(words_of(line))
+        local schedule = engine.schedule { kind = kind, ranks = tonumber(ranks), microbatches = tonumber(microbatches) }
+        local result = schedule:simulate { F = tonumber(f), I = tonumber(i), W = tonumber(w), FB = tonumber(fb) }
+        local peaks = schedule:peaks()
+        assert.equal(tonumber(makespan), result.makespan, line)
+        assert.equal(tonumber(span), result.max_span, line)
+        assert.equal(tonumber(most), result.max_idle, line)
+        assert.equal(tonumber(least), result.min_idle, line)
+        assert.is_true(close(tonumber(fraction), result.max_idle_fraction, 4), line)
+        assert.same(per_rank(at_w, tonumber(ranks)), peaks.freed_at_w, line)
+        assert.same(per_rank(at_i, tonumber(ranks)), peaks.freed_at_i, line)
+        cases = cases + 1
+      end
+    end
+    assert.equal(190, cases)
+  end)
+
+  it("takes a list with one number per stage, and knows when each action runs", function()
+    -- by hand: rank 0: F0 0–1, F1 1–2, B0 8–10, B1 13–15; rank 1: F0 2–4, B0 4–7, F1 7–9, B1 9–12
+    local schedule = engine.schedule { kind = "1f1b", ranks = 2, microbatches = 2 }
+    local result = schedule:simulate { F = { 1, 2 }, I = { 1, 2 }, W = 1, B = { 2, 3 }, p2p = 1, intervals = true }
+    assert.equal(15, result.makespan)
+    assert.same({ { start = 0, finish = 1 }, { start = 1, finish = 2 }, { start = 8, finish = 10 }, { start = 13, finish = 15 } },
+                result.intervals[1])
+    assert.same({ start = 9, finish = 12 }, result.intervals[2][4])
+    assert.same({ 9, 5 }, result.idle)
+  end)
+
+  it("lets a bidirectional list leave out the second direction", function()
+    local schedule = engine.schedule { kind = "dualpipe", ranks = 4, microbatches = 8 }
+    local short = schedule:simulate { F = { 1, 2, 3, 4 }, I = 1, W = 1 }
+    local long = schedule:simulate { F = { 1, 2, 3, 4, 1, 2, 3, 4 }, I = 1, W = 1 }
+    assert.equal(long.makespan, short.makespan)
+  end)
+
+  it("says which argument is wrong", function()
+    local schedule = engine.schedule { kind = "1f1b", ranks = 4, microbatches = 8 }
+    assert.error_matches(function() schedule:simulate { F = 1, I = 1 } end, "'W'")
+    assert.error_matches(function() schedule:simulate { F = { 1, 2 }, I = 1, W = 1 } end, "'F' must have 4 numbers")
+    assert.error_matches(function() schedule:simulate { F = 1, I = -1, W = 1 } end, "'I'")
+    assert.error_matches(function() schedule:simulate { F = { 1, 1, 1, "x" }, I = 1, W = 1 } end, "'F' of stage 3")
+    assert.error_matches(function() schedule:simulate { F = 1, I = 1, W = 1, P2P = 1 } end, "P2P")
+    assert.error_matches(function() schedule:actions(4) end, "rank must be 0 … 3")
+  end)
+end)
+
+describe("schedule:csv()", function()
+  local function sha256(text)
+    local name = os.tmpname()
+    local file = assert(io.open(name, "wb"))
+    file:write(text)
+    file:close()
+    local pipe = assert(io.popen("sha256sum " .. name))
+    local digest = pipe:read("a"):match("^%x+")
+    pipe:close()
+    os.remove(name)
+    return digest
+  end
+
+  -- The first is text-identical to PyTorch's test/distributed/pipelining/artifacts/dualpipev_4rank_10mb.csv; the others come from the
+  -- independent generator that reproduces it.
+  local digests = {
+    { "dualpipev",        4, 10, 1261, "16ce4a29936e4c5ad774098add32489b4937942e3f5ab0108f17d2826b184529" },
+    { "dualpipev",        2, 4,  226,  "ef55f1a20be514b4b5935259fce467e02847824fe0a963e161b7e1a48dec7bbf" },
+    { "dualpipev",        8, 20, 5707, "4d5e1f545fb0dc527b0dd456f7f032175deefcfddffd4a1e0b9a31676d259736" },
+    { "zb_v",             4, 8,  768,  "b11f519ecc9ee72f6e6f826898f1ff77d534206853fdd44c5cf37349a7b07b5d" },
+    { "interleaved_1f1b", 4, 8,  512,  "60b6b19fe1c7adf362d3d002635eab84c62c4ff4c13a0214d7d04a09480bc23d" },
+    { "1f1b",             4, 8,  256,  "1eecbf97575817149614af777b1ac4e33dcaa0e66aba798a3e47f4952d3ea180" },
+  }
+
+  it("is the text whose digest is known", function()
+    for _, case in ipairs(digests) do
+      local text = engine.schedule { kind = case[1], ranks = case[2], microbatches = case[3] }:csv()
+      assert.equal(case[4], #text, case[1])
+      assert.equal(case[5], sha256(text), case[1])
+    end
+  end)
+
+  -- Blanks are time steps in which PyTorch's grid lets a rank wait: only the order matters.
+  local function without_blanks(line)
+    local cells = {}
+    for cell in line:gsub("\r", ""):gmatch("[^,]+") do cells[#cells + 1] = cell end
+    return table.concat(cells, ",")
+  end
+
+  it("is what PyTorch dumped, action for action", function()
+    local dumped = { zb_v = "ZBVZeroBubble", interleaved_1f1b = "Interleaved1F1B", dualpipev = "DualPipeV" }
+    for _, kind in ipairs { "zb_v", "interleaved_1f1b", "dualpipev" } do
+      for _, microbatches in ipairs { 8, 32 } do
+        local expected = {}
+        for _, line in ipairs(lines_of(string.format("tests/data/pytorch/%s_P4_M%d.csv", dumped[kind], microbatches))) do
+          expected[#expected + 1] = without_blanks(line)
+        end
+        local text = engine.schedule { kind = kind, ranks = 4, microbatches = microbatches }:csv()
+        assert.equal(table.concat(expected, "\n") .. "\n", text, kind)
+      end
+    end
+  end)
+
+  it("says the same as actions()", function()
+    local schedule = engine.schedule { kind = "dualpipev", ranks = 4, microbatches = 10 }
+    local rank = 0
+    for line in schedule:csv():gmatch("[^\n]+") do
+      local cells = {}
+      for _, a in ipairs(schedule:actions(rank)) do
+        cells[#cells + 1] = a.kind == "FB"
+          and string.format("(%dF%d;%dB%d)OVERLAP_F_B", a.stage, a.microbatch, a.stage_b, a.microbatch_b)
+          or string.format("%d%s%d", a.stage, a.kind, a.microbatch)
+      end
+      assert.equal(table.concat(cells, ","), line)
+      rank = rank + 1
+    end
+    assert.equal(4, rank)
+  end)
+end)
+
+describe("engine.schedule", function()
+  it("says what an object is", function()
+    local info = engine.schedule { kind = "zb_v", ranks = 3, microbatches = 6 }:info()
+    assert.same({ kind = "zb_v", ranks = 3, microbatches = 6, virtual = 2, stages = 6, chains = 1, chunks_per_rank = 2, actions = 108,
+                  placement = { 0, 1, 2, 2, 1, 0 } }, info)
+  end)
+
+  it("answers what cannot be built with the rule and the nearest legal value", function()
+    local schedule, rule = engine.schedule { kind = "dualpipe", ranks = 8, microbatches = 14 }
+    assert.is_nil(schedule)
+    assert.same({ id = "engine.too_few_microbatches", field = "microbatches", nearest = 16,
+                  message = "dualpipe needs at least 2 microbatches per rank: 14 < 16" }, rule)
+    schedule, rule = engine.schedule.check { kind = "dualpipe", ranks = 5, microbatches = 14 }
+    assert.is_nil(schedule)
+    assert.equal("engine.odd_depth", rule.id)
+    assert.is_true(engine.schedule.check { kind = "dualpipe", ranks = 4, microbatches = 8 })
+  end)
+
+  it("refuses a billion microbatches without building them", function()
+    local schedule, rule = engine.schedule { kind = "1f1b", ranks = 8, microbatches = 1e9 }
+    assert.is_nil(schedule)
+    assert.equal("engine.too_many_actions", rule.id)
+    assert.equal("engine.too_many_actions", select(2, engine.schedule { kind = "gpipe", ranks = 1e12, microbatches = 1 }).id)
+  end)
+
+  it("says which argument is wrong", function()
+    assert.error_matches(function() engine.schedule { kind = "dualpipe", microbatches = 8 } end, "engine%.schedule: 'ranks'")
+    assert.error_matches(function() engine.schedule { kind = "zbv", ranks = 4, microbatches = 8 } end, "'kind'")
+    assert.error_matches(function() engine.schedule { kind = "zb_v", ranks = 4.5, microbatches = 8 } end, "'ranks'")
+    assert.error_matches(function() engine.schedule { kind = "zb_v", ranks = 4, microbatch = 8 } end, "microbatch")
+    assert.error_matches(function() engine.schedule.traits("zbv") end, "zbv")
+  end)
+
+  it("verifies what it builds", function()
+    for _, kind in ipairs(engine.schedule.kinds) do
+      assert.is_true(engine.schedule { kind = kind, ranks = 4, microbatches = 8 }:verify())
+      assert.equal(kind, engine.schedule.traits(kind).name)
+    end
+  end)
+
+  it("names the kinds as the vocabulary does", function()
+    local names = { "none", table.unpack(engine.schedule.kinds) }
+    assert.same(require("pipeplan.vocabulary").schedules, names)
+  end)
+end)
+
+describe("engine.bubble", function()
+  it("says when it is exact, and the interval when it is not", function()
+    local exact = engine.bubble { schedule = "dualpipe", ranks = 8, microbatches = 20, F = 1, I = 1, W = 1, FB = 3 }
+    assert.equal(6, exact.seconds)
+    assert.is_true(exact.exact)
+    assert.equal(6, exact.low)
+    local interval = engine.bubble { schedule = "dualpipe", ranks = 8, microbatches = 20, F = 2, I = 3, W = 1, FB = 5 }
+    assert.is_false(interval.exact)
+    assert.equal(3 * (5 + 2 - 2), interval.low)
+    assert.equal(3 * (5 + 3 - 2), interval.high)
+    assert.equal(interval.high, interval.seconds)
+  end)
+
+  it("is 3/35 of the step for 1F1B on 4 ranks with 32 microbatches", function() -- R19
+    local form = engine.bubble { schedule = "1f1b", ranks = 4, microbatches = 32, F = 1, I = 1, W = 1 }
+    assert.equal(9, form.seconds)
+    assert.is_true(math.abs(form.seconds / (form.seconds + 32 * 3) - 3 / 35) < 1e-12)
+  end)
+
+  it("knows no upper bound where nobody has found one", function()
+    local form = engine.bubble { schedule = "zb_h1", ranks = 4, microbatches = 8, F = 1, I = 1, W = 2 }
+    assert.is_false(form.exact)
+    assert.is_nil(form.high)
+    assert.equal(3, form.low)
+  end)
+
+  it("answers what cannot be built with the rule", function()
+    local form, rule = engine.bubble { schedule = "dualpipev", ranks = 8, microbatches = 12, F = 1, I = 1, W = 1 }
+    assert.is_nil(form)
+    assert.equal("engine.too_few_microbatches", rule.id)
+  end)
+end)
