@@ -1,0 +1,152 @@
+-- contradictions.lua: what a spec says that cannot all be true: GPUs against the fixed layout, microbatches against the batch, experts,
+-- layers. Exit 2. What is consistent but no schedule or policy allows (odd depth, M < 2P) is judged later, by rules.
+
+local contradictions = {}
+
+-- The multiple of `step` that is nearest to `number`, at least one `step`.
+local function nearest_multiple(number, step)
+  return math.max(1, (number + step // 2) // step) * step
+end
+
+-- The divisor of `number` that is nearest to `wanted`; the smaller of two.
+local function nearest_divisor(number, wanted)
+  local best = 1
+  local function consider(divisor)
+    local distance, least = math.abs(divisor - wanted), math.abs(best - wanted)
+    if distance < least or (distance == least and divisor < best) then best = divisor end
+  end
+  for divisor = 1, math.floor(math.sqrt(number)) do
+    if number % divisor == 0 then
+      consider(divisor)
+      consider(number // divisor)
+    end
+  end
+  return best
+end
+
+-- The fixed ones of `names` → their product, "tensor 8 × pipeline 16", and the list.
+local function product_of(parallelism, names)
+  local product, parts, fixed = 1, {}, {}
+  for _, name in ipairs(names) do
+    local degree = parallelism[name]
+    if degree and degree > 1 then
+      product = product * degree
+      parts[#parts + 1] = name .. " " .. degree
+      fixed[#fixed + 1] = name
+    end
+  end
+  return product, table.concat(parts, " × "), fixed
+end
+
+local function check_divisible(request, given, complain, names)
+  local gpus = request.cluster.gpus
+  local product, text, fixed = product_of(request.parallelism, names)
+  if gpus % product == 0 then return end
+  if #fixed == 1 then
+    complain(given["parallelism." .. fixed[1]], "%d: does not divide the %d GPUs; nearest: %d", product, gpus,
+             nearest_divisor(gpus, product))
+  end
+  complain(given["cluster.gpus"], "%d: not divisible by the fixed layout %s = %d; nearest: %d", gpus, text, product,
+           nearest_multiple(gpus, product))
+end
+
+local function check_layout(request, given, complain)
+  local p, gpus = request.parallelism, request.cluster.gpus
+  check_divisible(request, given, complain, { "tensor", "context", "pipeline", "data" })
+  check_divisible(request, given, complain, { "expert", "expert_tensor", "pipeline" })
+  if p.tensor and p.context and p.pipeline and p.data then
+    local others = p.tensor * p.context * p.pipeline
+    if others * p.data ~= gpus then
+      complain(given["parallelism.data"], "%d: tensor %d × context %d × pipeline %d × data %d is %d GPUs, not %d; nearest: %d", p.data,
+               p.tensor, p.context, p.pipeline, p.data, others * p.data, gpus, gpus // others)
+    end
+  end
+end
+
+local function check_experts(request, given, complain)
+  local p, experts = request.parallelism, request.model.shape.experts or 0
+  if experts == 0 then
+    for _, name in ipairs { "expert", "expert_tensor" } do
+      if (p[name] or 1) > 1 then
+        complain(given["parallelism." .. name], "%d: the model is dense, it has no experts; nearest: 1", p[name])
+      end
+    end
+  elseif (p.expert or 1) > experts then
+    complain(given["parallelism.expert"], "%d: the model has %d experts; nearest: %d", p.expert, experts, experts)
+  end
+end
+
+-- M × DP × micro-batch = batch, with what of it is fixed. M is at the smallest batch of a ramp.
+local function check_batch(request, given, complain)
+  local p, t = request.parallelism, request.training
+  local batch, micro = t.smallest_batch_size, t.micro_batch_size
+  if not batch then return end
+  local data = p.data
+  if not data and p.tensor and p.context and p.pipeline then data = request.cluster.gpus // (p.tensor * p.context * p.pipeline) end
+  local step = micro * (data or 1)
+  local step_text = "micro-batch " .. micro .. (data and " × data " .. data or "")
+  for i, entry in ipairs(t.batch_ramp or { { 0, batch } }) do
+    if entry[2] % step ~= 0 then
+      complain(given["training.global_batch_size"], "%s%d: not a multiple of %s = %d; nearest: %d",
+               t.batch_ramp and "a ramp whose entry " .. i .. " has " or "", entry[2], step_text, step, nearest_multiple(entry[2], step))
+    end
+  end
+  local m = p.microbatches
+  if not m then return end
+  local at = given["parallelism.microbatches"]
+  if data then
+    if m * step ~= batch then
+      complain(at, "%d: microbatches %d × %s is %d, but the %sbatch is %d; nearest: %d", m, m, step_text, m * step,
+               t.batch_ramp and "smallest " or "", batch, batch // step)
+    end
+    return
+  end
+  -- DP is free: is there one that the GPUs can be divided into?
+  local layout = (p.tensor or 1) * (p.context or 1) * (p.pipeline or 1)
+  local slots, sequences = request.cluster.gpus // layout, batch // micro
+  if sequences % m == 0 and slots % (sequences // m) == 0 then return end
+  local best
+  for ways = 1, slots do
+    if slots % ways == 0 and sequences % ways == 0 then
+      local candidate = sequences // ways
+      if not best or math.abs(candidate - m) < math.abs(best - m) then best = candidate end
+    end
+  end
+  complain(at, "%d: batch %d / (%d × micro-batch %d) is no data parallelism that divides %d GPUs%s; nearest: %d", m, batch, m, micro,
+           request.cluster.gpus, layout > 1 and " / (" .. select(2, product_of(p, { "tensor", "context", "pipeline" })) .. ")" or "", best)
+end
+
+local function check_ramp(request, given, complain)
+  local t = request.training
+  local last = t.batch_ramp and t.batch_ramp[#t.batch_ramp][1]
+  if last and last >= t.tokens then
+    complain(given["training.global_batch_size"], "a ramp that reaches its last batch at token %.15g: the run ends at %.15g", last,
+             t.tokens)
+  end
+end
+
+local function check_stages(request, given, complain)
+  local p, layers = request.parallelism, request.model.layers
+  local stages = p.layers_per_stage
+  if not stages then return end
+  local at, sum = given["parallelism.layers_per_stage"], 0
+  for _, count in ipairs(stages) do sum = sum + count end
+  local shown = "[" .. table.concat(stages, ",") .. "]"
+  if #shown > 60 then shown = "a list of " .. #stages end
+  if sum ~= layers then complain(at, "%s: sums to %d, but the model has %d layers", shown, sum, layers) end
+  if p.pipeline and #stages % p.pipeline ~= 0 then
+    complain(at, "%s: has %d stages, no multiple of pipeline %d; nearest: %d", shown, #stages, p.pipeline,
+             nearest_multiple(#stages, p.pipeline))
+  end
+end
+
+-- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
+function contradictions.check(request, given, complain)
+  check_layout(request, given, complain)
+  check_experts(request, given, complain)
+  check_batch(request, given, complain)
+  check_ramp(request, given, complain)
+  check_stages(request, given, complain)
+end
+
+return contradictions

@@ -1,0 +1,275 @@
+-- fields.lua: every field of a spec, once: validation (spec.lua), command-line options (options.lua), the JSON Schema (schema.lua) and
+-- `pipeplan facts spec` are made from this table.
+--
+-- path      where it stands in the spec; its last component is its option: cluster.gpus is --gpus
+-- type      integer   a whole number, or a string with a unit prefix ("128Ki")
+--           quantity  a number in `unit`, or a string with a unit ("400Gbps")
+--           string | choice (of `domain`) | path (of a file, relative to the spec)
+--           kernel    a kernel's name, or false: none
+--           integers  a list of whole numbers
+--           recompute none, selective, full, or a list of modules
+--           batch     a whole number, or a ramp [[first token, sequences], …]
+--           model     path of a Hugging Face config.json, or an inline shape
+-- low, high limits, inclusive
+
+local failure = require "pipeplan.failure"
+local json = require "pipeplan.input.json"
+local units = require "pipeplan.input.units"
+local vocabulary = require "pipeplan.vocabulary"
+local writer = require "pipeplan.report.json"
+
+local fields = {}
+
+-- Modules that recompute may name; what each stands for is said in engine/core/training.h. "swiglu" and "gelu" are "activation".
+fields.recompute_modules = { "activation", "core_attention", "gelu", "mla_up_projection", "moe", "norm", "swiglu" }
+
+local schedules = vocabulary.schedules
+local counted = { low = 1, high = 2 ^ 31 - 1 }
+
+local function field(path, type, meaning, more)
+  local entry = { path = path, name = path:match("[^.]+$"), type = type, meaning = meaning }
+  for key, value in pairs(more or {}) do entry[key] = value end
+  if type == "integer" then
+    entry.low, entry.high = entry.low or counted.low, entry.high or counted.high
+    entry.unit = entry.unit or "1"
+  end
+  return entry
+end
+
+fields.list = {
+  field("cluster.gpus", "integer", "GPUs of the training run", { unit = "gpu", required = true, high = 10000000 }),
+  field("cluster.gpus_per_node", "integer", "GPUs in one host (default: the accelerator's usual host)", { unit = "gpu", high = 4096 }),
+  field("cluster.accelerator", "string", "catalogue name of the GPU (pipeplan facts accelerators)"),
+  field("cluster.memory_per_gpu", "quantity", "memory of one GPU, when it is not the catalogue's", { unit = "byte", low = 2 ^ 30 }),
+  field("cluster.flops", "quantity", "dense peak of one GPU at the training precision, when it is not the catalogue's",
+        { unit = "flop/s", low = 1e12, high = 1e18 }),
+  field("cluster.memory_bandwidth", "quantity", "memory bandwidth of one GPU, when it is not the catalogue's",
+        { unit = "byte/s", low = 1e9, high = 1e15 }),
+  field("cluster.price_per_gpu_hour", "quantity", "what an hour of one GPU costs, in any currency", { unit = "1", low = 0 }),
+  field("cluster.network.fabric", "choice", "network between scale-up domains", { domain = vocabulary.by_name.fabric.domain }),
+  field("cluster.network.per_gpu", "quantity", "network speed of one GPU, one direction", { unit = "byte/s", low = 1e6, high = 1e14 }),
+  field("cluster.network.nics_per_node", "integer", "network cards of one host; fewer than its GPUs share their speed", { high = 4096 }),
+  field("cluster.network.scale_up_gpus", "integer", "GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's)",
+        { unit = "gpu", high = 100000 }),
+  field("cluster.network.scale_up_per_gpu", "quantity", "its speed, one direction, per GPU (default: the accelerator's)",
+        { unit = "byte/s", low = 1e6, high = 1e14 }),
+  field("cluster.network.oversubscription", "quantity", "what the hosts can send / what the network carries between them (default 1)",
+        { unit = "1", low = 1, high = 1000 }),
+  field("cluster.alltoall_kernel", "kernel", "all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps"),
+  field("model", "model", "path of a Hugging Face config.json, or an inline shape", { required = true }),
+  field("training.tokens", "quantity", "training volume", { unit = "token", required = true, low = 1, high = 1e18 }),
+  field("training.sequence_length", "integer", "tokens of one sequence (default: 4096, or the model's maximum when that is less)",
+        { unit = "token" }),
+  field("training.micro_batch_size", "integer", "sequences of one microbatch (default 1)", { unit = "sequence" }),
+  field("training.global_batch_size", "batch", "sequences of one step; or a ramp [[first token, sequences], …]", { unit = "sequence" }),
+  field("training.precision", "choice", "of the matrix products (default bf16)", { domain = { "bf16", "fp8", "fp16", "fp32" } }),
+  field("training.optimizer", "choice", "optimizer (default adam)", { domain = { "adam", "adamw", "muon", "sgd" } }),
+  field("training.moments", "choice", "what optimizer moments are kept in (default fp32)", { domain = { "fp32", "bf16" } }),
+  field("training.gradients", "choice", "what gradients are accumulated in (default fp32)", { domain = { "fp32", "bf16" } }),
+  field("training.recompute", "recompute", "what is computed again instead of stored: none (default), selective, full, or modules"),
+  field("training.goodput", "quantity", "share of the time that trains: restarts and checkpoints left out (default 1)",
+        { unit = "fraction", low = 0.01, high = 1 }),
+  field("parallelism.tensor", "integer", "tensor parallelism (TP)", { unit = "rank" }),
+  field("parallelism.context", "integer", "context parallelism (CP)", { unit = "rank" }),
+  field("parallelism.expert", "integer", "expert parallelism (EP)", { unit = "rank" }),
+  field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP)", { unit = "rank" }),
+  field("parallelism.data", "integer", "data parallelism (DP)", { unit = "rank" }),
+  field("parallelism.pipeline", "integer", "pipeline depth (P)", { unit = "rank" }),
+  field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)"),
+  field("parallelism.microbatches", "integer", "microbatches of one pipeline and step (M), at the smallest batch"),
+  field("parallelism.schedule", "choice", "pipeline schedule", { domain = schedules }),
+  field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last", { low = 0, high = 1024 }),
+  field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {
+    domain = vocabulary.by_name.framework.domain }),
+  field("profile", "path", "measured seconds of stages"),
+}
+
+-- What may stand beside each other in one object: groups["cluster"] = { gpus = field, network = "cluster.network", … }.
+fields.by_path, fields.by_name, fields.groups = {}, {}, { [""] = {} }
+for _, entry in ipairs(fields.list) do
+  fields.by_path[entry.path] = entry
+  assert(not fields.by_name[entry.name], entry.name)
+  fields.by_name[entry.name] = entry
+  local group = ""
+  for component in entry.path:gmatch("([^.]+)%.") do
+    local inner = group == "" and component or group .. "." .. component
+    fields.groups[group][component] = inner
+    fields.groups[inner] = fields.groups[inner] or {}
+    group = inner
+  end
+  fields.groups[group][entry.name] = entry
+end
+
+-- Sorted keys of a group.
+function fields.keys(group)
+  local keys = {}
+  for key in pairs(fields.groups[group]) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+-- ----------------------------------------------------------------------------------------------------------- checking one value
+
+-- A value as an error shows it: JSON, cut to a line.
+function fields.show(value)
+  local good, text = pcall(writer.encode, value)
+  if not good then text = tostring(value) end
+  return #text > 60 and text:sub(1, 57):gsub("[\x80-\xBF]*$", "") .. "…" or text
+end
+
+local function list_of(names)
+  return table.concat(names, ", ")
+end
+
+local unit_words = { gpu = " of GPUs", rank = " of ranks", token = " of tokens", sequence = " of sequences" }
+
+local function integer_expected(entry)
+  local high = entry.high < counted.high and string.format(" and at most %d", entry.high) or ""
+  return string.format("a whole number%s, at least %d%s", unit_words[entry.unit] or "", entry.low, high)
+end
+
+local function bound(number, low, high)
+  return math.max(low or number, math.min(high or number, number))
+end
+
+-- Each checker: (entry, value) → value | nil, what was expected, nearest legal value or nil.
+local check = {}
+
+function check.integer(entry, value)
+  local number, problem = units.parse(value, entry.unit, { negative = true })
+  if not number then
+    -- a string that is nothing at all reads better with the unit's example; everything else with the range
+    return nil, type(value) == "string" and problem:match("^expected (.-), got .*$") or integer_expected(entry)
+  end
+  if math.type(number) ~= "integer" or number < entry.low or number > entry.high then
+    return nil, integer_expected(entry), bound(math.floor(math.min(number, 2 ^ 53) + 0.5), entry.low, entry.high)
+  end
+  return number
+end
+
+function check.quantity(entry, value)
+  local number, problem = units.parse(value, entry.unit, { negative = true })
+  if not number then return nil, problem:match("^expected (.*)$"):gsub(", got .-$", ""), nil end
+  if (entry.low and number < entry.low) or (entry.high and number > entry.high) then
+    local expected = units.expected(entry.unit)
+    local function shown(limit) return limit >= 1e4 and units.format(limit, entry.unit) or string.format("%g", limit) end
+    if entry.low and number < entry.low then
+      return nil, expected .. ", at least " .. shown(entry.low),
+        entry.low <= 1 and entry.low > 0 and string.format("%g", entry.low) or nil
+    end
+    return nil, expected .. ", at most " .. shown(entry.high)
+  end
+  return number
+end
+
+function check.string(_, value)
+  if type(value) ~= "string" or value == "" then return nil, "a name" end
+  return value
+end
+
+function check.path(_, value)
+  if type(value) ~= "string" or value == "" or value:find("\0", 1, true) then return nil, "the path of a file" end
+  return value
+end
+
+function check.choice(entry, value)
+  for _, choice in ipairs(entry.domain) do
+    if value == choice then return value end
+  end
+  return nil, "one of " .. list_of(entry.domain), type(value) == "string" and failure.nearest(value, entry.domain)
+end
+
+function check.kernel(_, value)
+  if value == false or value == "false" or value == "none" then return false end
+  if type(value) ~= "string" or value == "" then return nil, "the name of a kernel, or false" end
+  return value
+end
+
+local function split(text)
+  local parts = {}
+  for part in (text .. ","):gmatch("%s*(.-)%s*,") do parts[#parts + 1] = part end
+  return parts
+end
+
+function check.integers(entry, value)
+  if type(value) == "string" then value = split(value) end
+  if not json.is_array(value) or #value == 0 then return nil, "a list of whole numbers such as [4, 8, 8, 4]" end
+  local copy = {}
+  for i, item in ipairs(value) do
+    local number = type(item) ~= "table" and units.parse(item, "1")
+    if math.type(number) ~= "integer" or number < entry.low or number > entry.high then
+      return nil, string.format("whole numbers from %d to %d", entry.low, entry.high)
+    end
+    copy[i] = number
+  end
+  return copy
+end
+
+-- → { module = true, … }; {} is none.
+function check.recompute(_, value)
+  local modules = fields.recompute_modules
+  local words = { "none", "selective", "full" }
+  local expected = "none, selective, full, or a list of " .. list_of(modules)
+  if type(value) == "string" then value = split(value) end
+  if not json.is_array(value) then return nil, expected end
+  if #value == 1 and value[1] == "none" then return {} end
+  if #value == 1 and value[1] == "full" then return { full = true } end
+  if #value == 1 and value[1] == "selective" then return { core_attention = true } end
+  local set = {}
+  for _, name in ipairs(value) do
+    local known = failure.nearest(tostring(name), modules)
+    if known ~= name then return nil, expected, known or failure.nearest(tostring(name), words) end
+    if name == "swiglu" or name == "gelu" then name = "activation" end
+    set[name] = true
+  end
+  return set
+end
+
+local function ramp_text(value)
+  local ramp = {}
+  for _, part in ipairs(split(value)) do
+    local first, sequences = part:match("^(.-):(.*)$")
+    ramp[#ramp + 1] = { first, sequences }
+  end
+  return ramp
+end
+
+-- → a number, or { { first token, sequences }, … }.
+function check.batch(_, value)
+  local expected = "a whole number of sequences, at least 1, or a ramp [[0, 3072], [\"100B\", 6144], …]"
+  if type(value) == "string" and value:find(":", 1, true) then value = ramp_text(value) end
+  if type(value) ~= "table" then
+    local number, problem, nearest = check.integer({ unit = "sequence", low = 1, high = counted.high }, value)
+    if not number then return nil, nearest and expected or problem, nearest end
+    return number
+  end
+  if not json.is_array(value) or #value == 0 then return nil, expected end
+  local ramp = {}
+  for i, entry in ipairs(value) do
+    if not json.is_array(entry) or #entry ~= 2 then return nil, expected end
+    local first = units.parse(entry[1], "token")
+    local sequences = units.parse(entry[2], "sequence")
+    if not first or math.type(sequences) ~= "integer" or sequences < 1 then return nil, expected end
+    if i == 1 and first ~= 0 then return nil, "a ramp whose first entry starts at token 0", "0" end
+    if i > 1 and (first <= ramp[i - 1][1] or sequences <= ramp[i - 1][2]) then
+      return nil, string.format("a ramp in which first tokens and sequences grow (entry %d does not)", i)
+    end
+    ramp[i] = { first, sequences }
+  end
+  return ramp
+end
+
+function check.model(_, value)
+  if type(value) == "string" then return check.path(nil, value) end
+  if type(value) == "table" and value ~= json.null and not json.is_array(value) then return value end
+  return nil, "the path of a config.json, or an object with the shape"
+end
+
+-- The checked value of a field → value | nil, message (without file and field): what came, what was expected, the nearest legal value.
+function fields.check(entry, value)
+  local checked, expected, nearest = check[entry.type](entry, value)
+  if checked ~= nil then return checked end
+  return nil, string.format("%s: expected %s%s", fields.show(value), expected, nearest and "; nearest: " .. tostring(nearest) or "")
+end
+
+return fields

@@ -1,0 +1,131 @@
+-- hardware.lua: the field `cluster` of a spec, completed from the catalogues: memory, peaks and links of a GPU that is known by name.
+
+local accelerators = require "pipeplan.catalog.accelerators"
+local failure = require "pipeplan.failure"
+local fields = require "pipeplan.input.fields"
+local kernels = require "pipeplan.catalog.kernels"
+local links = require "pipeplan.catalog.links"
+local units = require "pipeplan.input.units"
+
+local hardware = {}
+
+-- The catalogue's entry, or its generic one for a GPU that is given by memory and peak.
+local function find_accelerator(given, name, complain)
+  local at = given["cluster.accelerator"]
+  if at then
+    local entry = accelerators.find(at.value)
+    if entry then return entry end
+    local near = failure.nearest(at.value, accelerators.names)
+    complain(at, "%s: expected a name of the catalogue (pipeplan facts accelerators), or memory_per_gpu and flops instead%s",
+             fields.show(at.value), near and "; nearest: " .. near or "")
+  end
+  for _, path in ipairs { "cluster.memory_per_gpu", "cluster.flops", "cluster.network.scale_up_per_gpu" } do
+    if not given[path] then
+      failure.usage("%s: cluster.accelerator is missing: expected a name of the catalogue such as H100-SXM (or option --accelerator); " ..
+                    "without it %s is needed too", name, path)
+    end
+  end
+  return accelerators.generic
+end
+
+-- A GPU's name and its memory contradict each other: which of them is meant decides what fits.
+local function cross_check(request, entry, memory)
+  if not memory or not entry.memory_bytes or math.abs(memory / entry.memory_bytes - 1) <= 0.1 then return end
+  table.insert(request.warnings, {
+    id = "accelerator_memory", severity = "warning",
+    message = string.format("%s has %s by the catalogue, the spec says %s: is it the right GPU?", entry.name,
+                            units.format(entry.memory_bytes, "byte"), units.format(memory, "byte")),
+  })
+end
+
+local function device(request, entry, value, assume)
+  local precision = request.training.precision
+  local flops = value "cluster.flops"
+  local peak = flops or entry.flops[precision]
+  if not peak then
+    peak = entry.flops.bf16 or entry.flops.fp16
+    assume("cluster.flops", peak, entry.name .. " has no " .. precision .. " matrix products: the bf16 peak")
+  end
+  local bandwidth = value "cluster.memory_bandwidth" or entry.memory_bandwidth
+  -- 989 TFLOP/s and 3.35 TB/s of an H100 are 295 operations per byte; other accelerators are within a factor of 1.5
+  if not bandwidth then bandwidth = assume("cluster.memory_bandwidth", peak / 300, "300 operations per byte, as an H100") end
+  return {
+    flops = peak,
+    flops_bf16 = flops and (precision == "fp8" and flops / 2 or flops) or entry.flops.bf16 or peak,
+    memory_bandwidth = bandwidth,
+    gemm_efficiency = entry.gemm_efficiency,
+    grouped_gemm_efficiency = entry.grouped_gemm_efficiency,
+    attention_efficiency = entry.attention_efficiency,
+    memory_efficiency = entry.memory_efficiency,
+    overlap_overhead = entry.overlap_overhead,
+  }
+end
+
+-- Does some rule read the network's speed where it would be a guess? Rules judge the link that expert groups cross (expert_link).
+local function network_matters(request, value, scale_up_gpus)
+  return request.model.architecture == "moe" and (value "parallelism.expert" or math.huge) > scale_up_gpus
+end
+
+local function network(request, entry, name, value, assume)
+  local gpus = value "cluster.gpus"
+  local gpus_per_node = request.cluster.gpus_per_node
+  -- where the scale-up domain is larger than a host (NVL72) it stays so; otherwise it is the host
+  local rack = (entry.scale_up_gpus or 0) > (entry.gpus_per_node or 8)
+  local scale_up_gpus = value "cluster.network.scale_up_gpus" or (rack and entry.scale_up_gpus or gpus_per_node)
+  scale_up_gpus = math.min(scale_up_gpus, gpus)
+  local crosses = scale_up_gpus < gpus
+  local fabric = value "cluster.network.fabric"
+  if not fabric then
+    if crosses then fabric = assume("cluster.network.fabric", entry.fabric or "infiniband", "usual with " .. entry.name)
+    else fabric = "none" end
+  end
+  local per_gpu = value "cluster.network.per_gpu"
+  if not per_gpu and crosses then
+    if network_matters(request, value, scale_up_gpus) or not entry.network_per_gpu then
+      failure.usage("%s: cluster.network.per_gpu is missing: expected the network's speed per GPU, one direction, such as \"400Gbps\" " ..
+                    "(or option --per_gpu): expert groups that leave the scale-up domain are judged by it", name)
+    end
+    per_gpu = assume("cluster.network.per_gpu", entry.network_per_gpu, "usual with " .. entry.name)
+  end
+  local scale_up, scale_out = links.find(entry.scale_up_link), links.find(fabric)
+  return {
+    fabric = fabric, per_gpu = per_gpu, nics_per_node = value "cluster.network.nics_per_node",
+    scale_up_gpus = scale_up_gpus, scale_up_per_gpu = value "cluster.network.scale_up_per_gpu" or entry.scale_up_per_gpu,
+    oversubscription = value "cluster.network.oversubscription" or 1,
+    scale_up_efficiency = scale_up.efficiency, scale_up_latency = scale_up.latency,
+    efficiency = scale_out.efficiency, latency = scale_out.latency,
+  }
+end
+
+local function check_kernel(given, complain)
+  local at = given["cluster.alltoall_kernel"]
+  if at and at.value and not kernels.find(at.value) then
+    local near = failure.nearest(at.value, kernels.names)
+    complain(at, "%s: expected %s, or false%s", fields.show(at.value), table.concat(kernels.names, ", "),
+             near and "; nearest: " .. near or "")
+  end
+end
+
+-- Fills request.cluster and request.device; request.model and request.training are there already.
+function hardware.read(request, given, name, assume, complain)
+  local function value(path)
+    return given[path] and given[path].value
+  end
+  local entry = find_accelerator(given, name, complain)
+  check_kernel(given, complain)
+  cross_check(request, entry, value "cluster.memory_per_gpu")
+  local gpus = value "cluster.gpus"
+  request.cluster = {
+    gpus = gpus,
+    gpus_per_node = math.min(gpus, value "cluster.gpus_per_node" or entry.gpus_per_node or 8),
+    accelerator = value "cluster.accelerator" and entry.name or "given by hand",
+    accelerator_family = entry.family,
+    device_bytes = value "cluster.memory_per_gpu" or entry.memory_bytes,
+    price_per_gpu_hour = value "cluster.price_per_gpu_hour",
+    alltoall_kernel = value "cluster.alltoall_kernel",
+  }
+  request.cluster.network = network(request, entry, name, value, assume)
+  request.device = device(request, entry, value, assume)
+end
+
+return hardware

@@ -1,0 +1,68 @@
+-- schema.lua: the JSON Schema (draft 2020-12) of a spec, made from fields.lua. For editors and CI; spec.lua itself says more than a schema
+-- can (contradictions, nearest legal values).
+
+local fields = require "pipeplan.input.fields"
+local writer = require "pipeplan.report.json"
+
+local schema = {}
+
+-- A quantity as text: digits, then letters of a unit. units.lua knows which.
+local quantity_text = { type = "string", pattern = "^\\s*[0-9]+(\\.[0-9]*)?([eE][-+]?[0-9]+)?\\s*[A-Za-zµ%/\\s]*$" }
+
+local function integer(entry)
+  return { anyOf = { { type = "integer", minimum = entry.low, maximum = entry.high }, { ["$ref"] = "#/$defs/quantity" } } }
+end
+
+local of_type = {
+  integer = integer,
+  quantity = function(entry)
+    return { anyOf = { { type = "number", minimum = entry.low, maximum = entry.high }, { ["$ref"] = "#/$defs/quantity" } } }
+  end,
+  string = function() return { type = "string", minLength = 1 } end,
+  path = function() return { type = "string", minLength = 1 } end,
+  choice = function(entry) return { enum = entry.domain } end,
+  kernel = function() return { anyOf = { { type = "string", minLength = 1 }, { const = false } } } end,
+  integers = function(entry)
+    return { type = "array", minItems = 1, items = { type = "integer", minimum = entry.low, maximum = entry.high } }
+  end,
+  recompute = function()
+    return { anyOf = { { enum = { "none", "selective", "full" } }, { type = "array", items = { enum = fields.recompute_modules } } } }
+  end,
+  batch = function()
+    local count = { anyOf = { { type = "integer", minimum = 1 }, { ["$ref"] = "#/$defs/quantity" } } }
+    local first = { anyOf = { { type = "number", minimum = 0 }, { ["$ref"] = "#/$defs/quantity" } } }
+    local entry = { type = "array", prefixItems = { first, count }, minItems = 2, maxItems = 2 }
+    return { anyOf = { count.anyOf[1], count.anyOf[2], { type = "array", minItems = 1, items = entry } } }
+  end,
+  model = function() return { anyOf = { { type = "string", minLength = 1 }, { type = "object" } } } end,
+}
+
+local function group(name)
+  local properties, required = {}, {}
+  for key, entry in pairs(fields.groups[name]) do
+    if type(entry) == "string" then
+      properties[key] = group(entry)
+    else
+      properties[key] = of_type[entry.type](entry)
+      properties[key].description = entry.meaning
+    end
+  end
+  if name == "" then properties["$schema"] = { type = "string" } end
+  return { type = "object", additionalProperties = false, properties = properties, required = #required > 0 and required or nil }
+end
+
+-- The schema as a table. Nothing is required: a spec may be completed by further files and options.
+function schema.spec()
+  local result = group ""
+  result["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+  result.title = "pipeplan spec"
+  result["$defs"] = { quantity = quantity_text }
+  return result
+end
+
+-- As JSON text.
+function schema.text()
+  return writer.encode(schema.spec(), { indent = 2 }) .. "\n"
+end
+
+return schema

@@ -1,0 +1,157 @@
+-- spec.lua: spec files and options → the request, a plain table in SI units that everything else reads.
+-- Several files are laid over each other, field by field, later ones winning; options win over all of them. `model` is one field.
+-- What is wrong raises a usage failure of one line: where, which field, its value, what was expected, the nearest legal value.
+
+local contradictions = require "pipeplan.input.contradictions"
+local failure = require "pipeplan.failure"
+local fields = require "pipeplan.input.fields"
+local hardware = require "pipeplan.input.hardware"
+local json = require "pipeplan.input.json"
+local model = require "pipeplan.input.model"
+local recipe = require "pipeplan.input.recipe"
+
+local spec = {}
+
+local directory_of = model.directory_of
+
+-- "did you mean": a key of the same object, or the field of that name elsewhere.
+local function unknown_key(key, group, origin)
+  local known = fields.by_name[key]
+  local path = group == "" and key or group .. "." .. key
+  if known then failure.usage("%s: %s is no field of a spec; %s belongs under %s", origin, path, key, known.path) end
+  failure.usage("%s: %s is no field of a spec%s", origin, path, failure.suggestion(key, fields.keys(group)))
+end
+
+-- Lays the fields of one object over `given`.
+local function collect(given, object, group, origin, base)
+  local known = fields.groups[group]
+  local keys = {}
+  for key in pairs(object) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for _, key in ipairs(keys) do
+    local value, entry = object[key], known[key]
+    if not entry then
+      if group ~= "" or key ~= "$schema" then unknown_key(tostring(key), group, origin) end  -- $schema is for editors
+    elseif type(entry) == "string" then
+      if type(value) ~= "table" or value == json.null or json.is_array(value) then
+        failure.usage("%s: %s is %s: expected an object with %s", origin, entry, fields.show(value),
+                      table.concat(fields.keys(entry), ", "))
+      end
+      collect(given, value, entry, origin, base)
+    elseif value == json.null then
+      failure.usage("%s: %s is null: leave the field out when it has no value", origin, entry.path)
+    else
+      given[entry.path] = { value = value, origin = origin, shown = entry.path, base = base }
+    end
+  end
+end
+
+local function collect_options(given, options, base)
+  local names = {}
+  for name in pairs(options) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local entry = fields.by_name[name]
+    if not entry then
+      local known = {}
+      for known_name in pairs(fields.by_name) do known[#known + 1] = known_name end
+      table.sort(known)
+      failure.usage("command line: no option --%s%s", name, failure.suggestion(name, known))
+    end
+    given[entry.path] = { value = options[name], origin = "command line", shown = "--" .. name, base = base }
+  end
+end
+
+-- Raises the failure for a field that was given.
+local function complain(at, format, ...)
+  failure.usage("%s: %s is %s", at.origin, at.shown, string.format(format, ...))
+end
+
+local function check_all(given, name)
+  for _, entry in ipairs(fields.list) do
+    local at = given[entry.path]
+    if at then
+      local value, problem = fields.check(entry, at.value)
+      if value == nil then complain(at, "%s", problem) end
+      at.written, at.value = at.value, value
+    elseif entry.required then
+      failure.usage("%s: %s is missing: expected %s (or option --%s)", name, entry.path, entry.meaning, entry.name)
+    end
+  end
+end
+
+local function training(request, value, assume)
+  local maximum = request.model.max_positions
+  local sequence_length = value "training.sequence_length" or
+    assume("training.sequence_length", math.min(4096, maximum or 4096), maximum and maximum < 4096 and "the model's maximum" or "usual")
+  local batch = value "training.global_batch_size"
+  local ramp = type(batch) == "table" and batch or nil
+  return {
+    tokens = value "training.tokens",
+    sequence_length = sequence_length,
+    micro_batch_size = value "training.micro_batch_size" or assume("training.micro_batch_size", 1, "least memory"),
+    global_batch_size = ramp and ramp[#ramp][2] or batch,
+    smallest_batch_size = ramp and ramp[1][2] or batch,
+    batch_ramp = ramp,
+    precision = value "training.precision" or assume("training.precision", "bf16", "usual"),
+    optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
+    moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
+    gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
+    recompute = value "training.recompute" or assume("training.recompute", {}, "none") and {},
+    goodput = value "training.goodput",
+  }
+end
+
+-- given: path → { value, origin, shown, base } of every field; name: what to call the spec in messages.
+local function build(given, name)
+  check_all(given, name)
+  local request = { source = { file = name }, given = {}, assumptions = {}, warnings = {} }
+  local function value(path)
+    return given[path] and given[path].value
+  end
+  local function assume(path, assumed, why)
+    table.insert(request.assumptions, { field = path, value = assumed, why = why })
+    return assumed
+  end
+  for path in pairs(given) do request.given[path] = true end
+
+  request.model = model.read(given.model, request)
+  request.training = training(request, value, assume)
+  hardware.read(request, given, name, assume, complain)
+  request.parallelism = {}
+  for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end
+  request.framework = value "framework"
+  if value "profile" then
+    request.profile = model.resolve(given.profile)
+    json.text(request.profile)  -- unreadable is an error here, not later
+  end
+
+  contradictions.check(request, given, complain)
+  for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
+  return request
+end
+
+-- spec.read{ files = { … }, options = { name = value }, base = directory of relative paths in options } → request
+function spec.read(arguments)
+  local given, name = {}, "command line"
+  for _, file in ipairs(arguments.files or {}) do
+    local object = json.read(file)
+    name = file == "-" and "standard input" or file
+    if type(object) ~= "table" or object == json.null or json.is_array(object) then
+      failure.usage("%s: holds %s: expected an object with %s", name, fields.show(object), table.concat(fields.keys "", ", "))
+    end
+    collect(given, object, "", name, file == "-" and "" or directory_of(file))
+  end
+  collect_options(given, arguments.options or {}, arguments.base or "")
+  return build(given, name)
+end
+
+-- The same from a Lua table that looks like a spec file; `base` is the directory of relative paths in it.
+function spec.from_table(object, base)
+  if type(object) ~= "table" then failure.usage("spec: expected a table, got a %s", type(object)) end
+  local given = {}
+  collect(given, object, "", "spec", base and base .. "/" or "")
+  return build(given, "spec")
+end
+
+return spec

@@ -1,0 +1,41 @@
+-- stdlib/input/fields.lua and what is made of it: options and the JSON Schema.
+
+require "pipeplan"
+local fields = require "pipeplan.input.fields"
+local json = require "pipeplan.input.json"
+local options = require "pipeplan.input.options"
+local schema = require "pipeplan.input.schema"
+
+describe("the fields of a spec", function()
+  it("each have an option of their own", function()
+    local parser = require("argparse")("x")
+    options.declare(parser)
+    local arguments, expected = {}, {}
+    for i, entry in ipairs(fields.list) do
+      arguments[#arguments + 1] = "--" .. (i % 2 == 0 and entry.name or entry.name:gsub("_", "-"))
+      arguments[#arguments + 1] = "v" .. i
+      expected[entry.name] = "v" .. i
+    end
+    assert.same(expected, options.given(parser:parse(arguments)))
+    assert.same({}, options.given(parser:parse {}))
+  end)
+
+  it("each say what they mean", function()
+    for _, entry in ipairs(fields.list) do assert.matches("%S+", entry.meaning) end
+  end)
+end)
+
+describe("the JSON Schema of a spec", function()
+  it("is JSON, and has every field where it stands in a spec", function()
+    local root = json.decode(schema.text(), "schema")
+    assert.equal("https://json-schema.org/draft/2020-12/schema", root["$schema"])
+    for _, entry in ipairs(fields.list) do
+      local at = root
+      for part in entry.path:gmatch("[^.]+") do
+        assert.is_false(at.additionalProperties)
+        at = at.properties[part]
+      end
+      assert.equal(entry.meaning, at.description)
+    end
+  end)
+end)
