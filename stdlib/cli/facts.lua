@@ -1,0 +1,115 @@
+-- facts.lua: `pipeplan facts TOPIC`: what pipeplan knows, as tables to read, and the JSON Schemas of spec and plan.
+
+local argparse = require "argparse"
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local format = require "pipeplan.report.format"
+
+local facts = {}
+
+local topics = { "accelerators", "fields", "frameworks", "kernels", "links", "schedules", "schema", "spec" }
+
+local usage = [[
+usage: pipeplan facts TOPIC
+
+  accelerators  GPUs by catalogue name: memory, peaks, links
+  links         networks and scale-up links: what they reach
+  kernels       all-to-all kernels: what they need
+  frameworks    what runs which schedule
+  schedules     pipeline schedules and how they work
+  spec          fields of a spec, which are options of `plan` too
+  fields        fields that policy rules may read
+  schema spec   JSON Schema of a spec (draft 2020-12)
+  schema plan   JSON Schema of a plan
+]]
+
+-- Rows (lists of cells; nil is "-") under headings, columns as wide as they need; the last one is not padded.
+local function table_of(headings, rows)
+  local widths = {}
+  for i, heading in ipairs(headings) do widths[i] = format.width(heading) end
+  for _, row in ipairs(rows) do
+    for i = 1, #headings do
+      row[i] = row[i] == nil and "-" or tostring(row[i])
+      widths[i] = math.max(widths[i], format.width(row[i]))
+    end
+  end
+  local lines = {}
+  local function add(cells)
+    local parts = {}
+    for i = 1, #headings do parts[i] = i < #headings and format.pad(cells[i], widths[i]) or cells[i] end
+    lines[#lines + 1] = table.concat(parts, "  ") .. "\n"
+  end
+  add(headings)
+  for _, row in ipairs(rows) do add(row) end
+  return table.concat(lines)
+end
+
+local function domain_text(domain)
+  return domain and type(domain[1]) == "string" and table.concat(domain, " ") or nil
+end
+
+local show = {}
+
+function show.fields()
+  local rows = {}
+  for _, entry in ipairs(require("pipeplan.vocabulary").fields) do
+    local meaning = entry.meaning
+    local domain = domain_text(entry.domain)
+    if domain then meaning = meaning .. ": " .. domain end
+    rows[#rows + 1] = { entry.name, entry.scope, entry.type, entry.unit, meaning }
+  end
+  return table_of({ "FIELD", "SCOPE", "TYPE", "UNIT", "MEANING" }, rows)
+end
+
+function show.spec()
+  local rows = {}
+  for _, entry in ipairs(require("pipeplan.input.fields").list) do
+    local meaning = entry.meaning
+    local domain = domain_text(entry.domain)
+    if domain then meaning = meaning .. ": " .. domain end
+    rows[#rows + 1] = { entry.path, "--" .. entry.name, entry.type, entry.unit, meaning }
+  end
+  return table_of({ "FIELD", "OPTION", "TYPE", "UNIT", "MEANING" }, rows)
+end
+
+function show.schedules()
+  local rows = {}
+  for _, name in ipairs(engine.schedule.kinds) do
+    local traits = engine.schedule.traits(name)
+    rows[#rows + 1] = {
+      name, format.schedule(name), traits.family, traits.placement, traits.virtual or "2 or more", traits.copies,
+      traits.split_backward and "I and W apart" or "whole", traits.overlaps and "hides all-to-all" or "no",
+    }
+  end
+  return table_of({ "SCHEDULE", "NAME", "FAMILY", "PLACEMENT", "CHUNKS", "COPIES", "BACKWARD", "PAIRS" }, rows)
+end
+
+function show.schema(which)
+  local schemas = {
+    spec = function() return require("pipeplan.input.schema").spec() end,
+    plan = function() return require "pipeplan.schema.plan" end,
+  }
+  local schema = schemas[which]
+  if not schema then
+    failure.usage("facts schema: expected spec or plan%s", which and ", got '" .. which .. "'" or "")
+  end
+  return require("pipeplan.report.json").encode(schema(), { indent = 2 }) .. "\n"
+end
+
+function facts.run(arguments)
+  local parser = argparse("pipeplan facts"):add_help(false)
+  parser:argument("topic"):args("*")
+  parser:option("--stdlib")  -- read by the program before any Lua runs
+  parser:flag("-h --help")
+  local good, parsed = parser:pparse(arguments)
+  if not good then failure.usage("facts: %s", parsed) end
+  if parsed.help then return usage, failure.status.ok end
+  local topic, which, extra = table.unpack(parsed.topic)
+  if not topic then failure.usage("facts: expected a topic: %s", table.concat(topics, ", ")) end
+  if not show[topic] then failure.usage("facts: no topic '%s'%s", topic, failure.suggestion(topic, topics)) end
+  if topic ~= "schema" then which, extra = nil, which end
+  if extra then failure.usage("facts %s: one argument too many: '%s'", topic, extra) end
+  return show[topic](which), failure.status.ok
+end
+
+return facts

@@ -1,0 +1,80 @@
+-- `pipeplan facts`: tables to read and schemas to check with.
+
+local program = require "program"
+
+describe("pipeplan facts", function()
+  local function facts(topic)
+    local result = program.run("facts " .. topic)
+    assert.equal("", result.stderr)
+    assert.equal(0, result.status)
+    return result.stdout
+  end
+
+  it("prints every field that a rule may read", function()
+    local text = facts "fields"
+    assert.matches("\npipeline_parallel +candidate +integer +rank +P: pipeline depth\n", text)
+    assert.matches("\ntokens +request ", text)
+  end)
+
+  it("prints every field of a spec with its option", function()
+    assert.matches("\ncluster%.network%.per_gpu +%-%-per_gpu +quantity +byte/s ", facts "spec")
+  end)
+
+  it("prints the schedules", function()
+    local text = facts "schedules"
+    assert.matches("\ndualpipe +DualPipe +dualpipe +bidirectional +1 +2 ", text)
+    assert.matches("\ninterleaved_1f1b +interleaved 1F1B ", text)
+  end)
+
+  it("prints tables whose lines have no trailing space and a last newline", function()
+    for _, topic in ipairs { "fields", "spec", "schedules" } do
+      local text = facts(topic)
+      assert.is_nil(text:find(" \n", 1, true))
+      assert.equal("\n", text:sub(-1))
+    end
+  end)
+
+  it("prints JSON Schemas that an independent validator takes, and the examples satisfy", function()
+    local script = [[
+import glob, json, sys
+from jsonschema import Draft202012Validator as Validator
+schema = json.load(open(sys.argv[1]))
+Validator.check_schema(schema)
+count = 0
+for name in sys.argv[2:]:
+    Validator(schema).validate(json.load(open(name)))
+    count += 1
+for bad in ({"cluster": {"gpu": 8}}, {"cluster": {"gpus": 0}}, {"training": {"tokens": "ten trillion"}}, {"training": {"recompute": ["norn"]}}, []):
+    assert list(Validator(schema).iter_errors(bad)), bad
+print(count)]]
+    local name = os.tmpname()
+    local handle = assert(io.open(name, "wb"))
+    handle:write(facts "schema spec")
+    handle:close()
+    local pipe = assert(io.popen(string.format("cd '%s' && env -u LD_PRELOAD python3 -c '%s' %s examples/specs/*.json examples/specs/rules/*.json 2>&1",
+                                               os.getenv "PIPEPLAN_SOURCE", script, name)))
+    local output = pipe:read("a")
+    pipe:close()
+    os.remove(name)
+    assert.is_true((tonumber(output) or 0) >= 18, output)
+  end)
+
+  it("prints the schema of a plan", function()
+    assert.matches('"%$schema": "https://json%-schema%.org/draft/2020%-12/schema"', facts "schema plan")
+  end)
+
+  it("says what is wrong with a topic, on stderr alone", function()
+    for arguments, message in pairs {
+      [""] = "facts: expected a topic: accelerators, fields, frameworks, kernels, links, schedules, schema, spec",
+      ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
+      ["schema"] = "facts schema: expected spec or plan",
+      ["schema x"] = "facts schema: expected spec or plan, got 'x'",
+      ["fields x"] = "facts fields: one argument too many: 'x'",
+    } do
+      local result = program.run("facts " .. arguments)
+      assert.equal("pipeplan: " .. message .. "\n", result.stderr)
+      assert.equal("", result.stdout)
+      assert.equal(2, result.status)
+    end
+  end)
+end)
