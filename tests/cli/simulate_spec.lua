@@ -1,0 +1,142 @@
+-- `pipeplan simulate` as a user runs it: what is on stdout, on stderr, and the exit status.
+
+require "pipeplan"
+local cjson = require "cjson"
+
+local program = assert(os.getenv("PIPEPLAN"))
+
+local function simulate(arguments)
+  local out, err = os.tmpname(), os.tmpname()
+  local _, _, status = os.execute(string.format("%s simulate %s >%s 2>%s", program, arguments, out, err))
+  local function read_and_remove(name)
+    local file = assert(io.open(name, "rb"))
+    local text = file:read("a")
+    file:close()
+    os.remove(name)
+    return text
+  end
+  return { out = read_and_remove(out), err = read_and_remove(err), status = status }
+end
+
+local function has(text, part)
+  assert.is_truthy(text:find(part, 1, true), "no '" .. part .. "' in:\n" .. text)
+end
+
+describe("pipeplan simulate", function()
+  -- the figure in DeepSeek's DualPipe README
+  it("prints makespan 66, idle 6 and peak 9 for DualPipe on 8 ranks with 20 microbatches", function()
+    local result = simulate "dualpipe --ranks 8 --microbatches 20 --times 1,1,1,3"
+    assert.equal(0, result.status)
+    assert.equal("", result.err)
+    has(result.out, "makespan         66 s")
+    has(result.out, "idle             6 s on every rank")
+    has(result.out, "closed form      6 s, exact here")
+    for rank = 0, 7 do assert.matches("\n +" .. rank .. "  %d+,%d+ +60 s +6 s +9%.09 %% +9 +9\n", result.out) end
+    has(result.out, "rank 0 FFFFFFFfiwfiwfiwf7&3...4&08&45&19&56&2b6.7&3b7.8&4b8.9&5b9IWIWIWIW\n")
+  end)
+
+  it("draws the 1F1B timeline of 4 ranks and 8 microbatches as textbooks do", function() -- R19
+    local result = simulate "1f1b --ranks 4 --microbatches 8"
+    has(result.out, "rank 0 F0F1F2F3............B0--F4B1--F5B2--F6B3--F7B4--..B5--..B6--..B7--\n")
+    has(result.out, "rank 3 ......F0B0--F1B1--F2B2--F3B3--F4B4--F5B5--F6B6--F7B7--............\n")
+    has(result.out, "1 − Σ busy / (P × makespan)")
+  end)
+
+  it("shows a bubble of 3/35 for 1F1B on 4 ranks with 32 microbatches", function() -- R19
+    has(simulate("1f1b --ranks 4 --microbatches 32").out, "bubble           8.57 %")
+    local value = cjson.decode(simulate("1f1b --ranks 4 --microbatches 32 --format json").out)
+    assert.is_true(math.abs(value.bubble.fraction - 3 / 35) < 1e-12)
+  end)
+
+  it("writes the documented JSON", function()
+    local result = simulate "dualpipe --ranks 8 --microbatches 20 --times 1,1,1,2.5 --format json"
+    assert.equal(0, result.status)
+    local value = cjson.decode(result.out)
+    local names = {}
+    for name in pairs(value) do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "bubble", "closed_form", "idle_per_rank_seconds", "legal", "makespan_seconds", "max_idle_seconds", "max_span_seconds",
+                  "microbatches", "min_idle_seconds", "peak_activations", "peak_activations_freed_at_i", "ranks", "schedule", "times",
+                  "virtual" }, names)
+    assert.is_true(value.legal)
+    assert.same({ 3.5, 4, 4.5, 4.5, 4.5, 4.5, 4, 3.5 }, value.idle_per_rank_seconds)
+    assert.equal("mean_idle", value.bubble.definition)
+    assert.equal(4.5, value.closed_form.seconds)
+    assert.is_true(value.closed_form.exact)
+    assert.same({ F = 1, I = 1, W = 1, FB = 2.5, p2p = 0 }, value.times)
+    assert.same({ 9, 9, 9, 9, 9, 9, 9, 9 }, value.peak_activations)
+  end)
+
+  it("writes PyTorch's compute-only CSV, one row a rank, pairs kept", function()
+    local result = simulate "dualpipev --ranks 2 --microbatches 4 --format csv"
+    assert.equal("0F0,0F1,0F2,3F0,3I0,3W0,3F1,(0F3;3B1)OVERLAP_F_B,(3F2;0B0)OVERLAP_F_B,3B2,(3F3;0B1)OVERLAP_F_B,3B3,0I2,0W2,0I3,0W3\n"
+      .. "1F0,2F0,1F1,2F1,1F2,2B0,(2F2;1B0)OVERLAP_F_B,(1F3;2B1)OVERLAP_F_B,(2F3;1B1)OVERLAP_F_B,2B2,1B2,2I3,1I3,2W3,1W3\n", result.out)
+  end)
+
+  it("answers an illegal request with the rule and the nearest legal value, exit 1", function()
+    local result = simulate "dualpipe --ranks 8 --microbatches 14"
+    assert.equal(1, result.status)
+    assert.equal("", result.out)
+    has(result.err, "engine.too_few_microbatches")
+    has(result.err, "nearest legal microbatches: 16")
+    result = simulate "dualpipe --ranks 7 --microbatches 20 --format json"
+    assert.equal(1, result.status)
+    has(result.err, "engine.odd_depth")
+    has(result.err, "nearest legal ranks: 6")
+    assert.is_false(cjson.decode(result.out).legal)
+    assert.equal(1, simulate("zb_v --ranks 4 --microbatches 8 --virtual 3").status)
+    assert.equal(1, simulate("interleaved_1f1b --ranks 4 --microbatches 10 --group 3").status)
+    assert.equal(1, simulate("gpipe --ranks 4 --microbatches 1000000000").status)
+  end)
+
+  it("answers bad usage with one line and exit 2", function()
+    for arguments, part in pairs {
+      ["dualpip --ranks 8 --microbatches 20"] = "did you mean 'dualpipe'?",
+      ["1f1b --microbatches 20"] = "--ranks",
+      ["1f1b --ranks 0 --microbatches 20"] = "--ranks must be an integer ≥ 1, got '0'",
+      ["1f1b --ranks 4.5 --microbatches 20"] = "got '4.5'",
+      ["1f1b --ranks four --microbatches 20"] = "got 'four'",
+      ["1f1b --ranks 4 --microbatches -3"] = "'-3'",
+      ["1f1b --ranks 4 --microbatches 99999999999999999999"] = "--microbatches",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,2"] = "--times must be F,I,W or F,I,W,FB",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,nan,1"] = "got 'nan'",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,-1,1"] = "got '-1'",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,1,,1"] = "got ''",
+      ["1f1b --ranks 4 --microbatches 8 --p2p 1e999"] = "--p2p",
+      ["1f1b --ranks 4 --microbatches 8 --format svg"] = "--format",
+      ["1f1b --ranks 4 --microbatches 8 --colour"] = "--colour",
+    } do
+      local result = simulate(arguments)
+      assert.equal(2, result.status, arguments)
+      assert.equal("", result.out, arguments)
+      has(result.err, part)
+      assert.matches("^pipeplan: [^\n]+\n$", result.err)
+    end
+  end)
+
+  it("says that a closed form does not hold for hops that take time", function()
+    local result = simulate "zb_h1 --ranks 4 --microbatches 8 --times 2,1,1 --p2p 0.1"
+    has(result.out, "not exact here")
+    assert.is_false(cjson.decode(simulate("zb_h1 --ranks 4 --microbatches 8 --p2p 0.1 --format json").out).closed_form.exact)
+  end)
+
+  it("gives the interval where DualPipe's closed form is not exact", function()
+    local result = simulate "dualpipe --ranks 8 --microbatches 20 --times 2,3,1,5"
+    has((result.out:gsub("%s+", " ")), "closed form 18 s, not exact here; the true value is 15 s to 18 s")
+  end)
+
+  it("draws any size into 100 columns", function()
+    for _, arguments in ipairs { "zb_v --ranks 64 --microbatches 200", "gpipe --ranks 1 --microbatches 1", "1f1b --ranks 100 --microbatches 3",
+                                 "1f1b --ranks 4 --microbatches 8 --times 0,0,0", "dualpipev --ranks 64 --microbatches 4096" } do
+      local result = simulate(arguments)
+      assert.equal(0, result.status, result.err)
+      for line in result.out:gmatch("[^\n]+") do assert.is_true(utf8.len(line) <= 100, line) end
+    end
+  end)
+
+  it("explains itself", function()
+    local result = simulate "--help"
+    assert.equal(0, result.status)
+    has(result.out, "--microbatches")
+  end)
+end)
