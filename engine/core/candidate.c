@@ -1,0 +1,189 @@
+/*
+** candidate.c: enumeration of candidates. See candidate.h.
+*/
+#include "core/candidate.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+static bool divides(int64_t divisor, int64_t number) {
+  return divisor > 0 && number % divisor == 0;
+}
+
+static bool tensor_fits_model(const pp_model *model, int tensor) {
+  if (!divides(tensor, model->heads)) return false;
+  if (model->attention == PP_ATTENTION_GQA && model->kv_heads > 0 &&
+      !divides(tensor, model->kv_heads) && !divides(model->kv_heads, tensor))
+    return false;
+  return model->ffn == 0 || divides(tensor, model->ffn);
+}
+
+static pp_status append(pp_candidates *list, const pp_candidate *candidate, pp_error *error) {
+  if (list->count == list->capacity) {
+    size_t capacity = list->capacity ? 2 * list->capacity : 256;
+    pp_candidate *grown = realloc(list->candidate, capacity * sizeof *grown);
+    if (!grown) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", capacity);
+    list->candidate = grown;
+    list->capacity = capacity;
+  }
+  list->candidate[list->count++] = *candidate;
+  return PP_OK;
+}
+
+/* Megatron: P ≤ N ≤ M, and the last group holds either N or at least P microbatches. P when no N serves both M: the check then says why. */
+static bool group_serves(int64_t group, int ranks, int64_t microbatches) {
+  return group <= microbatches && (microbatches % group == 0 || microbatches % group >= ranks);
+}
+
+static int smallest_group(int ranks, int64_t microbatches, int64_t smallest) {
+  for (int64_t group = ranks; group <= smallest && group <= INT_MAX; group++)
+    if (group_serves(group, ranks, microbatches) && group_serves(group, ranks, smallest)) return (int)group;
+  return ranks;
+}
+
+pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t microbatches) {
+  pp_schedule_request request = {
+    .kind = (pp_schedule_kind)candidate->kind, .ranks = candidate->layout.pipeline,
+    .microbatches = microbatches > INT_MAX ? INT_MAX : (int)microbatches,
+    .chunks = candidate->layout.chunks, .group = candidate->group
+  };
+  return request;
+}
+
+/* One candidate per schedule and V of a layout that has its degrees and M. */
+static pp_status append_schedules(const pp_candidate_space *space, const pp_candidate *base, pp_candidates *out, pp_error *error) {
+  const pp_fixed *fixed = &space->fixed;
+  int ranks = base->layout.pipeline;
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
+    const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
+    bool interleaved = traits->chunks == 0;
+    bool kind_fixed = fixed->kind != PP_SCHEDULE_KINDS;
+    int first, last;
+    if (kind_fixed ? kind != fixed->kind : !space->planned[kind]) continue;
+    if (interleaved) {
+      first = 2;
+      last = space->max_chunks;
+      if (fixed->configured_virtual) first = last = fixed->configured_virtual;
+      if (first < 2 && !kind_fixed) continue;
+    } else {
+      first = last = traits->chunks;
+      /* A configured V is wrong for every other schedule; V placements have two chunks anyway. */
+      if (fixed->configured_virtual > traits->chunks) first = last = fixed->configured_virtual;
+    }
+    for (int chunks = first; chunks <= last; chunks++) {
+      pp_candidate candidate = *base;
+      int64_t stages = (int64_t)ranks * chunks;
+      if (fixed->stages && stages != fixed->stages) continue;
+      /* Too many stages: only a fixed depth is worth reporting, and for a free V its smallest value. */
+      if (stages > space->model->layers && (!fixed->pipeline || chunks > first)) break;
+      candidate.kind = kind;
+      candidate.layout.chunks = chunks;
+      candidate.configured_virtual = interleaved ? chunks : fixed->configured_virtual ? fixed->configured_virtual : 1;
+      candidate.group = interleaved ? smallest_group(ranks, base->microbatches, base->smallest_microbatches) : 0;
+      pp_status status = append(out, &candidate, error);
+      if (status != PP_OK) return status;
+    }
+  }
+  return PP_OK;
+}
+
+/* M for so many data-parallel ranks, or 0 when a batch does not divide. */
+static int64_t microbatches_of(int64_t batch, int64_t data, int64_t micro_batch) {
+  return divides(data * micro_batch, batch) ? batch / (data * micro_batch) : 0;
+}
+
+/* All expert splits and schedules of one (P, TP, CP). */
+static pp_status append_layouts(const pp_candidate_space *space, int pipeline, int tensor, int context, pp_candidates *out,
+                                pp_error *error) {
+  const pp_fixed *fixed = &space->fixed;
+  const pp_model *model = space->model;
+  bool apart = pipeline == 1 && fixed->pipeline != 1;  /* depth 1 beside a search for pipelines */
+  int64_t data = space->gpus / ((int64_t)pipeline * tensor * context);
+  int expert_tensor = fixed->expert_tensor ? fixed->expert_tensor : 1;
+  int64_t last_expert = model->experts > 0 ? model->experts : 1;
+  pp_candidate base = { .kind = PP_NO_SCHEDULE, .configured_virtual = 1, .group = 0 };
+  base.microbatches = microbatches_of(space->global_batch, data, space->micro_batch);
+  base.smallest_microbatches = microbatches_of(space->smallest_batch, data, space->micro_batch);
+  if (data > INT_MAX || base.microbatches == 0 || base.smallest_microbatches == 0) return PP_OK;
+  if (!apart && fixed->data && data != fixed->data) return PP_OK;
+  if (!apart && fixed->microbatches && base.microbatches != fixed->microbatches) return PP_OK;
+  if (fixed->expert) last_expert = fixed->expert;
+  for (int64_t expert = fixed->expert ? fixed->expert : 1; expert <= last_expert; expert++) {
+    pp_status status;
+    if (!fixed->expert && model->experts > 0 && !divides(expert, model->experts)) continue;
+    if (!divides(expert * expert_tensor * pipeline, space->gpus)) continue;
+    base.layout = (pp_layout){ .tensor = tensor, .context = context, .expert = (int)expert, .expert_tensor = expert_tensor,
+                               .data = (int)data, .pipeline = pipeline, .chunks = 1 };
+    status = pipeline == 1 ? append(out, &base, error) : append_schedules(space, &base, out, error);
+    if (status != PP_OK) return status;
+  }
+  return PP_OK;
+}
+
+static pp_status append_depth(const pp_candidate_space *space, int pipeline, pp_candidates *out, pp_error *error) {
+  const pp_fixed *fixed = &space->fixed;
+  int max_tensor = pipeline == 1 && space->scale_up_gpus < space->max_tensor ? space->scale_up_gpus : space->max_tensor;
+  int first = fixed->tensor ? fixed->tensor : 1, last = fixed->tensor ? fixed->tensor : max_tensor;
+  for (int tensor = first; tensor <= last; tensor++) {
+    if (!divides((int64_t)pipeline * tensor, space->gpus)) continue;
+    if (!fixed->tensor && !tensor_fits_model(space->model, tensor)) continue;
+    int context = fixed->context ? fixed->context : 1, last_context = fixed->context ? fixed->context : space->max_context;
+    for (; context <= last_context; context *= 2) {
+      pp_status status;
+      if (!divides((int64_t)pipeline * tensor * context, space->gpus)) continue;
+      status = append_layouts(space, pipeline, tensor, context, out, error);
+      if (status != PP_OK) return status;
+    }
+  }
+  return PP_OK;
+}
+
+pp_status pp_candidates_enumerate(const pp_candidate_space *space, pp_candidates *out, pp_error *error) {
+  const pp_fixed *fixed = &space->fixed;
+  int64_t deepest = space->model->layers < space->gpus ? space->model->layers : space->gpus;
+  pp_status status = PP_OK;
+  *out = (pp_candidates){ 0, 0, NULL };
+  for (int pipeline = 1; pipeline <= deepest && status == PP_OK; pipeline++) {
+    if (fixed->pipeline && pipeline != 1 && pipeline != fixed->pipeline) continue;
+    if (divides(pipeline, space->gpus)) status = append_depth(space, pipeline, out, error);
+  }
+  if (status == PP_OK && fixed->pipeline > deepest && divides(fixed->pipeline, space->gpus))
+    status = append_depth(space, fixed->pipeline, out, error);
+  if (status != PP_OK) pp_candidates_free(out);
+  return status;
+}
+
+void pp_candidates_free(pp_candidates *candidates) {
+  free(candidates->candidate);
+  *candidates = (pp_candidates){ 0, 0, NULL };
+}
+
+/* The largest divisor of `number` that is at most `limit`. */
+static int64_t divisor_at_most(int64_t number, int64_t limit) {
+  while (limit > 1 && !divides(limit, number)) limit--;
+  return limit;
+}
+
+pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *model, pp_error *error) {
+  const pp_layout *layout = &candidate->layout;
+  pp_schedule_request request;
+  pp_status status;
+  if (!divides(layout->tensor, model->heads))
+    return pp_illegal(error, "engine.tensor_heads", "tensor", (double)divisor_at_most(model->heads, layout->tensor),
+                      "TP %d does not divide the %lld attention heads", layout->tensor, (long long)model->heads);
+  if (layout->expert > 1 && !divides(layout->expert, model->experts))
+    return pp_illegal(error, "engine.expert_count", "expert",
+                      model->experts > 0 ? (double)divisor_at_most(model->experts, layout->expert) : 1,
+                      "EP %d does not divide the %lld experts", layout->expert, (long long)model->experts);
+  if ((int64_t)layout->pipeline * layout->chunks > model->layers)
+    return pp_illegal(error, "engine.layers_below_stages", "pipeline",
+                      layout->chunks <= model->layers ? (double)(model->layers / layout->chunks) : NAN,
+                      "%lld layers are too few for %d stages", (long long)model->layers, layout->pipeline * layout->chunks);
+  if (candidate->kind == PP_NO_SCHEDULE) return PP_OK;
+  request = pp_candidate_request(candidate, candidate->smallest_microbatches);
+  status = pp_schedule_check(&request, error);
+  if (status != PP_OK || candidate->microbatches == candidate->smallest_microbatches) return status;
+  request = pp_candidate_request(candidate, candidate->microbatches);
+  return pp_schedule_check(&request, error);
+}

@@ -1,0 +1,78 @@
+/*
+** candidate.h: which layouts and schedules a plan can be made of.
+** Enumerates tensor, context, expert, data and pipeline degrees with every schedule that may be planned, under framework-neutral legality
+** only: what divides what. Whether a candidate is a good idea, fits, or obeys a framework is for rules, costs and memory to say.
+*/
+#ifndef PP_CANDIDATE_H
+#define PP_CANDIDATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/layout.h"
+#include "core/model.h"
+#include "core/schedule.h"
+
+enum { PP_NO_SCHEDULE = -1 };  /* at pipeline depth 1 */
+
+typedef struct {
+  pp_layout layout;                /* chunks: stages per rank and direction, 2 for V placements */
+  int kind;                        /* pp_schedule_kind or PP_NO_SCHEDULE */
+  int configured_virtual;          /* V as users configure it: chunks of an interleaved schedule, otherwise 1 (or what was fixed) */
+  int group;                       /* interleaved: microbatch group size; 0 elsewhere */
+  int64_t microbatches;            /* M per pipeline and step at the full batch: what time and memory are computed at */
+  int64_t smallest_microbatches;   /* M at the smallest batch of a ramp: what legality is judged at */
+} pp_candidate;
+
+/* What is fixed; 0 is free. kind is PP_SCHEDULE_KINDS when free. A fixed value is enumerated even where it is illegal, so that rules can
+** judge it and name the nearest legal one. */
+typedef struct {
+  int tensor, context, expert, expert_tensor, data, pipeline, configured_virtual;
+  int64_t microbatches;            /* at the full batch */
+  int kind;
+  int stages;                      /* entries of a given layers_per_stage: stages of one chain */
+} pp_fixed;
+
+typedef struct {
+  const pp_model *model;
+  int64_t gpus, global_batch, smallest_batch, micro_batch;  /* batches in sequences; both multiples of what is planned */
+  int scale_up_gpus;               /* TP at pipeline depth 1 stays within it */
+  bool planned[PP_SCHEDULE_KINDS]; /* schedules that may be planned */
+  pp_fixed fixed;
+  /* How far free degrees are enumerated: bounds of the work, not judgements. */
+  int max_tensor, max_context, max_chunks;
+} pp_candidate_space;
+
+typedef struct {
+  size_t count, capacity;
+  pp_candidate *candidate;
+} pp_candidates;
+
+/*
+** All candidates in order of P, TP, CP, EP, expert TP, schedule, V: the layouts with GPUs = TP × CP × DP × P and M = batch / (DP × micro-batch)
+** integral at both batches.
+**   TP            divides the heads, and the key-value heads or is a multiple of them (they are then replicated), and the dense MLP
+**   CP            powers of two
+**   EP            divides the experts; EP × expert TP × P divides GPUs. Expert TP is 1 unless fixed: splitting experts over EP first is what
+**                 MoE guides of Megatron-Core advise, expert TP only helps when EP has run out of experts
+**   P             divides GPUs / (TP × CP), and P × V ≤ layers
+**   V             1; 2 for V placements; 2 … max_chunks for interleaved
+**   group         of an interleaved schedule: the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if there is none
+** Depth 1 is always there, with schedule none, TP within scale_up_gpus, and only TP, CP, EP, expert TP taken from what is fixed, unless
+** the fixed depth is 1. PP_NO_MEMORY; the caller frees *out.
+*/
+pp_status pp_candidates_enumerate(const pp_candidate_space *space, pp_candidates *out, pp_error *error);
+void pp_candidates_free(pp_candidates *candidates);
+
+/* The schedule that a candidate asks for, at so many microbatches. Not for PP_NO_SCHEDULE. */
+pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t microbatches);
+
+/*
+** Can it be built? PP_ILLEGAL with the rule: engine.tensor_heads, engine.expert_count, engine.layers_below_stages, or what
+** pp_schedule_check says at the smallest batch and then at the full one.
+*/
+pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *model, pp_error *error);
+
+#endif
