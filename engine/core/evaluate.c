@@ -1,0 +1,422 @@
+/*
+** evaluate.c: bytes, seconds and bounds of one candidate. See evaluate.h.
+*/
+#include "core/evaluate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------------------------------- costs of a layout */
+
+pp_status pp_evaluate_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error) {
+  const pp_model *model = problem->model;
+  pp_block_parameters parameters[PP_BLOCKS];
+  pp_device device = *problem->device;
+  pp_status status = PP_OK;
+  double table = (double)(model->vocab * model->hidden) / layout->tensor;
+  for (int i = 0; i < 2 && status == PP_OK; i++) {
+    device.hides_alltoall = i == 1;
+    status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], error);
+    if (status == PP_OK) status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
+  }
+  if (status != PP_OK) return status;
+  out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
+  pp_model_block_parameters(model, parameters);
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    out->dense[block] = (double)parameters[block].tensor / layout->tensor + (double)parameters[block].replicated;
+    out->expert[block] = (double)parameters[block].expert / ((double)layout->expert * layout->expert_tensor);
+    out->embedding_copy[block] = 0;
+  }
+  out->embedding_copy[PP_BLOCK_MTP] = table;
+  if (model->tied_embeddings) {
+    out->dense[PP_BLOCK_HEAD] -= table;
+    out->embedding_copy[PP_BLOCK_HEAD] = table;
+  }
+  return PP_OK;
+}
+
+double pp_evaluate_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel) {
+  pp_stage whole;
+  pp_stage_seconds seconds;
+  double sent, work;
+  if (pp_layout_stages(model, 1, NULL, &whole, NULL) != PP_OK) return 0;
+  pp_cost_stage(&whole, costs->seconds[kernel], &seconds);
+  sent = seconds.alltoall_forward + seconds.alltoall_backward;
+  work = seconds.forward + seconds.full;
+  return work > 0 ? sent / work : 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------------------------- stages */
+
+static int stages_of(const pp_candidate *candidate) {
+  return candidate->layout.pipeline * candidate->layout.chunks;
+}
+
+pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, pp_stage *out, pp_error *error) {
+  /* A given split is that of the pipeline asked for: what is compared with it may have another number of stages. */
+  const int *given = stages_of(candidate) == problem->given_stages ? problem->layers_per_stage : NULL;
+  if (stages_of(candidate) > PP_MAX_LAYERS)
+    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages_of(candidate), PP_MAX_LAYERS);
+  return pp_layout_stages(problem->model, stages_of(candidate), given, out, error);
+}
+
+void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
+                               pp_stage_seconds *out) {
+  for (int s = 0; s < stages_of(candidate); s++) {
+    /* Most stages hold what their neighbour holds. */
+    if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
+    else pp_cost_stage(&stages[s], costs->seconds[kernel], &out[s]);
+  }
+}
+
+/* Which ranks hold a stage of one chain: two for bidirectional schedules. Returns how many. */
+static int ranks_of(const pp_candidate *candidate, const pp_schedule_traits *traits, int stage, int rank[2]) {
+  int ranks = candidate->layout.pipeline, position = stage % ranks, chunk = stage / ranks;
+  bool upward = traits && traits->placement == PP_PLACE_V && chunk % 2 == 1;
+  rank[0] = upward ? ranks - 1 - position : position;
+  if (!traits || traits->placement != PP_PLACE_BIDIRECTIONAL) return 1;
+  rank[1] = ranks - 1 - rank[0];
+  return 2;
+}
+
+static const pp_schedule_traits *traits_of(const pp_candidate *candidate) {
+  return candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)candidate->kind);
+}
+
+/* ----------------------------------------------------------------------------------------------------------------------------- time */
+
+static double step_sum(const pp_step_seconds *step) {
+  return step->gradient_sync + step->parameter_sync + step->optimizer + step->mirror;
+}
+
+void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages, double *dense,
+                            double *expert) {
+  const pp_schedule_traits *traits = traits_of(candidate);
+  int ranks = candidate->layout.pipeline;
+  double copy[PP_MAX_LAYERS];
+  for (int rank = 0; rank < ranks; rank++) dense[rank] = expert[rank] = copy[rank] = 0;
+  for (int s = 0; s < stages_of(candidate); s++) {
+    int rank[2], holders = ranks_of(candidate, traits, s, rank);
+    for (int i = 0; i < holders; i++)
+      for (int block = 0; block < PP_BLOCKS; block++) {
+        if (stages[s].count[block] == 0) continue;
+        dense[rank[i]] += stages[s].count[block] * costs->dense[block];
+        expert[rank[i]] += stages[s].count[block] * costs->expert[block];
+        copy[rank[i]] = fmax(copy[rank[i]], costs->embedding_copy[block]);
+      }
+  }
+  /* Stage 0 holds the embedding: its ranks need no further copy. */
+  int rank[2], holders = ranks_of(candidate, traits, 0, rank);
+  for (int i = 0; i < holders; i++) copy[rank[i]] = 0;
+  for (int r = 0; r < ranks; r++) dense[r] += copy[r];
+}
+
+/* What the step takes beside the pipeline on the rank where it takes longest. */
+static void step_seconds(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages,
+                         pp_step_seconds *out) {
+  const pp_schedule_traits *traits = traits_of(candidate);
+  int ranks = candidate->layout.pipeline, copies = traits ? traits->copies : 1;
+  double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
+  *out = (pp_step_seconds){ 0, 0, 0, 0 };
+  pp_evaluate_parameters(candidate, costs, stages, dense, expert);
+  for (int rank = 0; rank < ranks; rank++) {
+    pp_step_seconds here;
+    bool dominated = false;
+    for (int other = 0; other < rank && !dominated; other++) dominated = dense[other] >= dense[rank] && expert[other] >= expert[rank];
+    if (dominated) continue;
+    pp_cost_step(&candidate->layout, problem->training, problem->device, problem->network, dense[rank], expert[rank], copies, &here);
+    if (step_sum(&here) > step_sum(out)) *out = here;
+  }
+}
+
+static void finish_timing(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages,
+                          pp_timing *timing) {
+  step_seconds(problem, candidate, costs, stages, &timing->step);
+  timing->step_seconds = timing->makespan_seconds + step_sum(&timing->step) + problem->step_overhead_seconds;
+}
+
+/* Stage and pair times of a program, in one allocation that `stage` owns. */
+static pp_status times_of(const pp_problem *problem, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
+                          pp_stage_times **stage, double **pair, pp_error *error) {
+  size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
+  pp_device device = *problem->device;
+  *stage = malloc(stages * sizeof **stage + stages * slots * sizeof **pair);
+  if (!*stage) return pp_fail(error, PP_NO_MEMORY, "no memory for the times of %zu stages", stages);
+  *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
+  device.hides_alltoall = true;
+  for (size_t s = 0; s < stages; s++) {
+    const pp_stage_seconds *forward = &seconds[s % (size_t)schedule->stages_per_chain];
+    (*stage)[s] = (pp_stage_times){ forward->forward, forward->input, forward->weight, forward->full };
+    for (size_t slot = 0; overlaps && slot < slots; slot++) {
+      int other = schedule->stage_at[(size_t)schedule->rank_of[s] * slots + slot] % schedule->stages_per_chain;
+      (*pair)[s * slots + slot] = pp_cost_pair(&device, forward, &seconds[other]);
+    }
+  }
+  return PP_OK;
+}
+
+pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                           bool overlap, pp_timing *out, pp_schedule *keep_schedule, pp_simulation *keep_simulation, pp_error *error) {
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_seconds seconds[PP_MAX_LAYERS];
+  pp_stage_times *stage_times = NULL;
+  double *pair = NULL;
+  pp_schedule schedule;
+  pp_simulation simulation;
+  pp_schedule_request request;
+  pp_status status = pp_evaluate_stages(problem, candidate, stages, error);
+  if (status != PP_OK) return status;
+  pp_evaluate_stage_seconds(candidate, costs, kernel, stages, seconds);
+  if (candidate->kind == PP_NO_SCHEDULE) {
+    out->makespan_seconds = (double)candidate->microbatches * (seconds[0].forward + seconds[0].full);
+    out->bubble_fraction = 0;
+    finish_timing(problem, candidate, costs, stages, out);
+    return PP_OK;
+  }
+  request = pp_candidate_request(candidate, candidate->microbatches);
+  status = pp_schedule_build(&request, &schedule, error);
+  if (status != PP_OK) return status;
+  status = times_of(problem, &schedule, seconds, kernel && overlap && traits_of(candidate)->overlaps, &stage_times, &pair, error);
+  if (status == PP_OK) {
+    const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
+    status = pp_simulate(&schedule, &times, false, &simulation, error);
+    free(stage_times);
+  }
+  if (status != PP_OK) {
+    pp_schedule_free(&schedule);
+    return status;
+  }
+  out->makespan_seconds = simulation.makespan;
+  out->bubble_fraction = simulation.bubble_fraction;
+  finish_timing(problem, candidate, costs, stages, out);
+  if (keep_schedule) {
+    *keep_schedule = schedule;
+    *keep_simulation = simulation;
+  } else {
+    pp_simulation_free(&simulation);
+    pp_schedule_free(&schedule);
+  }
+  return PP_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- lower bound */
+
+/* What is certain about one rank. All in seconds. */
+typedef struct {
+  double work;       /* everything it executes, no overlap */
+  double before;     /* of that, what precedes the end of its last backward: all but split-off W */
+  double head, tail; /* the pipeline filling down to its earliest stage, draining from its earliest stage */
+  double saving;     /* most that one overlapped pair saves */
+  int64_t pairs;     /* most pairs there can be */
+} certain_work;
+
+/* The rank's slots: its stages of both chains, at most as many as fit `slot`. */
+static void add_stage(certain_work *rank, const pp_stage_seconds *stage, double microbatches, bool split) {
+  double backward = split ? fmin(stage->full, stage->input + stage->weight) : stage->full;
+  double until_input = split ? fmin(stage->full, stage->input) : stage->full;
+  rank->work += microbatches * (stage->forward + backward);
+  rank->before += microbatches * (stage->forward + until_input);
+}
+
+/* The most that overlapping a forward of one stage with a backward of another saves. */
+static double pair_saving(const pp_device *device, const pp_stage_seconds *a, const pp_stage_seconds *b) {
+  double there = a->forward + b->full - pp_cost_pair(device, a, b);
+  double back = b->forward + a->full - pp_cost_pair(device, b, a);
+  return fmax(0, fmax(there, back));
+}
+
+static double rank_bound(const certain_work *rank) {
+  double saved = (double)rank->pairs * rank->saving;
+  return rank->head + fmax(fmax(0, rank->work - saved), fmax(0, rank->before - saved) + rank->tail);
+}
+
+double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
+  const pp_schedule_traits *traits = traits_of(candidate);
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_seconds seconds[PP_MAX_LAYERS];
+  certain_work rank[PP_MAX_LAYERS];
+  pp_device device = *problem->device;
+  pp_timing timing = { 0 };
+  double filled = 0, drained = 0;
+  int ranks = candidate->layout.pipeline;
+  if (pp_evaluate_stages(problem, candidate, stages, NULL) != PP_OK) return INFINITY;
+  pp_evaluate_stage_seconds(candidate, costs, kernel, stages, seconds);
+  if (!traits) {
+    timing.makespan_seconds = (double)candidate->microbatches * (seconds[0].forward + seconds[0].full);
+    finish_timing(problem, candidate, costs, stages, &timing);
+    return timing.step_seconds;
+  }
+  device.hides_alltoall = true;
+  for (int r = 0; r < ranks; r++) rank[r] = (certain_work){ 0, 0, INFINITY, INFINITY, 0, candidate->microbatches * candidate->layout.chunks };
+  for (int s = 0; s < stages_of(candidate); s++) {
+    int holder[2], holders = ranks_of(candidate, traits, s, holder);
+    if (s > 0) {
+      int previous[2];
+      ranks_of(candidate, traits, s - 1, previous);
+      double hop = previous[0] == holder[0] ? 0 : costs->hop;
+      filled += seconds[s - 1].forward + hop;
+      drained += (traits->split_backward ? fmin(seconds[s - 1].full, seconds[s - 1].input) : seconds[s - 1].full) + hop;
+    }
+    for (int i = 0; i < holders; i++) {
+      certain_work *here = &rank[holder[i]];
+      add_stage(here, &seconds[s], (double)candidate->microbatches / traits->chains, traits->split_backward);
+      here->head = fmin(here->head, filled);
+      here->tail = fmin(here->tail, drained);
+      /* The slot that the stage can be paired with: the mirror stage of a V or of two chains. */
+      if (traits->overlaps && kernel)
+        here->saving = fmax(here->saving, pair_saving(&device, &seconds[s], &seconds[stages_of(candidate) - 1 - s]));
+    }
+  }
+  for (int r = 0; r < ranks; r++) timing.makespan_seconds = fmax(timing.makespan_seconds, rank_bound(&rank[r]));
+  finish_timing(problem, candidate, costs, stages, &timing);
+  return timing.step_seconds * (1 - 1e-9);  /* the sums above round differently from a simulation's */
+}
+
+/* --------------------------------------------------------------------------------------------------------------------------- memory */
+
+int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate, int64_t microbatches) {
+  int64_t ranks = candidate->layout.pipeline, cap;
+  switch (candidate->kind) {
+    case PP_NO_SCHEDULE:
+      return 1;
+    case PP_GPIPE:  /* holds every microbatch */
+      return microbatches;
+    case PP_1F1B:   /* rank r holds min(P − r, M) */
+      cap = ranks;
+      break;
+    case PP_INTERLEAVED_1F1B: {  /* steady state repeats with the group; the last, smaller group has to stay */
+      int64_t group = candidate->group > 0 ? candidate->group : ranks;
+      cap = 3 * group + microbatches % group;
+      break;
+    }
+    default:        /* warm-up of at most 2P forwards, cool-down alike, and some of what repeats between; even where M is */
+      cap = 6 * ranks;
+      if (cap % 2 != microbatches % 2) cap++;
+      break;
+  }
+  return microbatches < cap ? microbatches : cap;
+}
+
+static void hold(const pp_schedule *schedule, const pp_action *action, int stage, bool forward, uint32_t *stored, uint32_t *pending) {
+  int slot = schedule->slot_of[stage];
+  if (forward) stored[slot]++;
+  else if (action->kind == PP_W) pending[slot]--;
+  else {
+    stored[slot]--;
+    if (action->kind == PP_I) pending[slot]++;
+  }
+}
+
+/* The most that each slot of a rank ever holds, stored and pending. `now` has room for both counts of every slot. */
+static void rank_profile(const pp_schedule *schedule, int rank, uint32_t *now, uint32_t *stored, uint32_t *pending) {
+  size_t slots = (size_t)schedule->chunks_per_rank;
+  memset(now, 0, 2 * slots * sizeof *now);
+  for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
+    const pp_action *action = &schedule->action[i];
+    if (action->kind == PP_F || action->kind == PP_FB) {
+      size_t slot = (size_t)schedule->slot_of[action->stage];
+      hold(schedule, action, action->stage, true, now, now + slots);
+      if (now[slot] > stored[slot]) stored[slot] = now[slot];
+    }
+    if (action->kind != PP_F) {
+      int stage = action->kind == PP_FB ? action->stage_b : action->stage;
+      size_t slot = (size_t)schedule->slot_of[stage];
+      hold(schedule, action, stage, false, now, now + slots);
+      if (now[slots + slot] > pending[slot]) pending[slot] = now[slots + slot];
+    }
+  }
+}
+
+pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_program *out, pp_error *error) {
+  pp_schedule_request request;
+  pp_status status;
+  size_t entries, slots;
+  request = pp_candidate_request(candidate, pp_evaluate_capped_microbatches(candidate, candidate->microbatches));
+  status = pp_schedule_build(&request, &out->schedule, error);
+  if (status != PP_OK) return status;
+  slots = (size_t)out->schedule.chunks_per_rank;
+  entries = (size_t)request.ranks * slots;
+  out->stored = calloc(2 * entries + 2 * slots, sizeof *out->stored);
+  if (!out->stored) {
+    pp_schedule_free(&out->schedule);
+    return pp_fail(error, PP_NO_MEMORY, "no memory for the profile of %d ranks", request.ranks);
+  }
+  out->pending = out->stored + entries;
+  for (int rank = 0; rank < request.ranks; rank++)
+    rank_profile(&out->schedule, rank, out->stored + 2 * entries, out->stored + (size_t)rank * slots, out->pending + (size_t)rank * slots);
+  return PP_OK;
+}
+
+void pp_memory_program_free(pp_memory_program *program) {
+  pp_schedule_free(&program->schedule);
+  free(program->stored);
+  program->stored = program->pending = NULL;
+}
+
+/* Bytes of one stage: what is always there (copies: of the embedding, on ranks without it), per microbatch in flight, and the largest temporary. */
+typedef struct {
+  double fixed, copies, stored, pending, transient;
+} stage_bytes;
+
+static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS]) {
+  stage_bytes sum = { 0, 0, 0, 0, 0 };
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    double count = stage->count[block];
+    sum.fixed += count * (blocks[block].parameters + blocks[block].gradients + blocks[block].optimizer);
+    sum.stored += count * blocks[block].stored;
+    sum.pending += count * blocks[block].pending;
+    if (stage->count[block] == 0) continue;
+    const pp_state_bytes *copy = &blocks[block].embedding_copy;
+    sum.copies += copy->parameters + copy->gradients + copy->optimizer;
+    sum.transient = fmax(sum.transient, blocks[block].transient);
+  }
+  return sum;
+}
+
+/* No less than the rank takes: as if all its slots were fullest at once. */
+static double rank_bytes_bound(const pp_memory_program *program, int rank, const stage_bytes *stages) {
+  const pp_schedule *schedule = &program->schedule;
+  double sum = 0, transient = 0;
+  for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
+    size_t entry = (size_t)rank * (size_t)schedule->chunks_per_rank + (size_t)slot;
+    const stage_bytes *stage = &stages[schedule->stage_at[entry] % schedule->stages_per_chain];
+    sum += stage->fixed + stage->copies + program->stored[entry] * stage->stored + program->pending[entry] * stage->pending;
+    transient = fmax(transient, stage->transient);
+  }
+  return (sum + transient) * (1 + 1e-9);
+}
+
+pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
+                             const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
+  pp_stage stages[PP_MAX_LAYERS];
+  stage_bytes bytes[PP_MAX_LAYERS];
+  double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
+  const pp_block_bytes *blocks = costs->bytes[copies - 1];
+  int ranks = candidate->layout.pipeline, first = 0;
+  pp_status status = pp_evaluate_stages(problem, candidate, stages, error);
+  if (status != PP_OK) return status;
+  if (!program) {
+    *rank = 0;
+    pp_memory_alone(stages, blocks, problem->overhead_bytes, out);
+    return PP_OK;
+  }
+  for (int s = 0; s < stages_of(candidate); s++) bytes[s] = bytes_of(&stages[s], blocks);
+  for (int r = 0; r < ranks; r++) {
+    bound[r] = rank_bytes_bound(program, r, bytes) + problem->overhead_bytes;
+    if (bound[r] > bound[first]) first = r;
+  }
+  /* The likeliest rank first: it rules most others out. */
+  pp_memory_rank(&program->schedule, first, stages, blocks, problem->overhead_bytes, scratch, out);
+  *rank = first;
+  for (int r = 0; r < ranks; r++) {
+    pp_rank_bytes here;
+    if (r == first || bound[r] < out->total) continue;
+    pp_memory_rank(&program->schedule, r, stages, blocks, problem->overhead_bytes, scratch, &here);
+    if (here.total > out->total || (here.total >= out->total && r < *rank)) {
+      *out = here;
+      *rank = r;
+    }
+  }
+  return PP_OK;
+}
