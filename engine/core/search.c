@@ -1,0 +1,281 @@
+/*
+** search.c: the table of candidates. See search.h.
+*/
+#include "core/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const pp_search_column_names[PP_COLUMNS] = {
+  [PP_COLUMN_TENSOR] = "tensor_parallel",
+  [PP_COLUMN_CONTEXT] = "context_parallel",
+  [PP_COLUMN_EXPERT] = "expert_parallel",
+  [PP_COLUMN_EXPERT_TENSOR] = "expert_tensor_parallel",
+  [PP_COLUMN_DATA] = "data_parallel",
+  [PP_COLUMN_PIPELINE] = "pipeline_parallel",
+  [PP_COLUMN_VIRTUAL] = "virtual",
+  [PP_COLUMN_MICROBATCHES] = "microbatches",
+  [PP_COLUMN_MICROBATCHES_PER_RANK] = "microbatches_per_rank",
+  [PP_COLUMN_SCHEDULE] = "schedule",
+  [PP_COLUMN_FAMILY] = "schedule_family",
+  [PP_COLUMN_EXPERT_LINK] = "expert_link",
+  [PP_COLUMN_KERNEL] = "alltoall_kernel",
+  [PP_COLUMN_ALLTOALL_FRACTION] = "alltoall_fraction",
+  [PP_COLUMN_STAGES] = "stages",
+  [PP_COLUMN_ONE_COPY_BYTES] = "one_copy_bytes",
+  [PP_COLUMN_PEAK_BYTES] = "peak_bytes",
+  [PP_COLUMN_STEP_SECONDS] = "step_seconds",
+  [PP_COLUMN_BUBBLE_FRACTION] = "bubble_fraction",
+};
+
+static bool has(const pp_mask_word *mask, size_t row) {
+  return mask[row / 64] >> (row % 64) & 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------------- the table */
+
+static bool same_layout(const pp_layout *a, const pp_layout *b) {
+  return a->tensor == b->tensor && a->context == b->context && a->expert == b->expert && a->expert_tensor == b->expert_tensor &&
+         a->data == b->data && a->pipeline == b->pipeline;
+}
+
+static pp_status allocate(pp_search *search, pp_error *error) {
+  size_t rows = search->candidates.count;
+  /* One block of columns, owned by the first. An empty table has columns too. */
+  size_t cells = (rows + 1) * (PP_COLUMNS + 1);
+  double *block = malloc(cells * sizeof *block);
+  search->column[0] = block;
+  search->layout_of = malloc((rows + 1) * sizeof *search->layout_of);
+  search->fullest = calloc(rows + 1, sizeof *search->fullest);
+  if (!block || !search->layout_of || !search->fullest) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
+  for (size_t i = 0; i < cells; i++) block[i] = NAN;
+  for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
+  search->bound = block + PP_COLUMNS * (rows + 1);
+  return PP_OK;
+}
+
+/* Candidates of one layout stand together: V differs last. */
+static pp_status price_layouts(pp_search *search, pp_error *error) {
+  size_t rows = search->candidates.count, layouts = 0;
+  const pp_candidate *candidate = search->candidates.candidate;
+  for (size_t row = 0; row < rows; row++) {
+    if (row == 0 || !same_layout(&candidate[row].layout, &candidate[row - 1].layout)) layouts++;
+    search->layout_of[row] = (uint32_t)(layouts - 1);
+  }
+  search->costs = malloc((layouts + 1) * sizeof *search->costs);
+  if (!search->costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", layouts);
+  for (size_t row = 0; row < rows; row++) {
+    pp_status status;
+    if (row > 0 && search->layout_of[row] == search->layout_of[row - 1]) continue;
+    status = pp_evaluate_layout(&search->problem, &candidate[row].layout, &search->costs[search->layout_of[row]], error);
+    if (status != PP_OK) return status;
+  }
+  return PP_OK;
+}
+
+static void fill_row(pp_search *search, const pp_search_symbols *symbols, size_t row) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_layout *layout = &candidate->layout;
+  double **column = search->column;
+  column[PP_COLUMN_TENSOR][row] = layout->tensor;
+  column[PP_COLUMN_CONTEXT][row] = layout->context;
+  column[PP_COLUMN_EXPERT][row] = layout->expert;
+  column[PP_COLUMN_EXPERT_TENSOR][row] = layout->expert_tensor;
+  column[PP_COLUMN_DATA][row] = layout->data;
+  column[PP_COLUMN_PIPELINE][row] = layout->pipeline;
+  column[PP_COLUMN_VIRTUAL][row] = candidate->configured_virtual;
+  column[PP_COLUMN_MICROBATCHES][row] = (double)candidate->smallest_microbatches;
+  column[PP_COLUMN_MICROBATCHES_PER_RANK][row] = (double)candidate->smallest_microbatches / layout->pipeline;
+  column[PP_COLUMN_SCHEDULE][row] = symbols->schedule[candidate->kind + 1];
+  column[PP_COLUMN_FAMILY][row] = symbols->family[candidate->kind + 1];
+  if (layout->expert > 1)  /* expert TP lies inside, as in Megatron-Core's rank order */
+    column[PP_COLUMN_EXPERT_LINK][row] = pp_comm_tier(search->problem.network, layout->expert, layout->expert_tensor)->bandwidth;
+  column[PP_COLUMN_STAGES][row] = layout->pipeline * layout->chunks;
+}
+
+pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *space, const pp_search_symbols *symbols, pp_search *out,
+                         pp_error *error) {
+  pp_status status;
+  *out = (pp_search){ .problem = *problem };
+  status = pp_candidates_enumerate(space, &out->candidates, error);
+  if (status == PP_OK) status = allocate(out, error);
+  if (status == PP_OK) status = price_layouts(out, error);
+  if (status != PP_OK) return status;
+  for (size_t row = 0; row < out->candidates.count; row++) fill_row(out, symbols, row);
+  pp_search_kernels_changed(out);
+  return PP_OK;
+}
+
+void pp_search_free(pp_search *search) {
+  pp_candidates_free(&search->candidates);
+  free(search->column[0]);
+  free(search->layout_of);
+  free(search->fullest);
+  free(search->costs);
+  *search = (pp_search){ .costs = NULL };
+}
+
+static const pp_layout_costs *costs_of(const pp_search *search, size_t row) {
+  return &search->costs[search->layout_of[row]];
+}
+
+/* false is 0, true 1: only a name is a kernel. */
+static bool has_kernel(const pp_search *search, size_t row) {
+  return search->column[PP_COLUMN_KERNEL][row] >= 2;
+}
+
+void pp_search_kernels_changed(pp_search *search) {
+  double **column = search->column;
+  for (size_t row = 0; row < search->candidates.count; row++) {
+    bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] && has_kernel(search, row) == has_kernel(search, row - 1);
+    search->bound[row] = column[PP_COLUMN_STEP_SECONDS][row] = column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
+    column[PP_COLUMN_ALLTOALL_FRACTION][row] =
+      as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
+                : pp_evaluate_alltoall_fraction(search->problem.model, costs_of(search, row), has_kernel(search, row));
+  }
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------------- memory */
+
+/* Rows that need the same program. */
+typedef struct {
+  int kind, pipeline, chunks, group;
+  int64_t microbatches;
+  size_t row;
+} program_key;
+
+static int compare_numbers(int64_t a, int64_t b) {
+  return (a > b) - (a < b);
+}
+
+static int compare_programs(const program_key *a, const program_key *b) {
+  int order = compare_numbers(a->kind, b->kind);
+  if (!order) order = compare_numbers(a->pipeline, b->pipeline);
+  if (!order) order = compare_numbers(a->chunks, b->chunks);
+  if (!order) order = compare_numbers(a->group, b->group);
+  return order ? order : compare_numbers(a->microbatches, b->microbatches);
+}
+
+static int by_program(const void *left, const void *right) {
+  const program_key *a = left, *b = right;
+  int order = compare_programs(a, b);
+  return order ? order : compare_numbers((int64_t)a->row, (int64_t)b->row);
+}
+
+static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_program *program, pp_error *error) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  int copies = candidate->kind == PP_NO_SCHEDULE ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies, rank;
+  pp_rank_bytes bytes;
+  pp_status status =
+    pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), copies, program, &bytes, &search->fullest[row], error);
+  if (status != PP_OK) return status;
+  search->column[PP_COLUMN_PEAK_BYTES][row] = bytes.total;
+  if (copies == 1) return PP_OK;
+  status = pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), 1, program, &bytes, &rank, error);
+  if (status == PP_OK) search->column[PP_COLUMN_ONE_COPY_BYTES][row] = bytes.total;
+  return status;
+}
+
+pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
+  size_t rows = search->candidates.count, count = 0;
+  program_key *key = malloc((rows + 1) * sizeof *key);
+  pp_memory_program program;
+  pp_status built = PP_ILLEGAL, status = PP_OK;
+  if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
+  for (size_t row = 0; row < rows; row++) {
+    const pp_candidate *candidate = &search->candidates.candidate[row];
+    if (!has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
+    if (pp_candidate_check(candidate, search->problem.model, NULL) != PP_OK) continue;
+    key[count++] = (program_key){ candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, candidate->group,
+                                  pp_evaluate_capped_microbatches(candidate, candidate->microbatches), row };
+  }
+  qsort(key, count, sizeof *key, by_program);
+  for (size_t i = 0; i < count && status == PP_OK; i++) {
+    if (i == 0 || compare_programs(&key[i], &key[i - 1]) != 0) {
+      if (built == PP_OK) pp_memory_program_free(&program);
+      built = PP_ILLEGAL;
+      if (key[i].kind != PP_NO_SCHEDULE) built = pp_memory_program_build(&search->candidates.candidate[key[i].row], &program, error);
+      if (built != PP_OK && built != PP_ILLEGAL) status = built;
+    }
+    if (built == PP_OK || key[i].kind == PP_NO_SCHEDULE)
+      status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &program, error);
+    if (status == PP_ILLEGAL) status = PP_OK;
+  }
+  if (built == PP_OK) pp_memory_program_free(&program);
+  free(key);
+  return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------------------ time */
+
+double pp_search_bound(pp_search *search, size_t row) {
+  if (isnan(search->bound[row]))
+    search->bound[row] = pp_evaluate_bound(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
+                                           has_kernel(search, row));
+  return search->bound[row];
+}
+
+pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  pp_timing timing;
+  pp_status status;
+  if (!isnan(search->column[PP_COLUMN_STEP_SECONDS][row])) return PP_OK;
+  status = pp_candidate_check(candidate, search->problem.model, error);
+  if (status == PP_OK)
+    status = pp_evaluate_time(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), true, &timing, NULL, NULL, error);
+  if (status != PP_OK) return status;
+  search->column[PP_COLUMN_STEP_SECONDS][row] = timing.step_seconds;
+  search->column[PP_COLUMN_BUBBLE_FRACTION][row] = timing.bubble_fraction;
+  return PP_OK;
+}
+
+typedef struct {
+  double bound;
+  size_t row;
+} bounded_row;
+
+static int by_bound(const void *left, const void *right) {
+  const bounded_row *a = left, *b = right;
+  if (a->bound < b->bound) return -1;
+  if (a->bound > b->bound) return 1;
+  return compare_numbers((int64_t)a->row, (int64_t)b->row);
+}
+
+pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool *found, size_t *best,
+                         pp_mask_word *within, pp_error *error) {
+  size_t rows = search->candidates.count, count = 0;
+  const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
+  double fastest = INFINITY;
+  pp_status status = PP_OK;
+  bounded_row *order = malloc((rows + 1) * sizeof *order);
+  if (!order) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
+  *found = false;
+  for (size_t row = 0; row < rows; row++) {
+    if (!has(mask, row)) continue;
+    order[count].row = row;
+    order[count].bound = pp_search_bound(search, row);
+    if (order[count].bound < limit) count++;
+  }
+  qsort(order, count, sizeof *order, by_bound);
+  for (size_t i = 0; i < count && order[i].bound <= fastest * (1 + tolerance); i++) {
+    size_t row = order[i].row;
+    status = pp_search_simulate(search, row, error);
+    if (status == PP_ILLEGAL) continue;
+    if (status != PP_OK) break;
+    if (seconds[row] >= limit || seconds[row] > fastest || (seconds[row] >= fastest && row > *best)) continue;
+    *found = true;
+    *best = row;
+    fastest = seconds[row];
+  }
+  if (status == PP_ILLEGAL) status = PP_OK;
+  if (status == PP_OK && within) {
+    memset(within, 0, pp_mask_words(rows) * sizeof *within);
+    for (size_t i = 0; i < count && *found; i++) {
+      size_t row = order[i].row;
+      if (seconds[row] < limit && seconds[row] <= fastest * (1 + tolerance)) within[row / 64] |= (pp_mask_word)1 << (row % 64);
+    }
+  }
+  free(order);
+  return status;
+}

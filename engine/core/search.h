@@ -1,0 +1,72 @@
+/*
+** search.h: a table of candidates as columns that conditions read, filled in as far as someone asks: bytes and seconds are computed only
+** for the rows that are still in question.
+*/
+#ifndef PP_SEARCH_H
+#define PP_SEARCH_H
+
+#include "core/condition.h"
+#include "core/evaluate.h"
+
+/* One value per row each. Strings are the caller's symbols. */
+typedef enum {
+  PP_COLUMN_TENSOR, PP_COLUMN_CONTEXT, PP_COLUMN_EXPERT, PP_COLUMN_EXPERT_TENSOR, PP_COLUMN_DATA, PP_COLUMN_PIPELINE, PP_COLUMN_VIRTUAL,
+  PP_COLUMN_MICROBATCHES,           /* at the smallest batch: what legality is judged at */
+  PP_COLUMN_MICROBATCHES_PER_RANK,
+  PP_COLUMN_SCHEDULE, PP_COLUMN_FAMILY,
+  PP_COLUMN_EXPERT_LINK,            /* NAN at EP 1 */
+  PP_COLUMN_KERNEL,                 /* NAN until set; a symbol (2 and up): it hides all-to-all behind compute */
+  PP_COLUMN_ALLTOALL_FRACTION,
+  PP_COLUMN_STAGES,                 /* P × V of one chain; not a field of the vocabulary */
+  PP_COLUMN_ONE_COPY_BYTES,         /* peak_bytes if a two-copy schedule kept one; NAN elsewhere; not a field of the vocabulary */
+  /* NAN until computed */
+  PP_COLUMN_PEAK_BYTES, PP_COLUMN_STEP_SECONDS, PP_COLUMN_BUBBLE_FRACTION,
+  PP_COLUMNS
+} pp_search_column;
+
+extern const char *const pp_search_column_names[PP_COLUMNS];
+
+/* Symbols of the values that string columns take: [kind + 1], PP_NO_SCHEDULE first. */
+typedef struct {
+  double schedule[PP_SCHEDULE_KINDS + 1], family[PP_SCHEDULE_KINDS + 1];
+} pp_search_symbols;
+
+typedef struct {
+  pp_problem problem;
+  pp_candidates candidates;
+  uint32_t *layout_of;         /* [rows] index into costs */
+  pp_layout_costs *costs;
+  double *column[PP_COLUMNS];  /* [rows] each */
+  double *bound;               /* [rows] NAN until computed */
+  int *fullest;                /* [rows] the rank of peak_bytes */
+} pp_search;
+
+/*
+** Enumerates candidates and fills what is known before anything is built. What `problem` and `space` point to must outlive the search.
+** `out` may be freed after a failure too. PP_INVALID when the model or the recipe cannot be priced.
+*/
+pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *space, const pp_search_symbols *symbols, pp_search *out,
+                         pp_error *error);
+void pp_search_free(pp_search *search);
+
+/* To be called when PP_COLUMN_KERNEL changed: computes alltoall_fraction and forgets seconds and bounds, which depend on it. */
+void pp_search_kernels_changed(pp_search *search);
+
+/* Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts. */
+pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error);
+
+/* Lower bound of the row's step_seconds, computed once. */
+double pp_search_bound(pp_search *search, size_t row);
+
+/* Fills step_seconds and bubble_fraction. PP_ILLEGAL when the row cannot be built. */
+pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error);
+
+/*
+** The fastest row of the mask and all rows (in `within`, may be NULL) at most `tolerance` (a fraction) slower, among those faster than
+** `limit` seconds (INFINITY: all). Of equals the first. Simulates in order of the bound, and only what the bound cannot rule out. Rows
+** that cannot be built are passed over. *found is false when none is left.
+*/
+pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool *found, size_t *best,
+                         pp_mask_word *within, pp_error *error);
+
+#endif

@@ -1,0 +1,280 @@
+/* evaluate.c: bytes, seconds and bounds of a candidate. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "searches.h"
+
+static pp_layout_costs costs_of(const search_case *c, const pp_layout *layout) {
+  pp_layout_costs costs;
+  pp_error error;
+  if (pp_evaluate_layout(&c->problem, layout, &costs, &error) != PP_OK) fail_msg("%s", error.message);
+  return costs;
+}
+
+static pp_candidate candidate_of(int kind, int ranks, int chunks, int64_t microbatches) {
+  pp_candidate out = { .layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 8, .pipeline = ranks, .chunks = chunks },
+                       .kind = kind, .configured_virtual = 1, .microbatches = microbatches, .smallest_microbatches = microbatches };
+  if (kind == PP_INTERLEAVED_1F1B)
+    for (out.group = ranks; out.group < microbatches; out.group++)
+      if (microbatches % out.group == 0 || microbatches % out.group >= ranks) break;
+  return out;
+}
+
+/* Peaks of every rank at the capped and at the whole number of microbatches, for weights of every size. */
+static void compare_peaks(const pp_candidate *candidate, uint32_t *seed) {
+  pp_schedule_request whole = pp_candidate_request(candidate, candidate->microbatches);
+  pp_schedule_request capped = pp_candidate_request(candidate, pp_evaluate_capped_microbatches(candidate, candidate->microbatches));
+  pp_schedule long_program, short_program;
+  double stored[256], pending[256];
+  if (pp_schedule_check(&whole, NULL) != PP_OK) return;
+  assert_int_equal(pp_schedule_build(&whole, &long_program, NULL), PP_OK);
+  assert_int_equal(pp_schedule_build(&capped, &short_program, NULL), PP_OK);
+  for (int s = 0; s < long_program.stages; s++) {
+    stored[s] = next_random(seed) % 100;
+    pending[s] = next_random(seed) % 100;
+  }
+  for (int rank = 0; rank < whole.ranks; rank++) {
+    double expected = pp_schedule_peak(&long_program, rank, stored, pending), got = pp_schedule_peak(&short_program, rank, stored, pending);
+    if (fabs(expected - got) > 1e-9)
+      fail_msg("%s P %d V %d M %d (capped %d): rank %d peaks at %g, not %g", name_of(candidate), whole.ranks, whole.chunks,
+               whole.microbatches, capped.microbatches, rank, expected, got);
+  }
+  pp_schedule_free(&long_program);
+  pp_schedule_free(&short_program);
+}
+
+static void more_microbatches_than_the_cap_change_no_peak(void **state) {
+  uint32_t seed = 1;
+  (void)state;
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++)
+    for (int ranks = 2; ranks <= 12; ranks += ranks < 4 ? 1 : 2)
+      for (int microbatches = 1; microbatches <= 12 * ranks; microbatches += 1 + (int)(next_random(&seed) % 5)) {
+        int needed = pp_schedule_traits_of((pp_schedule_kind)kind)->chunks;
+        for (int chunks = needed ? needed : 2; chunks <= (needed ? needed : 4); chunks++) {
+          pp_candidate candidate = candidate_of(kind, ranks, chunks, microbatches);
+          compare_peaks(&candidate, &seed);
+        }
+      }
+}
+
+static void the_cap_does_not_grow_with_the_batch(void **state) {
+  (void)state;
+  for (int kind = PP_1F1B; kind < PP_SCHEDULE_KINDS; kind++) {
+    pp_candidate candidate = candidate_of(kind, 8, 2, 80000);
+    assert_true(pp_evaluate_capped_microbatches(&candidate, 80000) <= 64);
+  }
+}
+
+/* What the whole table of ranks says, one by one, at the uncapped M. */
+static double fullest_of_all_ranks(const search_case *c, const pp_candidate *candidate, const pp_layout_costs *costs, int copies) {
+  pp_stage stages[PP_MAX_LAYERS];
+  double scratch[4 * PP_MAX_LAYERS], most = 0;
+  pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  pp_schedule schedule;
+  assert_int_equal(pp_evaluate_stages(&c->problem, candidate, stages, NULL), PP_OK);
+  assert_int_equal(pp_schedule_build(&request, &schedule, NULL), PP_OK);
+  for (int rank = 0; rank < request.ranks; rank++) {
+    pp_rank_bytes bytes;
+    pp_memory_rank(&schedule, rank, stages, costs->bytes[copies - 1], c->problem.overhead_bytes, scratch, &bytes);
+    most = fmax(most, bytes.total);
+  }
+  pp_schedule_free(&schedule);
+  return most;
+}
+
+static void the_fullest_rank_is_found_without_walking_all(void **state) {
+  search_case c;
+  pp_candidates list;
+  (void)state;
+  set_deepseek(&c);
+  assert_int_equal(pp_candidates_enumerate(&c.space, &list, NULL), PP_OK);
+  for (size_t i = 0; i < list.count; i++) {
+    const pp_candidate *candidate = &list.candidate[i];
+    pp_memory_program program;
+    pp_rank_bytes bytes;
+    int rank;
+    if (candidate->kind == PP_NO_SCHEDULE || pp_candidate_check(candidate, &c.model, NULL) != PP_OK) continue;
+    pp_layout_costs costs = costs_of(&c, &candidate->layout);
+    int copies = pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies;
+    assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &costs, copies, &program, &bytes, &rank, NULL), PP_OK);
+    expect(fullest_of_all_ranks(&c, candidate, &costs, copies), bytes.total, 1e-12);
+    pp_memory_program_free(&program);
+  }
+  pp_candidates_free(&list);
+}
+
+/* sail-sg/zero-bubble #36: the rank that holds both embedding and head is the fullest of a V. */
+static void a_v_fills_the_rank_of_both_ends(void **state) {
+  search_case c;
+  pp_memory_program program;
+  pp_rank_bytes bytes;
+  int rank;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
+  pp_candidate candidate = candidate_of(PP_ZB_V, 8, 2, 64);
+  pp_layout_costs costs = costs_of(&c, &candidate.layout);
+  assert_int_equal(pp_memory_program_build(&candidate, &program, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_memory(&c.problem, &candidate, &costs, 1, &program, &bytes, &rank, NULL), PP_OK);
+  assert_int_equal(rank, 0);
+  pp_memory_program_free(&program);
+}
+
+/* Recipes from nothing recomputed to everything, links from fast to slow: the bound has to hold in all. */
+static void vary(search_case *c, uint32_t *seed) {
+  c->network.tier[1].bandwidth = 1e9 * (double)(1 + next_random(seed) % 100);
+  c->network.tier[1].latency = 1e-6 * (double)(next_random(seed) % 200);
+  c->device.overlap_overhead = (double)(next_random(seed) % 40) / 100;
+  c->training.recompute.full = next_random(seed) % 3 == 0;
+  c->training.sequence_length = 512 << next_random(seed) % 5;
+}
+
+static void check_bounds(const search_case *c, uint32_t *seed, size_t *checked) {
+  pp_candidates list;
+  assert_int_equal(pp_candidates_enumerate(&c->space, &list, NULL), PP_OK);
+  for (size_t i = next_random(seed) % 7; i < list.count; i += 1 + next_random(seed) % 13) {
+    const pp_candidate *candidate = &list.candidate[i];
+    pp_layout_costs costs = costs_of(c, &candidate->layout);
+    for (int kernel = 0; kernel < 2; kernel++) {
+      pp_timing timing;
+      double bound = pp_evaluate_bound(&c->problem, candidate, &costs, kernel);
+      if (pp_evaluate_time(&c->problem, candidate, &costs, kernel, true, &timing, NULL, NULL, NULL) != PP_OK) continue;
+      if (!(bound <= timing.step_seconds))
+        fail_msg("%s P %d V %d M %d: bound %.9g above %.9g", name_of(candidate), candidate->layout.pipeline, candidate->layout.chunks,
+                 (int)candidate->microbatches, bound, timing.step_seconds);
+      if (!(bound > 0.5 * timing.step_seconds || candidate->microbatches < 2 * candidate->layout.pipeline))
+        fail_msg("%s P %d V %d M %d: bound %.9g is no use below %.9g", name_of(candidate), candidate->layout.pipeline,
+                 candidate->layout.chunks, (int)candidate->microbatches, bound, timing.step_seconds);
+      ++*checked;
+    }
+  }
+  pp_candidates_free(&list);
+}
+
+static void the_bound_is_never_above_the_step(void **state) {
+  uint32_t seed = 7;
+  size_t checked = 0;
+  (void)state;
+  for (int round = 0; round < 12; round++) {
+    search_case moe, dense;
+    set_case(&moe, deepseek_v3(17, 2, 1), 128, 512);
+    set_case(&dense, llama(24, 2048, 16, 8, 8192, 128256), 96, 192 << round % 4);
+    vary(&moe, &seed);
+    vary(&dense, &seed);
+    check_bounds(&moe, &seed, &checked);
+    check_bounds(&dense, &seed, &checked);
+  }
+  assert_true(checked > 1000);
+}
+
+/* Narayanan et al. 2104.04473 §2.2: (P − 1)(F + B) of the largest stage is lost; every stage here is alike but for the ends, which are
+** made negligible by a vocabulary of one token. */
+static void one_f1b_takes_m_plus_p_minus_1_slots(void **state) {  /* R19 */
+  search_case c;
+  pp_timing timing;
+  pp_stage stages[8];
+  pp_stage_seconds seconds[8];
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 1), 64, 512);
+  c.network.tier[0] = c.network.tier[1] = (pp_tier){ 1 << 24, 1e30, 1, 0 };
+  pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
+  pp_layout_costs costs = costs_of(&c, &candidate.layout);
+  assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, false, true, &timing, NULL, NULL, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_stages(&c.problem, &candidate, stages, NULL), PP_OK);
+  pp_evaluate_stage_seconds(&candidate, &costs, false, stages, seconds);
+  expect((64 + 8 - 1) * (seconds[3].forward + seconds[3].full), timing.makespan_seconds, 5e-3);
+  expect(7.0 / 71, timing.bubble_fraction, 2e-2);
+}
+
+static void without_a_pipeline_a_step_is_its_microbatches_one_after_the_other(void **state) {
+  search_case c;
+  pp_timing timing;
+  pp_stage stage;
+  pp_stage_seconds seconds;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
+  pp_candidate candidate = candidate_of(PP_NO_SCHEDULE, 1, 1, 8);
+  pp_layout_costs costs = costs_of(&c, &candidate.layout);
+  assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, false, true, &timing, NULL, NULL, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_stages(&c.problem, &candidate, &stage, NULL), PP_OK);
+  pp_evaluate_stage_seconds(&candidate, &costs, false, &stage, &seconds);
+  expect(8 * (seconds.forward + seconds.full), timing.makespan_seconds, 1e-12);
+  expect(timing.makespan_seconds + timing.step.gradient_sync + timing.step.parameter_sync + timing.step.optimizer + 0.05, timing.step_seconds, 1e-12);
+  assert_true(timing.bubble_fraction >= 0 && timing.bubble_fraction <= 0);
+}
+
+/* Only a schedule with overlapped pairs gains from a kernel that overlaps, and only in its pairs. */
+static void only_overlapped_pairs_hide_alltoall(void **state) {
+  search_case c;
+  (void)state;
+  set_deepseek(&c);
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
+    const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
+    pp_timing with, without;
+    pp_candidate candidate = candidate_of(kind, 8, traits->chunks ? traits->chunks : 2, 64);
+    candidate.layout.expert = 64;
+    candidate.layout.data = 256;
+    pp_layout_costs costs = costs_of(&c, &candidate.layout);
+    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, true, true, &with, NULL, NULL, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, true, false, &without, NULL, NULL, NULL), PP_OK);
+    if (traits->overlaps) assert_true(with.makespan_seconds < 0.95 * without.makespan_seconds);
+    else expect(without.makespan_seconds, with.makespan_seconds, 1e-12);
+  }
+}
+
+static void a_dense_model_sends_nothing_to_experts(void **state) {
+  search_case c;
+  pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
+  pp_layout_costs costs = costs_of(&c, &candidate.layout);
+  double fraction = pp_evaluate_alltoall_fraction(&c.model, &costs, false);
+  assert_true(fraction >= 0 && fraction <= 0);
+  set_deepseek(&c);
+  candidate.layout.expert = 64;
+  candidate.layout.data = 256;
+  costs = costs_of(&c, &candidate.layout);
+  assert_true(pp_evaluate_alltoall_fraction(&c.model, &costs, false) > pp_evaluate_alltoall_fraction(&c.model, &costs, true));
+  assert_true(pp_evaluate_alltoall_fraction(&c.model, &costs, true) > 0.05);
+}
+
+/* A mirror pair holds each stage twice: the parameters of both ranks together are twice those of their stages. */
+static void dualpipe_holds_every_parameter_twice(void **state) {  /* ruling 17 */
+  search_case c;
+  double dense[8], expert[8], once = 0, twice = 0;
+  pp_stage stages[8];
+  (void)state;
+  set_case(&c, deepseek_v3(61, 3, 0), 2048, 15360);
+  pp_candidate candidate = candidate_of(PP_DUALPIPE, 8, 1, 64);
+  pp_layout_costs costs = costs_of(&c, &candidate.layout);
+  assert_int_equal(pp_evaluate_stages(&c.problem, &candidate, stages, NULL), PP_OK);
+  pp_evaluate_parameters(&candidate, &costs, stages, dense, expert);
+  for (int rank = 0; rank < 8; rank++) twice += dense[rank] + expert[rank];
+  candidate.kind = PP_1F1B;
+  pp_evaluate_parameters(&candidate, &costs, stages, dense, expert);
+  for (int rank = 0; rank < 8; rank++) once += dense[rank] + expert[rank];
+  expect(2 * once, twice, 1e-12);
+  expect((double)pp_model_parameters(&c.model).total, once, 1e-6);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(more_microbatches_than_the_cap_change_no_peak),
+    cmocka_unit_test(the_cap_does_not_grow_with_the_batch),
+    cmocka_unit_test(the_fullest_rank_is_found_without_walking_all),
+    cmocka_unit_test(a_v_fills_the_rank_of_both_ends),
+    cmocka_unit_test(the_bound_is_never_above_the_step),
+    cmocka_unit_test(one_f1b_takes_m_plus_p_minus_1_slots),
+    cmocka_unit_test(without_a_pipeline_a_step_is_its_microbatches_one_after_the_other),
+    cmocka_unit_test(only_overlapped_pairs_hide_alltoall),
+    cmocka_unit_test(a_dense_model_sends_nothing_to_experts),
+    cmocka_unit_test(dualpipe_holds_every_parameter_twice),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
