@@ -28,15 +28,27 @@ static void fused(const setting *at, pp_closed_form *out) {
   out->exact = true;
 }
 
-/* (P − 1) max(F, F + I − k·W), k = 1 for ZB-H1, 2 for ZB-H2. Qi et al. 2024, table 1, with the span's parallelogram put upright. */
-static void zero_bubble(const setting *at, pp_closed_form *out) {
-  int ranks = at->request->ranks, k = at->request->kind == PP_ZB_H2 ? 2 : 1;
-  out->seconds = (ranks - 1) * larger(at->f, at->f + at->i - k * at->w);
-  out->exact = at->whole && at_most(at->w, at->f) && at->request->microbatches >= (k == 2 ? 2 * ranks - 1 : ranks);
+/* (P − 1) max(F, F + I − W); below P microbatches nothing but M − 1 W's fills the wait. Qi et al. 2024, table 1 and the section on M ≤ P. */
+static void zb_h1(const setting *at, pp_closed_form *out) {
+  int ranks = at->request->ranks, microbatches = at->request->microbatches;
+  out->exact = at->whole && at_most(at->w, at->f);
+  if (microbatches >= ranks) {
+    out->seconds = (ranks - 1) * larger(at->f, at->f + at->i - at->w);
+  } else {
+    out->seconds = larger((ranks - 1) * (at->f + at->i) - (microbatches - 1) * at->w, 0);
+    out->exact = out->exact && at_most(at->w, at->i);
+  }
+}
+
+/* (P − 1) max(F, F + I − 2W). Qi et al. 2024, table 1, whose spans leave out the start: the parallelogram put upright. */
+static void zb_h2(const setting *at, pp_closed_form *out) {
+  int ranks = at->request->ranks;
+  out->seconds = (ranks - 1) * larger(at->f, at->f + at->i - 2 * at->w);
+  out->exact = at->whole && at_most(at->w, at->f) && at->request->microbatches >= 2 * ranks - 1;
 }
 
 /* (P − 1) max(I, 2(I − W)), which is the paper's (P − 1)F at F = I = W; derived from simulation for the rest. */
-static void zero_bubble_v(const setting *at, pp_closed_form *out) {
+static void zb_v(const setting *at, pp_closed_form *out) {
   int ranks = at->request->ranks;
   out->seconds = (ranks - 1) * larger(larger(at->f, at->i), 2 * (at->i - at->w));
   out->exact = at->whole && at_most(at->f, at->i) && at_most(at->w, at->i) && at->request->microbatches >= 2 * ranks - 1;
@@ -63,9 +75,10 @@ static const struct {
   [PP_GPIPE] = { fused, "(P−1)(F+B); exact for every M (Huang et al. 2019, GPipe)" },
   [PP_1F1B] = { fused, "(P−1)(F+B); exact for every M (Narayanan et al. 2021, section 2.2.1)" },
   [PP_INTERLEAVED_1F1B] = { fused, "(P−1)(F+B) of one chunk; exact for every legal M and group (Narayanan et al. 2021, section 2.2.2)" },
-  [PP_ZB_H1] = { zero_bubble, "(P−1)·max(F, F+I−W); exact when W ≤ F and M ≥ P (Qi et al. 2024, table 1)" },
-  [PP_ZB_H2] = { zero_bubble, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)" },
-  [PP_ZB_V] = { zero_bubble_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)" },
+  [PP_ZB_H1] = { zb_h1, "(P−1)·max(F, F+I−W), exact when W ≤ F; below P microbatches (P−1)(F+I)−(M−1)W, exact when W ≤ min(F, I) "
+                      "(Qi et al. 2024, table 1)" },
+  [PP_ZB_H2] = { zb_h2, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)" },
+  [PP_ZB_V] = { zb_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)" },
   [PP_DUALPIPE] = { eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, W ≤ F "
                                 "(deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },
   [PP_DUALPIPEV] = { eight_step, "(P−1)(F&B+max(F,I)−2W) of one chunk; exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when "

@@ -88,7 +88,7 @@ static void the_conditions_are_needed(void **state) {
   (void)state;
   const struct { pp_schedule_request request; equal_times times; double law; } beyond[] = {
     { request_of(PP_ZB_H1, 4, 8), { 1, 2, 3, 0, 0 }, 3 * 1 },
-    { request_of(PP_ZB_H1, 4, 3), { 1, 1, 1, 0, 0 }, 3 * 1 },
+    { request_of(PP_ZB_H1, 4, 3), { 3, 1, 3, 0, 0 }, 3 * 4 - 2 * 3 },
     { request_of(PP_ZB_H2, 4, 8), { 1, 9, 4, 0, 0 }, 3 * 2 },
     { request_of(PP_ZB_H2, 4, 6), { 2, 2, 1, 0, 0 }, 3 * 2 },
     { request_of(PP_ZB_V, 4, 5), { 1, 1, 1, 0, 0 }, 3 * 1 },
@@ -98,6 +98,21 @@ static void the_conditions_are_needed(void **state) {
     assert_false(closed(beyond[k].request, beyond[k].times).exact);
     double idle = simulated_idle(beyond[k].request, beyond[k].times);
     if (is_near(idle, beyond[k].law)) fail_msg("case %zu idles %g", k, idle);
+  }
+}
+
+/* Qi et al. 2024 compare M ≤ P too: without hops, for W ≤ min(F, I), a step takes (M + P − 1)(F + I) + W. */
+static void zb_h1_below_p_microbatches_takes_what_the_paper_says(void **state) {
+  (void)state;
+  uint64_t seed = 17;
+  for (int k = 0; k < 300; k++) {
+    int ranks = 1 + draw(&seed, 9), microbatches = draw(&seed, ranks);
+    double w = draw(&seed, 9), f = w + draw(&seed, 9) - 1, i = w + draw(&seed, 9) - 1;
+    pp_schedule_request request = request_of(PP_ZB_H1, ranks, microbatches);
+    pp_closed_form form = closed(request, (equal_times){ f, i, w, 0, 0 });
+    assert_true(form.exact);
+    assert_near(form.seconds, simulated_idle(request, (equal_times){ f, i, w, 0, 0 }));
+    assert_near(form.seconds + microbatches * (f + i + w), (microbatches + ranks - 1) * (f + i) + w);
   }
 }
 
@@ -172,6 +187,7 @@ int main(void) {
     cmocka_unit_test(closed_forms_are_exact_where_they_say_so_and_bound_where_they_do_not),
     cmocka_unit_test(gpipe_idles_exactly_as_long_as_1f1b),
     cmocka_unit_test(the_conditions_are_needed),
+    cmocka_unit_test(zb_h1_below_p_microbatches_takes_what_the_paper_says),
     cmocka_unit_test(at_f_equal_i_the_form_is_the_readmes),
     cmocka_unit_test(spans_follow_the_zero_bubble_papers),
     cmocka_unit_test(the_eight_steps_makespan_has_a_law),
