@@ -1,0 +1,39 @@
+-- The catalogue of schedules and the engine's kinds speak of the same things.
+
+require "pipeplan"
+local engine = require "engine"
+local catalogue = require "pipeplan.catalog.schedules"
+local vocabulary = require "pipeplan.vocabulary"
+
+describe("the catalogue of schedules", function()
+  it("has an entry with a source for every schedule that can be built, and for no other", function()
+    local names, kinds = { table.unpack(catalogue.names) }, { table.unpack(engine.schedule.kinds) }
+    table.sort(names)
+    table.sort(kinds)
+    assert.same(kinds, names)
+    for _, entry in ipairs(catalogue.entries) do
+      assert.is_string(entry.source)
+      assert.is_string(entry.idea)
+      assert.equal(require("pipeplan.report.format").schedule(entry.name), entry.title)
+      assert.equal(entry, catalogue.find(entry.name))
+    end
+  end)
+
+  it("falls back to schedules that exist, and ever simpler", function()
+    for _, entry in ipairs(catalogue.entries) do
+      for i, name in ipairs(entry.simpler) do
+        local simpler = assert(catalogue.find(name), name)
+        assert.is_true(#simpler.simpler < #entry.simpler, entry.name .. " → " .. name)
+        if i > 1 then assert.is_true(#simpler.simpler <= #catalogue.find(entry.simpler[i - 1]).simpler) end
+      end
+    end
+  end)
+
+  it("names frameworks as the vocabulary does", function()
+    local known = {}
+    for _, name in ipairs(vocabulary.by_name.framework.domain) do known[name] = true end
+    for _, entry in ipairs(catalogue.entries) do
+      for name in pairs(entry.since or {}) do assert.is_true(known[name], name) end
+    end
+  end)
+end)
