@@ -5,8 +5,11 @@
 
 #include "host/embedded.h"
 #include "lua/bubble.h"
+#include "lua/comm.h"
 #include "lua/conditions.h"
+#include "lua/cost.h"
 #include "lua/json.h"
+#include "lua/memory.h"
 #include "lua/model.h"
 #include "lua/schedule.h"
 
@@ -44,8 +47,11 @@ static const luaL_Reg engine_functions[] = {
 /* Opened in this order; each pushes its table (bubble: its one function). */
 static const luaL_Reg engine_modules[] = {
   { "bubble",     pp_open_bubble },
+  { "comm",       pp_open_comm },
   { "conditions", pp_open_conditions },
+  { "cost",       pp_open_cost },
   { "json",       pp_open_json },
+  { "memory",     pp_open_memory },
   { "model",      pp_open_model },
   { "schedule",   pp_open_schedule },
   { NULL, NULL }

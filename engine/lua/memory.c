@@ -1,0 +1,132 @@
+/*
+** memory.c: engine.memory: bytes of blocks, and of every rank of a pipeline. May longjmp: what the C heap would hold is a userdata.
+*/
+#include "lua/memory.h"
+
+#include <lauxlib.h>
+#include <math.h>
+
+#include "core/memory.h"
+#include "lua/arguments.h"
+#include "lua/recipe.h"
+#include "lua/schedule.h"
+#include "lua/shape.h"
+
+typedef struct {
+  pp_model model;
+  pp_layout layout;
+  pp_training training;
+} setting;
+
+/* The arguments model, layout and training. */
+static void check_setting(lua_State *L, const char *call, setting *out) {
+  pp_args_table(L, 1, call, "model");
+  pp_check_shape(L, lua_gettop(L), &out->model);
+  pp_args_table(L, 1, call, "layout");
+  pp_check_layout(L, -1, &out->layout);
+  pp_args_table(L, 1, call, "training");
+  pp_check_training(L, -1, &out->training);
+  lua_pop(L, 3);
+}
+
+static void blocks_of(lua_State *L, const char *call, const setting *at, int copies, pp_block_bytes blocks[PP_BLOCKS]) {
+  pp_error error;
+  if (pp_memory_blocks(&at->model, &at->layout, &at->training, copies, blocks, &error) != PP_OK) pp_args_raise(L, call, &error);
+}
+
+/*
+** engine.memory.blocks{ model, layout, training, copies = 1 } → { embedding = { parameters, gradients, optimizer, stored, pending,
+** transient }, dense = …, moe = …, head = …, mtp = … }: bytes of one block on one GPU
+*/
+static int memory_blocks(lua_State *L) {
+  static const char call[] = "engine.memory.blocks";
+  static const char *const known[] = { "model", "layout", "training", "copies", NULL };
+  setting at;
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_args_begin(L, 1, call, known);
+  check_setting(L, call, &at);
+  blocks_of(L, call, &at, (int)pp_args_integer_or(L, 1, call, "copies", 1, 2, 1), blocks);
+  lua_createtable(L, 0, PP_BLOCKS);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    const pp_block_bytes *block = &blocks[i];
+    pp_push_numbers(L, (pp_named_number[]){
+      { "parameters", block->parameters }, { "gradients", block->gradients }, { "optimizer", block->optimizer },
+      { "stored", block->stored },         { "pending", block->pending },     { "transient", block->transient },
+      { NULL, 0 } });
+    lua_setfield(L, -2, pp_block_names[i]);
+  }
+  return 1;
+}
+
+/* The argument layers_per_stage as a userdata that stays on the stack, or NULL when absent. */
+static const int *check_layers(lua_State *L, const char *call, int stages) {
+  if (!pp_args_has(L, 1, "layers_per_stage")) return NULL;
+  pp_args_table(L, 1, call, "layers_per_stage");
+  if (luaL_len(L, -1) != stages) luaL_error(L, "%s: 'layers_per_stage' must list %d stages", call, stages);
+  int *layers = lua_newuserdatauv(L, (size_t)stages * sizeof *layers, 0);
+  for (int s = 0; s < stages; s++) {
+    int integral;
+    lua_rawgeti(L, -2, s + 1);
+    const lua_Integer count = lua_tointegerx(L, -1, &integral);
+    if (!integral || count < 0 || count > PP_MAX_LAYERS) luaL_error(L, "%s: 'layers_per_stage' must list integers ≥ 0", call);
+    layers[s] = (int)count;
+    lua_pop(L, 1);
+  }
+  return layers;
+}
+
+static void push_rank(lua_State *L, const pp_rank_bytes *rank) {
+  pp_push_numbers(L, (pp_named_number[]){
+    { "parameters", rank->parameters },   { "gradients", rank->gradients }, { "optimizer", rank->optimizer },
+    { "activations", rank->activations }, { "transient", rank->transient }, { "overhead", rank->overhead },
+    { "total", rank->total },             { NULL, 0 } });
+}
+
+/*
+** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, layers_per_stage = nil (even) } → list, one entry
+** a rank: { parameters, gradients, optimizer, activations, transient, overhead, total }; or nil and the broken rule when there are more
+** stages than layers.
+*/
+static int memory_stages(lua_State *L) {
+  static const char call[] = "engine.memory.stages";
+  static const char *const known[] = { "model", "layout", "training", "schedule", "overhead", "layers_per_stage", NULL };
+  setting at;
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_rank_bytes rank;
+  pp_error error;
+  const pp_schedule *schedule = NULL;
+  pp_args_begin(L, 1, call, known);
+  check_setting(L, call, &at);
+  const double overhead = pp_args_number_or(L, 1, call, "overhead", 0, HUGE_VAL, 0);
+  if (pp_args_has(L, 1, "schedule")) {
+    lua_getfield(L, 1, "schedule");
+    schedule = pp_check_schedule(L, lua_gettop(L));   /* stays on the stack: it must live as long as we read it */
+  }
+  const int stages = schedule ? schedule->stages_per_chain : 1, ranks = schedule ? schedule->request.ranks : 1;
+  const int *layers = check_layers(L, call, stages);
+  pp_stage *out = lua_newuserdatauv(L, (size_t)stages * sizeof *out, 0);
+  blocks_of(L, call, &at, schedule ? pp_schedule_traits_of(schedule->request.kind)->copies : 1, blocks);
+  const pp_status status = pp_layout_stages(&at.model, stages, layers, out, &error);
+  if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
+  if (status != PP_OK) return pp_args_raise(L, call, &error);
+  double *scratch = schedule ? lua_newuserdatauv(L, 2 * (size_t)schedule->stages * sizeof *scratch, 0) : NULL;
+  lua_createtable(L, ranks, 0);
+  for (int r = 0; r < ranks; r++) {
+    if (schedule) pp_memory_rank(schedule, r, out, blocks, overhead, scratch, &rank);
+    else pp_memory_alone(out, blocks, overhead, &rank);
+    push_rank(L, &rank);
+    lua_rawseti(L, -2, r + 1);
+  }
+  return 1;
+}
+
+static const luaL_Reg memory_functions[] = {
+  { "blocks", memory_blocks },
+  { "stages", memory_stages },
+  { NULL, NULL }
+};
+
+int pp_open_memory(lua_State *L) {
+  luaL_newlib(L, memory_functions);
+  return 1;
+}

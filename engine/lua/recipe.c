@@ -1,0 +1,174 @@
+/*
+** recipe.c: checking training recipes, layouts, devices and networks. May longjmp. See recipe.h.
+*/
+#include "lua/recipe.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <string.h>
+
+#include "lua/arguments.h"
+
+const char *const pp_block_names[PP_BLOCKS + 1] = {
+  [PP_BLOCK_EMBEDDING] = "embedding", [PP_BLOCK_DENSE] = "dense", [PP_BLOCK_MOE] = "moe", [PP_BLOCK_HEAD] = "head",
+  [PP_BLOCK_MTP] = "mtp", [PP_BLOCKS] = NULL,
+};
+
+static const char training_call[] = "training", layout_call[] = "layout", device_call[] = "device", network_call[] = "network";
+
+/* Far beyond any recipe; keeps every product of sizes finite and exact. */
+enum { SIZE_LIMIT = 1 << 30 };
+static const double bytes_limit = 64;
+
+static double bytes_of(lua_State *L, int index, const char *name) {
+  return pp_args_number(L, index, training_call, name, 0, bytes_limit);
+}
+
+static double bytes_or(lua_State *L, int index, const char *name, double otherwise) {
+  return pp_args_number_or(L, index, training_call, name, 0, bytes_limit, otherwise);
+}
+
+static bool given(lua_State *L, int index, const char *name) {
+  return pp_args_boolean_or(L, index, training_call, name, false);
+}
+
+static void check_recompute(lua_State *L, int index, pp_recompute *out) {
+  static const char call[] = "training.recompute";
+  static const char *const known[] = { "full", "core_attention", "norm", "mla_up_projection", "activation", "moe", NULL };
+  memset(out, 0, sizeof *out);
+  if (!pp_args_has(L, index, "recompute")) return;
+  pp_args_table(L, index, training_call, "recompute");
+  const int table = lua_gettop(L);
+  pp_args_begin(L, table, call, known);
+  out->full = pp_args_boolean_or(L, table, call, "full", false);
+  out->core_attention = pp_args_boolean_or(L, table, call, "core_attention", false);
+  out->norm = pp_args_boolean_or(L, table, call, "norm", false);
+  out->mla_up_projection = pp_args_boolean_or(L, table, call, "mla_up_projection", false);
+  out->activation = pp_args_boolean_or(L, table, call, "activation", false);
+  out->moe = pp_args_boolean_or(L, table, call, "moe", false);
+  lua_pop(L, 1);
+}
+
+/* DeepSeek's fp8 tiles: one fp32 scale for 128 elements (report §3.3.2). */
+static double dispatch_default(pp_precision precision) {
+  return precision == PP_FP8 ? 1 + 4.0 / 128 : 2;
+}
+
+void pp_check_training(lua_State *L, int index, pp_training *out) {
+  static const char *const known[] = {
+    "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "shard_optimizer",
+    "shard_gradients", "shard_parameters", "sequence_parallel", "fused_attention", "fused_loss", "dropout", "activation_bytes",
+    "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
+    "max_domains", "recompute", NULL };
+  static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, training_call, known);
+  memset(out, 0, sizeof *out);
+  out->precision = (pp_precision)pp_args_option(L, index, training_call, "precision", precisions, -1);
+  out->sequence_length = pp_args_integer(L, index, training_call, "sequence_length", 1, SIZE_LIMIT);
+  out->micro_batch = pp_args_integer_or(L, index, training_call, "micro_batch", 1, SIZE_LIMIT, 1);
+  out->parameter_bytes = bytes_of(L, index, "parameter_bytes");
+  out->gradient_bytes = bytes_of(L, index, "gradient_bytes");
+  out->master_bytes = bytes_of(L, index, "master_bytes");
+  out->moment_bytes = bytes_of(L, index, "moment_bytes");
+  out->shard_optimizer = given(L, index, "shard_optimizer");
+  out->shard_gradients = given(L, index, "shard_gradients");
+  out->shard_parameters = given(L, index, "shard_parameters");
+  out->sequence_parallel = given(L, index, "sequence_parallel");
+  out->fused_attention = given(L, index, "fused_attention");
+  out->fused_loss = given(L, index, "fused_loss");
+  out->dropout = given(L, index, "dropout");
+  out->activation_bytes = bytes_or(L, index, "activation_bytes", 2);
+  const bool cached = out->activation_bytes < 2;
+  out->attention_output_bytes = bytes_or(L, index, "attention_output_bytes", cached ? 1.5 : 2);
+  out->activation_input_bytes = bytes_or(L, index, "activation_input_bytes", cached ? out->activation_bytes : 2);
+  out->weight_gradient_bytes = bytes_or(L, index, "weight_gradient_bytes", cached ? 0 : 2);
+  out->dispatch_bytes = bytes_or(L, index, "dispatch_bytes", dispatch_default(out->precision));
+  out->combine_bytes = bytes_or(L, index, "combine_bytes", 2);
+  out->expert_imbalance = pp_args_number_or(L, index, training_call, "expert_imbalance", 1, 1e6, 1);
+  out->max_domains = pp_args_integer_or(L, index, training_call, "max_domains", 0, SIZE_LIMIT, 0);
+  check_recompute(L, index, &out->recompute);
+}
+
+static int degree(lua_State *L, int index, const char *name) {
+  return (int)pp_args_integer_or(L, index, layout_call, name, 1, SIZE_LIMIT, 1);
+}
+
+void pp_check_layout(lua_State *L, int index, pp_layout *out) {
+  static const char *const known[] = { "tensor", "context", "expert", "expert_tensor", "data", "pipeline", "chunks", NULL };
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, layout_call, known);
+  out->tensor = degree(L, index, "tensor");
+  out->context = degree(L, index, "context");
+  out->expert = degree(L, index, "expert");
+  out->expert_tensor = degree(L, index, "expert_tensor");
+  out->data = degree(L, index, "data");
+  out->pipeline = degree(L, index, "pipeline");
+  out->chunks = degree(L, index, "chunks");
+  const double gpus = (double)out->tensor * out->context * out->data, experts = (double)out->expert * out->expert_tensor;
+  if (gpus * out->pipeline > SIZE_LIMIT) luaL_error(L, "layout: %f GPUs are more than any cluster has", gpus * out->pipeline);
+  if (fmod(gpus, experts) > 0)
+    luaL_error(L, "layout: 'expert' × 'expert_tensor' = %f must divide the %f GPUs of a stage", experts, gpus);
+}
+
+void pp_check_device(lua_State *L, int index, pp_device *out) {
+  static const char *const known[] = {
+    "flops", "flops_bf16", "memory_bandwidth", "gemm_efficiency", "grouped_gemm_efficiency", "attention_efficiency",
+    "memory_efficiency", "overlap_overhead", "hides_alltoall", "alltoall_latency", NULL };
+  static const double least = 1e-9, most = 1e30;
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, device_call, known);
+  out->flops = pp_args_number(L, index, device_call, "flops", least, most);
+  out->flops_bf16 = pp_args_number_or(L, index, device_call, "flops_bf16", least, most, out->flops);
+  out->memory_bandwidth = pp_args_number(L, index, device_call, "memory_bandwidth", least, most);
+  out->gemm_efficiency = pp_args_number(L, index, device_call, "gemm_efficiency", least, 1);
+  out->grouped_gemm_efficiency = pp_args_number(L, index, device_call, "grouped_gemm_efficiency", least, 1);
+  out->attention_efficiency = pp_args_number(L, index, device_call, "attention_efficiency", least, 1);
+  out->memory_efficiency = pp_args_number(L, index, device_call, "memory_efficiency", least, 1);
+  out->overlap_overhead = pp_args_number_or(L, index, device_call, "overlap_overhead", 0, 100, 0);
+  out->hides_alltoall = pp_args_boolean_or(L, index, device_call, "hides_alltoall", false);
+  out->alltoall_latency = pp_args_number_or(L, index, device_call, "alltoall_latency", 0, 1e6, 0);
+}
+
+static void check_tier(lua_State *L, pp_tier *out) {
+  static const char call[] = "network tier";
+  static const char *const known[] = { "reach", "bandwidth", "efficiency", "latency", NULL };
+  const int index = lua_gettop(L);
+  pp_args_begin(L, index, call, known);
+  out->reach = (int)pp_args_integer(L, index, call, "reach", 1, SIZE_LIMIT);
+  out->bandwidth = pp_args_number(L, index, call, "bandwidth", 1e-9, 1e30);
+  out->efficiency = pp_args_number_or(L, index, call, "efficiency", 1e-9, 10, 1);
+  out->latency = pp_args_number_or(L, index, call, "latency", 0, 1e6, 0);
+}
+
+void pp_check_network(lua_State *L, int index, pp_network *out) {
+  static const char *const known[] = { "tiers", NULL };
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, network_call, known);
+  pp_args_table(L, index, network_call, "tiers");
+  const lua_Integer tiers = luaL_len(L, -1);
+  if (tiers < 1 || tiers > PP_MAX_TIERS) luaL_error(L, "network: from 1 to %d tiers expected, got %d", PP_MAX_TIERS, (int)tiers);
+  out->tiers = (int)tiers;
+  for (int i = 0; i < out->tiers; i++) {
+    lua_rawgeti(L, -1, i + 1);
+    check_tier(L, &out->tier[i]);
+    lua_pop(L, 1);
+    if (i > 0 && out->tier[i].reach < out->tier[i - 1].reach)
+      luaL_error(L, "network: tier %d reaches %d GPUs, fewer than the tier inside it", i + 1, out->tier[i].reach);
+  }
+  lua_pop(L, 1);
+}
+
+void pp_push_numbers(lua_State *L, const pp_named_number *fields) {
+  lua_newtable(L);
+  for (; fields->name; fields++) {
+    lua_pushnumber(L, fields->value);
+    lua_setfield(L, -2, fields->name);
+  }
+}
+
+void pp_check_stage(lua_State *L, int index, const char *call, pp_stage *out) {
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, call, pp_block_names);
+  for (int i = 0; i < PP_BLOCKS; i++) out->count[i] = (int)pp_args_integer_or(L, index, call, pp_block_names[i], 0, PP_MAX_LAYERS, 0);
+}
