@@ -1,0 +1,156 @@
+-- accelerators.lua: what one GPU (or TPU, NPU) is: memory, peaks, links, and what share of the peaks training reaches.
+--
+-- memory_bytes      as the driver reports it (nvidia-smi, rocm-smi), which is what a plan must fit: names lie ("141 GB" is 143,771 MiB),
+--                   data sheets count in GB or GiB as they please
+-- flops             dense peak per second by precision of the products; data sheets headline the double, with sparsity
+-- memory_bandwidth  bytes per second
+-- scale_up_per_gpu  bytes per second, one direction, all links together; scale_up_link names the entry of links.lua
+-- scale_up_gpus     GPUs that the domain usually joins; gpus_per_node: of one host
+-- network_per_gpu   bytes per second, one direction, of the network usual with it; fabric: its kind
+-- reach             what training reaches of the peaks, by precision: see below
+
+local lookup = require "pipeplan.catalog.lookup"
+
+local TERA, GIGA, MIB, GIB = 1e12, 1e9, 2 ^ 20, 2 ^ 30
+
+-- Gb/s of a port, in bytes per second.
+local function port(gigabits)
+  return gigabits * GIGA / 8
+end
+
+local reach = {
+  hopper = {
+    bf16 = { gemm = 0.65, grouped_gemm = 0.45, attention = 0.50 },
+    fp8 = { gemm = 0.60, grouped_gemm = 0.30, attention = 0.50 },
+    memory = 0.80, overlap_overhead = 0.15,
+  },
+  blackwell = {
+    bf16 = { gemm = 0.65, grouped_gemm = 0.45, attention = 0.45 },
+    fp8 = { gemm = 0.60, grouped_gemm = 0.30, attention = 0.45 },
+    memory = 0.80, overlap_overhead = 0.10,
+  },
+}
+reach.gb200, reach.gb300 = reach.blackwell, reach.blackwell
+reach.other = reach.hopper
+
+local entries = {
+  { name = "V100-SXM-32GB", aliases = { "V100-SXM2-32GB", "V100" }, family = "volta", memory_bytes = 32768 * MIB,
+    flops = { fp16 = 125 * TERA }, memory_bandwidth = 900 * GIGA,
+    scale_up_per_gpu = 150 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(100),
+    source = "cli99/llm-analysis gpu_configs/v100-sxm-32gb.json; stas00/ml-engineering network/README.md @744d01e: 6 NVLink-2 links of 25 GB/s; the 100 Gb/s EDR port is assumed" },
+  { name = "A100-SXM-40GB", aliases = { "A100-40GB" }, family = "ampere", memory_bytes = 40960 * MIB,
+    flops = { bf16 = 312 * TERA, fp16 = 312 * TERA }, memory_bandwidth = 1555 * GIGA,
+    scale_up_per_gpu = 300 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(200),
+    source = "cli99/llm-analysis gpu_configs/a100-sxm-40gb.json" },
+  { name = "A100-SXM-80GB", aliases = { "A100-SXM", "A100-80GB", "A100" }, family = "ampere", memory_bytes = 81920 * MIB,
+    flops = { bf16 = 312 * TERA, fp16 = 312 * TERA }, memory_bandwidth = 2039 * GIGA,
+    scale_up_per_gpu = 300 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(200),
+    source = "ai-dynamo/aiconfigurator systems yaml @095f58a; llm-analysis; nvidia-smi: 81,920 MiB" },
+  { name = "A800-SXM-80GB", aliases = { "A800-SXM", "A800" }, family = "ampere", memory_bytes = 81920 * MIB,
+    flops = { bf16 = 312 * TERA, fp16 = 312 * TERA }, memory_bandwidth = 2039 * GIGA,
+    scale_up_per_gpu = 200 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(200),
+    source = "A100 with NVLink cut to 400 GB/s both ways; nvidia-smi on A800-SXM4-80GB: 81,920 MiB" },
+  { name = "A100-PCIe-80GB", aliases = { "A100-PCIe" }, family = "ampere", memory_bytes = 81920 * MIB,
+    flops = { bf16 = 312 * TERA, fp16 = 312 * TERA }, memory_bandwidth = 1935 * GIGA,
+    scale_up_per_gpu = 32 * GIGA, scale_up_link = "pcie", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(200),
+    source = "aiconfigurator systems yaml; PCIe 4 (a bridge joins pairs at 300 GB/s)" },
+  { name = "H100-SXM", aliases = { "H100-SXM-80GB", "H100-SXM5-80GB", "H100-80GB", "H100", "H100-SXM5" }, family = "hopper", memory_bytes = 81559 * MIB,
+    flops = { bf16 = 989 * TERA, fp16 = 989 * TERA, fp8 = 1979 * TERA }, memory_bandwidth = 3350 * GIGA,
+    scale_up_per_gpu = 450 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "aiconfigurator systems yaml, llm-analysis; nvidia-smi on H100 80GB HBM3: 81,559 MiB" },
+  { name = "H100-PCIe", aliases = { "H100-PCIe-80GB" }, family = "hopper", memory_bytes = 81559 * MIB,
+    flops = { bf16 = 756 * TERA, fp16 = 756 * TERA, fp8 = 1513 * TERA }, memory_bandwidth = 2000 * GIGA,
+    scale_up_per_gpu = 64 * GIGA, scale_up_link = "pcie", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "aiconfigurator systems yaml; PCIe 5 (a bridge joins pairs at 300 GB/s)" },
+  { name = "H200-SXM", aliases = { "H200", "H200-SXM-141GB", "H200-141GB" }, family = "hopper", memory_bytes = 143771 * MIB,
+    flops = { bf16 = 989 * TERA, fp16 = 989 * TERA, fp8 = 1979 * TERA }, memory_bandwidth = 4800 * GIGA,
+    scale_up_per_gpu = 450 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "aiconfigurator systems yaml; nvidia-smi: 143,771 MiB (sgl-project/sglang PR 13282)" },
+  { name = "H800-SXM", aliases = { "H800-SXM-80GB", "H800-80GB", "H800" }, family = "hopper", memory_bytes = 81559 * MIB,
+    flops = { bf16 = 989 * TERA, fp16 = 989 * TERA, fp8 = 1979 * TERA }, memory_bandwidth = 3350 * GIGA,
+    scale_up_per_gpu = 160 * GIGA, scale_up_link = "nvlink_h800", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "as H100 with NVLink cut to 400 GB/s both ways, of which 160 one way are usable (DeepSeek-V3 report; DeepEP docs/legacy.md; SimAI calbusbw.h: 8 links of 20.6)" },
+  { name = "H20", aliases = { "H20-96GB", "H20-SXM" }, family = "hopper", memory_bytes = 97871 * MIB,
+    flops = { bf16 = 148 * TERA, fp16 = 148 * TERA, fp8 = 296 * TERA }, memory_bandwidth = 4000 * GIGA,
+    scale_up_per_gpu = 450 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "H20 reviews (three public transcripts agree); nvidia-smi: 97,871 MiB; a 141 GB variant came later: give memory_per_gpu" },
+  { name = "L40S", aliases = { "L40S-48GB" }, family = "ada", memory_bytes = 46068 * MIB,
+    flops = { bf16 = 362 * TERA, fp16 = 362 * TERA, fp8 = 733 * TERA }, memory_bandwidth = 864 * GIGA,
+    scale_up_per_gpu = 32 * GIGA, scale_up_link = "pcie", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "aiconfigurator systems yaml; 48 GB with error correction on: 46,068 MiB" },
+  { name = "B200-SXM", aliases = { "B200", "B200-180GB" }, family = "blackwell", memory_bytes = 183359 * MIB,
+    flops = { bf16 = 2250 * TERA, fp16 = 2250 * TERA, fp8 = 4500 * TERA }, memory_bandwidth = 7700 * GIGA,
+    scale_up_per_gpu = 900 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(400),
+    source = "aiconfigurator systems yaml; nvidia-smi: 183,359 MiB; networks of 400 to 800 Gb/s are in use" },
+  { name = "B300-SXM", aliases = { "B300" }, family = "blackwell", memory_bytes = 275040 * MIB,
+    flops = { bf16 = 2250 * TERA, fp16 = 2250 * TERA, fp8 = 4500 * TERA }, memory_bandwidth = 7750 * GIGA,
+    scale_up_per_gpu = 900 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 8, gpus_per_node = 8, fabric = "infiniband", network_per_gpu = port(800),
+    source = "aiconfigurator systems yaml; nvidia-smi: 275,040 MiB" },
+  { name = "GB200-NVL72", aliases = { "GB200" }, family = "gb200", memory_bytes = 189471 * MIB,
+    flops = { bf16 = 2500 * TERA, fp16 = 2500 * TERA, fp8 = 5000 * TERA }, memory_bandwidth = 8000 * GIGA,
+    scale_up_per_gpu = 900 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 72, gpus_per_node = 4, fabric = "infiniband", network_per_gpu = port(400),
+    source = "aiconfigurator systems yaml; nvidia-smi: 189,471 MiB; four GPUs a host, 72 a rack" },
+  { name = "GB300-NVL72", aliases = { "GB300" }, family = "gb300", memory_bytes = 284208 * MIB,
+    flops = { bf16 = 2500 * TERA, fp16 = 2500 * TERA, fp8 = 5000 * TERA }, memory_bandwidth = 8000 * GIGA,
+    scale_up_per_gpu = 900 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 72, gpus_per_node = 4, fabric = "infiniband", network_per_gpu = port(800),
+    source = "aiconfigurator systems yaml; nvidia-smi: 284,208 MiB; four GPUs a host, 72 a rack" },
+  { name = "MI250X", aliases = { "MI250X-128GB" }, family = "mi200", memory_bytes = 128 * GIB,
+    flops = { bf16 = 383 * TERA, fp16 = 383 * TERA }, memory_bandwidth = 3277 * GIGA,
+    scale_up_per_gpu = 350 * GIGA, scale_up_link = "xgmi", scale_up_gpus = 4, gpus_per_node = 4, fabric = "slingshot", network_per_gpu = port(200),
+    source = "llm-analysis mi250x-128gb.json; rocm.docs.amd.com gpu-arch/mi250: 7 links of 50 GB/s (another source counts 400); two dies counted as one GPU" },
+  { name = "MI300X", aliases = { "MI300X-192GB" }, family = "mi300", memory_bytes = 192 * GIB,
+    flops = { bf16 = 1307.4 * TERA, fp16 = 1307.4 * TERA, fp8 = 2614.9 * TERA }, memory_bandwidth = 5300 * GIGA,
+    scale_up_per_gpu = 448 * GIGA, scale_up_link = "xgmi", scale_up_gpus = 8, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(400),
+    source = "stas00/ml-engineering; alpharomercoma/MI300X-vs-H200 REPORT.md @6077fdc: 64 GB/s to each peer" },
+  { name = "MI325X", aliases = { "MI325X-256GB" }, family = "mi300", memory_bytes = 256 * GIB,
+    flops = { bf16 = 1307.4 * TERA, fp16 = 1307.4 * TERA, fp8 = 2614.9 * TERA }, memory_bandwidth = 6000 * GIGA,
+    scale_up_per_gpu = 448 * GIGA, scale_up_link = "xgmi", scale_up_gpus = 8, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(400),
+    source = "stas00/ml-engineering; docs.vultr.com inference-cookbook" },
+  { name = "MI355X", aliases = { "MI355X-288GB" }, family = "mi350", memory_bytes = 288 * GIB,
+    flops = { bf16 = 2500 * TERA, fp16 = 2500 * TERA, fp8 = 5000 * TERA }, memory_bandwidth = 8000 * GIGA,
+    scale_up_per_gpu = 535.5 * GIGA, scale_up_link = "xgmi", scale_up_gpus = 8, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(400),
+    source = "stas00/ml-engineering; AMD-AGI/Primus primus/core/projection @fd1eeab: 7 links of 76.5 GB/s" },
+  { name = "TPU-v5p", aliases = { "TPUv5p" }, family = "tpu", memory_bytes = 95 * GIB,
+    flops = { bf16 = 459 * TERA, fp8 = 459 * TERA }, memory_bandwidth = 2765 * GIGA,
+    scale_up_per_gpu = 600 * GIGA, scale_up_link = "ici", scale_up_gpus = 8960, gpus_per_node = 4, fabric = "ethernet", network_per_gpu = port(50),
+    source = "docs.cloud.google.com/tpu/docs/v5p; jax-ml/scaling-book tpus.md @0819a7d: 600 GB/s over six links, 90 per axis; 50 Gb/s a chip between pods" },
+  { name = "Ascend-910B", aliases = { "Ascend-910B1", "910B", "Atlas-A2" }, family = "ascend", memory_bytes = 64 * GIB,
+    flops = { bf16 = 353.9 * TERA, fp16 = 376 * TERA }, memory_bandwidth = 1.6 * 2 ^ 40,
+    scale_up_per_gpu = 196 * GIGA, scale_up_link = "hccs", scale_up_gpus = 8, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(200),
+    source = "Ascend/msmodeling tensor_cast/device.py @84fec85: the fastest of three bins" },
+  { name = "Ascend-910B2", aliases = {  }, family = "ascend", memory_bytes = 64 * GIB,
+    flops = { bf16 = 294.9 * TERA, fp16 = 313 * TERA }, memory_bandwidth = 1.6 * 2 ^ 40,
+    scale_up_per_gpu = 196 * GIGA, scale_up_link = "hccs", scale_up_gpus = 8, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(200),
+    source = "Ascend/msmodeling tensor_cast/device.py @84fec85: the middle bin" },
+  { name = "Ascend-910B3", aliases = { "Ascend-910B4" }, family = "ascend", memory_bytes = 64 * GIB,
+    flops = { bf16 = 245.8 * TERA, fp16 = 280 * TERA }, memory_bandwidth = 1.6 * 2 ^ 40,
+    scale_up_per_gpu = 196 * GIGA, scale_up_link = "hccs", scale_up_gpus = 8, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(200),
+    source = "Ascend/msmodeling tensor_cast/device.py @84fec85: the slowest bin" },
+  { name = "Ascend-910C", aliases = { "910C", "Atlas-A3" }, family = "ascend", memory_bytes = 128 * GIB,
+    flops = { bf16 = 707.8 * TERA, fp16 = 752 * TERA }, memory_bandwidth = 3.2 * 2 ^ 40,
+    scale_up_per_gpu = 392 * GIGA, scale_up_link = "hccs", scale_up_gpus = 384, gpus_per_node = 8, fabric = "roce", network_per_gpu = port(400),
+    source = "Ascend/msmodeling tensor_cast/device.py @84fec85: a package of two dies; 384 packages share one unified bus (CloudMatrix)" },}
+
+local catalogue = lookup { entries = entries }
+
+-- A GPU of which only memory, peak and links are given: everything else as an H100's.
+catalogue.generic = { name = "generic", family = "other", flops = {}, scale_up_link = "nvlink", gpus_per_node = 8, scale_up_gpus = 8, reach = reach.hopper }
+
+-- What training reaches on an accelerator at a precision: the efficiencies of pp_device.
+function catalogue.efficiencies(entry, precision)
+  local shares = entry.reach[precision] or entry.reach.bf16
+  return {
+    gemm_efficiency = shares.gemm, grouped_gemm_efficiency = shares.grouped_gemm, attention_efficiency = shares.attention,
+    memory_efficiency = entry.reach.memory, overlap_overhead = entry.reach.overlap_overhead,
+  }
+end
+
+-- The bf16 shares stand in the entry itself too.
+local function complete(entry)
+  entry.reach = entry.reach or reach[entry.family] or reach.other
+  for key, value in pairs(catalogue.efficiencies(entry, "bf16")) do entry[key] = value end
+end
+for _, entry in ipairs(entries) do complete(entry) end
+complete(catalogue.generic)
+
+return catalogue

@@ -1,0 +1,128 @@
+-- frameworks.lua: which schedules each framework runs, and its legality rules as data.
+--
+-- schedules           name → { since or state, flag: how a user asks for it, and where stricter than the schedule itself: its rules }
+--   rules: microbatches_multiple_of "ranks" | "group", min_microbatches_per_rank, even_layers (layers divide by ranks × virtual),
+--          layers_multiple_of (per rank), max_virtual
+-- even_layers         the framework cannot give stages different numbers of layers at all
+-- zero_stages         ZeRO stages that go together with a pipeline
+-- tied_embeddings     can embedding and output weights be tied across stages?
+-- names               what its users call M and P
+
+local lookup = require "pipeplan.catalog.lookup"
+
+local entries = {
+  { name = "megatron", title = "Megatron-LM", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
+    schedules = {
+      ["1f1b"] = { flag = "--pipeline-model-parallel-size" },
+      interleaved_1f1b = { flag = "--num-virtual-stages-per-pipeline-rank", microbatches_multiple_of = "group" },
+    },
+    names = { microbatches = "global-batch-size / (micro-batch-size × data parallel)", pipeline = "--pipeline-model-parallel-size" },
+    notes = "uneven stages by --pipeline-model-parallel-layout; hides the all-to-all with --overlap-moe-expert-parallel-comm under interleaving",
+    source = "NVIDIA/Megatron-LM arguments.py, schedules.py @d98e8a6; DualPipe: PR 5254 closed, #1524 says why" },
+  { name = "megatron-bridge", title = "Megatron-Bridge", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
+    schedules = {
+      ["1f1b"] = { flag = "pipeline_model_parallel_size" },
+      interleaved_1f1b = { flag = "virtual_pipeline_model_parallel_size", microbatches_multiple_of = "group" },
+    },
+    names = { microbatches = "global_batch_size / (micro_batch_size × data parallel)", pipeline = "pipeline_model_parallel_size" },
+    source = "NVIDIA-NeMo/Megatron-Bridge performance guide @067f987" },
+  { name = "flagscale", title = "FlagScale", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = false,
+    schedules = {
+      ["1f1b"] = { flag = "system.pipeline_model_parallel_size" },
+      interleaved_1f1b = { flag = "system.num_layers_per_virtual_pipeline_stage", microbatches_multiple_of = "group" },
+      dualpipev = { flag = "system.use_dualpipev", even_layers = true, min_microbatches_per_rank = 2 },
+      dualpipe = { flag = "system.use_dualpipe", state = "open pull request 1157", min_microbatches_per_rank = 2 },
+    },
+    names = { microbatches = "model.global_batch_size / (micro_batch_size × data parallel)", pipeline = "system.pipeline_model_parallel_size" },
+    notes = "DualPipeV with moe_fb_overlap needs untied embeddings, EP > 1, no MTP, no gradient or parameter overlap",
+    source = "flagos-ai/FlagScale arguments.py.patch, examples @16a2dd5; PR 1157" },
+  { name = "deepseek-dualpipe", title = "DeepSeek DualPipe package", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
+    schedules = {
+      dualpipe = { flag = "dualpipe.DualPipe", min_microbatches_per_rank = 2 },
+      dualpipev = { flag = "dualpipe.DualPipeV", min_microbatches_per_rank = 2 },
+    },
+    names = { microbatches = "num_chunks", pipeline = "size of the process group" },
+    notes = "a schedule, not a trainer: model, data parallelism and optimizer are the caller's",
+    source = "deepseek-ai/DualPipe dualpipe.py, dualpipev.py" },
+  { name = "torchtitan", title = "torchtitan", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
+    schedules = {
+      gpipe = { flag = "GPipe" }, ["1f1b"] = { flag = "1F1B" }, interleaved_1f1b = { flag = "Interleaved1F1B" },
+      zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
+    },
+    names = { microbatches = "parallelism.num_pp_microbatches", pipeline = "parallelism.pipeline_parallel_degree" },
+    notes = "composes fully sharded data parallelism with a pipeline (#562); M ≥ stages, or 1F1B hangs in older versions (#775)",
+    source = "pytorch/torchtitan configs.py, pipeline_parallel.py @b5bcd76" },
+  { name = "torch", title = "torch.distributed.pipelining", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
+    schedules = {
+      gpipe = { flag = "ScheduleGPipe" }, ["1f1b"] = { flag = "Schedule1F1B" }, interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" },
+      zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
+    },
+    names = { microbatches = "n_microbatches", pipeline = "size of the process group" },
+    notes = "multi-stage schedules also from a CSV of compute actions",
+    source = "pytorch/pytorch torch/distributed/pipelining/schedules.py; M ≥ stages for single-stage schedules: #144702" },
+  { name = "deepspeed", title = "DeepSpeed", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
+    schedules = { ["1f1b"] = { flag = "PipelineModule" } },
+    names = { microbatches = "gradient_accumulation_steps", pipeline = "num_stages" },
+    notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (#823, #568); DualPipeV: open PR 8576",
+    source = "deepspeedai/DeepSpeed runtime/pipe @edaa722" },
+  { name = "nanotron", title = "nanotron", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
+    schedules = { gpipe = { flag = "pp_engine: afab" }, ["1f1b"] = { flag = "pp_engine: 1f1b" } },
+    names = { microbatches = "batch_accumulation_per_replica", pipeline = "parallelism.pp" },
+    notes = "needs M ≥ P − 1 (#347)", source = "huggingface/nanotron @2411b02" },
+  { name = "mindspeed", title = "MindSpeed", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = false,
+    schedules = {
+      ["1f1b"] = { flag = "--pipeline-model-parallel-size" },
+      interleaved_1f1b = { flag = "--num-layers-per-virtual-pipeline-stage", microbatches_multiple_of = "group" },
+      dualpipev = { flag = "--schedules-method dualpipev", even_layers = true, min_microbatches_per_rank = 2 },
+    },
+    names = { microbatches = "global-batch-size / (micro-batch-size × data parallel)", pipeline = "--pipeline-model-parallel-size" },
+    notes = "its DualPipeV keeps W joined in the cool-down; layers padded with no-op layers to a multiple of 2P",
+    source = "Ascend/MindSpeed docs/zh/features/dualpipev.md @028de58" },
+  { name = "primus", title = "Primus", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = false,
+    schedules = {
+      ["1f1b"] = { flag = "pipeline_model_parallel_size" },
+      interleaved_1f1b = { flag = "virtual_pipeline_model_parallel_size", microbatches_multiple_of = "group" },
+      zb_h1 = { flag = "zero_bubble, zb1p" }, zb_h2 = { flag = "zero_bubble, zb2p" },
+      zb_v = { flag = "zero_bubble_v_schedule", even_layers = true },
+    },
+    names = { microbatches = "global_batch_size / (micro_batch_size × data parallel)", pipeline = "pipeline_model_parallel_size" },
+    notes = "zero-bubble schedules need gradient and parameter overlap off",
+    source = "AMD-AGI/Primus primus/configs/modules/megatron/zero_bubble.yaml @fd1eeab" },
+  { name = "colossalai", title = "Colossal-AI", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
+    schedules = {
+      ["1f1b"] = { flag = "pp_style = 1f1b" }, interleaved_1f1b = { flag = "pp_style = interleaved" }, zb_v = { flag = "pp_style = zbv" },
+    },
+    names = { microbatches = "num_microbatches", pipeline = "pp_size" },
+    source = "hpcaitech/ColossalAI booster/plugin/hybrid_parallel_plugin.py" },
+  { name = "zero-bubble", title = "sail-sg zero-bubble fork of Megatron", even_layers = true, zero_stages = { 0, 1 }, tied_embeddings = false,
+    schedules = {
+      ["1f1b"] = { flag = "--pipeline-model-parallel-size" }, interleaved_1f1b = { flag = "--num-layers-per-virtual-pipeline-stage", microbatches_multiple_of = "group" },
+      zb_h1 = { flag = "--enable-zero-bubble --zero-bubble-max-pending-backward P" },
+      zb_h2 = { flag = "--enable-zero-bubble --zero-bubble-max-pending-backward 2P" },
+      zb_v = { flag = "--zero-bubble-v-schedule", layers_multiple_of = 2 },
+    },
+    names = { microbatches = "global-batch-size / (micro-batch-size × data parallel)", pipeline = "--pipeline-model-parallel-size" },
+    notes = "padding layers with --allow-padding-num-layers; no Transformer Engine",
+    source = "sail-sg/zero-bubble-pipeline-parallelism arguments.py, zbpp_utils.py @39f2c18" },
+}
+
+local catalogue = lookup { entries = entries }
+
+-- Names of the frameworks that run a schedule, in the order above.
+function catalogue.running(schedule)
+  local list = {}
+  for _, entry in ipairs(entries) do
+    if entry.schedules[schedule] then list[#list + 1] = entry.name end
+  end
+  return list
+end
+
+-- Sorted names of the schedules that a framework runs.
+function catalogue.schedules(entry)
+  local list = {}
+  for name in pairs(entry.schedules) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+return catalogue

@@ -1,0 +1,170 @@
+-- stdlib/catalog: the fact tables are complete, sourced, and speak the vocabulary's names.
+
+require "pipeplan"
+local accelerators = require "pipeplan.catalog.accelerators"
+local frameworks = require "pipeplan.catalog.frameworks"
+local kernels = require "pipeplan.catalog.kernels"
+local links = require "pipeplan.catalog.links"
+local vocabulary = require "pipeplan.vocabulary"
+
+local function set(list)
+  local result = {}
+  for _, name in ipairs(list) do result[name] = true end
+  return result
+end
+
+local families, fabrics = set(vocabulary.by_name.accelerator_family.domain), set(vocabulary.by_name.fabric.domain)
+
+describe("every catalogue", function()
+  for title, catalogue in pairs { accelerators = accelerators, links = links, kernels = kernels, frameworks = frameworks } do
+    it("names a source for every entry: " .. title, function()
+      assert.is_true(#catalogue.names > 0)
+      for i, entry in ipairs(catalogue.entries) do
+        assert.equal(catalogue.names[i], entry.name)
+        assert.is_true(type(entry.source) == "string" and #entry.source > 10, entry.name)
+      end
+    end)
+
+    it("finds names and aliases in any case, and suggests the nearest: " .. title, function()
+      for _, entry in ipairs(catalogue.entries) do
+        assert.equal(entry, catalogue.find(entry.name:upper()))
+        for _, alias in ipairs(entry.aliases or {}) do assert.equal(entry, catalogue.find(alias)) end
+      end
+      local entry, nearest = catalogue.find(catalogue.names[1] .. "x")
+      assert.is_nil(entry)
+      assert.equal(1, #nearest)
+      entry, nearest = catalogue.find("nothing of the kind whatsoever")
+      assert.is_nil(entry)
+      assert.same({}, nearest)
+    end)
+  end
+end)
+
+describe("accelerators", function()
+  it("have all that a plan reads", function()
+    for _, entry in ipairs(accelerators.entries) do
+      assert.is_true(families[entry.family], entry.name)
+      assert.is_true(fabrics[entry.fabric], entry.name)
+      assert.is_truthy(links.find(entry.scale_up_link), entry.name)
+      assert.is_truthy(entry.flops.bf16 or entry.flops.fp16, entry.name)
+      for _, field in ipairs { "memory_bytes", "memory_bandwidth", "scale_up_per_gpu", "scale_up_gpus", "gpus_per_node", "network_per_gpu" } do
+        assert.is_true(type(entry[field]) == "number" and entry[field] > 0, entry.name .. " " .. field)
+      end
+    end
+  end)
+
+  it("reach between a tenth and nine tenths of their peaks", function()
+    for _, entry in ipairs(accelerators.entries) do
+      for _, precision in ipairs { "bf16", "fp8" } do
+        for field, share in pairs(accelerators.efficiencies(entry, precision)) do
+          assert.is_true(share <= 0.95 and (share >= 0.1 or field == "overlap_overhead"), entry.name .. " " .. field)
+        end
+      end
+    end
+  end)
+
+  it("are known under the names that clusters use", function()
+    for name, expected in pairs { ["H100"] = "H100-SXM", ["H800-SXM-80GB"] = "H800-SXM", ["A100-SXM-80GB"] = "A100-SXM-80GB", ["H200"] = "H200-SXM",
+                                  ["GB200"] = "GB200-NVL72", ["gb300"] = "GB300-NVL72", ["MI300X"] = "MI300X" } do
+      assert.equal(expected, accelerators.find(name).name)
+    end
+  end)
+
+  -- nvidia-smi; the catalogue name says 141 GB, the driver 140.4 GiB (sgl-project/sglang PR 13282)
+  it("have the memory that drivers report, not that of their names", function()
+    assert.equal(143771 * 2 ^ 20, accelerators.find("H200").memory_bytes)
+    assert.equal(81559 * 2 ^ 20, accelerators.find("H100").memory_bytes)
+  end)
+
+  -- NVIDIA data sheets headline 1,979 and 3,958 TFLOP/s, with sparsity
+  it("have dense peaks", function()
+    assert.equal(989e12, accelerators.find("H100").flops.bf16)
+    assert.equal(1979e12, accelerators.find("H100").flops.fp8)
+  end)
+
+  -- The report's own figures: NVLink 160 GB/s, InfiniBand 50 GB/s
+  it("give an H800 the links of the DeepSeek-V3 report", function()
+    local entry = accelerators.find("H800-SXM-80GB")
+    assert.equal(160e9, entry.scale_up_per_gpu)
+    assert.equal(50e9, entry.network_per_gpu)
+  end)
+end)
+
+describe("links", function()
+  it("cover every fabric of the vocabulary", function()
+    for _, fabric in ipairs(vocabulary.by_name.fabric.domain) do
+      local entry = links.find(fabric)
+      assert.equal("scale_out", entry.kind)
+      assert.is_true(entry.efficiency > 0 and entry.efficiency <= 1 and entry.latency >= 0)
+    end
+  end)
+end)
+
+describe("kernels", function()
+  it("work on families and fabrics of the vocabulary", function()
+    for _, entry in ipairs(kernels.entries) do
+      for _, family in ipairs(entry.accelerator_families or {}) do assert.is_true(families[family], entry.name) end
+      for _, fabric in ipairs(entry.fabrics or {}) do assert.is_true(fabrics[fabric], entry.name) end
+      assert.is_true(entry.expert_parallel[1] <= entry.expert_parallel[2])
+      assert.is_boolean(entry.trains)
+      assert.is_boolean(entry.overlapping)
+      assert.is_table(entry.needs)
+    end
+  end)
+
+  -- ruling 16: the plain all-to-all does not count as one that overlaps
+  it("do not count NCCL's all-to-all as overlapping", function()
+    assert.is_false(kernels.find("nccl_alltoall").overlapping)
+    assert.is_true(kernels.find("deepep").overlapping)
+  end)
+
+  -- deepseek-ai/DeepEP#759 and awslabs/awsome-distributed-ai#1116: DeepEP cannot run on EFA
+  it("say where they do not work", function()
+    local situation = { accelerator_family = "hopper", fabric = "efa", expert_parallel = 32, scale_up_gpus = 8 }
+    local good, why = kernels.works(kernels.find("deepep"), situation)
+    assert.is_false(good)
+    assert.matches("efa", why)
+    assert.is_true(kernels.works(kernels.find("uccl_ep"), situation))
+    situation.fabric = "infiniband"
+    assert.is_true(kernels.works(kernels.find("deepep"), situation))
+    assert.is_false(kernels.works(kernels.find("primus_turbo"), situation))
+  end)
+
+  it("need no fabric inside a scale-up domain", function()
+    assert.is_true(kernels.works(kernels.find("deepep"), { accelerator_family = "hopper", fabric = "efa", expert_parallel = 8, scale_up_gpus = 8 }))
+  end)
+
+  -- DeepEP docs/legacy.md lists the node counts that its normal kernels are built for
+  it("know the node counts of DeepEP V1", function()
+    local v1 = kernels.find("deepep_v1")
+    assert.is_true(kernels.works(v1, { accelerator_family = "ampere", fabric = "infiniband", expert_parallel = 64, scale_up_gpus = 8 }))
+    assert.is_false(kernels.works(v1, { accelerator_family = "ampere", fabric = "infiniband", expert_parallel = 40, scale_up_gpus = 8 }))
+  end)
+
+  it("are not built for GB200 in DeepEP's case", function()
+    assert.is_false(kernels.works(kernels.find("deepep"), { accelerator_family = "gb200", expert_parallel = 32, scale_up_gpus = 72 }))
+    assert.is_true(kernels.works(kernels.find("hybrid_ep"), { accelerator_family = "gb200", expert_parallel = 32, scale_up_gpus = 72 }))
+  end)
+end)
+
+describe("frameworks", function()
+  it("are those of the vocabulary, and run its schedules", function()
+    local schedules = set(vocabulary.schedules)
+    local names = table.move(frameworks.names, 1, #frameworks.names, 1, {})
+    local expected = table.move(vocabulary.by_name.framework.domain, 1, #vocabulary.by_name.framework.domain, 1, {})
+    table.sort(names)
+    table.sort(expected)
+    assert.same(expected, names)
+    for _, entry in ipairs(frameworks.entries) do
+      for _, name in ipairs(frameworks.schedules(entry)) do assert.is_true(schedules[name], entry.name .. " " .. name) end
+      assert.is_boolean(entry.even_layers)
+    end
+  end)
+
+  -- NVIDIA/Megatron-LM#5254 was closed; FlagScale, MindSpeed, torchtitan and PyTorch have DualPipeV
+  it("say where a schedule can be run", function()
+    assert.same({ "flagscale", "deepseek-dualpipe" }, frameworks.running("dualpipe"))
+    assert.same({ "flagscale", "deepseek-dualpipe", "torchtitan", "torch", "mindspeed" }, frameworks.running("dualpipev"))
+    assert.same({ "primus", "zero-bubble" }, frameworks.running("zb_h1"))
+  end)
+end)
