@@ -47,17 +47,33 @@ static pp_status check_ranges(const pp_schedule_request *request, pp_error *erro
   return PP_OK;
 }
 
+/* Whole numbers of microbatches that a kind takes: DualPipe halves them, interleaved wants full groups. */
+static int64_t microbatch_step(const pp_schedule_request *request, const pp_schedule_traits *traits) {
+  return request->kind == PP_INTERLEAVED_1F1B ? request->ranks : traits->chains;
+}
+
 /* A stage is a 16-bit number; a program larger than that many actions is a typing error rather than a schedule. */
 static pp_status check_size(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
   int64_t per_rank = (int64_t)request->chunks * traits->chains;
   int64_t per_microbatch = (int64_t)request->ranks * request->chunks * (traits->split_backward ? 3 : 2);
+  if (per_rank > PP_MAX_STAGES)
+    return pp_illegal(error, "engine.too_many_actions", "virtual", PP_MAX_STAGES, "a rank cannot have more than %d chunks, got %d",
+                      PP_MAX_STAGES, request->chunks);
   if (request->ranks > PP_MAX_STAGES / per_rank)
-    return pp_illegal(error, "engine.too_many_actions", "ranks", floor((double)PP_MAX_STAGES / (double)per_rank),
+    return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(PP_MAX_STAGES / per_rank),
                       "%s on %d ranks has more than %d stages", traits->name, request->ranks, PP_MAX_STAGES);
-  if (request->microbatches > PP_MAX_ACTIONS / per_microbatch)
-    return pp_illegal(error, "engine.too_many_actions", "microbatches", floor((double)PP_MAX_ACTIONS / (double)per_microbatch),
+  int least = traits->overlaps ? 2 : request->kind == PP_INTERLEAVED_1F1B ? 1 : 0;   /* microbatches per rank that it needs at all */
+  if ((int64_t)least * request->ranks > PP_MAX_ACTIONS / per_microbatch) {
+    int64_t most = (int64_t)sqrt((double)PP_MAX_ACTIONS * request->ranks / (double)(least * per_microbatch));
+    return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(most - most % traits->chains),
+                      "%s on %d ranks, with the microbatches it needs, has more than %d actions", traits->name, request->ranks, PP_MAX_ACTIONS);
+  }
+  if (request->microbatches > PP_MAX_ACTIONS / per_microbatch) {
+    int64_t most = PP_MAX_ACTIONS / per_microbatch;
+    return pp_illegal(error, "engine.too_many_actions", "microbatches", (double)(most - most % microbatch_step(request, traits)),
                       "%s of %d microbatches on %d ranks has more than %d actions", traits->name, request->microbatches, request->ranks,
                       PP_MAX_ACTIONS);
+  }
   return PP_OK;
 }
 

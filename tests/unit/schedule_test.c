@@ -95,6 +95,34 @@ static void absurd_sizes_hit_a_stated_limit(void **state) {
   assert_refused(request_of(PP_DUALPIPE, 40000, 80000), "engine.too_many_actions", "ranks", 32767);
 }
 
+/* Taking the nearest legal value of one field after another ends at a legal request. */
+static void following_the_advice_leads_to_a_legal_request(void **state) {
+  (void)state;
+  static const int large[] = { 1, 3, 7, 16, 61, 300, 5000, 70001, 2000000001 };
+  uint64_t seed = 23;
+  int refusals = 0;
+  for (int k = 0; k < 4000; k++) {
+    pp_schedule_request request = { .kind = (pp_schedule_kind)(draw(&seed, PP_SCHEDULE_KINDS) - 1), .ranks = large[draw(&seed, 9) - 1],
+                                    .microbatches = large[draw(&seed, 9) - 1] + draw(&seed, 2) - 1, .chunks = draw(&seed, 4) };
+    if (draw(&seed, 20) == 1) request.chunks = large[draw(&seed, 9) - 1];
+    if (request.kind == PP_INTERLEAVED_1F1B && draw(&seed, 2) == 1) request.group = draw(&seed, 100);
+    pp_error error;
+    int step = 0;
+    for (; pp_schedule_check(&request, &error) == PP_ILLEGAL; step++) {
+      if (step == 8) fail_msg("still: %s", error.message);
+      int nearest = (int)error.nearest;
+      if (strcmp(error.field, "ranks") == 0) request.ranks = nearest;
+      else if (strcmp(error.field, "microbatches") == 0) request.microbatches = nearest;
+      else if (strcmp(error.field, "virtual") == 0) request.chunks = nearest;
+      else if (strcmp(error.field, "group") == 0) request.group = nearest;
+      else fail_msg("no field '%s'", error.field);
+      refusals++;
+    }
+    assert_legal(request);
+  }
+  assert_true(refusals > 1000);
+}
+
 /* What has no rule really runs: every small M, below and above P, is complete, ordered and free of deadlocks. */
 static void schedules_without_a_rule_run_for_any_microbatch_count(void **state) {
   (void)state;
@@ -268,6 +296,43 @@ static void a_backward_that_is_done_twice_in_two_ways_is_found(void **state) {
   pp_schedule_free(&schedule);
 }
 
+/* Whatever is changed in a program, either verification finds it, or what is left is a program that runs or whose deadlock is named. */
+static void a_randomly_changed_program_is_found_or_runs(void **state) {
+  (void)state;
+  uint64_t seed = 29;
+  int found = 0, ran = 0, stuck = 0;
+  for (int k = 0; k < 3000; k++) {
+    pp_schedule schedule = built(request_of((pp_schedule_kind)(draw(&seed, PP_SCHEDULE_KINDS) - 1), 2 * draw(&seed, 3), 12 + 12 * draw(&seed, 2)));
+    size_t count = schedule.first[schedule.request.ranks], i = (size_t)draw(&seed, (int)count) - 1, j = (size_t)draw(&seed, (int)count) - 1;
+    pp_action *action = schedule.action, before = action[i];
+    switch (draw(&seed, 6)) {
+      case 1: action[i] = action[j]; action[j] = before; break;
+      case 2: action[i] = action[j]; break;
+      case 3: action[i].kind = (uint16_t)(draw(&seed, 6) - 1); break;
+      case 4: action[i].stage = (uint16_t)(draw(&seed, 14) - 1); break;
+      case 5: action[i].microbatch = (uint32_t)(draw(&seed, 30) - 1); break;
+      default: j = i + 1 < count ? i + 1 : i; action[i] = action[j]; action[j] = before; break;
+    }
+    pp_error error;
+    if (pp_schedule_verify(&schedule, &error) != PP_OK) {
+      assert_true(error.id[0] != '\0' && error.message[0] != '\0');
+      found++;
+    } else {
+      pp_stage_times stage[64];
+      for (int s = 0; s < 64; s++) stage[s] = (pp_stage_times){ 1, 1, 1, 2 };
+      pp_times times = { .stage = stage };
+      pp_simulation result;
+      pp_status status = pp_simulate(&schedule, &times, false, &result, &error);
+      if (status == PP_OK) ran++;
+      else stuck++;
+      if (status != PP_OK) assert_string_equal(error.id, "engine.deadlock");
+      pp_simulation_free(&result);
+    }
+    pp_schedule_free(&schedule);
+  }
+  assert_true(found > 1000 && ran > 100 && stuck > 10);
+}
+
 static void a_frontier_sized_schedule_builds_and_simulates(void **state) {
   (void)state;
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
@@ -290,6 +355,7 @@ int main(void) {
     cmocka_unit_test(chunks_per_rank_belong_to_the_schedule),
     cmocka_unit_test(interleaved_groups_follow_megatrons_rule),
     cmocka_unit_test(absurd_sizes_hit_a_stated_limit),
+    cmocka_unit_test(following_the_advice_leads_to_a_legal_request),
     cmocka_unit_test(schedules_without_a_rule_run_for_any_microbatch_count),
     cmocka_unit_test(legal_requests_give_complete_ordered_executable_programs),
     cmocka_unit_test(worked_sequences_come_out_action_for_action),
@@ -298,6 +364,7 @@ int main(void) {
     cmocka_unit_test(peaks_in_chunks_follow_the_published_laws),
     cmocka_unit_test(a_broken_program_is_found),
     cmocka_unit_test(a_backward_that_is_done_twice_in_two_ways_is_found),
+    cmocka_unit_test(a_randomly_changed_program_is_found_or_runs),
     cmocka_unit_test(a_frontier_sized_schedule_builds_and_simulates),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,84 @@
+/* schedule.c, simulate.c: each allocation fails once; nothing leaks, nothing is left half made, the status says so. */
+#include "schedules.h"
+
+/* The linker sends the library's allocations here (--wrap). Counts down to the one that fails; negative: none. */
+static int left = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static int fails(void) { return left >= 0 && left-- == 0; }
+
+void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
+
+static const pp_stage_times stages[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
+static const pp_times times = { .stage = stages };
+
+static void building_survives_each_failing_allocation(void **state) {
+  (void)state;
+  pp_schedule_request request = request_of(PP_ZB_V, 2, 4);
+  pp_schedule schedule;
+  pp_error error;
+  left = 0;
+  assert_int_equal(pp_schedule_build(&request, &schedule, &error), PP_NO_MEMORY);
+  assert_null(schedule.action);
+  left = 1;   /* one allocation a schedule: the second never comes */
+  assert_int_equal(pp_schedule_build(&request, &schedule, &error), PP_OK);
+  assert_int_equal(left, 0);
+  left = 0;
+  assert_int_equal(pp_schedule_verify(&schedule, &error), PP_NO_MEMORY);
+  left = -1;
+  pp_schedule_free(&schedule);
+}
+
+static void simulating_survives_each_failing_allocation(void **state) {
+  (void)state;
+  pp_schedule schedule = built(request_of(PP_ZB_V, 2, 4));
+  pp_simulation result;
+  pp_error error;
+  int n = 0;
+  for (;; n++) {
+    left = n;
+    pp_status status = pp_simulate(&schedule, &times, true, &result, &error);
+    if (status == PP_OK) break;
+    assert_int_equal(status, PP_NO_MEMORY);
+    assert_null(result.busy);
+  }
+  left = -1;
+  assert_int_equal(n, 2);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+}
+
+static void a_workspace_allocates_only_to_grow(void **state) {
+  (void)state;
+  pp_schedule small = built(request_of(PP_ZB_V, 2, 4)), large = built(request_of(PP_ZB_V, 2, 40));
+  pp_workspace workspace = { 0 };
+  pp_simulation result;
+  pp_error error;
+  left = 0;
+  assert_int_equal(pp_simulate_in(&large, &times, false, &workspace, &result, &error), PP_NO_MEMORY);
+  left = -1;
+  assert_int_equal(pp_simulate_in(&large, &times, false, &workspace, &result, &error), PP_OK);
+  left = 0;
+  assert_int_equal(pp_simulate_in(&small, &times, true, &workspace, &result, &error), PP_OK);
+  assert_int_equal(pp_simulate_in(&large, &times, true, &workspace, &result, &error), PP_NO_MEMORY);   /* intervals need more */
+  left = 0;
+  assert_int_equal(pp_simulate_in(&large, &times, false, &workspace, &result, &error), PP_OK);   /* what it had is still there */
+  left = -1;
+  pp_workspace_free(&workspace);
+  pp_schedule_free(&small);
+  pp_schedule_free(&large);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(building_survives_each_failing_allocation),
+    cmocka_unit_test(simulating_survives_each_failing_allocation),
+    cmocka_unit_test(a_workspace_allocates_only_to_grow),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
