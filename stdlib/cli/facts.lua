@@ -73,15 +73,68 @@ function show.spec()
 end
 
 function show.schedules()
-  local rows = {}
+  local catalogue, rows = require "pipeplan.catalog.schedules", {}
   for _, name in ipairs(engine.schedule.kinds) do
     local traits = engine.schedule.traits(name)
     rows[#rows + 1] = {
       name, format.schedule(name), traits.family, traits.placement, traits.virtual or "2 or more", traits.copies,
-      traits.split_backward and "I and W apart" or "whole", traits.overlaps and "hides all-to-all" or "no",
+      traits.split_backward and "I and W" or "whole", catalogue.find(name).idea,
     }
   end
-  return table_of({ "SCHEDULE", "NAME", "FAMILY", "PLACEMENT", "CHUNKS", "COPIES", "BACKWARD", "PAIRS" }, rows)
+  return table_of({ "SCHEDULE", "NAME", "FAMILY", "PLACEMENT", "CHUNKS", "COPIES", "BACKWARD", "IDEA" }, rows)
+end
+
+local function tera(number)
+  return number and format.digits(number / 1e12) or nil
+end
+
+function show.accelerators()
+  local rows = {}
+  for _, entry in ipairs(require("pipeplan.catalog.accelerators").entries) do
+    rows[#rows + 1] = {
+      entry.name, entry.family, format.bytes(entry.memory_bytes), tera(entry.flops.bf16 or entry.flops.fp16), tera(entry.flops.fp8),
+      format.rate(entry.memory_bandwidth), string.format("%d × %s GB/s", entry.scale_up_gpus, format.digits(entry.scale_up_per_gpu / 1e9)),
+      entry.scale_up_link, format.rate(entry.network_per_gpu), entry.fabric, entry.source,
+    }
+  end
+  local headings = { "ACCELERATOR", "FAMILY", "MEMORY", "BF16 TFLOP/s", "FP8", "BANDWIDTH", "SCALE-UP", "LINK", "NETWORK", "FABRIC",
+                     "SOURCE" }
+  return table_of(headings, rows)
+end
+
+function show.links()
+  local rows = {}
+  for _, entry in ipairs(require("pipeplan.catalog.links").entries) do
+    rows[#rows + 1] = { entry.name, entry.kind, format.percent(entry.efficiency), format.seconds(entry.latency), entry.source }
+  end
+  return table_of({ "LINK", "KIND", "REACHES", "LATENCY", "SOURCE" }, rows)
+end
+
+local function words(list)
+  return list and #list > 0 and table.concat(list, " ") or nil
+end
+
+function show.kernels()
+  local rows = {}
+  for _, entry in ipairs(require("pipeplan.catalog.kernels").entries) do
+    rows[#rows + 1] = {
+      entry.name, entry.title, entry.overlapping and "yes" or "no", entry.trains and "yes" or "no",
+      string.format("%d-%d", table.unpack(entry.expert_parallel)), words(entry.accelerator_families) or "any",
+      words(entry.fabrics) or "any", #entry.needs > 0 and table.concat(entry.needs, "; ") or nil,
+    }
+  end
+  return table_of({ "KERNEL", "NAME", "OVERLAPS", "TRAINS", "EP", "ACCELERATORS", "FABRICS", "NEEDS" }, rows)
+end
+
+function show.frameworks()
+  local catalogue, rows = require "pipeplan.catalog.frameworks", {}
+  for _, entry in ipairs(catalogue.entries) do
+    rows[#rows + 1] = {
+      entry.name, entry.title, table.concat(catalogue.schedules(entry), " "), entry.even_layers and "even" or "any",
+      entry.tied_embeddings and "yes" or "no", entry.names.microbatches,
+    }
+  end
+  return table_of({ "FRAMEWORK", "NAME", "SCHEDULES", "LAYERS", "TIED", "ITS NAME FOR M" }, rows)
 end
 
 function show.schema(which)

@@ -13,11 +13,10 @@ local hardware = {}
 local function find_accelerator(given, name, complain)
   local at = given["cluster.accelerator"]
   if at then
-    local entry = accelerators.find(at.value)
+    local entry, near = accelerators.find(at.value)
     if entry then return entry end
-    local near = failure.nearest(at.value, accelerators.names)
     complain(at, "%s: expected a name of the catalogue (pipeplan facts accelerators), or memory_per_gpu and flops instead%s",
-             fields.show(at.value), near and "; nearest: " .. near or "")
+             fields.show(at.value), near and near[1] and "; nearest: " .. near[1] or "")
   end
   for _, path in ipairs { "cluster.memory_per_gpu", "cluster.flops", "cluster.network.scale_up_per_gpu" } do
     if not given[path] then
@@ -40,25 +39,21 @@ end
 
 local function device(request, entry, value, assume)
   local precision = request.training.precision
-  local flops = value "cluster.flops"
-  local peak = flops or entry.flops[precision]
+  local peak = value "cluster.flops" or entry.flops[precision]
+  local bf16 = value "cluster.flops" and (precision == "fp8" and peak / 2 or peak) or entry.flops.bf16 or entry.flops.fp16
   if not peak then
-    peak = entry.flops.bf16 or entry.flops.fp16
-    assume("cluster.flops", peak, entry.name .. " has no " .. precision .. " matrix products: the bf16 peak")
+    -- fp32 runs as TF32 on tensor cores, at half the bf16 rate (NVIDIA and AMD data sheets agree); what has no fp8 computes in bf16
+    peak = precision == "fp32" and bf16 / 2 or bf16
+    assume("cluster.flops", peak, string.format("no %s peak of %s in the catalogue: %s", precision, entry.name,
+                                                precision == "fp32" and "TF32, half of bf16" or "as bf16"))
+    if precision == "fp8" then precision = "bf16" end
   end
   local bandwidth = value "cluster.memory_bandwidth" or entry.memory_bandwidth
   -- 989 TFLOP/s and 3.35 TB/s of an H100 are 295 operations per byte; other accelerators are within a factor of 1.5
-  if not bandwidth then bandwidth = assume("cluster.memory_bandwidth", peak / 300, "300 operations per byte, as an H100") end
-  return {
-    flops = peak,
-    flops_bf16 = flops and (precision == "fp8" and flops / 2 or flops) or entry.flops.bf16 or peak,
-    memory_bandwidth = bandwidth,
-    gemm_efficiency = entry.gemm_efficiency,
-    grouped_gemm_efficiency = entry.grouped_gemm_efficiency,
-    attention_efficiency = entry.attention_efficiency,
-    memory_efficiency = entry.memory_efficiency,
-    overlap_overhead = entry.overlap_overhead,
-  }
+  if not bandwidth then bandwidth = assume("cluster.memory_bandwidth", bf16 / 300, "300 operations per byte, as an H100") end
+  local result = accelerators.efficiencies(entry, precision)
+  result.flops, result.flops_bf16, result.memory_bandwidth = peak, bf16, bandwidth
+  return result
 end
 
 -- Does some rule read the network's speed where it would be a guess? Rules judge the link that expert groups cross (expert_link).
@@ -97,13 +92,29 @@ local function network(request, entry, name, value, assume)
   }
 end
 
-local function check_kernel(given, complain)
+-- The kernel in use by its catalogue name; false for one that does not run beside compute, which is none for our purpose.
+local function kernel(request, given, complain)
   local at = given["cluster.alltoall_kernel"]
-  if at and at.value and not kernels.find(at.value) then
-    local near = failure.nearest(at.value, kernels.names)
+  if not at or not at.value then return at and false end
+  local entry, near = kernels.find(at.value)
+  if not entry then
     complain(at, "%s: expected %s, or false%s", fields.show(at.value), table.concat(kernels.names, ", "),
-             near and "; nearest: " .. near or "")
+             near and near[1] and "; nearest: " .. near[1] or "")
   end
+  if entry.overlapping and entry.trains then return entry.name end
+  table.insert(request.warnings, {
+    id = "alltoall_kernel", severity = "warning",
+    message = string.format("%s %s: planned as if there were no kernel", entry.title,
+                            entry.trains and "does not run beside compute" or "is for serving, not for training"),
+  })
+  return false
+end
+
+-- Seconds of one dispatch or combine beside its transfers. Which kernel it will be is the policy's choice where the spec says none: 100 us
+-- lies amid the catalogue's 36 to 200.
+local function kernel_latency(name)
+  if name == nil then return 100e-6 end
+  return kernels.find(name or "nccl_alltoall").latency
 end
 
 -- Fills request.cluster and request.device; request.model and request.training are there already.
@@ -112,7 +123,6 @@ function hardware.read(request, given, name, assume, complain)
     return given[path] and given[path].value
   end
   local entry = find_accelerator(given, name, complain)
-  check_kernel(given, complain)
   cross_check(request, entry, value "cluster.memory_per_gpu")
   local gpus = value "cluster.gpus"
   request.cluster = {
@@ -122,10 +132,11 @@ function hardware.read(request, given, name, assume, complain)
     accelerator_family = entry.family,
     device_bytes = value "cluster.memory_per_gpu" or entry.memory_bytes,
     price_per_gpu_hour = value "cluster.price_per_gpu_hour",
-    alltoall_kernel = value "cluster.alltoall_kernel",
+    alltoall_kernel = kernel(request, given, complain),
   }
   request.cluster.network = network(request, entry, name, value, assume)
   request.device = device(request, entry, value, assume)
+  request.device.alltoall_latency = kernel_latency(request.cluster.alltoall_kernel)
 end
 
 return hardware

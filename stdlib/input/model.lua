@@ -1,6 +1,5 @@
 -- model.lua: the field `model` of a spec: a Hugging Face config.json, or a shape written inline.
 
-local engine = require "engine"
 local failure = require "pipeplan.failure"
 local fields = require "pipeplan.input.fields"
 local hf = require "pipeplan.input.hf_config"
@@ -25,6 +24,17 @@ local function is_config(object)
   return object.model_type ~= nil or object.architectures ~= nil or object.num_hidden_layers ~= nil
 end
 
+-- Node-limited routing: the experts of a token lie in at most topk_group of n_group groups, one group per node (DeepSeek-V3 report, 2.1.2).
+-- It changes no parameter, only how many nodes a token is sent to.
+local function read_config(config, file)
+  local found = hf.read(config, file)
+  local groups, kept = math.type(config.n_group), math.type(config.topk_group)
+  if groups == "integer" and kept == "integer" and config.topk_group > 0 and config.topk_group < config.n_group then
+    found.max_domains = config.topk_group
+  end
+  return found
+end
+
 local function read_file(at)
   local file = model.resolve(at)
   local handle, problem = io.open(file, "rb")
@@ -37,7 +47,7 @@ local function read_file(at)
   if type(config) ~= "table" or config == json.null or json.is_array(config) then
     failure.usage("%s: holds %s: expected the config.json of a model", file, fields.show(config))
   end
-  return hf.read(config, file), file
+  return read_config(config, file), file
 end
 
 -- A shape whose numbers may have units: "671B", "128Ki".
@@ -47,26 +57,27 @@ local function read_inline(at)
     if value == json.null then failure.usage("%s: model.%s is null: leave it out when it has no value", at.origin, key) end
     if type(value) == "string" and value:match("^%s*[-+]?%d") and key ~= "name" then
       local number, problem = units.parse(value, "1")
-      if not number then failure.usage("%s: model.%s is %s: %s", at.origin, key, fields.show(value), problem) end
+      if not number then
+        failure.usage("%s: model.%s is %s: %s", at.origin, key, fields.show(value), (problem:gsub(", got .*$", "")))
+      end
       value = number
     end
     object[key] = value
   end
-  if is_config(object) then return hf.read(object, at.origin) end
+  if is_config(object) then return read_config(object, at.origin) end
   return hf.inline(object, at.origin)
 end
 
--- The model of a request. at: where the field was given.
+-- The model of a request. at: where the field was given. What was assumed for it joins request.assumptions.
 function model.read(at, request)
   local found, file
   if type(at.value) == "string" then found, file = read_file(at) else found = read_inline(at) end
-  local totals = engine.model.parameters(found.shape)
   for _, assumption in ipairs(found.assumptions or {}) do table.insert(request.assumptions, assumption) end
   return {
-    name = found.name or "inline", architecture = (found.shape.experts or 0) > 0 and "moe" or "dense", shape = found.shape,
-    total_parameters = totals.total, active_parameters = totals.active,
-    active_parameters_without_embedding = totals.active_without_embedding,
-    layers = found.shape.layers, max_positions = found.max_positions, config_file = file,
+    name = found.name or "inline", architecture = found.architecture, shape = found.shape,
+    total_parameters = found.total_parameters, active_parameters = found.active_parameters,
+    active_parameters_without_embedding = found.active_parameters_without_embedding, mtp_parameters = found.mtp_parameters,
+    layers = found.layers, max_positions = found.max_positions, max_domains = found.max_domains, config_file = file,
   }
 end
 

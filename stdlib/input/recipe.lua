@@ -41,6 +41,7 @@ function recipe.training(request, layout)
     dispatch_bytes = fp8 and fp8_bytes or compute,
     combine_bytes = compute,                          -- combine stays in bf16 (DeepSeek-V3 report, 3.3.3)
     expert_imbalance = 1.0,
+    max_domains = request.model.max_domains or 0,
     recompute = recompute,
   }
 end
@@ -60,11 +61,13 @@ function recipe.network(request)
   return { tiers = tiers }
 end
 
--- What pp_device takes (engine/core/cost.h). hides_alltoall: does an all-to-all kernel run beside compute?
-function recipe.device(request, hides_alltoall)
+-- What pp_device takes (engine/core/cost.h), with an all-to-all kernel of the catalogue by name, or none: does it run beside compute, and
+-- what does a call cost beside its transfers?
+function recipe.device(request, kernel)
   local device = {}
   for key, value in pairs(request.device) do device[key] = value end
-  device.hides_alltoall = hides_alltoall or false
+  local entry = require("pipeplan.catalog.kernels").find(kernel or "nccl_alltoall")
+  device.hides_alltoall, device.alltoall_latency = entry.overlapping, entry.latency
   return device
 end
 

@@ -16,6 +16,7 @@ local directory_of = model.directory_of
 
 -- "did you mean": a key of the same object, or the field of that name elsewhere.
 local function unknown_key(key, group, origin)
+  key = key:gsub("%c", "?")
   local known = fields.by_name[key]
   local path = group == "" and key or group .. "." .. key
   if known then failure.usage("%s: %s is no field of a spec; %s belongs under %s", origin, path, key, known.path) end

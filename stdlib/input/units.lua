@@ -92,6 +92,11 @@ local function other_meaning(suffix, unit)
   return ""
 end
 
+-- ', got "…"', with what would disturb a terminal taken out.
+local function got(text)
+  return string.format(', got "%s"', (text:gsub("%c", "?")))
+end
+
 -- parse(value, unit [, { negative = true }]) → number | nil, message. `value` is a string, or a number that is already in the unit.
 function units.parse(value, unit, options)
   local kind = kinds[unit] or error("units.parse: no unit '" .. tostring(unit) .. "'", 2)
@@ -102,18 +107,18 @@ function units.parse(value, unit, options)
     number = whole(value)
   elseif type(value) == "string" then
     local sign, digits, exponent, suffix = value:match("^%s*([-+]?)(%d+%.?%d*)([eE]?[-+]?%d*)%s*(.-)%s*$")
-    if not digits then return nil, expected .. string.format(', got "%s"', value) end
+    if not digits then return nil, expected .. got(value) end
     if exponent ~= "" and not exponent:match("^[eE][-+]?%d+$") then  -- "5E" is five exa, not an exponent
-      if not exponent:match("^[eE]$") then return nil, expected .. string.format(', got "%s"', value) end
+      if not exponent:match("^[eE]$") then return nil, expected .. got(value) end
       exponent, suffix = "", exponent .. suffix
     end
     local scale = kind[1][(suffix:gsub("%s", ""))]  -- "2T tokens"
     if not scale then
-      return nil, expected .. string.format(', got "%s"%s', value, other_meaning(suffix, unit))
+      return nil, expected .. got(value) .. other_meaning(suffix, unit)
     end
     local power = (tonumber(exponent:sub(2)) or 0) + scale[1]
     number = tonumber(string.format("%s%se%d", sign, digits, power)) * scale[2]
-    if number ~= number or math.abs(number) == math.huge then return nil, expected .. string.format(', got "%s"', value) end
+    if number ~= number or math.abs(number) == math.huge then return nil, expected .. got(value) end
     number = whole(number)
   else
     return nil, expected .. ", got a " .. type(value)

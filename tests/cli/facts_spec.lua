@@ -26,8 +26,16 @@ describe("pipeplan facts", function()
     assert.matches("\ninterleaved_1f1b +interleaved 1F1B ", text)
   end)
 
+  it("prints the catalogues, with a source for each figure", function()
+    assert.matches("\nH100%-SXM +hopper +79%.6 GiB +989 +1979 +3350 GB/s +8 × 450 GB/s +nvlink +400 Gb/s +infiniband +%w", facts "accelerators")
+    assert.matches("\nnvlink +scale_up +80 %% +2 µs +%w", facts "links")
+    assert.matches("\nnccl_alltoall +NCCL or RCCL all%-to%-all +no +yes ", facts "kernels")
+    assert.matches("\ndeepep +DeepEP V2 +yes +yes +2%-2048 +hopper blackwell +infiniband roce ", facts "kernels")
+    assert.matches("\ndeepseek%-dualpipe +DeepSeek DualPipe package +dualpipe dualpipev ", facts "frameworks")
+  end)
+
   it("prints tables whose lines have no trailing space and a last newline", function()
-    for _, topic in ipairs { "fields", "spec", "schedules" } do
+    for _, topic in ipairs { "accelerators", "fields", "frameworks", "kernels", "links", "schedules", "spec" } do
       local text = facts(topic)
       assert.is_nil(text:find(" \n", 1, true))
       assert.equal("\n", text:sub(-1))
