@@ -42,7 +42,9 @@ function markdown.render(plan)
   local content = page.of(plan)
   local lines = { "# " .. escape(content.subject .. ": " .. content.title), "" }
   local in_list = false
-  for _, section in ipairs(content.sections) do
+  local sections = table.move(content.sections, 1, #content.sections, 1, {})
+  for _, section in ipairs(content.explanation or {}) do sections[#sections + 1] = section end
+  for _, section in ipairs(sections) do
     if section.lines then
       list_lines(section, lines)
       in_list = true

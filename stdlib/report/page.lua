@@ -6,6 +6,7 @@
 --   `weight` are cut first. Sections of one group stand together.
 
 local format = require "pipeplan.report.format"
+local frameworks = require "pipeplan.catalog.frameworks"
 
 local page = {}
 
@@ -326,8 +327,8 @@ local function traffic_line(plan)
   for _, name in ipairs(traffic_names) do
     local traffic = plan.communication[name[1]]
     if traffic and traffic.seconds > 0 then
-      parts[#parts + 1] = string.format("%s %s (%s exposed)", name[2], format.seconds(traffic.seconds),
-                                        format.seconds(traffic.exposed_seconds))
+      parts[#parts + 1] = name[2] .. " " .. format.seconds(traffic.seconds)
+        .. (traffic.exposed_seconds and " (" .. format.seconds(traffic.exposed_seconds) .. " exposed)" or "")
     end
   end
   return #parts > 0 and "communication of a step: " .. table.concat(parts, ", ") or nil
@@ -343,6 +344,23 @@ local function replication_line(plan)
   if replication.copies > 1 then line = line .. "; the second costs " .. format.bytes(replication.extra_bytes) .. " on the fullest rank" end
   if plan.schedule == "dualpipev" then line = line .. "; \"2×\" in other tables counts at equal stages, not at equal devices" end
   return line
+end
+
+-- Frameworks that run the schedule; of few, how a user asks for it there.
+local function available_line(plan)
+  local names = plan.available_in
+  if not names then return nil end
+  if #names == 0 then return "no framework that pipeplan knows" end
+  if #names > 4 then return table.concat(names, ", ") end
+  local parts = {}
+  for i, name in ipairs(names) do
+    local entry = frameworks.find(name)
+    local how = entry and entry.schedules[plan.schedule] or {}
+    local details = { how.flag }
+    details[#details + 1] = how.state or how.since
+    parts[i] = name .. (#details > 0 and " (" .. table.concat(details, "; ") .. ")" or "")
+  end
+  return table.concat(parts, ", ")
 end
 
 local function kernel_lines(plan)
@@ -447,7 +465,7 @@ local function planned(plan)
   add("time", "sizes", { step_line(plan), stage_time_line(plan), traffic_line(plan) }, 7, 1)
   add("copies", "sizes", replication_line(plan), 11)
   add("kernel", "sizes", kernel_lines(plan), 10, 1)
-  add("run in", "sizes", plan.available_in and #plan.available_in > 0 and table.concat(plan.available_in, ", ") or nil, 13)
+  add("run in", "sizes", available_line(plan), 13)
 
   sections[#sections + 1] = alternatives_section(plan)
   add("dropped", "others", dropped_lines(plan), 3, 1)
@@ -498,17 +516,38 @@ local function not_planned(plan)
   return sections
 end
 
--- → { title, subject, sections, closing }: closing is the rollback paragraph, or nil.
+-- Lines of --explain and --why, grouped: { { label, lines }, … }.
+local function explanation(plan)
+  local known = plan.explanation
+  if not known then return nil end
+  local sections = {}
+  local add = adder(sections)
+  local answers, fired, silent, figures = {}, {}, {}, {}
+  for i, entry in ipairs(known.answers) do answers[i] = entry.question .. ": " .. entry.answer end
+  for _, rule in ipairs(known.rules) do
+    local list = rule.holds and fired or silent
+    list[#list + 1] = rule.verb .. " " .. rule.id .. (rule.holds and "" or ": " .. rule.because)
+  end
+  for i, entry in ipairs(known.figures) do figures[i] = entry.figure .. " = " .. entry.formula end
+  add("why", "answers", answers)
+  add("hold", "fired", fired)
+  add("do not", "silent", silent)
+  add("figures", "figures", figures)
+  return sections
+end
+
+-- → { title, subject, sections, closing, explanation }: closing is the rollback paragraph, or nil; explanation more sections, or nil.
 function page.of(plan)
   if plan.status == "planned" then
     return {
       title = format.schedule(plan.schedule) .. " · " .. page.layout(plan.parallelism, plan.microbatches),
       subject = plan.model.name, sections = planned(plan), closing = plan.rollback and plan.rollback.paragraph,
+      explanation = explanation(plan),
     }
   end
   return {
     title = plan.status:upper() .. (plan.recommend and " · instead: " .. format.schedule(plan.recommend.schedule) or " · no plan"),
-    subject = plan.model.name, sections = not_planned(plan),
+    subject = plan.model.name, sections = not_planned(plan), explanation = explanation(plan),
   }
 end
 

@@ -133,6 +133,13 @@ function text.render(plan)
     lines[#lines + 1] = ""
     for _, line in ipairs(closing) do lines[#lines + 1] = line end
   end
+  -- Asked for beside the page, and as long as it has to be.
+  for _, section in ipairs(content.explanation or {}) do
+    lines[#lines + 1] = ""
+    for i, words in ipairs(section.lines) do
+      for _, line in ipairs(paragraph(words, i == 1 and section.label or "", math.huge)) do lines[#lines + 1] = line end
+    end
+  end
   for i, line in ipairs(lines) do lines[i] = line:gsub("%s+$", "") end
   return table.concat(lines, "\n") .. "\n"
 end

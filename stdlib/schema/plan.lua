@@ -69,7 +69,8 @@ local definitions = {
   }, "memory of one rank"),
 
   traffic = object({
-    seconds = seconds "on the slowest rank, per step", exposed_seconds = seconds "the part that no compute hides",
+    seconds = seconds "on the slowest rank, per step",
+    exposed_seconds = optional(seconds "the part that no compute hides; null where it is not told apart"),
   }, "one kind of communication"),
 
   stage = object({
@@ -174,7 +175,8 @@ local properties = {
   cost = optional(number "gpu_hours × price_per_gpu_hour, where the spec gives one"),
   gpu_hours_saved = optional(list(reference "saving", "against simpler schedules")),
   expected_error = optional(object({
-    time_fraction = fraction "of step time", memory_fraction = fraction "of memory", source = text "where these come from",
+    time_fraction = fraction "of step time", memory_fraction = fraction "of memory",
+    comparison_fraction = fraction "of the ratio of two schedules' step times, in which errors of the cost model cancel", source = text "where these come from",
   }, "how far off the estimates may be")),
   step = optional(object({
     pipeline_seconds = seconds "makespan of the schedule", gradient_sync_seconds = seconds "exposed gradient reduction",
@@ -192,9 +194,9 @@ local properties = {
     density_fraction = fraction "unique / resident",
   }, "what a second copy costs")),
   communication = optional(object({
-    pipeline = reference "traffic", tensor = reference "traffic", expert = reference "traffic", data = reference "traffic",
-    context = reference "traffic",
-  }, "per step, on the slowest rank")),
+    pipeline = reference "traffic", expert = reference "traffic", data = reference "traffic",
+    tensor = optional(reference "traffic"), context = optional(reference "traffic"),
+  }, "per step, on the slowest rank; null where it is part of F, I and W and not told apart")),
   alltoall_kernel = optional(object({
     name = optional(text "kernel; null: none is needed"), why = text "why", needs = list(text "a requirement", "check before the run"),
   }, "the all-to-all kernel")),
@@ -205,7 +207,16 @@ local properties = {
     inside_error_band = boolean "is the gain smaller than what the estimates can tell?", paragraph = text "the trigger in words",
   }, "when to give up on the plan")),
   alternatives = optional(list(reference "alternative", "other schedules on the same devices, layers and tokens")),
-  explanation = optional(list(text "line", "why each rule did or did not fire; only with --explain or --why")),
+  explanation = optional(object({
+    rules = list(object({
+      id = text "rule", verb = text "row, reject, …", holds = boolean "do all its conditions hold?", because = text "the first that does not",
+      file = optional(text "file"), line = optional(whole "line"),
+    }, "one rule"), "every rule, in effective order, for the plan (or the candidate that was judged)"),
+    figures = list(object({ figure = text "path in the plan", formula = text "in words" }, "one figure"), "where figures come from"),
+    answers = list(object({
+      question = text "field=value", verdict = one_of({ "chosen", "dropped", "lost", "none" }, "what became of that choice"), answer = text "why",
+    }, "one answer"), "of --why"),
+  }, "only with --explain or --why")),
 }
 
 local schema = object(properties, "What pipeplan answers: a plan, or why there is none and what to do instead")
