@@ -1,0 +1,148 @@
+-- plan.lua: `pipeplan plan`: specs and policies in, one plan out (or, with --jsonl, one a line).
+
+local argparse = require "argparse"
+local failure = require "pipeplan.failure"
+local options = require "pipeplan.input.options"
+
+local command = {}
+
+local function parser()
+  local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, micro-batches, schedule, memory, time, and when to roll back.")
+    :add_help(false):usage_max_width(80):help_max_width(100)
+  p:argument("spec", "Spec files (JSON), laid over each other in order; - is standard input."):args("*")
+  p:option("--policy", "Policy file or directory, laid over the default policies."):argname("FILE|DIR"):count("*")
+  p:option("--set", "Parameter of the policy, laid over everything."):argname("NAME=VALUE"):count("*")
+  p:option("--date", "Date at which the expiry of loosened rules is judged (default: today)."):argname("YYYY-MM-DD")
+  p:option("--format", "text (one page), markdown or json."):argname("FORMAT"):choices { "text", "markdown", "json" }
+  p:flag("--explain", "Say which rules fired, why the others did not, and where each figure comes from.")
+  p:option("--why", "Say why another choice lost, such as pipeline=8,schedule=zb_v."):argname("FIELD=VALUE,…"):count("*")
+  p:option("-o --output", "Write to this file instead of standard output."):argname("FILE")
+  p:flag("--jsonl", "Read one spec a line from standard input, write one plan a line, in the same order.")
+  p:option("--policies", "Read the default policies from this directory."):argname("DIR")
+  p:option("--stdlib", "Read pipeplan's own Lua from this directory."):argname("DIR")
+  p:flag("-h --help", "Show this help.")
+  options.declare(p)
+  return p
+end
+
+local function settings(list)
+  local set = {}
+  for _, entry in ipairs(list) do
+    local name, value = entry:match("^([%w_]+)=(.*)$")
+    if not name then failure.usage("--set: '%s' is not name=value", entry) end
+    set[name] = value
+  end
+  return set
+end
+
+local function load_policy(parsed)
+  local load = require("pipeplan.policy.load").load
+  return load { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- rendering
+
+local render = {}
+
+function render.text(plan) return require("pipeplan.report.text").render(plan) end
+
+function render.markdown(plan) return require("pipeplan.report.markdown").render(plan) end
+
+local function json_text(plan, indent)
+  local json = require "pipeplan.report.json"
+  return json.encode(json.shape(plan, require "pipeplan.schema.plan"), { indent = indent }) .. "\n"
+end
+
+function render.json(plan) return json_text(plan, 2) end
+
+local function status_of(plan)
+  return plan.status == "planned" and failure.status.ok or failure.status.refused
+end
+
+-- Whole or not at all: a reader of the file never sees half a plan.
+local function write_file(path, text)
+  local temporary = path .. ".tmp"
+  local file, problem = io.open(temporary, "wb")
+  if file then
+    local good, write_problem = file:write(text)
+    local closed, close_problem = file:close()
+    if good and closed then
+      local renamed, rename_problem = os.rename(temporary, path)
+      if renamed then return end
+      problem = rename_problem
+    else
+      problem = write_problem or close_problem
+    end
+    os.remove(temporary)
+  end
+  failure.usage("cannot write %s: %s", path, problem)
+end
+
+-- -------------------------------------------------------------------------------------------------------------------------- jsonl
+
+-- Exit statuses from worst to best, for several inputs.
+local severity = {}
+for rank, name in ipairs { "bug", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" } do
+  severity[failure.status[name]] = rank
+end
+
+-- One spec a line → one plan a line. A line that cannot be planned gives {"error": …} in its place and a message on stderr.
+local function plan_lines(parsed, policy, questions)
+  local read_json = require "pipeplan.input.json"
+  local spec = require "pipeplan.input.spec"
+  local json = require "pipeplan.report.json"
+  local planner = require "pipeplan.plan.init"
+  local lines, worst, number = {}, failure.status.ok, 0
+  for line in io.stdin:lines() do
+    number = number + 1
+    if line:find("%S") then
+      local good, outcome = xpcall(function()
+        local request = spec.from_table(read_json.decode(line, "line " .. number))
+        return planner.plan { request = request, policy = policy, explain = parsed.explain, why = questions }
+      end, function(problem) return failure.is(problem) and problem or debug.traceback(tostring(problem), 2) end)
+      local status
+      if good then
+        status = status_of(outcome)
+        lines[#lines + 1] = json_text(outcome)
+      else
+        status = failure.is(outcome) and outcome.status or failure.status.bug
+        local message = failure.is(outcome) and outcome.message or outcome
+        io.stderr:write("pipeplan: line ", number, ": ", message, "\n")
+        lines[#lines + 1] = json.encode { error = { line = number, message = message, status = status } } .. "\n"
+      end
+      if severity[status] < severity[worst] then worst = status end
+    end
+  end
+  if #lines == 0 then failure.raise("nothing", "no spec on standard input") end
+  return table.concat(lines), worst
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ the command
+
+function command.run(arguments)
+  local p = parser()
+  local good, parsed = p:pparse(arguments)
+  if not good then failure.usage("plan: %s", parsed) end
+  if parsed.help then return p:get_help() .. "\n", failure.status.ok end
+  local questions
+  if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
+  local given = options.given(parsed)
+
+  local text, status
+  if parsed.jsonl then
+    if #parsed.spec > 0 or next(given) then
+      failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
+    end
+    text, status = plan_lines(parsed, load_policy(parsed), questions)
+  else
+    local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
+    local planner = require "pipeplan.plan.init"
+    local plan = planner.plan { request = request, policy = load_policy(parsed), explain = parsed.explain, why = questions }
+    text, status = render[parsed.format or "text"](plan), status_of(plan)
+  end
+  if not parsed.output then return text, status end
+  write_file(parsed.output, text)
+  return "", status
+end
+
+return command

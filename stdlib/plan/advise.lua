@@ -1,0 +1,288 @@
+-- advise.lua: what the plan's reader should know beside the plan: warnings, which schedule would be faster, the all-to-all kernel, where
+-- the schedule can be run, and the condition under which to roll back.
+
+local conditions = require "pipeplan.policy.conditions"
+local facts = require "pipeplan.plan.facts"
+local format = require "pipeplan.report.format"
+local frameworks = require "pipeplan.catalog.frameworks"
+local kernels = require "pipeplan.catalog.kernels"
+local measure = require "pipeplan.plan.measure"
+local message = require "pipeplan.policy.message"
+
+local advise = {}
+
+-- -------------------------------------------------------------------------------------------------------------------- the record
+
+-- All fields of the finished plan, for rules and messages that read them.
+function advise.record(plan, known, result)
+  local record = {}
+  for key, value in pairs(known.record) do record[key] = value end
+  for key, value in pairs(result.fields or {}) do record[key] = value end
+  record.status = plan.status
+  local avoidable = result.avoidable and result.avoidable.fields
+  if avoidable and plan.step_seconds and plan.parallelism.pipeline > 1 then
+    record.pipeline_avoidable_seconds = plan.step_seconds - avoidable.step_seconds
+    record.avoidable_tensor_parallel = avoidable.tensor_parallel
+  end
+  return record
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- warnings
+
+-- M/P = batch × TP × CP / (GPUs × micro-batch): which of them would bring it to `target`, and to what.
+local function ratio_movers(record, target)
+  local ratio = record.microbatches_per_rank
+  local factor = target / ratio
+  local unit = record.data_parallel * record.micro_batch_size
+  local round = factor > 1 and math.ceil or math.floor
+  local movers = {}
+  local batch = round(record.smallest_batch_size * factor / unit) * unit
+  if batch >= unit then
+    movers[#movers + 1] = string.format("a batch of %s (now %s)", format.integer(batch), format.integer(record.smallest_batch_size))
+  end
+  local micro_batch = (factor > 1 and math.floor or math.ceil)(record.micro_batch_size / factor)
+  if micro_batch >= 1 and micro_batch ~= record.micro_batch_size then
+    movers[#movers + 1] = string.format("a micro-batch of %d (now %d)", micro_batch, record.micro_batch_size)
+  end
+  local split = record.tensor_parallel * record.context_parallel
+  local wider = split
+  while factor > 1 and wider < split * factor do wider = wider * 2 end
+  while factor < 1 and wider > split * factor and wider % 2 == 0 do wider = wider // 2 end
+  if wider ~= split then movers[#movers + 1] = string.format("TP × CP %d (now %d)", wider, split) end
+  local gpus = math.floor(record.gpus / factor)
+  if gpus >= 1 then movers[#movers + 1] = string.format("%s GPUs (now %s)", format.integer(gpus), format.integer(record.gpus)) end
+  return string.format("M/P = batch × TP × CP / (GPUs × micro-batch) comes to %s with %s", format.digits(target),
+                       table.concat(movers, ", or "))
+end
+
+local function rule_warning(rule, policy, record)
+  local words = message.fill(rule.message, record, policy)
+  for _, condition in ipairs(rule.conditions) do
+    if condition.field == "microbatches_per_rank" and record.microbatches_per_rank then
+      local near = conditions.nearest(rule, policy, record)
+      if near and near.field == "microbatches_per_rank" and near.value > 0 then
+        words = words .. "; " .. ratio_movers(record, near.value)
+      end
+    end
+  end
+  return { id = rule.id, severity = rule.severity or "warning", message = words }
+end
+
+local function warnings(plan, request, policy, record, result)
+  local list = {}
+  local function add(id, severity, ...)
+    list[#list + 1] = { id = id, severity = severity, message = string.format(...) }
+  end
+  for _, rule in ipairs(policy.warns) do
+    if conditions.holds(rule, policy, record) then list[#list + 1] = rule_warning(rule, policy, record) end
+  end
+  for _, entry in ipairs(policy.warnings or {}) do
+    if type(entry) == "table" then add(entry.id or "policy", entry.severity or "warning", "%s", entry.message)
+    else add("policy", "warning", "%s", entry) end
+  end
+  for _, entry in ipairs(request.warnings or {}) do add(entry.id or "spec", entry.severity or "warning", "%s", entry.message) end
+  local maximum = request.model.max_positions
+  if maximum and request.training.sequence_length > maximum then
+    add("spec.sequence_over_maximum", "warning", "sequences of %s are longer than the model's maximum of %s positions",
+        format.integer(request.training.sequence_length), format.integer(maximum))
+  end
+  local overlaps = plan.schedule == "dualpipe" or plan.schedule == "dualpipev"
+  if overlaps and plan.parallelism.expert > 1 and result.kernel and not result.kernel.name then
+    add("no_overlap", "warning", "%s wants the same overlapping all-to-all kernel as DualPipe: without one its pairs hide nothing",
+        format.schedule(plan.schedule))
+  end
+  return list
+end
+
+-- ---------------------------------------------------------------------------------------------------------- dominated by, kernel
+
+local function dominated_by(policy, result)
+  local list = {}
+  for i, entry in ipairs(result.dominated_by or {}) do
+    local change
+    local row = result.decision and policy.rules[result.decision]
+    if row and row.try then
+      local try = { '"' .. entry.schedule .. '"' }
+      for _, name in ipairs(row.try) do
+        if name ~= entry.schedule then try[#try + 1] = '"' .. name .. '"' end
+        if #try == 3 then break end
+      end
+      change = string.format("to plan it: change { id = \"%s\", try = { %s } }", result.decision, table.concat(try, ", "))
+    elseif not result.schedule_wanted then
+      change = "the spec fixes the schedule"
+    end
+    list[i] = { schedule = entry.schedule, gain_fraction = entry.gain_fraction, tie = entry.tie or false, change = change }
+  end
+  return list
+end
+
+local function kernel(plan, result)
+  if plan.parallelism.expert <= 1 then return { why = "no expert parallelism, so no all-to-all", needs = {} } end
+  local chosen = result.kernel or {}
+  local entry = chosen.name and kernels.find(chosen.name)
+  return {
+    name = chosen.name or nil, needs = entry and entry.needs or {},
+    why = chosen.why or (chosen.given and "given" or "no custom kernel for this topology: the plain all-to-all overlaps with nothing"),
+  }
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- rollback
+
+-- Names of a list with families replaced by their members.
+local function expanded(names, policy)
+  local list = {}
+  for _, name in ipairs(names) do
+    if name == "zero_bubble" then
+      for _, member in ipairs(facts.parameter(policy, "zero_bubble_members")) do list[#list + 1] = member end
+    else
+      list[#list + 1] = name
+    end
+  end
+  return list
+end
+
+-- Simpler schedules in the policy's order: those behind the plan's own, or all where the plan's is not among them.
+local function simpler(plan, policy)
+  local names = expanded(facts.parameter(policy, "rollback_fallback"), policy)
+  local from = 1
+  for i, name in ipairs(names) do
+    if name == plan.schedule or (plan.schedule_family == "zero_bubble" and name:find("^zb_")) then from = i + 1 end
+  end
+  return table.move(names, from, #names, 1, {})
+end
+
+-- The first simpler schedule that fits: at the plan's layout if any does there, for a switch then needs no resharding.
+local function fallback_schedule(plan, policy, result)
+  local found = {}
+  for _, other in ipairs(result.alternatives or {}) do
+    local fields = other.fields
+    if fields and other.fits and fields.step_seconds then
+      local refused = false
+      for _, reason in ipairs(other.why_not) do refused = refused or reason.kind ~= "rank" end
+      if not refused then found[other.schedule] = other end
+    end
+  end
+  for _, here in ipairs { true, false } do
+    for _, name in ipairs(simpler(plan, policy)) do
+      local other = found[name]
+      if other and (other.at_plan_layout or false) == here then return other.schedule, other.fields end
+    end
+  end
+end
+
+-- From 1F1B there is no simpler schedule: less depth, or none.
+local function fallback_depth(plan, result)
+  if not result.why then return nil end
+  for depth = plan.parallelism.pipeline // 2, 1, -1 do
+    if plan.parallelism.pipeline % depth == 0 then
+      local answer = depth > 1 and result.why("pipeline_parallel", depth)
+      if answer and answer.verdict == "lost" and answer.fields and answer.fields.step_seconds
+         and answer.fields.schedule == plan.schedule then
+        return plan.schedule, answer.fields
+      end
+    end
+  end
+  if result.avoidable then return "none", result.avoidable.fields end
+end
+
+-- Mean step and ideal step over the first `window` steps of the run: of a ramp, at its own batches.
+local function window_means(segments, window, step_of)
+  local left, step, ideal = window, 0, 0
+  for i, segment in ipairs(segments) do
+    local steps = i == #segments and left or math.min(left, segment.steps)
+    local seconds = step_of(segment)
+    if not seconds then return nil end
+    step, ideal = step + steps * seconds, ideal + steps * measure.ideal_step(segment.evaluation)
+    left = left - steps
+    if left <= 0 then break end
+  end
+  return step / window, ideal / window
+end
+
+-- Step of the fallback in one segment: evaluated there, where it is another batch than the one the search judged.
+local function fallback_step(known, result, name, fields)
+  return function(segment)
+    if segment.batch == known.batch then return fields.step_seconds end
+    local base = { pipeline = fields.pipeline_parallel, virtual = fields.virtual }
+    for key, value in pairs(measure.parallelism_of_fields(fields)) do base[key] = value end
+    local there = measure.evaluate_at(known.arguments, base, name, result.kernel and result.kernel.name, segment.batch)
+    return there and there.step_seconds or fields.step_seconds * segment.batch / known.batch
+  end
+end
+
+local counters = "Cross-check with DCGM's tensor-active or SM-active counters, rank against rank: the plain GPU-utilisation counter cannot "
+  .. "see a bubble, for a rank that waits is running a receive kernel."
+
+local function paragraph(rollback, words)
+  local threshold = string.format("Below %s (steps over %s)", format.percent(rollback.threshold_fraction),
+                                  format.seconds(words.ideal / rollback.threshold_fraction))
+  local parts = {
+    string.format("Over the first %s steps, without the %s of warm-up, take aggregate GPU utilisation as ideal step (%s%s) ÷ measured "
+                  .. "step; the plan predicts %s.", format.integer(rollback.window_steps), format.integer(rollback.warmup_steps),
+                  format.seconds(words.ideal), words.ramp and ", at the batches of the ramp" or "", format.percent(words.predicted)),
+  }
+  if rollback.fallback then
+    local where = rollback.fallback.schedule == "none" and "no pipeline (" .. words.layout .. ")"
+                  or string.format("%s at P %d%s", format.schedule(rollback.fallback.schedule), rollback.fallback.pipeline,
+                                   words.elsewhere and " (" .. words.layout .. ")" or "")
+    parts[#parts + 1] = threshold .. " switch to " .. where .. ": that is what the simpler plan reaches."
+    if rollback.inside_error_band then
+      parts[#parts + 1] = string.format("The two differ by %s, less than the estimates can tell: measure both before the run.",
+                                        format.percent(math.abs(words.gain)))
+    end
+  else
+    parts[#parts + 1] = threshold .. " the estimate is wrong; nothing simpler fits, so measure F, B and the links, and plan again."
+  end
+  parts[#parts + 1] = counters
+  return table.concat(parts, " ")
+end
+
+local function rollback(plan, policy, known, result, segments)
+  local window = facts.parameter(policy, "rollback_window_steps")
+  local own_step, ideal = window_means(segments, window, function(segment) return segment.evaluation.step_seconds end)
+  local name, fields = fallback_schedule(plan, policy, result)
+  if not name then name, fields = fallback_depth(plan, result) end
+  local out = {
+    metric = "ideal step / measured step", window_steps = window, warmup_steps = facts.parameter(policy, "rollback_warmup_steps"),
+  }
+  local words = { ideal = ideal, predicted = ideal / own_step, ramp = plan.training.batch_ramp ~= nil }
+  if name then
+    local step = window_means(segments, window, fallback_step(known, result, name, fields))
+    words.gain = step / own_step - 1
+    out.fallback = { schedule = name, pipeline = fields.pipeline_parallel }
+    out.threshold_fraction = ideal / step
+    out.inside_error_band = math.abs(words.gain) < measure.expected_error.comparison_fraction
+    local layout = measure.parallelism_of_fields(fields)
+    words.layout = string.format("TP %d · EP %d · DP %d", layout.tensor, layout.expert, layout.data)
+    words.elsewhere = layout.tensor ~= plan.parallelism.tensor or layout.expert ~= plan.parallelism.expert
+  else
+    -- Nothing to compare with: then the plan is judged against the error of its own estimate.
+    out.threshold_fraction = ideal / (own_step * (1 + measure.expected_error.time_fraction))
+    out.inside_error_band = false
+  end
+  out.paragraph = paragraph(out, words)
+  return out
+end
+
+-- Fills `plan` with advice. segments: from measure.fill. record: advise.record.
+function advise.fill(plan, request, policy, known, result, segments, record)
+  plan.warnings = warnings(plan, request, policy, record, result)
+  plan.dominated_by = dominated_by(policy, result)
+  plan.alltoall_kernel = kernel(plan, result)
+  plan.available_in = frameworks.running(plan.schedule)
+  if plan.parallelism.pipeline > 1 then plan.rollback = rollback(plan, policy, known, result, segments) end
+end
+
+-- Warnings of a plan that is none: those rules that read only what is known.
+function advise.not_planned(request, policy, record)
+  local list = {}
+  for _, rule in ipairs(policy.warns) do
+    if conditions.holds(rule, policy, record) then list[#list + 1] = rule_warning(rule, policy, record) end
+  end
+  for _, entry in ipairs(request.warnings or {}) do
+    list[#list + 1] = { id = entry.id or "spec", severity = entry.severity or "warning", message = entry.message }
+  end
+  return list
+end
+
+return advise

@@ -1,0 +1,95 @@
+-- facts.lua: what follows from the request alone: the record of request fields that rules read, the arguments of the search, and whether
+-- the model would fit one GPU. Fills in the batch where the spec gives none.
+
+local engine = require "engine"
+local format = require "pipeplan.report.format"
+local recipe = require "pipeplan.input.recipe"
+
+local facts = {}
+
+-- A parameter of the policy; every policy is layered over the default one, so a missing one is a bug.
+local function parameter(policy, id)
+  local entry = policy.parameters[id] or error("the policy has no parameter " .. id)
+  return entry.value
+end
+facts.parameter = parameter
+
+-- Sequences of a step when the spec gives none: what `default_batch_tokens` comes to, rounded so that every data-parallel degree
+-- divides it.
+local function default_batch(request, policy)
+  local training = request.training
+  local fixed = request.parallelism
+  if fixed.microbatches and fixed.data then
+    return fixed.microbatches * fixed.data * training.micro_batch_size, "microbatches × data × micro_batch_size"
+  end
+  local tokens = parameter(policy, "default_batch_tokens")
+  local quantum = request.cluster.gpus * training.micro_batch_size
+  local sequences = tokens / training.sequence_length
+  if sequences < quantum then quantum = training.micro_batch_size end
+  local batch = math.max(1, math.floor(sequences / quantum + 0.5)) * quantum
+  return math.tointeger(batch), "default_batch_tokens " .. format.count(tokens) .. " at this sequence length"
+end
+
+-- Batch sizes: of a full step, and the smallest of a ramp, at which legality is judged. Appends to assumptions when it has to choose.
+local function batches(request, policy, assumptions)
+  local training = request.training
+  local batch = training.global_batch_size
+  if not batch then
+    local why
+    batch, why = default_batch(request, policy)
+    assumptions[#assumptions + 1] = { field = "training.global_batch_size", value = batch, why = why }
+  end
+  return batch, training.smallest_batch_size or batch
+end
+
+-- The whole model on one GPU: TP = PP = EP = 1, microbatch of one, over all GPUs the optimizer state (ZeRO-1), or weights and gradients
+-- too (ZeRO-3). Bytes, or nil where the cluster cannot say.
+local function one_gpu_bytes(request, training, overhead_bytes, sharded)
+  local one = {}
+  for key, value in pairs(training) do one[key] = value end
+  one.micro_batch, one.shard_optimizer, one.shard_gradients, one.shard_parameters = 1, true, sharded, sharded
+  local schedule = engine.schedule { kind = "1f1b", ranks = 1, microbatches = 1 }
+  local ranks = engine.memory.stages {
+    model = request.model.shape, training = one, schedule = schedule, overhead = overhead_bytes,
+    layout = { tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = request.cluster.gpus, pipeline = 1, chunks = 1 },
+  }
+  return ranks[1].total
+end
+
+-- → { record, arguments, one_gpu, batch, smallest_batch, assumptions, parameters, usable_bytes }
+--   record: every request field of the vocabulary; arguments: of choose.choose (and engine.search)
+function facts.of(request, policy)
+  local cluster, model, training = request.cluster, request.model, request.training
+  local assumptions = {}
+  for i, entry in ipairs(request.assumptions) do assumptions[i] = entry end
+  for _, entry in ipairs(recipe.assumptions(request)) do assumptions[#assumptions + 1] = entry end
+  local batch, smallest = batches(request, policy, assumptions)
+  local usable = cluster.device_bytes * (1 - parameter(policy, "memory_headroom"))
+  local recipe_training, network = recipe.training(request), recipe.network(request)
+  local overhead = recipe.overhead_bytes(request)
+
+  local one = one_gpu_bytes(request, recipe_training, overhead, false)
+  local record = {
+    gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, scale_up_gpus = cluster.network.scale_up_gpus,
+    fabric = cluster.network.fabric, accelerator = cluster.accelerator, accelerator_family = cluster.accelerator_family,
+    device_bytes = cluster.device_bytes, usable_bytes = usable, network_link = cluster.network.per_gpu,
+    architecture = model.architecture, total_parameters = model.total_parameters, active_parameters = model.active_parameters,
+    layers = model.layers, experts = model.shape.experts or 0, tied_embeddings = model.shape.tied_embeddings or false,
+    tokens = training.tokens, sequence_length = training.sequence_length, micro_batch_size = training.micro_batch_size,
+    global_batch_size = batch, smallest_batch_size = smallest, framework = request.framework,
+    fits_one_gpu = one <= usable, one_gpu_bytes = one,
+  }
+  return {
+    record = record, batch = batch, smallest_batch = smallest, assumptions = assumptions, usable_bytes = usable,
+    one_gpu = { bytes = one, usable_bytes = usable, fits = one <= usable,
+                sharded_bytes = one_gpu_bytes(request, recipe_training, overhead, true) },
+    arguments = {
+      model = model.shape, training = recipe_training, device = request.device, network = network, gpus = cluster.gpus,
+      global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
+      overhead_bytes = overhead, step_overhead_seconds = recipe.step_overhead_seconds(request),
+      scale_up_gpus = cluster.network.scale_up_gpus,
+    },
+  }
+end
+
+return facts

@@ -1,0 +1,125 @@
+-- init.lua: a request and a policy → a plan: facts, choice, measurement, advice. The plan's fields are those of stdlib/schema/plan.lua;
+-- a field that does not apply is absent here and null in JSON.
+
+local advise = require "pipeplan.plan.advise"
+local choose = require "pipeplan.plan.choose"
+local conditions = require "pipeplan.policy.conditions"
+local engine = require "engine"
+local explain = require "pipeplan.plan.explain"
+local facts = require "pipeplan.plan.facts"
+local measure = require "pipeplan.plan.measure"
+
+local plan = {}
+
+-- What every outcome says about the request and the policy.
+local function base(request, policy, known)
+  local model, cluster, training = request.model, request.cluster, request.training
+  local recompute = {}
+  for name in pairs(training.recompute) do recompute[#recompute + 1] = name end
+  table.sort(recompute)
+  local layers = {}
+  for i, layer in ipairs(policy.layers) do layers[i] = layer.name end
+  return {
+    model = {
+      name = model.name, architecture = model.architecture, layers = model.layers, total_parameters = model.total_parameters,
+      active_parameters = model.active_parameters, active_parameters_without_embedding = model.active_parameters_without_embedding,
+    },
+    cluster = {
+      gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, accelerator = cluster.accelerator, device_bytes = cluster.device_bytes,
+      fabric = cluster.network.fabric, network_bytes_per_second = cluster.network.per_gpu, scale_up_gpus = cluster.network.scale_up_gpus,
+      scale_up_bytes_per_second = cluster.network.scale_up_per_gpu,
+    },
+    training = { tokens = training.tokens, sequence_length = training.sequence_length, precision = training.precision,
+                 recompute = recompute },
+    one_gpu = known.one_gpu, assumptions = known.assumptions, warnings = {}, reasons = {}, dropped = {},
+    loosened = policy.loosened or {},
+    policy = { layers = layers, digest = policy.digest, date = policy.date },
+    engine_version = engine.version,
+  }
+end
+
+local function reason_of(reason)
+  return {
+    id = reason.id, message = reason.message .. (reason.also and " (also true; an earlier rule decided)" or ""), source = reason.source,
+    layer = reason.layer, file = reason.file, line = reason.line,
+  }
+end
+
+local function loosened_of(entry)
+  return { id = entry.id, kind = entry.kind, layer = entry.layer, file = entry.file, line = entry.line, reason = entry.reason,
+           expires = entry.expires }
+end
+
+local function dropped_of(entry)
+  return { rule = entry.rule, count = entry.count, nearest = entry.nearest }
+end
+
+local function map(list, convert)
+  local out = {}
+  for i, entry in ipairs(list or {}) do out[i] = convert(entry) end
+  return out
+end
+
+local function recommend_of(recommend, known)
+  if not recommend then return nil end
+  local evaluation = recommend.evaluation
+  return {
+    schedule = evaluation.schedule, parallelism = measure.parallelism(evaluation), microbatches = evaluation.microbatches,
+    peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds, why = recommend.why,
+    fit = measure.fit(evaluation.peak_bytes, known.usable_bytes, known.arguments.device_bytes),
+  }
+end
+
+-- What no planned result may satisfy: the policy's invariants, and those that no policy can take away.
+local function check_invariants(out, policy, record)
+  local loosened = {}
+  for _, entry in ipairs(out.loosened) do loosened[entry.id] = true end
+  for _, rule in ipairs(policy.invariants) do
+    if not (rule["unless"] and loosened[rule["unless"]]) and conditions.holds(rule, policy, record) then
+      error(string.format("the invariant %s (%s:%s) does not hold for this plan: %s, P %d, M %d, TP %d, EP %d, DP %d, %.0f bytes", rule.id,
+                          rule.file, rule.line, out.schedule, out.parallelism.pipeline, out.microbatches, out.parallelism.tensor,
+                          out.parallelism.expert, out.parallelism.data, record.peak_bytes or 0), 0)
+    end
+  end
+  local p, sum = out.parallelism, 0
+  for _, layers in ipairs(out.layers_per_stage) do sum = sum + layers end
+  local problem
+  if p.data * p.tensor * p.context * p.pipeline ~= out.cluster.gpus then problem = "the layout does not use all GPUs"
+  elseif out.microbatches * p.data * out.micro_batch_size ~= out.global_batch_size then problem = "M × DP × micro-batch is not the batch"
+  elseif sum ~= out.model.layers then problem = "the stages hold " .. sum .. " layers"
+  elseif not (out.bubble.fraction >= 0 and out.bubble.fraction < 1) then problem = "the bubble is " .. out.bubble.fraction
+  elseif out.step_seconds <= 0 then problem = "the step takes " .. out.step_seconds .. " s" end
+  if problem then error("a built-in invariant does not hold for this plan: " .. problem, 0) end
+end
+
+-- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }? } → plan
+function plan.plan(arguments)
+  local request, policy = arguments.request, arguments.policy
+  local known = facts.of(request, policy)
+  local out = base(request, policy, known)
+  out.loosened = map(out.loosened, loosened_of)
+  local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments,
+                                 explain = arguments.explain }
+  out.status = result.status
+  out.reasons = map(result.reasons, reason_of)
+  out.dropped = map(result.dropped, dropped_of)
+  out.recommend = recommend_of(result.recommend, known)
+
+  local record
+  if out.status == "planned" then
+    local segments = measure.fill(out, request, known, result)
+    record = advise.record(out, known, result)
+    out.alternatives = measure.alternatives(result, known, out.step_seconds)
+    advise.fill(out, request, policy, known, result, segments, record)
+    check_invariants(out, policy, record)
+  else
+    record = advise.record(out, known, result)
+    out.warnings = advise.not_planned(request, policy, record)
+  end
+  if arguments.explain or arguments.why then
+    out.explanation = explain.of(policy, record, result, arguments.explain, arguments.why)
+  end
+  return out
+end
+
+return plan

@@ -1,0 +1,333 @@
+-- measure.lua: the chosen candidate in full: what the plan says about layout, time, memory, replication, and what was saved. Reads
+-- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
+
+local engine = require "engine"
+
+local measure = {}
+
+-- How far off the estimates may be. Assumptions, until a table of measured runs says better: absolute times depend on what kernels reach;
+-- in the ratio of two schedules that error cancels, and what is left is the share of F, I, W and of the overlap.
+measure.expected_error = {
+  time_fraction = 0.25, memory_fraction = 0.10, comparison_fraction = 0.05, source = "assumed, not yet measured",
+}
+
+local seconds_per_hour, seconds_per_day = 3600, 86400
+
+-- Work of one microbatch, summed over the slices of the model, without all-to-all: what an ideal pipeline would spread over its ranks.
+local function ideal_step(evaluation)
+  local work = 0
+  for _, stage in ipairs(evaluation.stage_seconds) do
+    work = work + stage.forward + stage.full - stage.alltoall_forward - stage.alltoall_backward
+  end
+  return evaluation.microbatches * work / evaluation.pipeline
+end
+measure.ideal_step = ideal_step
+
+function measure.parallelism(evaluation)
+  return {
+    data = evaluation.data, tensor = evaluation.tensor, expert = evaluation.expert, expert_tensor = evaluation.expert_tensor,
+    context = evaluation.context, pipeline = evaluation.pipeline, virtual = evaluation.virtual,
+  }
+end
+
+-- The same from a candidate's row of fields.
+function measure.parallelism_of_fields(fields)
+  return {
+    data = fields.data_parallel, tensor = fields.tensor_parallel, expert = fields.expert_parallel,
+    expert_tensor = fields.expert_tensor_parallel, context = fields.context_parallel, pipeline = fields.pipeline_parallel,
+    virtual = fields.virtual,
+  }
+end
+
+-- fits with another headroom to spare, fits, or not.
+function measure.fit(peak_bytes, usable_bytes, device_bytes)
+  if not peak_bytes then return nil end
+  if peak_bytes > usable_bytes then return "does_not_fit" end
+  return peak_bytes > usable_bytes - (device_bytes - usable_bytes) and "tight" or "fits"
+end
+
+-- ------------------------------------------------------------------------------------------------------------------ the batch ramp
+
+-- The same layout and schedule at another batch; nil where that batch cannot be had there (a schedule that is illegal below 2 P, say).
+local function evaluate_at(arguments, evaluation, schedule, kernel, batch)
+  local again = {}
+  for key, value in pairs(arguments) do again[key] = value end
+  again.global_batch, again.smallest_batch = batch, batch
+  again.schedules = { schedule }
+  again.fixed = {
+    tensor = evaluation.tensor, context = evaluation.context, expert = evaluation.expert, expert_tensor = evaluation.expert_tensor,
+    data = evaluation.data, pipeline = evaluation.pipeline, virtual = evaluation.virtual, schedule = schedule,
+    layers_per_stage = evaluation.layers_per_stage,
+  }
+  local candidates = engine.search(again)
+  if #candidates == 0 then return nil end
+  if kernel ~= nil then candidates:set("alltoall_kernel", kernel) end
+  local row = candidates:all():first()
+  if #candidates:engine_rules(candidates:all()) > 0 then return nil end
+  return candidates:evaluate(row)
+end
+measure.evaluate_at = evaluate_at
+
+-- Segments of the run at constant batch: { first_token, batch, tokens, steps, evaluation }. One segment without a ramp.
+local function segments(request, known, evaluation, kernel)
+  local training = request.training
+  local ramp = training.batch_ramp or { { 0, known.batch } }
+  local list = {}
+  for i, entry in ipairs(ramp) do
+    local first, batch = entry.first_token or entry[1], entry.sequences or entry[2]
+    local next_first = ramp[i + 1] and (ramp[i + 1].first_token or ramp[i + 1][1]) or training.tokens
+    local tokens = math.min(next_first, training.tokens) - first
+    if tokens > 0 then
+      local at = batch == known.batch and evaluation or evaluate_at(known.arguments, evaluation, evaluation.schedule, kernel, batch)
+      list[#list + 1] = {
+        first_token = first, batch = batch, tokens = tokens, steps = tokens / (batch * training.sequence_length),
+        evaluation = at or evaluation,
+      }
+    end
+  end
+  return list
+end
+
+-- Seconds that the run takes when `seconds_of(evaluation)` is the step of each segment.
+local function run_seconds(list, goodput, seconds_of)
+  local total = 0
+  for _, segment in ipairs(list) do
+    local step = seconds_of(segment.evaluation)
+    if not step then return nil end
+    total = total + segment.steps * step
+  end
+  return total / goodput
+end
+
+-- GPU-hours that the plan saves against `baseline`: by its schedule alone, and by hiding the all-to-all.
+local function saving(list, goodput, gpus, baseline)
+  local function hours(seconds_of)
+    local seconds = run_seconds(list, goodput, seconds_of)
+    return seconds and seconds * gpus / seconds_per_hour
+  end
+  local before = hours(function(e) return e.baselines[baseline] and e.baselines[baseline].step_seconds end)
+  if not before then return nil end
+  local exposed = hours(function(e) return e.no_overlap.step_seconds end)
+  local planned = hours(function(e) return e.step_seconds end)
+  local fits = list[#list].evaluation.baselines[baseline].fits
+  return { baseline = baseline, bubble = before - exposed, overlap = exposed - planned, total = before - planned, baseline_fits = fits }
+end
+
+-- ------------------------------------------------------------------------------------------------------------------ parts of a plan
+
+-- "Et*3|(tttt|)*14tmL": what Megatron's --pipeline-model-parallel-layout takes. Stages follow each other there from rank to rank, chunk by
+-- chunk (megatron/core/transformer/pipeline_parallel_layer_layout.py), so only that placement has one.
+local function megatron_layout(evaluation)
+  if evaluation.pipeline == 1 or evaluation.copies > 1 then return nil end
+  for i, ranks in ipairs(evaluation.placement) do
+    if ranks[1] ~= (i - 1) % evaluation.pipeline then return nil end
+  end
+  local parts, n = {}, #evaluation.stages
+  for i, stage in ipairs(evaluation.stages) do
+    local layers = stage.dense + stage.moe
+    local words = { stage.embedding > 0 and "E" or "", layers > 1 and "t*" .. layers or layers == 1 and "t" or "" }
+    words[3] = stage.mtp > 0 and (stage.mtp > 1 and ",m*" .. stage.mtp or ",m") or ""
+    words[4] = stage.head > 0 and (stage.mtp > 0 and "L" or ",L") or ""
+    parts[i] = (table.concat(words):gsub("^,", ""))
+  end
+  local text, i = {}, 1
+  while i <= n do
+    local j = i
+    while j < n - 1 and parts[j + 1] == parts[i] do j = j + 1 end
+    if j - i >= 2 then text[#text + 1] = "(" .. parts[i] .. "|)*" .. (j - i + 1)
+    else
+      j = i
+      text[#text + 1] = parts[i] .. (i < n and "|" or "")
+    end
+    i = j + 1
+  end
+  return table.concat(text)
+end
+measure.megatron_layout = megatron_layout
+
+local function memory(evaluation, known)
+  local ranks = {}
+  for i, rank in ipairs(evaluation.memory) do
+    local stages = {}
+    for k, stage in ipairs(rank.stages) do stages[k] = stage - 1 end
+    ranks[i] = {
+      rank = rank.rank, stages = stages, parameters_bytes = rank.parameters, gradients_bytes = rank.gradients,
+      optimizer_bytes = rank.optimizer, activations_bytes = rank.activations, buffers_bytes = rank.transient + rank.overhead,
+      total_bytes = rank.total,
+    }
+  end
+  local device = known.arguments.device_bytes
+  return { device_bytes = device, headroom_bytes = device - known.usable_bytes, ranks = ranks,
+           fit = measure.fit(evaluation.peak_bytes, known.usable_bytes, device) }
+end
+
+local function stages(evaluation)
+  local list = {}
+  for i, seconds in ipairs(evaluation.stage_seconds) do
+    local blocks = evaluation.stages[i]
+    list[i] = {
+      stage = i - 1, rank = evaluation.placement[i][1], layers = blocks.dense + blocks.moe, forward_seconds = seconds.forward,
+      input_seconds = seconds.input, weight_seconds = seconds.weight, full_seconds = seconds.full, pair_seconds = seconds.pair,
+      alltoall_forward_seconds = seconds.alltoall_forward, alltoall_backward_seconds = seconds.alltoall_backward,
+    }
+  end
+  return list
+end
+
+-- The closed form at the mean stage times, as a share of its own makespan: comparable with the simulation where stages are equal.
+local function closed_form(evaluation)
+  if evaluation.schedule == "none" then return nil end
+  local n = #evaluation.stage_seconds
+  local mean = { forward = 0, input = 0, weight = 0, full = 0, pair = 0 }
+  local equal = true
+  for _, seconds in ipairs(evaluation.stage_seconds) do
+    for key in pairs(mean) do
+      local value = seconds[key] or (key == "pair" and seconds.forward + seconds.full) or 0
+      mean[key] = mean[key] + value / n
+      equal = equal and value == (evaluation.stage_seconds[1][key] or (key == "pair" and value))
+    end
+  end
+  local form = engine.bubble {
+    schedule = evaluation.schedule, ranks = evaluation.pipeline, microbatches = evaluation.microbatches, virtual = evaluation.chunks,
+    group = evaluation.group, F = mean.forward, I = mean.input, W = mean.weight, B = mean.full, FB = mean.pair,
+  }
+  if not form then return nil end
+  local chunks = n / evaluation.pipeline
+  local busy = evaluation.microbatches * chunks * (mean.forward + mean.full)
+  return form.seconds / (form.seconds + busy), form.exact and equal and evaluation.hop_seconds == 0
+end
+
+local function bubble(evaluation)
+  local form, exact = closed_form(evaluation)
+  local baseline = evaluation.baselines and evaluation.baselines["1f1b"]
+  return {
+    fraction = evaluation.bubble_fraction, definition = "mean_idle", max_idle_fraction = evaluation.max_idle_fraction,
+    idle_per_rank_seconds = evaluation.idle_per_rank_seconds, closed_form_fraction = form, closed_form_exact = exact,
+    baseline_1f1b_fraction = evaluation.schedule ~= "1f1b" and baseline and baseline.bubble_fraction or nil,
+  }
+end
+
+-- A second copy of a stage holds weights and gradients once more: half of what the rank holds of both.
+local function replication(evaluation)
+  local resident, unique = evaluation.parameters.resident, evaluation.parameters.unique
+  local extra = 0
+  if evaluation.copies > 1 then
+    local rank = evaluation.memory[evaluation.heaviest_rank + 1]
+    extra = (rank.parameters + rank.gradients) * (evaluation.copies - 1) / evaluation.copies
+  end
+  return { copies = evaluation.copies, extra_bytes = extra, resident_parameters_per_gpu = resident, unique_parameters_per_gpu = unique,
+           density_fraction = unique / resident }
+end
+
+local function communication(evaluation)
+  local step = evaluation.step
+  local synchronised = step.gradient_sync + step.parameter_sync
+  -- Every microbatch passes each of a rank's stages' two boundaries but the pipeline's ends, once forward and once backward.
+  local hops = evaluation.pipeline > 1 and 2 * evaluation.microbatches * #evaluation.stage_seconds / evaluation.pipeline or 0
+  return {
+    pipeline = { seconds = hops * evaluation.hop_seconds, exposed_seconds = evaluation.hop_exposed_seconds },
+    expert = { seconds = evaluation.alltoall_seconds, exposed_seconds = evaluation.alltoall_exposed_seconds },
+    data = { seconds = synchronised, exposed_seconds = synchronised },
+    -- inside F, I and W, where the cost model puts them; null means "not apart"
+    tensor = evaluation.tensor == 1 and { seconds = 0, exposed_seconds = 0 } or nil,
+    context = evaluation.context == 1 and { seconds = 0, exposed_seconds = 0 } or nil,
+  }
+end
+
+local function copy_list(list)
+  return table.move(list, 1, #list, 1, {})
+end
+
+local function ramp(request, list, gpus)
+  if not request.training.batch_ramp then return nil end
+  local rows = {}
+  for i, segment in ipairs(list) do
+    rows[i] = {
+      first_token = segment.first_token, global_batch_size = segment.batch, microbatches = segment.evaluation.microbatches,
+      step_seconds = segment.evaluation.step_seconds, gpu_hours = segment.steps * segment.evaluation.step_seconds * gpus / seconds_per_hour,
+    }
+  end
+  return rows
+end
+
+-- Fills `plan` with everything that is not null only when planned, but advice. → segments of the run, for the rollback window.
+function measure.fill(plan, request, known, result)
+  local evaluation = result.evaluation
+  local training, gpus = request.training, request.cluster.gpus
+  local kernel = result.kernel and result.kernel.name
+  local goodput = training.goodput or 1
+  local list = segments(request, known, evaluation, kernel)
+
+  plan.parallelism = measure.parallelism(evaluation)
+  plan.layers_per_stage = copy_list(evaluation.layers_per_stage)
+  plan.placement = {}
+  for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
+  plan.megatron_layout = megatron_layout(evaluation)
+  plan.microbatches = evaluation.microbatches
+  plan.microbatches_per_rank = evaluation.microbatches / evaluation.pipeline
+  plan.micro_batch_size = training.micro_batch_size
+  plan.global_batch_size = known.batch
+  plan.tokens_per_step = known.batch * training.sequence_length
+  plan.schedule, plan.schedule_family = evaluation.schedule, evaluation.schedule_family
+  plan.schedule_wanted = result.schedule_wanted
+  plan.bubble = bubble(evaluation)
+
+  plan.step_seconds = evaluation.step_seconds
+  plan.ideal_step_seconds = ideal_step(evaluation)
+  plan.predicted_utilisation_fraction = plan.ideal_step_seconds / plan.step_seconds
+  local flops = engine.model.flops(request.model.shape, training.sequence_length).per_token * plan.tokens_per_step
+  plan.mfu_fraction = flops / (plan.step_seconds * gpus * request.device.flops_bf16)
+  local seconds = run_seconds(list, goodput, function(e) return e.step_seconds end)
+  plan.training_days = seconds / seconds_per_day
+  plan.gpu_hours = seconds * gpus / seconds_per_hour
+  plan.cost = request.cluster.price_per_gpu_hour and plan.gpu_hours * request.cluster.price_per_gpu_hour
+  plan.training.batch_ramp = ramp(request, list, gpus)
+
+  plan.gpu_hours_saved = {}
+  if evaluation.pipeline > 1 and evaluation.schedule ~= "1f1b" then
+    plan.gpu_hours_saved[1] = saving(list, goodput, gpus, "1f1b")
+    if evaluation.schedule == "dualpipe" or evaluation.schedule == "dualpipev" then
+      plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, "zb_h1")
+    end
+  end
+  plan.expected_error = measure.expected_error
+  plan.step = {
+    pipeline_seconds = evaluation.makespan_seconds, gradient_sync_seconds = evaluation.step.gradient_sync,
+    parameter_sync_seconds = evaluation.step.parameter_sync, optimizer_seconds = evaluation.step.optimizer,
+    mirror_seconds = evaluation.step.mirror, overhead_seconds = evaluation.step.overhead,
+  }
+  plan.stages = stages(evaluation)
+  plan.memory = memory(evaluation, known)
+  plan.replication = replication(evaluation)
+  plan.communication = communication(evaluation)
+  return list
+end
+
+-- Other schedules as the plan lists them; P = 1 beside them.
+function measure.alternatives(result, known, step_seconds)
+  local list = {}
+  local function add(schedule, fields, why_not)
+    list[#list + 1] = {
+      schedule = schedule, parallelism = measure.parallelism_of_fields(fields), microbatches = fields.microbatches,
+      fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
+      bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
+    }
+  end
+  local function compared(fields)
+    local ratio = fields.step_seconds and step_seconds and fields.step_seconds / step_seconds - 1
+    if not ratio then return nil end
+    return string.format("%.1f %% %s", math.abs(ratio) * 100, ratio >= 0 and "slower" or "faster")
+  end
+  for _, other in ipairs(result.alternatives or {}) do
+    if other.fields then
+      local why_not = {}
+      for i, reason in ipairs(other.why_not) do why_not[i] = reason.id end
+      if #why_not == 0 then why_not[1] = other.fits == false and "does_not_fit" or compared(other.fields) end
+      add(other.schedule, other.fields, why_not)
+    end
+  end
+  if result.avoidable then add("none", result.avoidable.fields, { compared(result.avoidable.fields) }) end
+  return list
+end
+
+return measure
