@@ -174,7 +174,8 @@ local function stages(evaluation)
   return list
 end
 
--- The closed form at the mean stage times, as a share of its own makespan: comparable with the simulation where stages are equal.
+-- The closed form at the mean stage times, as a share of the simulated makespan → fraction, exact, interval. Exact only where stages
+-- are equal and hand-overs take no time; otherwise it says how far uneven stages and hand-overs move the bubble.
 local function closed_form(evaluation)
   if evaluation.schedule == "none" then return nil end
   local n = #evaluation.stage_seconds
@@ -192,17 +193,18 @@ local function closed_form(evaluation)
     group = evaluation.group, F = mean.forward, I = mean.input, W = mean.weight, B = mean.full, FB = mean.pair,
   }
   if not form then return nil end
-  local chunks = n / evaluation.pipeline
-  local busy = evaluation.microbatches * chunks * (mean.forward + mean.full)
-  return form.seconds / (form.seconds + busy), form.exact and equal and evaluation.hop_seconds == 0
+  local makespan = evaluation.makespan_seconds
+  local interval = form.low and form.high and { form.low / makespan, form.high / makespan }
+  return form.seconds / makespan, form.exact and equal and evaluation.hop_seconds == 0, interval
 end
 
 local function bubble(evaluation)
-  local form, exact = closed_form(evaluation)
+  local form, exact, interval = closed_form(evaluation)
   local baseline = evaluation.baselines and evaluation.baselines["1f1b"]
   return {
     fraction = evaluation.bubble_fraction, definition = "mean_idle", max_idle_fraction = evaluation.max_idle_fraction,
     idle_per_rank_seconds = evaluation.idle_per_rank_seconds, closed_form_fraction = form, closed_form_exact = exact,
+    closed_form_interval = interval or nil,
     baseline_1f1b_fraction = evaluation.schedule ~= "1f1b" and baseline and baseline.bubble_fraction or nil,
   }
 end

@@ -164,6 +164,7 @@ local properties = {
     max_idle_fraction = fraction "of the rank that idles most", idle_per_rank_seconds = list(seconds "idle", "per step"),
     closed_form_fraction = optional(fraction "idle of the most idle rank by the closed form, at mean stage times / makespan"),
     closed_form_exact = optional(boolean "do the conditions of the closed form hold?"),
+    closed_form_interval = optional(list(fraction "low, high", "what the closed form promises when it is not exact, at equal stages")),
     baseline_1f1b_fraction = optional(fraction "1F1B at the same P, M and layout"),
   }, "the pipeline bubble")),
   step_seconds = optional(seconds "one training step at the full batch"),

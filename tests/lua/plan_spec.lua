@@ -70,3 +70,94 @@ describe("fit", function()
     assert.is_nil(measure.fit(nil, 92, 100))
   end)
 end)
+
+-- A dense model small enough to count by hand, on 8 GPUs: DP 2 × P 4.
+local shape = { layers = 8, hidden = 64, vocab = 128, attention = "gqa", heads = 4, kv_heads = 4, head_dim = 16, ffn = 256, gated = true,
+                norms_per_layer = 2, tied_embeddings = false }
+
+local function chosen(schedule)
+  local e = evaluation({ 2, 2, 2, 2 }, 4)
+  local more = {
+    tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = 2, virtual = 1, chunks = 1, schedule = schedule, schedule_family = schedule,
+    layers_per_stage = { 2, 2, 2, 2 }, memory = {}, heaviest_rank = 1, peak_bytes = 60, makespan_seconds = 33, bubble_fraction = 0.2,
+    max_idle_fraction = 0.25, idle_per_rank_seconds = { 9, 9, 9, 9 }, hop_seconds = 0, alltoall_seconds = 0, alltoall_exposed_seconds = 0,
+    step = { gradient_sync = 1, parameter_sync = 1, optimizer = 0.5, mirror = 0, overhead = 0 }, step_seconds = 36,
+    no_overlap = { step_seconds = 40 }, baselines = { ["1f1b"] = { step_seconds = 45, bubble_fraction = 0.3, fits = true },
+                                                      zb_h1 = { step_seconds = 42, fits = false } },
+    parameters = { resident = 1000, unique = 500 },
+  }
+  for key, value in pairs(more) do e[key] = value end
+  for r = 0, 3 do
+    e.memory[r + 1] = { rank = r, stages = { r + 1 }, parameters = 10, gradients = 20, optimizer = 5, activations = 15, transient = 6,
+                        overhead = 4, total = 60 }
+  end
+  return e
+end
+
+local function request()
+  return {
+    model = { shape = shape, layers = 8 }, device = { flops_bf16 = 1e9 }, cluster = { gpus = 8 },
+    training = { tokens = 16 * 32 * 1000, sequence_length = 32, micro_batch_size = 1 },
+  }
+end
+
+local function filled(schedule, changes)
+  local e, r = chosen(schedule), request()
+  for key, value in pairs(changes or {}) do e[key] = value end
+  local plan = { training = {} }
+  local known = { batch = 16, usable_bytes = 92, arguments = { device_bytes = 100 } }
+  measure.fill(plan, r, known, { evaluation = e, schedule_wanted = schedule })
+  return plan
+end
+
+describe("a measured plan", function()
+  it("takes tokens / tokens per step × step: days and GPU-hours", function()
+    local plan = filled "1f1b"
+    assert.equal(16 * 32, plan.tokens_per_step)
+    assert.near(1000 * 36 / 86400, plan.training_days, 1e-12)
+    assert.near(1000 * 36 * 8 / 3600, plan.gpu_hours, 1e-9)
+  end)
+
+  it("tells bubble and overlap apart in what it saves, against 1F1B and for DualPipe against ZB-H1 too", function() -- R7, ruling 14
+    local plan = filled("dualpipev", { chunks = 2 })
+    local hours = 1000 * 8 / 3600
+    assert.equal(2, #plan.gpu_hours_saved)
+    local first, second = plan.gpu_hours_saved[1], plan.gpu_hours_saved[2]
+    assert.equal("1f1b", first.baseline)
+    assert.near(5 * hours, first.bubble, 1e-9)
+    assert.near(4 * hours, first.overlap, 1e-9)
+    assert.near(9 * hours, first.total, 1e-9)
+    assert.is_true(first.baseline_fits)
+    assert.equal("zb_h1", second.baseline)
+    assert.near(6 * hours, second.total, 1e-9)
+    assert.is_false(second.baseline_fits)
+  end)
+
+  it("saves nothing against itself", function()
+    assert.same({}, filled("1f1b").gpu_hours_saved)
+  end)
+
+  it("costs what a second copy costs, and one copy nothing", function() -- R8, ruling 17
+    local plan = filled("dualpipe", { copies = 2, placement = { { 0, 3 }, { 1, 2 }, { 2, 1 }, { 3, 0 } } })
+    assert.equal(2, plan.replication.copies)
+    assert.equal((10 + 20) / 2, plan.replication.extra_bytes)
+    assert.equal(0.5, plan.replication.density_fraction)
+    assert.equal(0, filled("zb_h1").replication.extra_bytes)
+  end)
+
+  it("gives 1F1B's closed form where stages are equal: (P − 1)/(M + P − 1)", function() -- R19
+    local plan = filled "1f1b"
+    assert.near(3 / 11, plan.bubble.closed_form_fraction, 1e-12)
+    assert.is_true(plan.bubble.closed_form_exact)
+    local uneven = chosen "1f1b"
+    uneven.stage_seconds[4].forward = 2
+    assert.is_false(filled("1f1b", { stage_seconds = uneven.stage_seconds }).bubble.closed_form_exact)
+  end)
+
+  it("relates the step to ideal work and to the peak of the GPUs", function()
+    local plan = filled "1f1b"
+    assert.near(8 * 4 * 2.25 / 4 / 36, plan.predicted_utilisation_fraction, 1e-12)
+    local flops = require("engine").model.flops(shape, 32).per_token
+    assert.near(flops * 16 * 32 / (36 * 8 * 1e9), plan.mfu_fraction, 1e-12)
+  end)
+end)
