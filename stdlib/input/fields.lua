@@ -11,6 +11,7 @@
 --           batch     a whole number, or a ramp [[first token, sequences], …]
 --           model     path of a Hugging Face config.json, or an inline shape
 -- low, high limits, inclusive
+-- unused    no part of a plan reads it yet: what holds instead, which the plan then warns of
 
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.input.json"
@@ -55,6 +56,10 @@ fields.list = {
         { unit = "byte/s", low = 1e6, high = 1e14 }),
   field("cluster.network.oversubscription", "quantity", "what the hosts can send / what the network carries between them (default 1)",
         { unit = "1", low = 1, high = 1000 }),
+  field("cluster.network.measured", "path", "nccl-tests output or nvidia-smi topo -m of the cluster", {
+    unused = "links are as given or catalogued" }),
+  field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", {
+    unit = "byte/s", low = 1e6, unused = "checkpoints are in training.goodput" }),
   field("cluster.alltoall_kernel", "kernel", "all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps"),
   field("model", "model", "path of a Hugging Face config.json, or an inline shape", { required = true }),
   field("training.tokens", "quantity", "training volume", { unit = "token", required = true, low = 1, high = 1e18 }),
@@ -81,7 +86,7 @@ fields.list = {
   field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last", { low = 0, high = 1024 }),
   field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {
     domain = vocabulary.by_name.framework.domain }),
-  field("profile", "path", "measured seconds of stages"),
+  field("profile", "path", "measured seconds of stages", { unused = "seconds are computed" }),
 }
 
 -- What may stand beside each other in one object: groups["cluster"] = { gpus = field, network = "cluster.network", … }.

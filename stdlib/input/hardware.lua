@@ -10,7 +10,7 @@ local units = require "pipeplan.input.units"
 local hardware = {}
 
 -- The catalogue's entry, or its generic one for a GPU that is given by memory and peak.
-local function find_accelerator(given, name, complain)
+function hardware.find(given, name, complain)
   local at = given["cluster.accelerator"]
   if at then
     local entry, near = accelerators.find(at.value)
@@ -41,13 +41,8 @@ local function device(request, entry, value, assume)
   local precision = request.training.precision
   local peak = value "cluster.flops" or entry.flops[precision]
   local bf16 = value "cluster.flops" and (precision == "fp8" and peak / 2 or peak) or entry.flops.bf16 or entry.flops.fp16
-  if not peak then
-    -- fp32 runs as TF32 on tensor cores, at half the bf16 rate (NVIDIA and AMD data sheets agree); what has no fp8 computes in bf16
-    peak = precision == "fp32" and bf16 / 2 or bf16
-    assume("cluster.flops", peak, string.format("no %s peak of %s in the catalogue: %s", precision, entry.name,
-                                                precision == "fp32" and "TF32, half of bf16" or "as bf16"))
-    if precision == "fp8" then precision = "bf16" end
-  end
+  -- fp32 runs as TF32 on tensor cores, at half the bf16 rate (NVIDIA's and AMD's data sheets)
+  if not peak then peak = assume("cluster.flops", bf16 / 2, "fp32 products as TF32, half of the bf16 peak") end
   local bandwidth = value "cluster.memory_bandwidth" or entry.memory_bandwidth
   -- 989 TFLOP/s and 3.35 TB/s of an H100 are 295 operations per byte; other accelerators are within a factor of 1.5
   if not bandwidth then bandwidth = assume("cluster.memory_bandwidth", bf16 / 300, "300 operations per byte, as an H100") end
@@ -117,12 +112,22 @@ local function kernel_latency(name)
   return kernels.find(name or "nccl_alltoall").latency
 end
 
--- Fills request.cluster and request.device; request.model and request.training are there already.
-function hardware.read(request, given, name, assume, complain)
+-- The precision given, or the accelerator's usual one; one that it has no units for is an error.
+function hardware.precision(given, entry, assume, complain)
+  local at = given["training.precision"]
+  local usual = entry.flops.bf16 and "bf16" or entry.flops.fp16 and "fp16" or "bf16"
+  if not at then return assume("training.precision", usual, "usual") end
+  if at.value ~= "fp32" and not entry.flops[at.value] and not given["cluster.flops"] then
+    complain(at, "%s: %s has no %s matrix products; nearest: %s", fields.show(at.value), entry.name, at.value, usual)
+  end
+  return at.value
+end
+
+-- Fills request.cluster and request.device from the catalogue's entry; request.model and request.training are there already.
+function hardware.read(request, given, entry, name, assume, complain)
   local function value(path)
     return given[path] and given[path].value
   end
-  local entry = find_accelerator(given, name, complain)
   cross_check(request, entry, value "cluster.memory_per_gpu")
   local gpus = value "cluster.gpus"
   request.cluster = {

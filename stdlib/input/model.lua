@@ -2,22 +2,12 @@
 
 local failure = require "pipeplan.failure"
 local fields = require "pipeplan.input.fields"
+local files = require "pipeplan.input.files"
 local hf = require "pipeplan.input.hf_config"
 local json = require "pipeplan.input.json"
 local units = require "pipeplan.input.units"
 
 local model = {}
-
--- "specs/a.json" → "specs/", "a.json" → "".
-function model.directory_of(file)
-  return file:match("^(.*/)[^/]*$") or ""
-end
-
--- The path that was given in a field, relative to where it was given.
-function model.resolve(at)
-  if at.value:sub(1, 1) == "/" then return at.value end
-  return at.base .. at.value
-end
 
 -- Does a table look like a config.json of Hugging Face rather than like our own shape?
 local function is_config(object)
@@ -36,13 +26,7 @@ local function read_config(config, file)
 end
 
 local function read_file(at)
-  local file = model.resolve(at)
-  local handle, problem = io.open(file, "rb")
-  if not handle then
-    failure.usage("%s: %s is %s: %s cannot be read: %s", at.origin, at.shown, fields.show(at.value), file,
-                  problem:match(": ([^:]+)$") or problem)
-  end
-  handle:close()
+  local file = files.readable(at)
   local config = json.read(file)
   if type(config) ~= "table" or config == json.null or json.is_array(config) then
     failure.usage("%s: holds %s: expected the config.json of a model", file, fields.show(config))
@@ -52,8 +36,11 @@ end
 
 -- A shape whose numbers may have units: "671B", "128Ki".
 local function read_inline(at)
-  local object = {}
-  for key, value in pairs(at.value) do
+  local object, keys = {}, {}
+  for key in pairs(at.value) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local value = at.value[key]
     if value == json.null then failure.usage("%s: model.%s is null: leave it out when it has no value", at.origin, key) end
     if type(value) == "string" and value:match("^%s*[-+]?%d") and key ~= "name" then
       local number, problem = units.parse(value, "1")

@@ -5,14 +5,13 @@
 local contradictions = require "pipeplan.input.contradictions"
 local failure = require "pipeplan.failure"
 local fields = require "pipeplan.input.fields"
+local files = require "pipeplan.input.files"
 local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.input.json"
 local model = require "pipeplan.input.model"
 local recipe = require "pipeplan.input.recipe"
 
 local spec = {}
-
-local directory_of = model.directory_of
 
 -- "did you mean": a key of the same object, or the field of that name elsewhere.
 local function unknown_key(key, group, origin)
@@ -81,7 +80,7 @@ local function check_all(given, name)
   end
 end
 
-local function training(request, value, assume)
+local function training(request, value, assume, precision)
   local maximum = request.model.max_positions
   local sequence_length = value "training.sequence_length" or
     assume("training.sequence_length", math.min(4096, maximum or 4096), maximum and maximum < 4096 and "the model's maximum" or "usual")
@@ -94,7 +93,7 @@ local function training(request, value, assume)
     global_batch_size = ramp and ramp[#ramp][2] or batch,
     smallest_batch_size = ramp and ramp[1][2] or batch,
     batch_ramp = ramp,
-    precision = value "training.precision" or assume("training.precision", "bf16", "usual"),
+    precision = precision,
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
@@ -117,15 +116,21 @@ local function build(given, name)
   for path in pairs(given) do request.given[path] = true end
 
   request.model = model.read(given.model, request)
-  request.training = training(request, value, assume)
-  hardware.read(request, given, name, assume, complain)
+  local accelerator = hardware.find(given, name, complain)
+  request.training = training(request, value, assume, hardware.precision(given, accelerator, assume, complain))
+  hardware.read(request, given, accelerator, name, assume, complain)
   request.parallelism = {}
   for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end
   request.framework = value "framework"
-  if value "profile" then
-    request.profile = model.resolve(given.profile)
-    json.text(request.profile)  -- unreadable is an error here, not later
+  for _, entry in ipairs(fields.list) do
+    local at = given[entry.path]
+    if at and entry.type == "path" then at.value = files.readable(at) end
+    if at and entry.unused then
+      table.insert(request.warnings, { id = "unused_field", severity = "warning",
+                                       message = string.format("%s is not read yet: %s", entry.path, entry.unused) })
+    end
   end
+  request.profile = value "profile"
 
   contradictions.check(request, given, complain)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
@@ -141,7 +146,7 @@ function spec.read(arguments)
     if type(object) ~= "table" or object == json.null or json.is_array(object) then
       failure.usage("%s: holds %s: expected an object with %s", name, fields.show(object), table.concat(fields.keys "", ", "))
     end
-    collect(given, object, "", name, file == "-" and "" or directory_of(file))
+    collect(given, object, "", name, file == "-" and "" or files.directory_of(file))
   end
   collect_options(given, arguments.options or {}, arguments.base or "")
   return build(given, name)
