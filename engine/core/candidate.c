@@ -58,14 +58,12 @@ static pp_status append_schedules(const pp_candidate_space *space, const pp_cand
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
     const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
     bool interleaved = traits->chunks == 0;
-    bool kind_fixed = fixed->kind != PP_SCHEDULE_KINDS;
     int first, last;
-    if (kind_fixed ? kind != fixed->kind : !space->planned[kind]) continue;
+    if (fixed->kind != PP_SCHEDULE_KINDS ? kind != fixed->kind : !space->planned[kind]) continue;
     if (interleaved) {
       first = 2;
       last = space->max_chunks;
       if (fixed->configured_virtual) first = last = fixed->configured_virtual;
-      if (first < 2 && !kind_fixed) continue;
     } else {
       first = last = traits->chunks;
       /* A configured V is wrong for every other schedule; V placements have two chunks anyway. */

@@ -12,6 +12,7 @@
 #include "lua/memory.h"
 #include "lua/model.h"
 #include "lua/schedule.h"
+#include "lua/search.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
 static int engine_embedded(lua_State *L) {
@@ -54,6 +55,7 @@ static const luaL_Reg engine_modules[] = {
   { "memory",     pp_open_memory },
   { "model",      pp_open_model },
   { "schedule",   pp_open_schedule },
+  { "search",     pp_open_search },
   { NULL, NULL }
 };
 

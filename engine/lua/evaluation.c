@@ -1,0 +1,356 @@
+/*
+** evaluation.c: candidates:evaluate(row): everything that a plan prints about one candidate. May longjmp.
+*/
+#include <lauxlib.h>
+#include <math.h>
+#include <string.h>
+
+#include "lua/arguments.h"
+#include "lua/recipe.h"
+#include "lua/search.h"
+
+static const char evaluation_type[] = "pipeplan.evaluation";
+static const char evaluation_call[] = "candidates:evaluate";
+
+/* One candidate's results. A userdata, so that a Lua error frees what it holds. */
+typedef struct {
+  const pp_candidate *candidate;
+  const pp_schedule_traits *traits;  /* NULL at depth 1 */
+  const pp_layout_costs *costs;
+  bool kernel;
+  pp_timing timing;
+  pp_timing no_overlap;          /* with pairs that take F + B */
+  double hop_exposed;            /* what hand-overs between ranks add to the makespan */
+  int stages;
+  pp_stage stage[PP_MAX_LAYERS];
+  pp_stage_seconds seconds[PP_MAX_LAYERS];
+  bool has_simulation, has_program;
+  pp_schedule schedule;          /* at the full batch, with its simulation; not at depth 1 */
+  pp_simulation simulation;
+  pp_memory_program program;     /* not at depth 1 */
+} evaluation;
+
+static int evaluation_gc(lua_State *L) {
+  evaluation *self = luaL_checkudata(L, 1, evaluation_type);
+  if (self->has_simulation) {
+    pp_simulation_free(&self->simulation);
+    pp_schedule_free(&self->schedule);
+  }
+  if (self->has_program) pp_memory_program_free(&self->program);
+  self->has_simulation = self->has_program = false;
+  return 0;
+}
+
+static evaluation *push_evaluation(lua_State *L) {
+  evaluation *self = lua_newuserdatauv(L, sizeof *self, 0);
+  memset(self, 0, sizeof *self);
+  if (luaL_newmetatable(L, evaluation_type)) {
+    lua_pushcfunction(L, evaluation_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return self;
+}
+
+static void set_number(lua_State *L, const char *name, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_integer(lua_State *L, const char *name, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, name);
+}
+
+static void set_string(lua_State *L, const char *name, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, name);
+}
+
+/* -------------------------------------------------------------------------------------------------------------------------- the parts */
+
+static void set_layout(lua_State *L, const evaluation *self) {
+  const pp_candidate *candidate = self->candidate;
+  const pp_layout *layout = &candidate->layout;
+  set_integer(L, "tensor", layout->tensor);
+  set_integer(L, "context", layout->context);
+  set_integer(L, "expert", layout->expert);
+  set_integer(L, "expert_tensor", layout->expert_tensor);
+  set_integer(L, "data", layout->data);
+  set_integer(L, "pipeline", layout->pipeline);
+  set_integer(L, "virtual", candidate->configured_virtual);
+  set_integer(L, "chunks", layout->chunks);
+  set_string(L, "schedule", self->traits ? self->traits->name : "none");
+  set_string(L, "schedule_family", self->traits ? self->traits->family : "none");
+  set_integer(L, "copies", self->traits ? self->traits->copies : 1);
+  set_integer(L, "chains", self->traits ? self->traits->chains : 1);
+  set_integer(L, "microbatches", candidate->microbatches);
+  set_integer(L, "smallest_microbatches", candidate->smallest_microbatches);
+  if (candidate->group > 0) set_integer(L, "group", candidate->group);
+}
+
+static void set_stages(lua_State *L, const evaluation *self) {
+  lua_createtable(L, self->stages, 0);
+  for (int s = 0; s < self->stages; s++) {
+    lua_pushinteger(L, self->stage[s].count[PP_BLOCK_DENSE] + self->stage[s].count[PP_BLOCK_MOE]);
+    lua_rawseti(L, -2, s + 1);
+  }
+  lua_setfield(L, -2, "layers_per_stage");
+  lua_createtable(L, self->stages, 0);
+  for (int s = 0; s < self->stages; s++) {
+    lua_createtable(L, 0, PP_BLOCKS);
+    for (int block = 0; block < PP_BLOCKS; block++) set_integer(L, pp_block_names[block], self->stage[s].count[block]);
+    lua_rawseti(L, -2, s + 1);
+  }
+  lua_setfield(L, -2, "stages");
+  lua_createtable(L, self->stages, 0);
+  for (int s = 0; s < self->stages; s++) {
+    const pp_stage_seconds *seconds = &self->seconds[s];
+    lua_createtable(L, 0, 6);
+    set_number(L, "forward", seconds->forward);
+    set_number(L, "input", seconds->input);
+    set_number(L, "weight", seconds->weight);
+    set_number(L, "full", seconds->full);
+    set_number(L, "alltoall_forward", seconds->alltoall_forward);
+    set_number(L, "alltoall_backward", seconds->alltoall_backward);
+    lua_rawseti(L, -2, s + 1);
+  }
+  lua_setfield(L, -2, "stage_seconds");
+}
+
+/* stage of one chain → the ranks that hold it, ascending chain */
+static void set_placement(lua_State *L, const evaluation *self) {
+  lua_createtable(L, self->stages, 0);
+  for (int s = 0; s < self->stages; s++) {
+    lua_createtable(L, 2, 0);
+    for (int chain = 0; chain < (self->traits ? self->schedule.chains : 1); chain++) {
+      lua_pushinteger(L, self->traits ? self->schedule.rank_of[chain * self->stages + s] : 0);
+      lua_rawseti(L, -2, chain + 1);
+    }
+    lua_rawseti(L, -2, s + 1);
+  }
+  lua_setfield(L, -2, "placement");
+}
+
+static int slots_of(const evaluation *self) {
+  return self->traits ? self->program.schedule.chunks_per_rank : 1;
+}
+
+/* The stage of one chain that a rank has in that slot. */
+static int stage_in_slot(const evaluation *self, int rank, int slot) {
+  const pp_schedule *schedule = &self->program.schedule;
+  return self->traits ? schedule->stage_at[rank * schedule->chunks_per_rank + slot] % schedule->stages_per_chain : 0;
+}
+
+static void set_memory(lua_State *L, const evaluation *self, const pp_problem *problem) {
+  double scratch[4 * PP_MAX_LAYERS], heaviest = -1;
+  const pp_block_bytes *blocks = self->costs->bytes[self->traits ? self->traits->copies - 1 : 0];
+  int ranks = self->candidate->layout.pipeline, heaviest_rank = 0, slots = slots_of(self);
+  lua_createtable(L, ranks, 0);
+  for (int rank = 0; rank < ranks; rank++) {
+    pp_rank_bytes bytes;
+    if (self->traits) pp_memory_rank(&self->program.schedule, rank, self->stage, blocks, problem->overhead_bytes, scratch, &bytes);
+    else pp_memory_alone(self->stage, blocks, problem->overhead_bytes, &bytes);
+    if (bytes.total > heaviest) {
+      heaviest = bytes.total;
+      heaviest_rank = rank;
+    }
+    lua_createtable(L, 0, 9);
+    set_integer(L, "rank", rank);
+    lua_createtable(L, slots, 0);
+    for (int slot = 0; slot < slots; slot++) {
+      lua_pushinteger(L, stage_in_slot(self, rank, slot) + 1);
+      lua_rawseti(L, -2, slot + 1);
+    }
+    lua_setfield(L, -2, "stages");
+    set_number(L, "parameters", bytes.parameters);
+    set_number(L, "gradients", bytes.gradients);
+    set_number(L, "optimizer", bytes.optimizer);
+    set_number(L, "activations", bytes.activations);
+    set_number(L, "transient", bytes.transient);
+    set_number(L, "overhead", bytes.overhead);
+    set_number(L, "total", bytes.total);
+    lua_rawseti(L, -2, rank + 1);
+  }
+  lua_setfield(L, -2, "memory");
+  set_integer(L, "heaviest_rank", heaviest_rank);
+  set_number(L, "peak_bytes", heaviest);
+}
+
+/* Parameters on one GPU: resident on the rank that holds most, and what each would hold of one copy spread evenly. */
+static void set_parameters(lua_State *L, const evaluation *self) {
+  double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS], resident = 0, unique = 0;
+  int ranks = self->candidate->layout.pipeline;
+  pp_evaluate_parameters(self->candidate, self->costs, self->stage, dense, expert);
+  for (int rank = 0; rank < ranks; rank++) {
+    resident = fmax(resident, dense[rank] + expert[rank]);
+    unique += (dense[rank] + expert[rank]) / ranks / (self->traits ? self->traits->copies : 1);
+  }
+  lua_createtable(L, 0, 2);
+  set_number(L, "resident", resident);
+  set_number(L, "unique", unique);
+  lua_setfield(L, -2, "parameters");
+}
+
+static void set_list(lua_State *L, const char *name, const double *values, int count) {
+  lua_createtable(L, count, 0);
+  for (int i = 0; i < count; i++) {
+    lua_pushnumber(L, values ? values[i] : 0);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, name);
+}
+
+static void set_simulation(lua_State *L, const evaluation *self) {
+  const pp_simulation *simulation = &self->simulation;
+  set_number(L, "makespan_seconds", self->timing.makespan_seconds);
+  set_number(L, "bubble_fraction", self->timing.bubble_fraction);
+  set_number(L, "max_idle_fraction", self->traits ? simulation->max_idle_fraction : 0);
+  set_number(L, "max_idle_seconds", self->traits ? simulation->max_idle : 0);
+  set_number(L, "min_idle_seconds", self->traits ? simulation->min_idle : 0);
+  set_number(L, "max_span_seconds", self->traits ? simulation->max_span : self->timing.makespan_seconds);
+  if (self->traits) {
+    set_list(L, "idle_per_rank_seconds", simulation->idle, simulation->ranks);
+    set_list(L, "busy_per_rank_seconds", simulation->busy, simulation->ranks);
+  } else {
+    set_list(L, "idle_per_rank_seconds", NULL, 1);
+    set_list(L, "busy_per_rank_seconds", &self->timing.makespan_seconds, 1);
+  }
+}
+
+/*
+** Work and all-to-all of a rank in one step, per chunk as executed alone. Exposed all-to-all is what the busiest rank's time holds beyond
+** compute: nothing of it is hidden outside overlapped pairs.
+*/
+static void set_alltoall(lua_State *L, const evaluation *self) {
+  int ranks = self->candidate->layout.pipeline, slots = slots_of(self);
+  double per_stage = (double)self->candidate->microbatches / (self->traits ? self->traits->chains : 1);
+  double work = 0, compute = 0, most = 0, exposed = 0;
+  for (int rank = 0; rank < ranks; rank++) {
+    double here = 0, sent = 0, busy;
+    for (int slot = 0; slot < slots; slot++) {
+      const pp_stage_seconds *seconds = &self->seconds[stage_in_slot(self, rank, slot)];
+      here += per_stage * (seconds->forward + seconds->full);
+      sent += per_stage * (seconds->alltoall_forward + seconds->alltoall_backward);
+    }
+    busy = self->traits ? self->simulation.busy[rank] : here;
+    work += here / ranks;
+    compute += (here - sent) / ranks;
+    if (sent > most) {
+      most = sent;
+      exposed = fmin(sent, fmax(0, busy - (here - sent)));
+    }
+  }
+  set_number(L, "work_seconds", work);
+  set_number(L, "ideal_step_seconds", compute);
+  set_number(L, "alltoall_seconds", most);
+  set_number(L, "alltoall_exposed_seconds", exposed);
+}
+
+static void set_step(lua_State *L, const evaluation *self, const pp_problem *problem) {
+  set_number(L, "step_seconds", self->timing.step_seconds);
+  set_number(L, "hop_seconds", self->costs->hop);
+  set_number(L, "hop_exposed_seconds", self->hop_exposed);
+  lua_createtable(L, 0, 5);
+  set_number(L, "gradient_sync", self->timing.step.gradient_sync);
+  set_number(L, "parameter_sync", self->timing.step.parameter_sync);
+  set_number(L, "optimizer", self->timing.step.optimizer);
+  set_number(L, "mirror", self->timing.step.mirror);
+  set_number(L, "overhead", problem->step_overhead_seconds);
+  lua_setfield(L, -2, "step");
+  lua_createtable(L, 0, 3);
+  set_number(L, "step_seconds", self->no_overlap.step_seconds);
+  set_number(L, "makespan_seconds", self->no_overlap.makespan_seconds);
+  set_number(L, "bubble_fraction", self->no_overlap.bubble_fraction);
+  lua_setfield(L, -2, "no_overlap");
+}
+
+/* The same layout and M under another schedule, without overlap: what savings are counted against. Nothing where it cannot be built. */
+static void set_baseline(lua_State *L, const pp_lua_search *search, const evaluation *self, pp_schedule_kind kind) {
+  const pp_problem *problem = &search->search.problem;
+  pp_candidate baseline = *self->candidate;
+  pp_memory_program program;
+  pp_rank_bytes bytes;
+  pp_timing timing;
+  int rank;
+  pp_status status;
+  baseline.kind = (int)kind;
+  baseline.layout.chunks = baseline.configured_virtual = 1;
+  baseline.group = 0;
+  if (pp_candidate_check(&baseline, problem->model, NULL) != PP_OK) return;
+  if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
+  if (pp_memory_program_build(&baseline, &program, NULL) != PP_OK) return;
+  status = pp_evaluate_memory(problem, &baseline, self->costs, 1, &program, &bytes, &rank, NULL);
+  pp_memory_program_free(&program);
+  if (status != PP_OK) return;
+  lua_createtable(L, 0, 5);
+  set_number(L, "step_seconds", timing.step_seconds);
+  set_number(L, "makespan_seconds", timing.makespan_seconds);
+  set_number(L, "bubble_fraction", timing.bubble_fraction);
+  set_number(L, "peak_bytes", bytes.total);
+  lua_pushboolean(L, bytes.total <= search->usable_bytes);
+  lua_setfield(L, -2, "fits");
+  lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------------- together */
+
+static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *error) {
+  pp_layout_costs no_hops = *self->costs;
+  pp_timing instant;
+  pp_status status = pp_candidate_check(self->candidate, problem->model, error);
+  if (status != PP_OK) return status;
+  status = pp_evaluate_stages(problem, self->candidate, self->stage, error);
+  if (status != PP_OK) return status;
+  pp_evaluate_stage_seconds(self->candidate, self->costs, self->kernel, self->stage, self->seconds);
+  self->stages = self->candidate->layout.pipeline * self->candidate->layout.chunks;
+  status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, true, &self->timing, &self->schedule, &self->simulation,
+                            error);
+  if (status != PP_OK) return status;
+  self->has_simulation = self->traits != NULL;
+  self->no_overlap = self->timing;
+  if (!self->traits) return PP_OK;
+  if (self->traits->overlaps && self->kernel)
+    status = pp_evaluate_time(problem, self->candidate, self->costs, true, false, &self->no_overlap, NULL, NULL, error);
+  if (status != PP_OK) return status;
+  no_hops.hop = 0;
+  status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);
+  if (status != PP_OK) return status;
+  self->hop_exposed = fmax(0, self->timing.makespan_seconds - instant.makespan_seconds);
+  status = pp_memory_program_build(self->candidate, &self->program, error);
+  self->has_program = status == PP_OK;
+  return status;
+}
+
+/* candidates:evaluate(row) → table | nil, illegal. The fields are listed in stdlib/plan/choose.lua. */
+int pp_search_evaluate(lua_State *L) {
+  pp_lua_search *search = pp_check_search(L);
+  size_t row = pp_check_row(L, search);
+  const pp_problem *problem = &search->search.problem;
+  evaluation *self;
+  pp_error error;
+  pp_status status;
+  luaL_checkstack(L, 16, evaluation_call);
+  self = push_evaluation(L);
+  self->candidate = &search->search.candidates.candidate[row];
+  self->traits = self->candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)self->candidate->kind);
+  self->costs = &search->search.costs[search->search.layout_of[row]];
+  self->kernel = search->search.column[PP_COLUMN_KERNEL][row] >= 2;
+  status = compute(problem, self, &error);
+  if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
+  if (status != PP_OK) return pp_args_raise(L, evaluation_call, &error);
+  lua_createtable(L, 0, 40);
+  set_layout(L, self);
+  set_stages(L, self);
+  set_placement(L, self);
+  set_memory(L, self, problem);
+  set_parameters(L, self);
+  set_simulation(L, self);
+  set_alltoall(L, self);
+  set_step(L, self, problem);
+  lua_createtable(L, 0, 2);
+  if (self->traits) set_baseline(L, search, self, PP_1F1B);
+  if (self->traits && self->traits->overlaps) set_baseline(L, search, self, PP_ZB_H1);
+  lua_setfield(L, -2, "baselines");
+  return 1;
+}

@@ -1,0 +1,472 @@
+/*
+** search.c: engine.search{…} → candidates: a table of columns, and masks over its rows. May longjmp.
+*/
+#include "lua/search.h"
+
+#include <lauxlib.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lua/arguments.h"
+#include "lua/conditions.h"
+#include "lua/masks.h"
+#include "lua/recipe.h"
+#include "lua/shape.h"
+
+static const char search_type[] = "pipeplan.candidates";
+static const char search_call[] = "engine.search";
+
+pp_lua_search *pp_check_search(lua_State *L) {
+  return luaL_checkudata(L, 1, search_type);
+}
+
+static size_t row_count(const pp_lua_search *self) {
+  return self->search.candidates.count;
+}
+
+size_t pp_check_row(lua_State *L, const pp_lua_search *self) {
+  lua_Integer row = luaL_checkinteger(L, 2);
+  if (row < 1 || (lua_Unsigned)row > row_count(self))
+    luaL_error(L, "candidate %d does not exist: there are %d", (int)row, (int)row_count(self));
+  return (size_t)row - 1;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- construction */
+
+static int degree(lua_State *L, int index, const char *name) {
+  return (int)pp_args_integer_or(L, index, "engine.search: fixed", name, 1, 1 << 24, 0);
+}
+
+static void check_layers_per_stage(lua_State *L, int index, pp_lua_search *self) {
+  if (lua_getfield(L, index, "layers_per_stage") == LUA_TTABLE) {
+    size_t stages = (size_t)lua_rawlen(L, -1);
+    if (stages < 1 || stages > PP_MAX_LAYERS) luaL_error(L, "%s: 'layers_per_stage' has %d entries", search_call, (int)stages);
+    for (size_t s = 0; s < stages; s++) {
+      lua_rawgeti(L, -1, (lua_Integer)s + 1);
+      self->layers_per_stage[s] = (int)luaL_checkinteger(L, -1);
+      lua_pop(L, 1);
+    }
+    self->space.fixed.stages = (int)stages;
+  } else if (!lua_isnil(L, -1)) {
+    luaL_error(L, "%s: 'layers_per_stage' must be a list, got %s", search_call, luaL_typename(L, -1));
+  }
+  lua_pop(L, 1);
+}
+
+static void check_fixed(lua_State *L, pp_lua_search *self) {
+  static const char *const known[] = { "tensor", "context", "expert", "expert_tensor", "data", "pipeline", "virtual", "microbatches",
+                                       "schedule", "layers_per_stage", NULL };
+  pp_fixed *fixed = &self->space.fixed;
+  const char *name;
+  int index;
+  *fixed = (pp_fixed){ .kind = PP_SCHEDULE_KINDS };
+  if (!pp_args_has(L, 1, "fixed")) return;
+  pp_args_table(L, 1, search_call, "fixed");
+  index = lua_gettop(L);
+  pp_args_begin(L, index, "engine.search: fixed", known);
+  fixed->tensor = degree(L, index, "tensor");
+  fixed->context = degree(L, index, "context");
+  fixed->expert = degree(L, index, "expert");
+  fixed->expert_tensor = degree(L, index, "expert_tensor");
+  fixed->data = degree(L, index, "data");
+  fixed->pipeline = degree(L, index, "pipeline");
+  fixed->configured_virtual = (int)pp_args_integer_or(L, index, "engine.search: fixed", "virtual", 1, PP_MAX_LAYERS, 0);
+  fixed->microbatches = pp_args_integer_or(L, index, "engine.search: fixed", "microbatches", 1, INT32_MAX, 0);
+  name = pp_args_string_or(L, index, "engine.search: fixed", "schedule", NULL);
+  if (name && strcmp(name, "none") != 0) {
+    fixed->kind = pp_schedule_kind_of(name);
+    if (fixed->kind < 0) luaL_error(L, "%s: fixed: no schedule is called '%s'", search_call, name);
+  }
+  check_layers_per_stage(L, index, self);
+  lua_pop(L, 1);
+}
+
+static void check_schedules(lua_State *L, pp_candidate_space *space) {
+  pp_args_table(L, 1, search_call, "schedules");
+  for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -1); i++) {
+    const char *name;
+    int kind;
+    lua_rawgeti(L, -1, i);
+    name = luaL_checkstring(L, -1);
+    kind = pp_schedule_kind_of(name);
+    if (kind < 0) luaL_error(L, "%s: no schedule is called '%s'", search_call, name);
+    space->planned[kind] = true;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+static void check_space(lua_State *L, pp_lua_search *self) {
+  pp_candidate_space *space = &self->space;
+  space->model = &self->model;
+  space->gpus = pp_args_integer(L, 1, search_call, "gpus", 1, 1 << 24);
+  space->global_batch = pp_args_integer(L, 1, search_call, "global_batch", 1, INT32_MAX);
+  space->smallest_batch = pp_args_integer_or(L, 1, search_call, "smallest_batch", 1, space->global_batch, space->global_batch);
+  space->micro_batch = self->training.micro_batch;
+  space->scale_up_gpus = (int)pp_args_integer(L, 1, search_call, "scale_up_gpus", 1, 1 << 24);
+  space->max_tensor = (int)pp_args_integer_or(L, 1, search_call, "max_tensor", 1, 1 << 16, 64);
+  space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 16, 1);
+  space->max_chunks = (int)pp_args_integer_or(L, 1, search_call, "max_virtual", 1, PP_MAX_LAYERS, 8);
+  check_schedules(L, space);
+  check_fixed(L, self);
+}
+
+static pp_search_symbols symbols_of(lua_State *L) {
+  pp_search_symbols symbols;
+  lua_pushliteral(L, "none");
+  symbols.schedule[0] = symbols.family[0] = pp_value(L, -1);
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
+    const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
+    lua_pushstring(L, traits->name);
+    symbols.schedule[kind + 1] = pp_value(L, -1);
+    lua_pushstring(L, traits->family);
+    symbols.family[kind + 1] = pp_value(L, -1);
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+  return symbols;
+}
+
+/*
+** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
+**   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, fixed = { tensor, context, expert, expert_tensor, data, pipeline,
+**   virtual, microbatches, schedule, layers_per_stage }, max_tensor = 64, max_context = 1, max_virtual = 8 } → candidates
+** Batches are in sequences; device.hides_alltoall does not matter, each candidate's alltoall_kernel does.
+*/
+static int search_open(lua_State *L) {
+  static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
+                                       "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "fixed", "max_tensor",
+                                       "max_context", "max_virtual", NULL };
+  pp_lua_search *self;
+  pp_search_symbols symbols;
+  pp_problem problem;
+  pp_error error;
+  lua_remove(L, 1);  /* the module table that is called */
+  pp_args_begin(L, 1, search_call, known);
+  lua_settop(L, 1);
+  luaL_checkstack(L, 16, search_call);
+  self = lua_newuserdatauv(L, sizeof *self, 1);
+  memset(self, 0, sizeof *self);
+  luaL_setmetatable(L, search_type);
+  lua_newtable(L);
+  lua_setiuservalue(L, 2, 1);
+  pp_args_table(L, 1, search_call, "model");
+  pp_check_shape(L, 3, &self->model);
+  pp_args_table(L, 1, search_call, "training");
+  pp_check_training(L, 4, &self->training);
+  pp_args_table(L, 1, search_call, "device");
+  pp_check_device(L, 5, &self->device);
+  pp_args_table(L, 1, search_call, "network");
+  pp_check_network(L, 6, &self->network);
+  self->usable_bytes = pp_args_number(L, 1, search_call, "usable_bytes", 0, HUGE_VAL);
+  check_space(L, self);
+  problem = (pp_problem){
+    .model = &self->model, .training = &self->training, .device = &self->device, .network = &self->network,
+    .layers_per_stage = self->layers_per_stage, .given_stages = self->space.fixed.stages,
+    .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
+    .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0)
+  };
+  symbols = symbols_of(L);
+  if (pp_search_open(&problem, &self->space, &symbols, &self->search, &error) != PP_OK) return pp_args_raise(L, search_call, &error);
+  lua_settop(L, 2);
+  return 1;
+}
+
+static int search_gc(lua_State *L) {
+  pp_search_free(&pp_check_search(L)->search);
+  return 0;
+}
+
+static int search_length(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)row_count(pp_check_search(L)));
+  return 1;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------------- columns */
+
+static int column_of_name(const char *name) {
+  for (int i = 0; i < PP_COLUMNS; i++)
+    if (strcmp(pp_search_column_names[i], name) == 0) return i;
+  return -1;
+}
+
+static pp_fact *fact_of_name(pp_lua_search *self, const char *name) {
+  for (size_t i = 0; i < self->facts; i++)
+    if (strcmp(self->fact[i].name, name) == 0) return &self->fact[i];
+  return NULL;
+}
+
+/* A column, a fact, or absent: names were checked when the policy was loaded. */
+static bool resolve(void *context, const char *field, pp_column *out) {
+  static const double absent = NAN;
+  pp_lua_search *self = context;
+  const pp_fact *fact;
+  int column = column_of_name(field);
+  if (column >= 0) *out = (pp_column){ self->search.column[column], false };
+  else if ((fact = fact_of_name(self, field)) != NULL) *out = (pp_column){ &fact->value, true };
+  else *out = (pp_column){ &absent, true };
+  return true;
+}
+
+/* candidates:set(field, value): a request field, the same for all; candidates:set("alltoall_kernel", name | false | nil [, mask]) */
+static int search_set(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  const char *name = luaL_checkstring(L, 2);
+  double value = pp_value(L, 3);
+  pp_fact *fact;
+  if (column_of_name(name) == PP_COLUMN_KERNEL) {
+    const pp_mask *mask = lua_isnoneornil(L, 4) ? NULL : pp_check_mask(L, 4, row_count(self));
+    for (size_t row = 0; row < row_count(self); row++)
+      if (!mask || mask->word[row / 64] >> row % 64 & 1) self->search.column[PP_COLUMN_KERNEL][row] = value;
+    pp_search_kernels_changed(&self->search);
+    return 0;
+  }
+  if (column_of_name(name) >= 0) return luaL_error(L, "candidates:set: '%s' is computed", name);
+  if (strlen(name) >= sizeof fact->name) return luaL_error(L, "candidates:set: '%s' is too long a name", name);
+  fact = fact_of_name(self, name);
+  if (!fact) {
+    if (self->facts == PP_MAX_FACTS) return luaL_error(L, "candidates:set: more than %d fields", PP_MAX_FACTS);
+    fact = &self->fact[self->facts++];
+    snprintf(fact->name, sizeof fact->name, "%s", name);
+  }
+  fact->value = value;
+  lua_getiuservalue(L, 1, 1);
+  lua_pushvalue(L, 3);
+  lua_setfield(L, -2, name);
+  return 0;
+}
+
+/* A cell as Lua sees it: nil where absent, integers where integral degrees are. */
+static void push_cell(lua_State *L, const pp_lua_search *self, int column, size_t row) {
+  double value = self->search.column[column][row];
+  if (isnan(value)) lua_pushnil(L);
+  else if (column == PP_COLUMN_SCHEDULE || column == PP_COLUMN_FAMILY || (column == PP_COLUMN_KERNEL && value >= 2)) pp_push_symbol(L, value);
+  else if (column == PP_COLUMN_KERNEL) lua_pushboolean(L, value >= 1);
+  else if (column <= PP_COLUMN_MICROBATCHES || column == PP_COLUMN_STAGES) lua_pushinteger(L, (lua_Integer)value);
+  else lua_pushnumber(L, value);
+}
+
+/* candidates:get(field, row) */
+static int search_get(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  const char *name = luaL_checkstring(L, 2);
+  int column = column_of_name(name);
+  lua_Integer row = luaL_checkinteger(L, 3);
+  if (row < 1 || (lua_Unsigned)row > row_count(self)) return luaL_error(L, "candidates:get: there is no candidate %d", (int)row);
+  if (column >= 0) push_cell(L, self, column, (size_t)row - 1);
+  else {
+    lua_getiuservalue(L, 1, 1);
+    lua_getfield(L, -1, name);
+  }
+  return 1;
+}
+
+/* candidates:row(i) → { field = value } with facts and columns; what is absent or not computed is nil */
+static int search_row(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  size_t row = pp_check_row(L, self);
+  lua_createtable(L, 0, (int)(PP_COLUMNS + self->facts));
+  lua_getiuservalue(L, 1, 1);
+  for (size_t i = 0; i < self->facts; i++) {
+    lua_getfield(L, -1, self->fact[i].name);
+    lua_setfield(L, -3, self->fact[i].name);
+  }
+  lua_pop(L, 1);
+  for (int column = 0; column < PP_COLUMNS; column++) {
+    push_cell(L, self, column, row);
+    lua_setfield(L, -2, pp_search_column_names[column]);
+  }
+  return 1;
+}
+
+/* candidates:fields() → names of columns and facts, in the order of their definition */
+static int search_fields(lua_State *L) {
+  const pp_lua_search *self = pp_check_search(L);
+  lua_createtable(L, (int)(PP_COLUMNS + self->facts), 0);
+  for (int column = 0; column < PP_COLUMNS; column++) {
+    lua_pushstring(L, pp_search_column_names[column]);
+    lua_rawseti(L, -2, column + 1);
+  }
+  for (size_t i = 0; i < self->facts; i++) {
+    lua_pushstring(L, self->fact[i].name);
+    lua_rawseti(L, -2, (lua_Integer)(PP_COLUMNS + i + 1));
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------------------ masks */
+
+static int search_all(lua_State *L) {
+  pp_push_mask(L, row_count(pp_check_search(L)), true);
+  return 1;
+}
+
+static int search_none(lua_State *L) {
+  pp_push_mask(L, row_count(pp_check_search(L)), false);
+  return 1;
+}
+
+/* candidates:match(conditions) → mask of the rows for which all hold */
+static int search_match(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  size_t count;
+  const pp_condition *conditions = pp_check_conditions(L, 2, resolve, self, &count);
+  pp_mask *mask = pp_push_mask(L, row_count(self), false);
+  if (mask->words) pp_conditions_match(conditions, count, mask->rows, mask->word);
+  return 1;
+}
+
+/* candidates:only(row | list of rows) → mask of these */
+static int search_only(lua_State *L) {
+  const pp_lua_search *self = pp_check_search(L);
+  bool list = lua_istable(L, 2);
+  lua_Integer count = list ? (lua_Integer)lua_rawlen(L, 2) : 1;
+  pp_mask *mask;
+  luaL_checkany(L, 2);
+  mask = pp_push_mask(L, row_count(self), false);
+  for (lua_Integer i = 1; i <= count; i++) {
+    lua_Integer row;
+    if (list) lua_rawgeti(L, 2, i);
+    else lua_pushvalue(L, 2);
+    row = luaL_checkinteger(L, -1);
+    if (row < 1 || (lua_Unsigned)row > row_count(self)) return luaL_error(L, "candidates:only: there is no candidate %d", (int)row);
+    mask->word[(row - 1) / 64] |= (pp_mask_word)1 << (row - 1) % 64;
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ bytes and seconds */
+
+/* candidates:memory(mask): fills peak_bytes where a row can be built */
+static int search_memory(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
+  pp_error error;
+  if (pp_search_memory(&self->search, mask->word, &error) != PP_OK) return pp_args_raise(L, "candidates:memory", &error);
+  return 0;
+}
+
+/* The entry of engine_rules for that rule, from the list at `index`; pushes a new one, with an empty mask, where there is none. */
+static pp_mask *rule_mask(lua_State *L, int index, const pp_error *error, size_t rows) {
+  lua_Integer length = (lua_Integer)lua_rawlen(L, index);
+  pp_mask *mask;
+  for (lua_Integer i = 1; i <= length; i++) {
+    lua_rawgeti(L, index, i);
+    lua_getfield(L, -1, "id");
+    bool same = strcmp(lua_tostring(L, -1), error->id) == 0;
+    lua_pop(L, 1);
+    if (same) {
+      lua_getfield(L, -1, "mask");
+      mask = pp_check_mask(L, -1, rows);
+      lua_pop(L, 2);
+      return mask;
+    }
+    lua_pop(L, 1);
+  }
+  lua_createtable(L, 0, 5);
+  lua_pushstring(L, error->id);
+  lua_setfield(L, -2, "id");
+  mask = pp_push_mask(L, rows, false);
+  lua_setfield(L, -2, "mask");
+  lua_rawseti(L, index, length + 1);
+  return mask;
+}
+
+/* candidates:engine_rules(mask) → list of { id, mask }: what cannot be built, by rule, in the order of the first row that it holds for */
+static int search_engine_rules(lua_State *L) {
+  const pp_lua_search *self = pp_check_search(L);
+  const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
+  lua_newtable(L);
+  for (size_t row = 0; row < mask->rows; row++) {
+    pp_error error;
+    if (!(mask->word[row / 64] >> row % 64 & 1)) continue;
+    if (pp_candidate_check(&self->search.candidates.candidate[row], &self->model, &error) == PP_OK) continue;
+    rule_mask(L, 3, &error, mask->rows)->word[row / 64] |= (pp_mask_word)1 << row % 64;
+  }
+  return 1;
+}
+
+/* candidates:check(row) → true | nil, { id, field, nearest, message } */
+static int search_check(lua_State *L) {
+  const pp_lua_search *self = pp_check_search(L);
+  pp_error error;
+  if (pp_candidate_check(&self->search.candidates.candidate[pp_check_row(L, self)], &self->model, &error) != PP_OK)
+    return pp_push_illegal(L, &error);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+/* candidates:bound(row) → a lower bound of step_seconds */
+static int search_bound(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  lua_pushnumber(L, pp_search_bound(&self->search, pp_check_row(L, self)));
+  return 1;
+}
+
+/* candidates:simulate(row): fills step_seconds and bubble_fraction → step_seconds | nil, illegal */
+static int search_simulate(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  size_t row = pp_check_row(L, self);
+  pp_error error;
+  pp_status status = pp_search_simulate(&self->search, row, &error);
+  if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
+  if (status != PP_OK) return pp_args_raise(L, "candidates:simulate", &error);
+  lua_pushnumber(L, self->search.column[PP_COLUMN_STEP_SECONDS][row]);
+  return 1;
+}
+
+/* candidates:best(mask [, tolerance = 0 [, limit]]) → row, seconds, mask of the rows at most that fraction slower | nil: none (under limit) */
+static int search_best(lua_State *L) {
+  pp_lua_search *self = pp_check_search(L);
+  const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
+  double tolerance = luaL_optnumber(L, 3, 0), limit = luaL_optnumber(L, 4, HUGE_VAL);
+  pp_mask *within = pp_push_mask(L, mask->rows, false);
+  pp_error error;
+  bool found;
+  size_t best = 0;
+  if (pp_search_best(&self->search, mask->word, tolerance, limit, &found, &best, within->word, &error) != PP_OK)
+    return pp_args_raise(L, "candidates:best", &error);
+  if (!found) return 0;
+  lua_pushinteger(L, (lua_Integer)best + 1);
+  lua_pushnumber(L, self->search.column[PP_COLUMN_STEP_SECONDS][best]);
+  lua_rotate(L, -3, -1);
+  return 3;
+}
+
+static const luaL_Reg search_functions[] = {
+  { "all",          search_all },
+  { "best",         search_best },
+  { "bound",        search_bound },
+  { "check",        search_check },
+  { "engine_rules", search_engine_rules },
+  { "evaluate",     pp_search_evaluate },
+  { "fields",       search_fields },
+  { "get",          search_get },
+  { "match",        search_match },
+  { "memory",       search_memory },
+  { "none",         search_none },
+  { "only",         search_only },
+  { "row",          search_row },
+  { "set",          search_set },
+  { "simulate",     search_simulate },
+  { NULL, NULL }
+};
+
+int pp_open_search(lua_State *L) {
+  luaL_newmetatable(L, search_type);
+  lua_pushcfunction(L, search_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_pushcfunction(L, search_length);
+  lua_setfield(L, -2, "__len");
+  luaL_newlib(L, search_functions);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, search_open);
+  lua_setfield(L, -2, "__call");
+  lua_setmetatable(L, -2);
+  return 1;
+}

@@ -1,0 +1,333 @@
+-- candidates.lua: the candidates of a request, and for each rule the candidates that it holds for. Everything that drops a candidate is an
+-- entry { id, kind, mask, rule }: rejects and refusals of the policy, what the engine cannot build, what the framework cannot run, what does
+-- not fit. Masks are sets of rows of engine.search (engine/lua/masks.h).
+
+local conditions = require "pipeplan.policy.conditions"
+local engine = require "engine"
+local frameworks = require "pipeplan.catalog.frameworks"
+local kernels = require "pipeplan.catalog.kernels"
+local statements = require "pipeplan.policy.statements"
+
+local candidates = {}
+
+-- ------------------------------------------------------------------------------------------------------------------------ schedules
+
+-- The schedules that a name stands for: a family's members, in the policy's order, or the schedule itself.
+function candidates.members(policy, name)
+  local parameter = statements.families[name]
+  return parameter and policy.parameters[parameter].value or { name }
+end
+
+-- Names of all schedules that may be planned.
+function candidates.planned(policy)
+  local list, seen = {}, {}
+  for _, name in ipairs(policy.parameters.schedules.value) do
+    for _, member in ipairs(candidates.members(policy, name)) do
+      if not seen[member] then
+        seen[member] = true
+        list[#list + 1] = member
+      end
+    end
+  end
+  return list
+end
+
+local function contains(list, value)
+  for _, entry in ipairs(list) do
+    if entry == value then return true end
+  end
+  return false
+end
+
+-- -------------------------------------------------------------------------------------------------------------------------- matching
+
+local methods = {}
+methods.__index = methods
+
+-- Rows of `among` for which a rule holds. A function is asked row by row.
+function methods:match(rule, among)
+  local mask = among & self.c:match(conditions.engine(rule, self.policy))
+  if not rule.when then return mask end
+  local rows = {}
+  for _, row in ipairs(mask:rows()) do
+    if conditions.holds(rule, self.policy, self.c:row(row)) then rows[#rows + 1] = row end
+  end
+  return self.c:only(rows)
+end
+
+-- Rows with one of these schedules.
+function methods:scheduled(names)
+  return self.c:match { { field = "schedule", op = "one_of", values = names } }
+end
+
+-- Rows with the layout of that one (all degrees; not schedule and V).
+function methods:layout_of(row)
+  local list = {}
+  for _, field in ipairs { "pipeline_parallel", "tensor_parallel", "context_parallel", "expert_parallel", "expert_tensor_parallel" } do
+    list[#list + 1] = { field = field, op = "equal", value = self.c:get(field, row) }
+  end
+  return self.c:match(list)
+end
+
+-- The entries that hold for a row, in order.
+function methods:holding(row)
+  local list = {}
+  for _, entry in ipairs(self.entries) do
+    if entry.mask:has(row) then list[#list + 1] = entry end
+  end
+  return list
+end
+
+-- --------------------------------------------------------------------------------------------------------------------------- kernels
+
+-- The kernel's name in the catalogue.
+local function catalogue_name(rule)
+  return rule.recommend or rule.id
+end
+
+-- Where a kernel's catalogue entry says that it cannot work: rows of `among`, one size of the expert group at a time.
+local function working(set, rule, among)
+  local entry = kernels.find(catalogue_name(rule))
+  if not entry then return among end
+  local record, out, left = set.context.record, set.c:none(), among
+  while #left > 0 do
+    local expert = set.c:get("expert_parallel", left:first())
+    local same = left & set.c:match { { field = "expert_parallel", op = "equal", value = expert } }
+    local works = expert <= 1 or kernels.works(entry, {
+      accelerator_family = record.accelerator_family, fabric = record.fabric, expert_parallel = expert, scale_up_gpus = record.scale_up_gpus,
+      gpus_per_node = record.gpus_per_node })
+    if works then out = out | same end
+    left = left - same
+  end
+  return out
+end
+
+-- A given name is taken literally, unless it is known to overlap nothing. Otherwise the first overlapping statement that matches.
+local function set_kernels(set)
+  local c, given = set.c, set.context.request.cluster.alltoall_kernel
+  if given ~= nil then
+    local entry = given and kernels.find(given)
+    c:set("alltoall_kernel", given and (not entry or entry.overlapping) and given or false)
+    return
+  end
+  c:set("alltoall_kernel", false)
+  local left = c:all()
+  for _, rule in ipairs(set.policy.kernels) do
+    if rule.overlapping ~= false then
+      local mask = working(set, rule, set:match(rule, left))
+      if #mask > 0 then
+        c:set("alltoall_kernel", catalogue_name(rule), mask)
+        left = left - mask
+      end
+    end
+  end
+end
+
+-- What a plan says about its kernel. `use`: what to run where nothing overlaps.
+function methods:kernel_of(row)
+  local c, given = self.c, self.context.request.cluster.alltoall_kernel
+  if c:get("expert_parallel", row) <= 1 then return nil end
+  local name = c:get("alltoall_kernel", row)
+  if given ~= nil then return { name = name, id = given or nil, given = true, why = given and "given" or "given: none" } end
+  for _, rule in ipairs(self.policy.kernels) do
+    local fits = name and catalogue_name(rule) == name or not name and rule.overlapping == false
+    if fits and #self:match(rule, c:only(row)) > 0 then
+      return { name = name, id = rule.id, use = catalogue_name(rule), why = rule.why, given = false, statement = rule }
+    end
+  end
+  return { name = name, given = false }
+end
+
+-- ----------------------------------------------------------------------------------------------------------------------------- rules
+
+local simulated_fields = { step_seconds = true, bubble_fraction = true }
+
+-- Does a rule read what only a simulation says?
+local function needs_simulation(rule)
+  for _, condition in ipairs(rule.conditions) do
+    for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
+      if simulated_fields[name] then return true end
+    end
+  end
+  return false
+end
+
+function candidates.names_schedule(rule)
+  for _, condition in ipairs(rule.conditions) do
+    if condition.field == "schedule" or condition.field == "schedule_family" then return true end
+  end
+  return false
+end
+
+local function add(set, kind, id, mask, more)
+  if #mask == 0 then return end
+  local entry = { kind = kind, id = id, mask = mask }
+  for key, value in pairs(more or {}) do entry[key] = value end
+  set.entries[#set.entries + 1] = entry
+end
+
+-- Rules of the policy in one pass: those that a candidate's own fields decide, then those that need its bytes or seconds.
+local function apply_policy(set, simulated)
+  local dead = set.c:none()
+  for _, kind in ipairs { "reject", "refuse" } do
+    for _, rule in ipairs(set.policy[kind .. "s"]) do
+      if (rule.phase == "simulated") == simulated then
+        local among = simulated and set.alive or set.c:all()
+        if rule.when then among = among - dead end
+        if simulated and needs_simulation(rule) then
+          local known = {}
+          for i, condition in ipairs(conditions.engine(rule, set.policy)) do
+            if not needs_simulation { conditions = { rule.conditions[i] } } then known[#known + 1] = condition end
+          end
+          for _, row in ipairs((among & set.c:match(known)):rows()) do set.c:simulate(row) end
+        end
+        local mask = set:match(rule, among)
+        dead = dead | mask
+        add(set, kind, rule.id, mask, { rule = rule })
+      end
+    end
+  end
+  return dead
+end
+
+-- What no constructor can build. Rules of the policy say it better where they hold too, so it is reported only where none does.
+local function apply_engine(set, dead)
+  set.unbuildable = set.c:none()
+  for _, rule in ipairs(set.c:engine_rules(set.c:all())) do
+    set.unbuildable = set.unbuildable | rule.mask
+    add(set, "engine", rule.id, rule.mask - dead)
+  end
+end
+
+-- Rows whose layers do not spread evenly over their stages.
+local function uneven(set)
+  local given = set.context.fixed.layers_per_stage
+  local mask = set.c:match { { field = "layers", op = "not_multiple_of", value = { field = "stages" } } }
+  for i = 2, given and #given or 0 do
+    if given[i] ~= given[1] then return set.c:all() end
+  end
+  return mask
+end
+
+-- What the framework cannot run, and what the policy's `schedules` leave out although the user fixed it.
+local function apply_framework(set)
+  local pipelines = set.c:match { { field = "pipeline_parallel", op = "over", value = 1 } }
+  local planned = candidates.planned(set.policy)
+  local outside = pipelines - set:scheduled(planned)
+  add(set, "framework", "not_in_framework", outside, { planned = planned })
+  local entry = set.context.request.framework and frameworks.find(set.context.request.framework)
+  if not entry then return end
+  local runs = frameworks.schedules(entry)
+  add(set, "framework", "not_in_framework", pipelines - outside - set:scheduled(runs), { framework = entry })
+  if entry.tied_embeddings == false and set.context.record.tied_embeddings then
+    add(set, "framework", "not_in_framework", pipelines & set:scheduled(runs), { framework = entry, tied = true })
+  end
+  local uneven_rows = pipelines & uneven(set)
+  local bound = entry.even_layers and uneven_rows or set.c:none()
+  for _, name in ipairs(runs) do
+    local rules = entry.schedules[name]
+    local here = pipelines & set:scheduled { name }
+    if rules.even_layers or rules.layers_multiple_of then bound = bound | (here & uneven_rows) end
+    if rules.max_virtual then
+      add(set, "framework", "not_in_framework", here & set.c:match { { field = "virtual", op = "over", value = rules.max_virtual } },
+          { framework = entry, virtual = rules.max_virtual })
+    end
+    if rules.microbatches_multiple_of == "ranks" then
+      local odd = set.c:match { { field = "microbatches", op = "not_multiple_of", value = { field = "pipeline_parallel" } } }
+      add(set, "framework", "not_in_framework", here & odd, { framework = entry, microbatches = true })
+    end
+  end
+  add(set, "framework", "uneven_layers", bound & set:scheduled(runs), { framework = entry })
+end
+
+local function union(set, wanted)
+  local mask = set.c:none()
+  for _, entry in ipairs(set.entries) do
+    if wanted(entry) then mask = mask | entry.mask end
+  end
+  return mask
+end
+
+-- Fills in the bytes of those rows, and the two entries about them.
+local function apply_memory(set, among)
+  set.c:memory(among)
+  local over = among & set.c:match { { field = "peak_bytes", op = "over", value = set.context.arguments.usable_bytes } }
+  local twice = over & set.c:match { { field = "one_copy_bytes", op = "at_most", value = set.context.arguments.usable_bytes } }
+  for i = #set.entries, 1, -1 do
+    if set.entries[i].kind == "memory" then table.remove(set.entries, i) end
+  end
+  add(set, "memory", "does_not_fit", over - twice)
+  add(set, "memory", "replication_does_not_fit", twice)
+end
+
+-- The bytes of everything that can be built: for a verdict, which wants all rules of a candidate.
+function methods:fill_memory()
+  apply_memory(self, self.c:all() - self.unbuildable)
+end
+
+local function is_dropped() return true end
+local function is_hard(entry) return entry.kind == "reject" or entry.kind == "engine" or entry.kind == "framework" end
+local function refuses_schedule(entry) return entry.kind == "refuse" and candidates.names_schedule(entry.rule) end
+
+-- --------------------------------------------------------------------------------------------------------------------------- opening
+
+-- A copy of `fixed` without a field and what only makes sense with it.
+function candidates.without(fixed, field)
+  local copy = {}
+  for key, value in pairs(fixed) do copy[key] = value end
+  copy[field] = nil
+  if field == "schedule" or field == "virtual" or field == "pipeline" then copy.layers_per_stage = nil end
+  return copy
+end
+
+local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes", "overhead_bytes",
+                        "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual" }
+
+local function search_of(context)
+  local arguments = {}
+  for _, name in ipairs(search_fields) do arguments[name] = context.arguments[name] end
+  arguments.fixed = candidates.without(context.fixed, "schedule")
+  arguments.fixed.layers_per_stage = context.fixed.layers_per_stage
+  -- A fixed schedule is judged beside the others, which the plan compares it with.
+  arguments.schedules = candidates.planned(context.policy)
+  for _, name in ipairs(context.fixed.schedule and candidates.members(context.policy, context.fixed.schedule) or {}) do
+    if name ~= "none" and not contains(arguments.schedules, name) then arguments.schedules[#arguments.schedules + 1] = name end
+  end
+  return engine.search(arguments)
+end
+
+--[[
+candidates.open{ request, policy, record, arguments, fixed } → set:
+  c            engine.search; policy; context: the argument
+  entries      what drops candidates, in the order in which reasons are told
+  main         rows that the search is about: pipelines (with the fixed schedule, where one is), or depth 1 where that is fixed
+  alone        rows of depth 1 beside them
+  alive        rows that no entry drops
+  hard         rows dropped by a reject, the engine or the framework; refused: rows dropped by a refusal that names a schedule
+  unbuildable  rows that no constructor can build, whatever else holds for them
+]]
+function candidates.open(context)
+  local set = setmetatable({ c = search_of(context), policy = context.policy, context = context, entries = {} }, methods)
+  local c = set.c
+  local names = {}
+  for name in pairs(context.record) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do c:set(name, context.record[name]) end
+  set_kernels(set)
+  set.alone = c:match { { field = "pipeline_parallel", op = "equal", value = 1 } }
+  set.main = context.fixed.pipeline == 1 and set.alone or c:all() - set.alone
+  if context.fixed.pipeline ~= 1 and context.fixed.schedule then
+    set.main = set.main & set:scheduled(candidates.members(context.policy, context.fixed.schedule))
+  end
+  apply_engine(set, apply_policy(set, false))
+  apply_framework(set)
+  set.alive = c:all() - union(set, is_dropped) - set.unbuildable
+  apply_memory(set, set.alive)
+  set.alive = set.alive - union(set, is_dropped)
+  set.alive = set.alive - apply_policy(set, true)
+  set.hard = union(set, is_hard) | set.unbuildable
+  set.refused = union(set, refuses_schedule)
+  return set
+end
+
+return candidates
