@@ -1,5 +1,5 @@
 /*
-** model.c: engine.model. May longjmp. See model.h.
+** model.c: engine.model. May longjmp. See model.h. engine.model.fields lists the keys of a shape.
 */
 #include "lua/model.h"
 
@@ -119,5 +119,7 @@ static const luaL_Reg model_functions[] = {
 
 int pp_open_model(lua_State *L) {
   luaL_newlib(L, model_functions);
+  pp_push_shape_fields(L);
+  lua_setfield(L, -2, "fields");
   return 1;
 }

@@ -4,6 +4,7 @@
 #include "lua/shape.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lua/arguments.h"
@@ -58,12 +59,26 @@ enum { OTHERS = sizeof others / sizeof *others };
 static const char *const attentions[] = { "gqa", "mla", NULL };
 static const char *const qk_norms[] = { "none", "head", "full", NULL };
 
-static void check_keys(lua_State *L, int index) {
-  const char *known[FIELDS + OTHERS + 1];
+/* All keys, ended by NULL. */
+static void list_keys(const char *known[FIELDS + OTHERS + 1]) {
   for (int i = 0; i < FIELDS; i++) known[i] = fields[i].name;
   for (int i = 0; i < OTHERS; i++) known[FIELDS + i] = others[i];
   known[FIELDS + OTHERS] = NULL;
-  pp_args_begin(L, index, call, known);
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void pp_push_shape_fields(lua_State *L) {
+  const char *known[FIELDS + OTHERS + 1];
+  list_keys(known);
+  qsort(known, FIELDS + OTHERS, sizeof *known, compare_names);
+  lua_createtable(L, FIELDS + OTHERS, 0);
+  for (int i = 0; i < FIELDS + OTHERS; i++) {
+    lua_pushstring(L, known[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
 }
 
 static void read_fields(lua_State *L, int index, pp_model *out) {
@@ -106,8 +121,10 @@ static void read_moe_layers(lua_State *L, int index, pp_model *out) {
 
 void pp_check_shape(lua_State *L, int index, pp_model *out) {
   pp_error error;
+  const char *known[FIELDS + OTHERS + 1];
+  list_keys(known);
   index = lua_absindex(L, index);
-  check_keys(L, index);
+  pp_args_begin(L, index, call, known);
   memset(out, 0, sizeof *out);
   read_fields(L, index, out);
   if (out->layers > PP_MAX_LAYERS) luaL_error(L, "%s: 'layers' must be at most %d, got %I", call, PP_MAX_LAYERS, (lua_Integer)out->layers);

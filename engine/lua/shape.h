@@ -16,4 +16,7 @@
 /* Reads and checks the table at that index, or raises "model shape: …". */
 void pp_check_shape(lua_State *L, int index, pp_model *out);
 
+/* Pushes the sorted list of the keys that a shape may have. */
+void pp_push_shape_fields(lua_State *L);
+
 #endif

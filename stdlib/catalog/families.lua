@@ -1,0 +1,240 @@
+-- families.lua: what the layers of each model family hold beyond the sizes in its config.json: biases, norms, ties, experts, and what a key
+-- means when it is absent. Facts of the model classes (Hugging Face transformers 4.57.1, src/transformers/models/*/{configuration,modeling}_*.py;
+-- deepseek, chatglm, minimax_m2 and mimo: the modeling files that ship with their checkpoints). tests/lua/families_spec.lua holds parameter
+-- counts of the classes themselves.
+--
+-- An entry:
+--   classes             names in "architectures" (first match wins, before model_type)
+--   tied                what an absent tie_word_embeddings means
+--   gated               true (SwiGLU, GeGLU) unless said otherwise
+--   norms, norm_bias    norms per layer (2 unless said otherwise), LayerNorm with bias
+--   qkv_bias output_bias mlp_bias head_bias    true, or key("name in config.json", default)
+--   qk_norm             "head" | "full", or key(name, default, kind)
+--   head_dim, kv_heads  what absence means, when it is not hidden / heads and heads
+--   ffn                 keys of the dense feed-forward's width; `times` hidden when absent
+--   moe                 experts, top, ffn: keys; shared: keys of a width, shared_count: key of how many of expert_ffn; dense: which layers are dense
+--   adjust              function(config, shape): what no table says; config:flag(key, default), config:size(key, default), config:refuse(feature)
+
+local function key(name, default, kind)
+  return { key = name, default = default, kind = kind }
+end
+
+-- Which layers are dense, each function(config, layers) → is_dense(i), i from 1 (i − 1 in the source's numbering).
+local dense = {}
+
+-- DeepSeek: the first k, and all but every moe_layer_freq-th after them.
+function dense.first_k(config)
+  local first, every = config:size("first_k_dense_replace", 0, 0), config:size("moe_layer_freq", 1)
+  return function(i) return i <= first or (i - 1) % every ~= 0 end
+end
+
+-- Qwen: mlp_only_layers, and all but every decoder_sparse_step-th.
+function dense.sparse_step(config)
+  local step, only = config:size("decoder_sparse_step", 1), {}
+  for _, layer in ipairs(config:integers("mlp_only_layers") or {}) do only[layer + 1] = true end
+  return function(i) return only[i] == true or i % step ~= 0 end
+end
+
+-- Llama-4: moe_layers, or every interleave_moe_layer_step-th.
+function dense.interleaved(config)
+  local step, listed = config:size("interleave_moe_layer_step", 1), config:integers("moe_layers")
+  if not listed then return function(i) return i % step ~= 0 end end
+  local moe = {}
+  for _, layer in ipairs(listed) do moe[layer + 1] = true end
+  return function(i) return not moe[i] end
+end
+
+-- ERNIE-4.5: from moe_layer_start_index to moe_layer_end_index, every moe_layer_interval-th.
+function dense.ernie(config, layers)
+  local from, to = config:size("moe_layer_start_index", 1, 0), config:size("moe_layer_end_index", -1, -1)
+  local interval = config:size("moe_layer_interval", 1)
+  if to == -1 then to = layers - 1 end
+  return function(i) return i % interval ~= 0 or i - 1 < from or i - 1 > to end
+end
+
+-- GPT-2 and its kin: plain MLP, LayerNorm, biases on every product.
+local function gpt(entry)
+  for name, value in pairs{ gated = false, norm_bias = true, qkv_bias = true, output_bias = true, mlp_bias = true } do
+    if entry[name] == nil then entry[name] = value end
+  end
+  return entry
+end
+
+local attention_bias = key("attention_bias", false)
+local deepseek_moe = { experts = { "n_routed_experts" }, top = { "num_experts_per_tok" }, ffn = { "moe_intermediate_size" },
+                       shared_count = "n_shared_experts", dense = dense.first_k }
+local mixtral_moe = { experts = { "num_local_experts" }, top = { "num_experts_per_tok" }, ffn = { "intermediate_size" } }
+local qwen_moe = { experts = { "num_experts" }, top = { "num_experts_per_tok" }, ffn = { "moe_intermediate_size" }, dense = dense.sparse_step }
+
+local function with(entry, changes)
+  local copy = {}
+  for name, value in pairs(entry) do copy[name] = value end
+  for name, value in pairs(changes) do copy[name] = value end
+  return copy
+end
+
+local families = {
+  arcee = { classes = { "ArceeForCausalLM" }, tied = false, gated = false, qkv_bias = attention_bias, output_bias = attention_bias,
+            mlp_bias = key("mlp_bias", false) },
+  bloom = gpt{ classes = { "BloomForCausalLM" }, tied = true, ffn = { times = 4 }, adjust = function(_, shape) shape.embedding_norm = true end },
+  chatglm = { classes = { "ChatGLMModel", "ChatGLMForConditionalGeneration" }, tied = false, ffn = { "ffn_hidden_size" },
+              qkv_bias = key("add_qkv_bias", false),
+              adjust = function(config, shape)
+                if config:flag("add_bias_linear", false) then config:refuse("biases on all linear layers (add_bias_linear)") end
+                if not config:flag("rmsnorm", true) then config:refuse("LayerNorm instead of RMSNorm (rmsnorm)") end
+                if not config:flag("multi_query_attention", false) then shape.kv_heads = shape.heads end
+              end },
+  cohere = { classes = { "CohereForCausalLM" }, tied = true, norms = 1, qkv_bias = attention_bias, output_bias = attention_bias,
+             qk_norm = key("use_qk_norm", false, "full") },
+  cohere2 = { classes = { "Cohere2ForCausalLM" }, tied = true, norms = 1, qkv_bias = attention_bias, output_bias = attention_bias },
+  deepseek = { classes = { "DeepseekForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, moe = deepseek_moe },
+  deepseek_v2 = { classes = { "DeepseekV2ForCausalLM" }, tied = false, mla = true, moe = deepseek_moe },
+  deepseek_v3 = { classes = { "DeepseekV3ForCausalLM" }, types = { "kimi_k2" }, tied = false, mla = true,
+                  moe = with(deepseek_moe, { correction_bias = true }) },
+  dots1 = { classes = { "Dots1ForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head",
+            moe = with(deepseek_moe, { correction_bias = true }) },
+  ernie4_5 = { classes = { "Ernie4_5ForCausalLM" }, tied = true, head_dim = 128, qkv_bias = key("use_bias", false),
+               output_bias = key("use_bias", false), mlp_bias = key("use_bias", false) },
+  ernie4_5_moe = { classes = { "Ernie4_5_MoeForCausalLM" }, tied = true,
+                   moe = { experts = { "moe_num_experts" }, top = { "moe_k" }, ffn = { "moe_intermediate_size" },
+                           shared_count = "moe_num_shared_experts", correction_bias = true, dense = dense.ernie },
+                   adjust = function(config) if config:flag("use_bias", false) then config:refuse("biases in experts (use_bias)") end end },
+  exaone4 = { classes = { "Exaone4ForCausalLM" }, tied = false, qk_norm = "head" },
+  falcon = gpt{ classes = { "FalconForCausalLM", "RWForCausalLM" }, types = { "RefinedWeb", "RefinedWebModel" }, tied = true,
+                ffn = { "ffn_hidden_size", times = 4 }, qkv_bias = key("bias", false), output_bias = key("bias", false), mlp_bias = key("bias", false),
+                adjust = function(config, shape)
+                  local new = config:flag("new_decoder_architecture", false)
+                  if not new then shape.kv_heads = config:flag("multi_query", true) and 1 or shape.heads end
+                  if config:flag("parallel_attn", true) then
+                    shape.norms_per_layer = config:size("num_ln_in_parallel_attn", new and 2 or 1)
+                  end
+                end },
+  gemma = { classes = { "GemmaForCausalLM" }, tied = true, head_dim = 256, qkv_bias = attention_bias, output_bias = attention_bias },
+  gemma2 = { classes = { "Gemma2ForCausalLM" }, tied = true, norms = 4, head_dim = 256, qkv_bias = attention_bias, output_bias = attention_bias },
+  -- The files of the larger Gemma-3 leave out what equals the class's default.
+  gemma3 = { classes = { "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration" }, types = { "gemma3_text" }, tied = true, norms = 4, head_dim = 256,
+             qk_norm = "head", qkv_bias = attention_bias, output_bias = attention_bias, heads = 8, kv_heads = 4, vocab = 262208,
+             max_positions = 131072 },
+  glm = { classes = { "GlmForCausalLM" }, tied = false, head_dim = 128, kv_heads = 2, qkv_bias = key("attention_bias", true) },
+  glm4 = { classes = { "Glm4ForCausalLM" }, tied = false, norms = 4, head_dim = 128, kv_heads = 2, qkv_bias = key("attention_bias", true) },
+  glm4_moe = { classes = { "Glm4MoeForCausalLM" }, tied = false, qkv_bias = attention_bias, qk_norm = key("use_qk_norm", false, "head"),
+               moe = with(deepseek_moe, { correction_bias = true }) },
+  gpt2 = gpt{ classes = { "GPT2LMHeadModel" }, tied = true, ffn = { "n_inner", times = 4 }, positions = 0 },
+  gpt_bigcode = gpt{ classes = { "GPTBigCodeForCausalLM" }, tied = true, ffn = { "n_inner", times = 4 }, positions = 0,
+                     adjust = function(config, shape) shape.kv_heads = config:flag("multi_query", true) and 1 or shape.heads end },
+  gpt_neox = gpt{ classes = { "GPTNeoXForCausalLM" }, tied = false, qkv_bias = key("attention_bias", true), output_bias = key("attention_bias", true) },
+  gpt_oss = { classes = { "GptOssForCausalLM" }, tied = false, head_dim = 64, kv_heads = 8, qkv_bias = key("attention_bias", true),
+              output_bias = key("attention_bias", true),
+              moe = { experts = { "num_local_experts" }, top = { "num_experts_per_tok", "experts_per_token" }, ffn = { "intermediate_size" },
+                      router_bias = true, expert_bias = true },
+              adjust = function(_, shape) shape.attention_sinks = shape.heads end },
+  gptj = gpt{ classes = { "GPTJForCausalLM" }, tied = false, norms = 1, qkv_bias = false, output_bias = false, head_bias = true,
+              ffn = { "n_inner", times = 4 } },
+  granite = { classes = { "GraniteForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, mlp_bias = key("mlp_bias", false) },
+  granitemoe = { classes = { "GraniteMoeForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, moe = mixtral_moe },
+  granitemoeshared = { classes = { "GraniteMoeSharedForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias,
+                       moe = with(mixtral_moe, { shared = { "shared_intermediate_size" } }) },
+  hunyuan_v1_dense = { classes = { "HunYuanDenseV1ForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head" },
+  hunyuan_v1_moe = { classes = { "HunYuanMoEV1ForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head",
+                     moe = { experts = { "num_experts" }, top = { "moe_topk" }, ffn = { "intermediate_size" }, shared = { "intermediate_size" } } },
+  llama = { classes = { "LlamaForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, mlp_bias = key("mlp_bias", false) },
+  llama4 = { classes = { "Llama4ForCausalLM", "Llama4ForConditionalGeneration" }, types = { "llama4_text" }, tied = false, head_dim = 128,
+             qkv_bias = attention_bias, output_bias = attention_bias, ffn = { "intermediate_size_mlp" },
+             -- its qk norm has no weights; the shared expert is as wide as a routed one
+             moe = with(mixtral_moe, { shared = { "intermediate_size" }, dense = dense.interleaved }) },
+  mimo = { classes = { "MiMoForCausalLM" }, tied = false, qkv_bias = key("attention_bias", true) },
+  minimax_m2 = { classes = { "MiniMaxM2ForCausalLM" }, tied = false, qk_norm = key("use_qk_norm", false, "full"),
+                 moe = with(mixtral_moe, { shared = { "shared_intermediate_size" }, correction_bias = key("use_routing_bias", false) }),
+                 adjust = function(config)
+                   local kind = config:get("qk_norm_type")
+                   if kind ~= nil and kind ~= "per_layer" then config:refuse("a qk norm of another kind (qk_norm_type)") end
+                 end },
+  mistral = { classes = { "MistralForCausalLM" }, types = { "ministral" }, tied = false, kv_heads = 8 },
+  mixtral = { classes = { "MixtralForCausalLM" }, tied = false, kv_heads = 8, moe = mixtral_moe },
+  mpt = { classes = { "MptForCausalLM", "MPTForCausalLM" }, tied = true, gated = false, ffn = { times = 4 },
+          adjust = function(config)
+            local attention = config:get("attn_config")
+            if type(attention) ~= "table" then return end
+            if attention.qk_ln == true then config:refuse("a norm over queries and keys (attn_config.qk_ln)") end
+            if attention.attn_type ~= nil and attention.attn_type ~= "multihead_attention" then
+              config:refuse("multi-query attention (attn_config.attn_type)")
+            end
+          end },
+  nemotron = { classes = { "NemotronForCausalLM" }, tied = false, gated = false, norm_bias = true, qkv_bias = attention_bias,
+               output_bias = attention_bias, mlp_bias = key("mlp_bias", false) },
+  olmo = { classes = { "OlmoForCausalLM" }, tied = false, norms = 0, qkv_bias = attention_bias, output_bias = attention_bias },
+  olmo2 = { classes = { "Olmo2ForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "full" },
+  olmo3 = { classes = { "Olmo3ForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "full" },
+  olmoe = { classes = { "OlmoeForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "full",
+            moe = { experts = { "num_experts" }, top = { "num_experts_per_tok" }, ffn = { "intermediate_size" } } },
+  opt = gpt{ classes = { "OPTForCausalLM" }, tied = true, ffn = { "ffn_dim" }, qkv_bias = key("enable_bias", true),
+             output_bias = key("enable_bias", true), mlp_bias = key("enable_bias", true), positions = 2,
+             adjust = function(config, shape)
+               if not config:flag("do_layer_norm_before", true) then config:refuse("norms behind the layers (do_layer_norm_before)") end
+               if config:size("word_embed_proj_dim", shape.hidden) ~= shape.hidden then
+                 config:refuse("an embedding of another width (word_embed_proj_dim)")
+               end
+               if not config:flag("layer_norm_elementwise_affine", true) then shape.norms_per_layer = 0 end
+             end },
+  phi = gpt{ classes = { "PhiForCausalLM" }, types = { "phi-msft" }, tied = false, norms = 1, head_bias = true, ffn = { "intermediate_size", "n_inner", times = 4 },
+             adjust = function(config) if config:flag("qk_layernorm", false) then config:refuse("a norm over queries and keys (qk_layernorm)") end end },
+  phi3 = { classes = { "Phi3ForCausalLM" }, tied = false },
+  phimoe = { classes = { "PhimoeForCausalLM", "PhiMoEForCausalLM" }, tied = false, norm_bias = true, qkv_bias = attention_bias, output_bias = attention_bias,
+             head_bias = key("lm_head_bias", false), moe = mixtral_moe },
+  qwen2 = { classes = { "Qwen2ForCausalLM" }, tied = false, qkv_bias = true },
+  qwen2_moe = { classes = { "Qwen2MoeForCausalLM" }, tied = false, qkv_bias = key("qkv_bias", true),
+                moe = with(qwen_moe, { shared = { "shared_expert_intermediate_size" }, shared_gate = true }) },
+  qwen3 = { classes = { "Qwen3ForCausalLM" }, tied = false, head_dim = 128, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head" },
+  qwen3_moe = { classes = { "Qwen3MoeForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head", moe = qwen_moe },
+  seed_oss = { classes = { "SeedOssForCausalLM" }, tied = false, head_dim = 128, qkv_bias = key("attention_bias", true),
+               output_bias = key("attention_out_bias", false), mlp_bias = key("mlp_bias", false) },
+  smollm3 = { classes = { "SmolLM3ForCausalLM" }, tied = true, qkv_bias = attention_bias, output_bias = attention_bias, mlp_bias = key("mlp_bias", false) },
+  stablelm = { classes = { "StableLmForCausalLM" }, tied = false, norm_bias = true, qkv_bias = key("use_qkv_bias", false),
+               qk_norm = key("qk_layernorm", false, "full"),
+               adjust = function(config, shape) if config:flag("use_parallel_residual", false) then shape.norms_per_layer = 1 end end },
+  starcoder2 = gpt{ classes = { "Starcoder2ForCausalLM" }, tied = true, kv_heads = 2, qkv_bias = key("use_bias", true), output_bias = key("use_bias", true),
+                    mlp_bias = key("use_bias", true) },
+}
+
+-- Families that are known not to be countable by blocks of one shape, by model_type or class: what stands in the way.
+local refused = {
+  bamba = "Mamba layers", decilm = "layers of different shapes", deepseek_v32 = "sparse attention with an indexer",
+  deepseek_v4 = "compressed and sparse attention", falcon_h1 = "Mamba layers", falcon_mamba = "Mamba layers", gemma3n = "per-layer embeddings",
+  gemma3n_text = "per-layer embeddings", gemma4 = "attention of two shapes and both a dense and an expert MLP in one layer",
+  gemma4_text = "attention of two shapes and both a dense and an expert MLP in one layer", glm_moe_dsa = "sparse attention with an indexer",
+  granitemoehybrid = "Mamba layers", jamba = "Mamba layers", kimi_k3 = "delta attention and experts on a latent size",
+  kimi_linear = "delta (linear) attention layers", lfm2 = "convolution layers", longcat_flash = "two attentions a layer and experts that compute nothing",
+  mamba = "Mamba layers", mamba2 = "Mamba layers", minimax = "lightning (linear) attention layers",
+  minimax_m1 = "lightning (linear) attention layers",
+  minimax_text_01 = "lightning (linear) attention layers", nemotron_h = "Mamba layers", ["nemotron-nas"] = "layers of different shapes",
+  qwen3_5 = "linear attention layers", qwen3_5_moe = "linear attention layers", qwen3_5_moe_text = "linear attention layers",
+  qwen3_5_text = "linear attention layers", qwen3_next = "linear attention layers", recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
+  t5 = "an encoder and a decoder", umt5 = "an encoder and a decoder", mt5 = "an encoder and a decoder", zamba = "Mamba layers", zamba2 = "Mamba layers",
+}
+
+-- Keys that tell the same of any family, whatever it is called. Checked in this order; a value of false, 0, null or "" says nothing.
+local telling_keys = {
+  { "block_configs", "layers of different shapes" },
+  { "hybrid_override_pattern", "Mamba layers" },
+  { "ssm_state_size", "Mamba layers" },
+  { "mamba_d_state", "Mamba layers" },
+  { "linear_attn_config", "linear attention layers" },
+  { "linear_num_key_heads", "linear attention layers" },
+  { "full_attention_interval", "linear attention layers" },
+  { "compress_ratios", "compressed attention" },
+  { "index_topk", "sparse attention with an indexer" },
+  { "o_lora_rank", "a low-rank output projection" },
+  { "routed_expert_hidden_size", "experts on a latent size" },
+  { "moe_latent_size", "experts on a latent size" },
+  { "enable_moe_block", "both a dense and an expert MLP in one layer" },
+  { "hidden_size_per_layer_input", "per-layer embeddings" },
+  { "num_kv_shared_layers", "layers that share keys and values" },
+  { "attn_output_gate", "output gates in attention" },
+  { "zero_expert_num", "experts that compute nothing" },
+  { "is_encoder_decoder", "an encoder and a decoder" },
+}
+
+-- layer_types that are plain softmax attention for parameters and FLOPs.
+local plain_layer_types = { full_attention = true, sliding_attention = true, chunked_attention = true }
+
+return { families = families, refused = refused, telling_keys = telling_keys, plain_layer_types = plain_layer_types }

@@ -1,0 +1,34 @@
+-- catalog/families.lua against the model classes themselves: tests/oracles/transformers_families.json, written by the script beside it.
+
+require "pipeplan"
+local hf = require "pipeplan.input.hf_config"
+local json = require "pipeplan.input.json"
+
+local source = os.getenv("PIPEPLAN_SOURCE") or "."
+local oracle = json.decode(io.open(source .. "/tests/oracles/transformers_families.json"):read("a"), "transformers_families.json")
+
+describe("a small model of each family has the parameters of its class in transformers:", function()
+  for i, case in ipairs(oracle.cases) do
+    it(string.format("%s (case %d)", case.config.model_type, i), function()
+      assert.equal(case.parameters, hf.read(case.config, "config.json").total_parameters)
+    end)
+  end
+end)
+
+describe("families.lua", function()
+  local catalog = require "pipeplan.catalog.families"
+
+  it("names each class once", function()
+    local seen = {}
+    for name, family in pairs(catalog.families) do
+      for _, class in ipairs(family.classes) do
+        assert.is_nil(seen[class], class)
+        seen[class] = name
+      end
+    end
+  end)
+
+  it("refuses no family that it counts", function()
+    for name in pairs(catalog.refused) do assert.is_nil(catalog.families[name], name) end
+  end)
+end)

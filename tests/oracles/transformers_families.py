@@ -1,0 +1,149 @@
+"""Writes transformers_families.json: parameters of small models of each family, counted by building the classes of Hugging Face
+transformers on PyTorch's meta device: unique parameters, and the e_score_correction_bias buffers that checkpoints hold.
+
+    pip install torch transformers==4.57.1 && python3 tests/oracles/transformers_families.py > tests/oracles/transformers_families.json
+"""
+import json
+
+import torch
+import transformers
+
+SIZES = dict(vocab_size=1000, hidden_size=192, num_hidden_layers=3, num_attention_heads=12, num_key_value_heads=4, intermediate_size=416,
+             max_position_embeddings=512)
+GPT_SIZES = dict(vocab_size=1000, n_embd=192, n_layer=3, n_head=12, n_positions=512)
+NEOX_SIZES = {key: value for key, value in SIZES.items() if key != "num_key_value_heads"}
+FALCON_SIZES = dict(vocab_size=1000, hidden_size=192, num_hidden_layers=3, num_attention_heads=12)
+OPT_SIZES = dict(FALCON_SIZES, ffn_dim=416, max_position_embeddings=512)
+MLA = dict(kv_lora_rank=64, qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=24)
+
+
+def plain(**changes):
+    return dict(SIZES, **changes)
+
+
+def gpt(**changes):
+    return dict(GPT_SIZES, **changes)
+
+
+def moe(**changes):
+    return plain(num_experts_per_tok=2, moe_intermediate_size=96, **changes)
+
+
+def mixtral(**changes):
+    return plain(num_local_experts=6, num_experts_per_tok=2, **changes)
+
+
+def llama4(**changes):
+    sizes = dict(num_local_experts=6, intermediate_size=96, intermediate_size_mlp=416, num_experts_per_tok=1, head_dim=16)
+    return plain(**dict(sizes, **changes))
+
+
+def ernie_moe(**changes):
+    return plain(moe_num_experts=6, moe_k=2, moe_intermediate_size=96, num_hidden_layers=6, **changes)
+
+
+CASES = [
+    ("Llama", plain()),
+    ("Llama", plain(attention_bias=True, mlp_bias=True, tie_word_embeddings=True, head_dim=24)),
+    ("Mistral", plain()),
+    ("Mistral", plain(head_dim=32)),
+    ("Mixtral", mixtral()),
+    ("Qwen2", plain()),
+    ("Qwen2", plain(tie_word_embeddings=True)),
+    ("Qwen2Moe", moe(num_experts=6, shared_expert_intermediate_size=224)),
+    ("Qwen2Moe", moe(num_hidden_layers=6, num_experts=6, shared_expert_intermediate_size=224, decoder_sparse_step=2, mlp_only_layers=[1],
+        qkv_bias=False)),
+    ("Qwen3", plain()),
+    ("Qwen3", plain(head_dim=24, attention_bias=True)),
+    ("Qwen3Moe", moe(num_experts=6, head_dim=24)),
+    ("Qwen3Moe", moe(num_hidden_layers=6, num_experts=6, decoder_sparse_step=3)),
+    ("Gemma", plain()),
+    ("Gemma", plain(head_dim=16, attention_bias=True)),
+    ("Gemma2", plain()),
+    ("Gemma3Text", plain()),
+    ("GPT2", gpt()),
+    ("GPT2", gpt(n_inner=500)),
+    ("GPTJ", gpt(rotary_dim=8)),
+    ("GPTNeoX", dict(NEOX_SIZES)),
+    ("GPTNeoX", dict(NEOX_SIZES, attention_bias=False)),
+    ("GPTBigCode", gpt()),
+    ("GPTBigCode", gpt(multi_query=False)),
+    ("Starcoder2", plain()),
+    ("Starcoder2", plain(use_bias=False, tie_word_embeddings=False)),
+    ("Phi", plain()),
+    ("Phi3", plain(pad_token_id=0)),
+    ("Phimoe", mixtral(attention_bias=True, lm_head_bias=True)),
+    ("Phimoe", mixtral()),
+    ("DeepseekV2", moe(q_lora_rank=None, n_routed_experts=6, n_shared_experts=2, first_k_dense_replace=1, **MLA)),
+    ("DeepseekV3", moe(q_lora_rank=48, n_routed_experts=8, n_shared_experts=2, first_k_dense_replace=2, n_group=2, topk_group=1,
+        num_nextn_predict_layers=1, **MLA)),
+    ("GptOss", mixtral()),
+    ("Glm", plain(pad_token_id=0)),
+    ("Glm", plain(pad_token_id=0, attention_bias=False, head_dim=16)),
+    ("Glm4", plain(pad_token_id=0)),
+    ("Glm4Moe", moe(n_routed_experts=6, n_shared_experts=2, first_k_dense_replace=1, use_qk_norm=True, attention_bias=True, head_dim=24)),
+    ("Glm4Moe", moe(n_routed_experts=6, n_shared_experts=1, first_k_dense_replace=2, head_dim=16)),
+    ("Llama4Text", llama4(num_hidden_layers=6, interleave_moe_layer_step=2)),
+    ("Llama4Text", llama4(moe_layers=[1, 2])),
+    ("Olmo", plain()),
+    ("Olmo2", plain()),
+    ("Olmo3", plain()),
+    ("Olmoe", plain(num_experts=6, num_experts_per_tok=2)),
+    ("Cohere", plain()),
+    ("Cohere", plain(use_qk_norm=True, attention_bias=True)),
+    ("Cohere2", plain()),
+    ("StableLm", plain()),
+    ("StableLm", plain(use_qkv_bias=True, qk_layernorm=True, use_parallel_residual=True)),
+    ("Nemotron", plain()),
+    ("Nemotron", plain(attention_bias=True, mlp_bias=True, head_dim=24)),
+    ("Granite", plain()),
+    ("Granite", plain(attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    ("GraniteMoe", mixtral()),
+    ("GraniteMoeShared", mixtral(shared_intermediate_size=160)),
+    ("SeedOss", plain(head_dim=24)),
+    ("SeedOss", plain(attention_bias=False, attention_out_bias=True, mlp_bias=True)),
+    ("SmolLM3", plain(pad_token_id=0)),
+    ("Arcee", plain()),
+    ("Ernie4_5", plain()),
+    ("Ernie4_5", plain(use_bias=True, head_dim=16)),
+    ("Ernie4_5_Moe", ernie_moe(moe_num_shared_experts=2)),
+    ("Ernie4_5_Moe", ernie_moe(moe_num_shared_experts=0, moe_layer_interval=2, moe_layer_start_index=2, moe_layer_end_index=4,
+        use_bias=False, tie_word_embeddings=False)),
+    ("Dots1", moe(n_routed_experts=6, n_shared_experts=1, first_k_dense_replace=1, head_dim=16)),
+    ("HunYuanDenseV1", plain(head_dim=16)),
+    ("HunYuanMoEV1", plain(num_experts=6, moe_topk=2, head_dim=16)),
+    ("Exaone4", plain(head_dim=16)),
+    ("Falcon", dict(FALCON_SIZES)),
+    ("Falcon", dict(FALCON_SIZES, num_kv_heads=4, new_decoder_architecture=True)),
+    ("Falcon", dict(FALCON_SIZES, multi_query=False, parallel_attn=False, bias=True, alibi=True, ffn_hidden_size=500)),
+    ("Falcon", dict(FALCON_SIZES, num_kv_heads=4, new_decoder_architecture=True, num_ln_in_parallel_attn=1, tie_word_embeddings=False)),
+    ("Bloom", dict(vocab_size=1000, hidden_size=192, n_layer=3, n_head=12)),
+    ("OPT", dict(OPT_SIZES)),
+    ("OPT", dict(OPT_SIZES, enable_bias=False, layer_norm_elementwise_affine=False)),
+    ("Mpt", dict(vocab_size=1000, d_model=192, n_layers=3, n_heads=12, max_seq_len=512)),
+]
+
+# Classes that are not called NAMEConfig and NAMEForCausalLM.
+CONFIGS = {"Gemma3Text": "Gemma3TextConfig", "Llama4Text": "Llama4TextConfig"}
+MODELS = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Llama4Text": "Llama4ForCausalLM"}
+
+
+def count(name, sizes):
+    config = getattr(transformers, CONFIGS.get(name, name + "Config"))(**sizes)
+    model_class = getattr(transformers, MODELS.get(name, name + "ForCausalLM"))
+    with torch.device("meta"):
+        model = model_class(config)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    parameters += sum(buffer.numel() for key, buffer in model.named_buffers() if "e_score_correction" in key)
+    return {"parameters": parameters, "config": dict(architectures=[model_class.__name__], model_type=config.model_type, **sizes)}
+
+
+def main():
+    # Values do not matter, and some initialisers do not expect norms without biases.
+    transformers.PreTrainedModel._initialize_weights = lambda *arguments, **options: None
+    lines = [json.dumps(count(name, sizes)) for name, sizes in CASES]
+    print('{ "source": "transformers %s, built on the meta device",\n  "cases": [\n    %s\n  ] }'
+          % (transformers.__version__, ",\n    ".join(lines)))
+
+
+main()
