@@ -16,7 +16,8 @@ function files.readable(at)
   local path = at.value:sub(1, 1) == "/" and at.value or at.base .. at.value
   local handle, problem = io.open(path, "rb")
   if not handle then
-    failure.usage("%s: %s is %s: %s cannot be read: %s", at.origin, at.shown, fields.show(at.value), path,
+    local shown = #path > 200 and "it" or path:gsub("%c", "?")
+    failure.usage("%s: %s is %s: %s cannot be read: %s", at.origin, at.shown, fields.show(at.value), shown,
                   problem:match(": ([^:]+)$") or problem)
   end
   handle:close()

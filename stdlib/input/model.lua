@@ -34,19 +34,24 @@ local function read_file(at)
   return read_config(config, file), file
 end
 
--- A shape whose numbers may have units: "671B", "128Ki".
+-- A shape whose numbers may have units: "671B", "128Ki". What no key or value of a shape can look like never reaches whoever reads shapes.
 local function read_inline(at)
   local object, keys = {}, {}
   for key in pairs(at.value) do keys[#keys + 1] = tostring(key) end
   table.sort(keys)
   for _, key in ipairs(keys) do
     local value = at.value[key]
-    if value == json.null then failure.usage("%s: model.%s is null: leave it out when it has no value", at.origin, key) end
+    local function complain(format, ...)
+      failure.usage("%s: model.%s is %s: " .. format, at.origin, key, fields.show(value), ...)
+    end
+    if #key > 60 or key:find("%c") then
+      failure.usage("%s: model has the key %s: expected the name of a size", at.origin, fields.show(key))
+    end
+    if value == json.null then complain("leave it out when it has no value") end
+    if type(value) == "string" and (#value > 200 or value:find("%c")) then complain("expected a name or a number") end
     if type(value) == "string" and value:match("^%s*[-+]?%d") and key ~= "name" then
       local number, problem = units.parse(value, "1")
-      if not number then
-        failure.usage("%s: model.%s is %s: %s", at.origin, key, fields.show(value), (problem:gsub(", got .*$", "")))
-      end
+      if not number then complain("%s", (problem:gsub(", got .*$", ""))) end
       value = number
     end
     object[key] = value

@@ -15,6 +15,7 @@ local spec = {}
 
 -- "did you mean": a key of the same object, or the field of that name elsewhere.
 local function unknown_key(key, group, origin)
+  if #key > 60 then key = key:sub(1, 57):gsub("[\x80-\xBF]*$", "") .. "…" end
   key = key:gsub("%c", "?")
   local known = fields.by_name[key]
   local path = group == "" and key or group .. "." .. key
