@@ -192,7 +192,7 @@ local function window_means(segments, window, step_of)
     local steps = i == #segments and left or math.min(left, segment.steps)
     local seconds = step_of(segment)
     if not seconds then return nil end
-    step, ideal = step + steps * seconds, ideal + steps * measure.ideal_step(segment.evaluation)
+    step, ideal = step + steps * seconds, ideal + steps * segment.evaluation.ideal_step_seconds
     left = left - steps
     if left <= 0 then break end
   end

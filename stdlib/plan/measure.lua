@@ -2,6 +2,7 @@
 -- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
 
 local engine = require "engine"
+local recipe = require "pipeplan.input.recipe"
 
 local measure = {}
 
@@ -12,16 +13,6 @@ measure.expected_error = {
 }
 
 local seconds_per_hour, seconds_per_day = 3600, 86400
-
--- Work of one microbatch, summed over the slices of the model, without all-to-all: what an ideal pipeline would spread over its ranks.
-local function ideal_step(evaluation)
-  local work = 0
-  for _, stage in ipairs(evaluation.stage_seconds) do
-    work = work + stage.forward + stage.full - stage.alltoall_forward - stage.alltoall_backward
-  end
-  return evaluation.microbatches * work / evaluation.pipeline
-end
-measure.ideal_step = ideal_step
 
 function measure.parallelism(evaluation)
   return {
@@ -161,13 +152,21 @@ local function memory(evaluation, known)
            fit = measure.fit(evaluation.peak_bytes, known.usable_bytes, device) }
 end
 
-local function stages(evaluation)
+-- F&B of a stage's forward with the backward of the other slice that its rank holds; nil where the schedule has no such pairs.
+local function pair_seconds(evaluation, device, stage)
+  if evaluation.schedule ~= "dualpipe" and evaluation.schedule ~= "dualpipev" then return nil end
+  local other = #evaluation.stage_seconds + 1 - stage  -- both placements give a rank the slices s and n − 1 − s
+  return engine.cost.pair { device = device, forward = evaluation.stage_seconds[stage], backward = evaluation.stage_seconds[other] }
+end
+
+local function stages(evaluation, device)
   local list = {}
   for i, seconds in ipairs(evaluation.stage_seconds) do
     local blocks = evaluation.stages[i]
     list[i] = {
       stage = i - 1, rank = evaluation.placement[i][1], layers = blocks.dense + blocks.moe, forward_seconds = seconds.forward,
-      input_seconds = seconds.input, weight_seconds = seconds.weight, full_seconds = seconds.full, pair_seconds = seconds.pair,
+      input_seconds = seconds.input, weight_seconds = seconds.weight, full_seconds = seconds.full,
+      pair_seconds = pair_seconds(evaluation, device, i),
       alltoall_forward_seconds = seconds.alltoall_forward, alltoall_backward_seconds = seconds.alltoall_backward,
     }
   end
@@ -176,17 +175,17 @@ end
 
 -- The closed form at the mean stage times, as a share of the simulated makespan → fraction, exact, interval. Exact only where stages
 -- are equal and hand-overs take no time; otherwise it says how far uneven stages and hand-overs move the bubble.
-local function closed_form(evaluation)
+local function closed_form(evaluation, device)
   if evaluation.schedule == "none" then return nil end
   local n = #evaluation.stage_seconds
   local mean = { forward = 0, input = 0, weight = 0, full = 0, pair = 0 }
   local equal = true
-  for _, seconds in ipairs(evaluation.stage_seconds) do
-    for key in pairs(mean) do
-      local value = seconds[key] or (key == "pair" and seconds.forward + seconds.full) or 0
-      mean[key] = mean[key] + value / n
-      equal = equal and value == (evaluation.stage_seconds[1][key] or (key == "pair" and value))
+  for i, seconds in ipairs(evaluation.stage_seconds) do
+    for _, key in ipairs { "forward", "input", "weight", "full" } do
+      mean[key] = mean[key] + seconds[key] / n
+      equal = equal and seconds[key] == evaluation.stage_seconds[1][key]
     end
+    mean.pair = mean.pair + (pair_seconds(evaluation, device, i) or seconds.forward + seconds.full) / n
   end
   local form = engine.bubble {
     schedule = evaluation.schedule, ranks = evaluation.pipeline, microbatches = evaluation.microbatches, virtual = evaluation.chunks,
@@ -198,8 +197,8 @@ local function closed_form(evaluation)
   return form.seconds / makespan, form.exact and equal and evaluation.hop_seconds == 0, interval
 end
 
-local function bubble(evaluation)
-  local form, exact, interval = closed_form(evaluation)
+local function bubble(evaluation, device)
+  local form, exact, interval = closed_form(evaluation, device)
   local baseline = evaluation.baselines and evaluation.baselines["1f1b"]
   return {
     fraction = evaluation.bubble_fraction, definition = "mean_idle", max_idle_fraction = evaluation.max_idle_fraction,
@@ -259,6 +258,7 @@ function measure.fill(plan, request, known, result)
   local kernel = result.kernel and result.kernel.name
   local goodput = training.goodput or 1
   local list = segments(request, known, evaluation, kernel)
+  local device = recipe.device(request, kernel and true or false)
 
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)
@@ -272,10 +272,10 @@ function measure.fill(plan, request, known, result)
   plan.tokens_per_step = known.batch * training.sequence_length
   plan.schedule, plan.schedule_family = evaluation.schedule, evaluation.schedule_family
   plan.schedule_wanted = result.schedule_wanted
-  plan.bubble = bubble(evaluation)
+  plan.bubble = bubble(evaluation, device)
 
   plan.step_seconds = evaluation.step_seconds
-  plan.ideal_step_seconds = ideal_step(evaluation)
+  plan.ideal_step_seconds = evaluation.ideal_step_seconds
   plan.predicted_utilisation_fraction = plan.ideal_step_seconds / plan.step_seconds
   local flops = engine.model.flops(request.model.shape, training.sequence_length).per_token * plan.tokens_per_step
   plan.mfu_fraction = flops / (plan.step_seconds * gpus * request.device.flops_bf16)
@@ -298,7 +298,7 @@ function measure.fill(plan, request, known, result)
     parameter_sync_seconds = evaluation.step.parameter_sync, optimizer_seconds = evaluation.step.optimizer,
     mirror_seconds = evaluation.step.mirror, overhead_seconds = evaluation.step.overhead,
   }
-  plan.stages = stages(evaluation)
+  plan.stages = stages(evaluation, device)
   plan.memory = memory(evaluation, known)
   plan.replication = replication(evaluation)
   plan.communication = communication(evaluation)

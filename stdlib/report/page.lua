@@ -337,8 +337,8 @@ end
 local function replication_line(plan)
   local replication = plan.replication
   if not replication then return nil end
-  local line = string.format("%d %s of the parameters at equal devices; a GPU holds %s, %s of them its pipeline's only ones (density %s)",
-                             replication.copies, replication.copies == 1 and "copy" or "copies",
+  local line = string.format("%d %s of the parameters at equal devices; the fullest GPU holds %s, one copy spread evenly is %s "
+                             .. "(density %s)", replication.copies, replication.copies == 1 and "copy" or "copies",
                              format.count(replication.resident_parameters_per_gpu), format.count(replication.unique_parameters_per_gpu),
                              format.percent(replication.density_fraction))
   if replication.copies > 1 then line = line .. "; the second costs " .. format.bytes(replication.extra_bytes) .. " on the fullest rank" end

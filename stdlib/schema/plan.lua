@@ -191,7 +191,7 @@ local properties = {
   }, "memory")),
   replication = optional(object({
     copies = whole "parameter copies on the devices", extra_bytes = number "on the fullest rank, beside one copy",
-    resident_parameters_per_gpu = number "held, on the rank that holds most", unique_parameters_per_gpu = number "of them that no other pipeline rank holds",
+    resident_parameters_per_gpu = number "held, on the rank that holds most", unique_parameters_per_gpu = number "one copy spread evenly over the pipeline",
     density_fraction = fraction "unique / resident",
   }, "what a second copy costs")),
   communication = optional(object({
