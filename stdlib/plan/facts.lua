@@ -62,7 +62,6 @@ function facts.of(request, policy)
   local cluster, model, training = request.cluster, request.model, request.training
   local assumptions = {}
   for i, entry in ipairs(request.assumptions) do assumptions[i] = entry end
-  for _, entry in ipairs(recipe.assumptions(request)) do assumptions[#assumptions + 1] = entry end
   local batch, smallest = batches(request, policy, assumptions)
   local usable = cluster.device_bytes * (1 - parameter(policy, "memory_headroom"))
   local recipe_training, network = recipe.training(request), recipe.network(request)
