@@ -155,7 +155,7 @@ function facts.run(arguments)
   parser:option("--stdlib")  -- read by the program before any Lua runs
   parser:flag("-h --help")
   local good, parsed = parser:pparse(arguments)
-  if not good then failure.usage("facts: %s", parsed) end
+  if not good then failure.usage("facts: %s", (parsed:gsub("\n", "; "))) end
   if parsed.help then return usage, failure.status.ok end
   local topic, which, extra = table.unpack(parsed.topic)
   if not topic then failure.usage("facts: expected a topic: %s", table.concat(topics, ", ")) end

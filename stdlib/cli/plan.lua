@@ -122,7 +122,7 @@ end
 function command.run(arguments)
   local p = parser()
   local good, parsed = p:pparse(arguments)
-  if not good then failure.usage("plan: %s", parsed) end
+  if not good then failure.usage("plan: %s", (parsed:gsub("\n", "; "))) end
   if parsed.help then return p:get_help() .. "\n", failure.status.ok end
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
