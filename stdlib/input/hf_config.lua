@@ -14,8 +14,15 @@ local function given(value)
   return value
 end
 
+-- Text from a file, fit for one line.
+local function one_line(text)
+  text = text:gsub("%c", " ")
+  if #text <= 60 then return text end
+  return text:sub(1, 57):gsub("[\xC0-\xFF][\x80-\xBF]*$", "") .. "…"  -- never cut inside a character
+end
+
 local function show(value)
-  if type(value) == "string" then return string.format("'%s'", value) end
+  if type(value) == "string" then return string.format("'%s'", one_line(value)) end
   if type(value) == "table" then return json.is_array(value) and "a list" or "an object" end
   return tostring(value)
 end
@@ -132,7 +139,7 @@ local function check_features(self)
   local types = self:get("layer_types")
   for _, layer_type in ipairs(type(types) == "table" and types or {}) do
     if not catalog.plain_layer_types[layer_type] then
-      self:refuse(string.format("%s layers ('layer_types')", tostring(layer_type):gsub("_", " ")))
+      self:refuse(string.format("%s layers ('layer_types')", one_line(tostring(layer_type)):gsub("_", " ")))
     end
   end
   for _, kind in ipairs(self:integers("attn_type_list") or {}) do
@@ -143,8 +150,8 @@ end
 local function family_of(self)
   local class = class_of(self.config) or class_of(self.outer)
   local model_type = string_at(self.config, "model_type") or string_at(self.outer, "model_type")
-  self.label = class or model_type
-  if not self.label then
+  self.label = one_line(class or model_type or "")
+  if self.label == "" then
     failure.usage("%s: not a config.json of a language model: neither 'model_type' nor 'architectures' says what it is", self.file)
   end
   check_features(self)
@@ -301,7 +308,7 @@ local function name_of(self)
   local parent = directory:match("([^/]+)/$")
   if parent and parent ~= "." and parent ~= ".." then return parent end
   local path = string_at(self.outer, "_name_or_path")
-  return path and path:match("([^/]+)/*$") or self.label
+  return path and one_line(path):match("([^/]+)/*$") or self.label
 end
 
 -- The exact totals, and what the engine may still find wrong with the shape.

@@ -15,6 +15,30 @@ describe("a small model of each family has the parameters of its class in transf
   end
 end)
 
+-- What may stand where a size or a flag should.
+local junk = { "text", "two\nlines", "", ("long "):rep(50), { "two\nlines" },
+               -1, 0, 0.5, 1e300, -1e300, 1 / 0, 2 ^ 40, 9007199254740993, true, false, json.null, {}, { 1, 2 }, { 1, "x" }, { a = 1 } }
+
+describe("whatever stands at a key of a config,", function()
+  it("reading it ends in a model or in one clear line", function()
+    local failure = require "pipeplan.failure"
+    for _, case in ipairs(oracle.cases) do
+      for key, good in pairs(case.config) do
+        for _, bad in ipairs(junk) do
+          case.config[key] = bad
+          local read, problem = pcall(hf.read, case.config, "config.json")
+          local message = string.format("%s, %s = %s: %s", case.config.model_type, key, tostring(bad), tostring(problem))
+          if not read then
+            assert.is_true(failure.is(problem), message)
+            assert.is_nil(problem.message:find("\n"), message)
+          end
+        end
+        case.config[key] = good
+      end
+    end
+  end)
+end)
+
 describe("families.lua", function()
   local catalog = require "pipeplan.catalog.families"
 
