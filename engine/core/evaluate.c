@@ -53,23 +53,6 @@ static int stages_of(const pp_candidate *candidate) {
   return candidate->layout.pipeline * candidate->layout.chunks;
 }
 
-pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, pp_stage *out, pp_error *error) {
-  /* A given split is that of the pipeline asked for: what is compared with it may have another number of stages. */
-  const int *given = stages_of(candidate) == problem->given_stages ? problem->layers_per_stage : NULL;
-  if (stages_of(candidate) > PP_MAX_LAYERS)
-    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages_of(candidate), PP_MAX_LAYERS);
-  return pp_layout_stages(problem->model, stages_of(candidate), given, out, error);
-}
-
-void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
-                               pp_stage_seconds *out) {
-  for (int s = 0; s < stages_of(candidate); s++) {
-    /* Most stages hold what their neighbour holds. */
-    if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
-    else pp_cost_stage(&stages[s], costs->seconds[kernel], &out[s]);
-  }
-}
-
 /* Which ranks hold a stage of one chain: two for bidirectional schedules. Returns how many. */
 static int ranks_of(const pp_candidate *candidate, const pp_schedule_traits *traits, int stage, int rank[2]) {
   int ranks = candidate->layout.pipeline, position = stage % ranks, chunk = stage / ranks;
@@ -82,6 +65,52 @@ static int ranks_of(const pp_candidate *candidate, const pp_schedule_traits *tra
 
 static const pp_schedule_traits *traits_of(const pp_candidate *candidate) {
   return candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)candidate->kind);
+}
+
+/*
+** Time of a block as the split weighs it: all that a rank spends on it, without what overlapped pairs hide.
+*/
+static pp_block_weights weights_of(const pp_schedule_traits *traits, const pp_layout_costs *costs, bool kernel) {
+  pp_block_weights weights;
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    const pp_block_seconds *seconds = &costs->seconds[kernel][block];
+    weights.seconds[block] = seconds->forward + seconds->input + seconds->weight;
+    if (!traits->overlaps || !kernel) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
+  }
+  return weights;
+}
+
+pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                             pp_stage *out, pp_error *error) {
+  const pp_schedule_traits *traits = traits_of(candidate);
+  int stages = stages_of(candidate), ranks = candidate->layout.pipeline;
+  int layers[PP_MAX_LAYERS], group_of[PP_MAX_LAYERS];
+  /* A given split is that of the pipeline asked for: what is compared with it may have another number of stages. */
+  const int *given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
+  bool even = traits && problem->even_layers[candidate->kind] && problem->model->layers % stages == 0;
+  if (stages > PP_MAX_LAYERS)
+    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages, PP_MAX_LAYERS);
+  if (traits && !given && !even && problem->model->layers >= stages) {
+    const pp_block_weights weights = weights_of(traits, costs, kernel);
+    bool mirrored = traits->placement == PP_PLACE_BIDIRECTIONAL;
+    for (int s = 0; s < stages; s++) {
+      int rank[2];
+      ranks_of(candidate, traits, s, rank);
+      group_of[s] = mirrored && rank[1] < rank[0] ? rank[1] : rank[0];
+    }
+    pp_split_layers(problem->model, &weights, stages, group_of, mirrored ? (ranks + 1) / 2 : ranks, layers);
+    given = layers;
+  }
+  return pp_layout_stages(problem->model, stages, given, out, error);
+}
+
+void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
+                               pp_stage_seconds *out) {
+  for (int s = 0; s < stages_of(candidate); s++) {
+    /* Most stages hold what their neighbour holds. */
+    if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
+    else pp_cost_stage(&stages[s], costs->seconds[kernel], &out[s]);
+  }
 }
 
 /* ----------------------------------------------------------------------------------------------------------------------------- time */
@@ -165,7 +194,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   pp_schedule schedule;
   pp_simulation simulation;
   pp_schedule_request request;
-  pp_status status = pp_evaluate_stages(problem, candidate, stages, error);
+  pp_status status = pp_evaluate_stages(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
   pp_evaluate_stage_seconds(candidate, costs, kernel, stages, seconds);
   if (candidate->kind == PP_NO_SCHEDULE) {
@@ -240,7 +269,7 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
   pp_timing timing = { 0 };
   double filled = 0, drained = 0;
   int ranks = candidate->layout.pipeline;
-  if (pp_evaluate_stages(problem, candidate, stages, NULL) != PP_OK) return INFINITY;
+  if (pp_evaluate_stages(problem, candidate, costs, kernel, stages, NULL) != PP_OK) return INFINITY;
   pp_evaluate_stage_seconds(candidate, costs, kernel, stages, seconds);
   if (!traits) {
     timing.makespan_seconds = (double)candidate->microbatches * (seconds[0].forward + seconds[0].full);
@@ -388,13 +417,13 @@ static double rank_bytes_bound(const pp_memory_program *program, int rank, const
 }
 
 pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
-                             const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
+                             bool kernel, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   stage_bytes bytes[PP_MAX_LAYERS];
   double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
   const pp_block_bytes *blocks = costs->bytes[copies - 1];
   int ranks = candidate->layout.pipeline, first = 0;
-  pp_status status = pp_evaluate_stages(problem, candidate, stages, error);
+  pp_status status = pp_evaluate_stages(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
   if (!program) {
     *rank = 0;

@@ -8,6 +8,7 @@
 #include "core/cost.h"
 #include "core/memory.h"
 #include "core/simulate.h"
+#include "core/split.h"
 
 /* What all candidates of one search share. */
 typedef struct {
@@ -17,6 +18,7 @@ typedef struct {
   const pp_network *network;
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
+  bool even_layers[PP_SCHEDULE_KINDS];  /* schedules whose stages must hold equally many layers where that is possible; else balanced by time */
   double overhead_bytes;           /* of every GPU: context, communicators, allocator */
   double step_overhead_seconds;    /* of every step, beside the pipeline */
 } pp_problem;
@@ -41,8 +43,12 @@ pp_status pp_evaluate_layout(const pp_problem *problem, const pp_layout *layout,
 ** model once per microbatch, so M and P cancel. */
 double pp_evaluate_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel);
 
-/* The stages of one chain, out[P × V], and their seconds. PP_ILLEGAL when there are fewer layers than stages. */
-pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, pp_stage *out, pp_error *error);
+/*
+** The stages of one chain, out[P × V], and their seconds. Layers as given, or so that the rank that takes longest takes least (split.h).
+** PP_ILLEGAL when there are fewer layers than stages.
+*/
+pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                             pp_stage *out, pp_error *error);
 void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
                                pp_stage_seconds *out);
 
@@ -94,6 +100,6 @@ void pp_memory_program_free(pp_memory_program *program);
 ** it would take if one copy sufficed. `program` is NULL at depth 1. Ranks whose upper bound is below the fullest found are not walked.
 */
 pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
-                             const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error);
+                             bool kernel, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error);
 
 #endif

@@ -130,6 +130,7 @@ void pp_search_kernels_changed(pp_search *search) {
   for (size_t row = 0; row < search->candidates.count; row++) {
     bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] && has_kernel(search, row) == has_kernel(search, row - 1);
     search->bound[row] = column[PP_COLUMN_STEP_SECONDS][row] = column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
+    column[PP_COLUMN_PEAK_BYTES][row] = column[PP_COLUMN_ONE_COPY_BYTES][row] = NAN;
     column[PP_COLUMN_ALLTOALL_FRACTION][row] =
       as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
                 : pp_evaluate_alltoall_fraction(search->problem.model, costs_of(search, row), has_kernel(search, row));
@@ -168,11 +169,11 @@ static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_prog
   int copies = candidate->kind == PP_NO_SCHEDULE ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies, rank;
   pp_rank_bytes bytes;
   pp_status status =
-    pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), copies, program, &bytes, &search->fullest[row], error);
+    pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), copies, has_kernel(search, row), program, &bytes, &search->fullest[row], error);
   if (status != PP_OK) return status;
   search->column[PP_COLUMN_PEAK_BYTES][row] = bytes.total;
   if (copies == 1) return PP_OK;
-  status = pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), 1, program, &bytes, &rank, error);
+  status = pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), 1, has_kernel(search, row), program, &bytes, &rank, error);
   if (status == PP_OK) search->column[PP_COLUMN_ONE_COPY_BYTES][row] = bytes.total;
   return status;
 }

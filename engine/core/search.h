@@ -49,7 +49,7 @@ pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *sp
                          pp_error *error);
 void pp_search_free(pp_search *search);
 
-/* To be called when PP_COLUMN_KERNEL changed: computes alltoall_fraction and forgets seconds and bounds, which depend on it. */
+/* To be called when PP_COLUMN_KERNEL changed: computes alltoall_fraction and forgets bytes, seconds and bounds, which depend on it. */
 void pp_search_kernels_changed(pp_search *search);
 
 /* Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts. */

@@ -280,7 +280,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   if (pp_candidate_check(&baseline, problem->model, NULL) != PP_OK) return;
   if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
   if (pp_memory_program_build(&baseline, &program, NULL) != PP_OK) return;
-  status = pp_evaluate_memory(problem, &baseline, self->costs, 1, &program, &bytes, &rank, NULL);
+  status = pp_evaluate_memory(problem, &baseline, self->costs, 1, self->kernel, &program, &bytes, &rank, NULL);
   pp_memory_program_free(&program);
   if (status != PP_OK) return;
   lua_createtable(L, 0, 5);
@@ -300,7 +300,7 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   pp_timing instant;
   pp_status status = pp_candidate_check(self->candidate, problem->model, error);
   if (status != PP_OK) return status;
-  status = pp_evaluate_stages(problem, self->candidate, self->stage, error);
+  status = pp_evaluate_stages(problem, self->candidate, self->costs, self->kernel, self->stage, error);
   if (status != PP_OK) return status;
   pp_evaluate_stage_seconds(self->candidate, self->costs, self->kernel, self->stage, self->seconds);
   self->stages = self->candidate->layout.pipeline * self->candidate->layout.chunks;

@@ -82,8 +82,9 @@ static void check_fixed(lua_State *L, pp_lua_search *self) {
   lua_pop(L, 1);
 }
 
-static void check_schedules(lua_State *L, pp_candidate_space *space) {
-  pp_args_table(L, 1, search_call, "schedules");
+/* A list of schedule names: set[kind] for each of them. */
+static void check_schedules(lua_State *L, const char *field, bool set[PP_SCHEDULE_KINDS]) {
+  pp_args_table(L, 1, search_call, field);
   for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -1); i++) {
     const char *name;
     int kind;
@@ -91,7 +92,7 @@ static void check_schedules(lua_State *L, pp_candidate_space *space) {
     name = luaL_checkstring(L, -1);
     kind = pp_schedule_kind_of(name);
     if (kind < 0) luaL_error(L, "%s: no schedule is called '%s'", search_call, name);
-    space->planned[kind] = true;
+    set[kind] = true;
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
@@ -108,7 +109,7 @@ static void check_space(lua_State *L, pp_lua_search *self) {
   space->max_tensor = (int)pp_args_integer_or(L, 1, search_call, "max_tensor", 1, 1 << 16, 64);
   space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 16, 1);
   space->max_chunks = (int)pp_args_integer_or(L, 1, search_call, "max_virtual", 1, PP_MAX_LAYERS, 8);
-  check_schedules(L, space);
+  check_schedules(L, "schedules", space->planned);
   check_fixed(L, self);
 }
 
@@ -130,14 +131,16 @@ static pp_search_symbols symbols_of(lua_State *L) {
 
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
-**   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, fixed = { tensor, context, expert, expert_tensor, data, pipeline,
-**   virtual, microbatches, schedule, layers_per_stage }, max_tensor = 64, max_context = 1, max_virtual = 8 } → candidates
-** Batches are in sequences; device.hides_alltoall does not matter, each candidate's alltoall_kernel does.
+**   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
+**   max_virtual = 8, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage } }
+**   → candidates
+** Batches are in sequences; device.hides_alltoall does not matter, each candidate's alltoall_kernel does. Stages of the schedules in
+** even_layers hold equally many layers where that is possible, others are balanced by time.
 */
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
-                                       "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "fixed", "max_tensor",
-                                       "max_context", "max_virtual", NULL };
+                                       "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "even_layers", "fixed",
+                                       "max_tensor", "max_context", "max_virtual", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
@@ -167,6 +170,7 @@ static int search_open(lua_State *L) {
     .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0)
   };
+  if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
   symbols = symbols_of(L);
   if (pp_search_open(&problem, &self->space, &symbols, &self->search, &error) != PP_OK) return pp_args_raise(L, search_call, &error);
   lua_settop(L, 2);

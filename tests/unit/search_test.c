@@ -105,7 +105,7 @@ static void memory_is_filled_where_a_row_can_be_built_and_nowhere_else(void **st
     int rank;
     assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
     assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &search.costs[search.layout_of[row]], candidate->kind == PP_DUALPIPE ? 2 : 1,
-                                        &program, &alone, &rank, NULL), PP_OK);
+                                        false, &program, &alone, &rank, NULL), PP_OK);
     expect(alone.total, bytes, 1e-12);
     assert_int_equal(rank, search.fullest[row]);
     pp_memory_program_free(&program);
