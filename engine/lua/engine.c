@@ -8,6 +8,7 @@
 #include "lua/comm.h"
 #include "lua/conditions.h"
 #include "lua/cost.h"
+#include "lua/host.h"
 #include "lua/json.h"
 #include "lua/memory.h"
 #include "lua/model.h"
@@ -51,6 +52,7 @@ static const luaL_Reg engine_modules[] = {
   { "comm",       pp_open_comm },
   { "conditions", pp_open_conditions },
   { "cost",       pp_open_cost },
+  { "host",       pp_open_host },
   { "json",       pp_open_json },
   { "memory",     pp_open_memory },
   { "model",      pp_open_model },

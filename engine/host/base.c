@@ -1,0 +1,271 @@
+/*
+** base.c: the names that a policy sees, built from allow.c, and the functions that replace Lua's own. May longjmp.
+*/
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/allow.h"
+#include "host/language.h"
+#include "lua/engine.h"
+
+enum { NUMBER_LIMIT = 64 };  /* characters that tonumber reads */
+
+/* --- read-only views --- */
+
+static int refuse_writing(lua_State *L) {
+  return luaL_error(L, "%s is read-only in policies", lua_tostring(L, lua_upvalueindex(1)));
+}
+
+/* A view's own __call: forwards to the callable table behind it. */
+static int call_through(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_replace(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
+void pp_freeze(lua_State *L, const char *name) {
+  int table = lua_gettop(L);
+  luaL_checkstack(L, 8, name);
+  for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+    if (lua_type(L, -1) != LUA_TTABLE) continue;
+    pp_freeze(L, name);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, table);  /* an existing key: allowed while traversing */
+  }
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushvalue(L, table);
+  lua_setfield(L, -2, "__index");
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, refuse_writing, 1);
+  lua_setfield(L, -2, "__newindex");
+  if (luaL_getmetafield(L, table, "__call") != LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushvalue(L, table);
+    lua_pushcclosure(L, call_through, 1);
+    lua_setfield(L, -2, "__call");
+  }
+  lua_setmetatable(L, -2);
+  lua_replace(L, table);
+}
+
+/* --- names that do not exist --- */
+
+int pp_unknown(lua_State *L, const char *what, const char *name) {
+  pp_sandbox *sandbox = pp_sandbox_of(L);
+  strncpy(sandbox->unknown, name, sizeof sandbox->unknown - 1);
+  return luaL_error(L, "no %s '%s'", what, name);
+}
+
+static int index_unknown(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return luaL_error(L, "policies have no names but strings");
+  return pp_unknown(L, "name", lua_tostring(L, 2));
+}
+
+/* Upvalues: the blocked name and what to use instead. Called as a function, or as __index, __newindex, __call of a stub. */
+static int blocked(lua_State *L) {
+  return luaL_error(L, "%s is not available to policies: %s", lua_tostring(L, lua_upvalueindex(1)), lua_tostring(L, lua_upvalueindex(2)));
+}
+
+static void push_stub(lua_State *L, const pp_blocked_name *name) {
+  static const char *const events[] = { "__index", "__newindex", "__call" };
+  lua_newtable(L);
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+    lua_pushstring(L, name->name);
+    lua_pushstring(L, name->instead);
+    lua_pushcclosure(L, blocked, 2);
+    lua_setfield(L, -2, events[i]);
+  }
+  lua_setmetatable(L, -2);
+}
+
+/* --- replaced functions --- */
+
+/* Without addresses: what a policy shows must not differ between runs. */
+static int base_tostring(lua_State *L) {
+  luaL_checkany(L, 1);
+  switch (lua_type(L, 1)) {
+    case LUA_TNIL: case LUA_TBOOLEAN: case LUA_TNUMBER: case LUA_TSTRING: luaL_tolstring(L, 1, NULL); break;
+    default: lua_pushstring(L, luaL_typename(L, 1));
+  }
+  return 1;
+}
+
+static int base_tonumber(lua_State *L) {
+  size_t length;
+  const char *text;
+  luaL_checkany(L, 1);
+  if (!lua_isnoneornil(L, 2)) return luaL_error(L, "tonumber in policies takes no base");
+  if (lua_type(L, 1) == LUA_TNUMBER) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  if (lua_type(L, 1) != LUA_TSTRING) return lua_pushnil(L), 1;
+  text = lua_tolstring(L, 1, &length);
+  if (length > NUMBER_LIMIT) return luaL_error(L, "tonumber in policies reads at most %d characters, got %d", NUMBER_LIMIT, (int)length);
+  if (lua_stringtonumber(L, text) != length + 1) lua_pushnil(L);
+  return 1;
+}
+
+/* A key of a table, for sorting: numbers first, then strings, then booleans. Strings live in the table. */
+typedef struct {
+  int type;
+  bool integer;
+  lua_Integer whole;  /* of an integer; the number itself may not fit a double */
+  double number;
+  const char *text;
+} key;
+
+static int rank_of(int type) {
+  return type == LUA_TNUMBER ? 0 : type == LUA_TSTRING ? 1 : 2;
+}
+
+static int compare_keys(const void *left, const void *right) {
+  const key *a = left, *b = right;
+  if (a->type != b->type) return rank_of(a->type) - rank_of(b->type);
+  if (a->type == LUA_TSTRING) return strcmp(a->text, b->text);
+  if (a->integer && b->integer) return (a->whole > b->whole) - (a->whole < b->whole);
+  return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Upvalues: table, sorted list of its keys, position. */
+static int next_sorted(lua_State *L) {
+  lua_Integer position = lua_tointeger(L, lua_upvalueindex(3));
+  for (;;) {
+    if (lua_rawgeti(L, lua_upvalueindex(2), ++position) == LUA_TNIL) return 1;
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) break;  /* nil: removed on the way */
+    lua_pop(L, 2);
+  }
+  lua_pushinteger(L, position);
+  lua_replace(L, lua_upvalueindex(3));
+  return 2;
+}
+
+static int base_pairs(lua_State *L) {
+  size_t count = 0;
+  key *keys;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  if (lua_getmetatable(L, 1)) return luaL_error(L, "pairs in policies lists plain tables only");
+  lua_settop(L, 1);
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) count++;
+  pp_charge(L, 10 * count);
+  keys = lua_newuserdatauv(L, count * sizeof *keys + 1, 0);
+  count = 0;
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+    key *k = &keys[count++];
+    *k = (key){ .type = lua_type(L, -2), .text = "" };
+    switch (k->type) {
+      case LUA_TNUMBER:
+        k->integer = lua_isinteger(L, -2);
+        k->number = lua_tonumber(L, -2);
+        if (k->integer) k->whole = lua_tointeger(L, -2);
+        break;
+      case LUA_TSTRING: k->text = lua_tostring(L, -2); break;
+      case LUA_TBOOLEAN: k->number = lua_toboolean(L, -2); break;
+      default: return luaL_error(L, "pairs in policies needs keys with an order, not a %s", luaL_typename(L, -2));
+    }
+  }
+  qsort(keys, count, sizeof *keys, compare_keys);
+  lua_pushvalue(L, 1);
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    if (keys[i].type == LUA_TSTRING) lua_pushstring(L, keys[i].text);
+    else if (keys[i].type == LUA_TBOOLEAN) lua_pushboolean(L, keys[i].number > 0);
+    else if (keys[i].integer) lua_pushinteger(L, keys[i].whole);
+    else lua_pushnumber(L, keys[i].number);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_pushinteger(L, 0);
+  lua_pushcclosure(L, next_sorted, 3);
+  return 1;
+}
+
+static const luaL_Reg replaced[] = {
+  { "pairs", base_pairs },
+  { "tonumber", base_tonumber },
+  { "tostring", base_tostring },
+  { "require", NULL },  /* one per file: chunk.c */
+};
+
+static void push_replaced(lua_State *L, const char *name) {
+  for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+    if (strcmp(replaced[i].name, name) == 0 && replaced[i].func) {
+      lua_pushcfunction(L, replaced[i].func);
+      return;
+    }
+  lua_pushnil(L);
+}
+
+/* --- all of them --- */
+
+/* t[name] = value on top, where "a.b" is field b of the table a (made when missing). Pops the value. */
+static void set_name(lua_State *L, int table, const char *name) {
+  const char *dot = strchr(name, '.');
+  if (!dot) {
+    lua_setfield(L, table, name);
+    return;
+  }
+  lua_pushlstring(L, name, (size_t)(dot - name));
+  lua_pushvalue(L, -1);
+  if (lua_rawget(L, table) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, table);
+  }
+  lua_pushvalue(L, -3);
+  lua_setfield(L, -2, dot + 1);
+  lua_pop(L, 3);
+}
+
+void pp_add_names(lua_State *L) {
+  int names = lua_gettop(L), base, math, engine;
+  lua_pushcfunction(L, luaopen_base);
+  lua_call(L, 0, 1);
+  base = lua_gettop(L);
+  lua_pushcfunction(L, luaopen_math);
+  lua_call(L, 0, 1);
+  math = lua_gettop(L);
+  lua_pushcfunction(L, pp_open_engine);
+  lua_call(L, 0, 1);
+  engine = lua_gettop(L);
+  for (size_t i = 0; i < pp_allowed_count; i++) {
+    const char *name = pp_allowed_names[i].name, *dot = strchr(name, '.');
+    switch (pp_allowed_names[i].origin) {
+      case PP_FROM_BASE: lua_getfield(L, base, name); break;
+      case PP_FROM_MATH: lua_getfield(L, math, dot + 1); break;
+      case PP_FROM_ENGINE: lua_getfield(L, engine, dot + 1); break;
+      case PP_REPLACED: push_replaced(L, name); break;
+      case PP_VERB: pp_push_verb(L, name); break;
+      case PP_CONSTRUCTOR: pp_push_constructor(L, name); break;
+    }
+    set_name(L, names, name);
+  }
+  for (size_t i = 0; i < pp_blocked_count; i++) {
+    push_stub(L, &pp_blocked_names[i]);
+    lua_setfield(L, names, pp_blocked_names[i].name);
+  }
+  /* luaopen_base filled the state's global table, which nothing refers to any more. */
+  lua_newtable(L);
+  lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+  lua_settop(L, names);
+  lua_getfield(L, names, "math");
+  pp_freeze(L, "math");
+  lua_setfield(L, names, "math");
+  if (lua_getfield(L, names, "engine") == LUA_TTABLE) {
+    pp_freeze(L, "engine");
+    lua_setfield(L, names, "engine");
+  }
+  lua_settop(L, names);
+  lua_newtable(L);
+  lua_pushcfunction(L, index_unknown);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, names);
+}

@@ -1,0 +1,117 @@
+/*
+** chunk.c: running a policy file, once, in its environment, which has `require` for the files beside it. May longjmp.
+*/
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/embedded.h"
+#include "host/language.h"
+
+/* Registry key: path of a file → what it returned (true for nothing), or false while it runs. */
+static const char results_key = 0;
+
+const char pp_names_key = 0;
+
+static int refuse_global(lua_State *L) {
+  const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "x";
+  return luaL_error(L, "'%s' would be a global: write `local %s`", name, name);
+}
+
+/* A name of a file beside: letters, digits, underscores. No dots, no slashes: it cannot leave the directory. */
+static bool is_plain_name(const char *name) {
+  return *name && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+}
+
+/* Pushes the text of a file beside and returns its size, or raises. */
+static const char *read_file(lua_State *L, const char *path, bool embedded, size_t *size) {
+  char *buffer;
+  FILE *file;
+  if (embedded) {
+    const pp_embedded *found = pp_embedded_find(path);
+    if (!found) luaL_error(L, "cannot require '%s': there is no such file", path);
+    *size = found->size;
+    lua_pushnil(L);
+    return found->bytes;
+  }
+  buffer = lua_newuserdatauv(L, PP_CHUNK_LIMIT + 1, 0);  /* before the file is open: this may longjmp */
+  file = fopen(path, "rb");
+  if (!file) luaL_error(L, "cannot require '%s': it cannot be read", path);
+  *size = fread(buffer, 1, PP_CHUNK_LIMIT + 1, file);
+  if (ferror(file)) *size = 0;
+  fclose(file);
+  if (*size > PP_CHUNK_LIMIT) luaL_error(L, "cannot require '%s': larger than %d bytes", path, PP_CHUNK_LIMIT);
+  return buffer;
+}
+
+/* Pushes what the file returned if it has run, nil if not; raises if it is running. */
+static void push_result(lua_State *L, const char *path) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &results_key) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &results_key);
+  }
+  if (lua_getfield(L, -1, path) == LUA_TBOOLEAN && !lua_toboolean(L, -1)) luaL_error(L, "'%s' requires itself", path);
+  lua_remove(L, -2);
+}
+
+/* results[path] = the value on top, which it pops. */
+static void set_result(lua_State *L, const char *path) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &results_key);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, path);
+  lua_pop(L, 1);
+}
+
+/* require "name". Upvalues: directory of the file that calls (ends with "/" or is ""), whether that is embedded. */
+static int require_beside(lua_State *L) {
+  bool embedded = lua_toboolean(L, lua_upvalueindex(2));
+  const char *name = luaL_checkstring(L, 1), *path, *text;
+  size_t size;
+  if (!is_plain_name(name)) return luaL_error(L, "require '%s': only the plain name of a policy file beside this one, without '.lua'", name);
+  path = lua_pushfstring(L, "%s%s.lua", lua_tostring(L, lua_upvalueindex(1)), name);
+  push_result(L, path);
+  if (!lua_isnil(L, -1)) return 1;
+  text = read_file(L, path, embedded, &size);
+  pp_run_chunk(L, path, text, size, embedded);
+  push_result(L, path);
+  return 1;
+}
+
+/* A file's environment: an empty table, so that every assignment to a global is caught, over { require }, over the shared names. */
+static void push_environment(lua_State *L, const char *path, bool embedded) {
+  const char *slash = strrchr(path, '/');
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushlstring(L, path, slash ? (size_t)(slash - path) + 1 : 0);
+  lua_pushboolean(L, embedded);
+  lua_pushcclosure(L, require_beside, 2);
+  lua_setfield(L, -2, "require");
+  lua_newtable(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pp_names_key);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, refuse_global);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, -2);
+}
+
+void pp_run_chunk(lua_State *L, const char *path, const char *text, size_t size, bool embedded) {
+  push_result(L, path);
+  if (!lua_isnil(L, -1)) return;
+  lua_pushboolean(L, 0);
+  set_result(L, path);
+  pp_charge(L, size);  /* the parser is native code */
+  if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", path), "t") != LUA_OK) lua_error(L);
+  push_environment(L, path, embedded);
+  lua_setupvalue(L, -2, 1);
+  lua_call(L, 0, 1);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_pushboolean(L, 1);
+  }
+  set_result(L, path);
+}

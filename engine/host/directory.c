@@ -1,0 +1,41 @@
+/*
+** directory.c: see directory.h.
+*/
+#define _POSIX_C_SOURCE 200809L
+#include "host/directory.h"
+
+#include <dirent.h>
+#include <lauxlib.h>
+
+/* A DIR in a userdata, so that it is closed even when Lua runs out of memory between two names. */
+static int close_directory(lua_State *L) {
+  DIR **directory = lua_touserdata(L, 1);
+  if (*directory) closedir(*directory);
+  *directory = NULL;
+  return 0;
+}
+
+void pp_push_directory(lua_State *L, const char *path) {
+  DIR **directory = lua_newuserdatauv(L, sizeof *directory, 0);
+  struct dirent *entry;
+  lua_Integer count = 0;
+  *directory = NULL;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, close_directory);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  *directory = opendir(path);
+  if (!*directory) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    return;
+  }
+  lua_newtable(L);
+  while ((entry = readdir(*directory)) != NULL) {
+    lua_pushstring(L, entry->d_name);
+    lua_rawseti(L, -2, ++count);
+  }
+  closedir(*directory);
+  *directory = NULL;
+  lua_remove(L, -2);
+}

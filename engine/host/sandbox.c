@@ -1,0 +1,256 @@
+/*
+** sandbox.c: see sandbox.h. Every entry into the state goes through `enter`: protected, and judged by the budget's flags rather than by what
+** the script did.
+*/
+#include "host/sandbox.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/copy.h"
+#include "host/language.h"
+
+/* Registry keys: the pp_sandbox, and the set of names that a record may have. */
+static const char sandbox_key = 0;
+static const char fields_key = 0;
+
+pp_sandbox *pp_sandbox_of(lua_State *L) {
+  pp_sandbox *sandbox;
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &sandbox_key);
+  sandbox = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return sandbox;
+}
+
+/* --- outcomes --- */
+
+/* An error value as one line of text: strings with control characters made visible, anything else by its type. No metamethod is called. */
+static void write_message(pp_sandbox *sandbox) {
+  lua_State *L = sandbox->L;
+  char *out = sandbox->message, *end = sandbox->message + sizeof sandbox->message - 8;
+  size_t length;
+  const char *text;
+  if (lua_type(L, -1) != LUA_TSTRING) {
+    snprintf(out, sizeof sandbox->message, "the error value is a %s, not a message", lua_typename(L, lua_type(L, -1)));
+    return;
+  }
+  text = lua_tolstring(L, -1, &length);
+  for (size_t i = 0; i < length && out < end; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c < 0x20 || c == 0x7f) out += snprintf(out, 5, "\\x%02x", c);
+    else *out++ = (char)c;
+  }
+  *out = '\0';
+}
+
+static pp_outcome over_budget(pp_sandbox *sandbox) {
+  const pp_budget *budget = &sandbox->budget;
+  if (budget->exhausted)
+    snprintf(sandbox->message, sizeof sandbox->message, "%s%sover budget: more than %llu units of work", budget->where, *budget->where ? ": " : "",
+             (unsigned long long)budget->limit);
+  else
+    snprintf(sandbox->message, sizeof sandbox->message, "over budget: more than %llu bytes of memory, or a 16th of that in one piece",
+             (unsigned long long)budget->cap);
+  return PP_OVER_BUDGET;
+}
+
+/* Calls `body` with `context` (a light userdata) in the state, protected. On PP_RAN its one result is on top of sandbox->L. */
+static pp_outcome enter(pp_sandbox *sandbox, lua_CFunction body, void *context) {
+  lua_State *L = sandbox->L;
+  pp_budget *budget = &sandbox->budget;
+  int status;
+  if (budget->exhausted || budget->out_of_memory) return over_budget(sandbox);
+  sandbox->message[0] = sandbox->unknown[0] = '\0';
+  lua_settop(L, 0);
+  lua_pushcfunction(L, body);
+  lua_pushlightuserdata(L, context);
+  status = lua_pcall(L, 1, 1, 0);
+  sandbox->loading = false;
+  if (status == LUA_ERRMEM) budget->out_of_memory = true;
+  if (budget->spent > budget->limit) budget->exhausted = true;
+  if (budget->exhausted || budget->out_of_memory) return over_budget(sandbox);
+  if (status == LUA_OK) return PP_RAN;
+  write_message(sandbox);
+  return PP_BROKEN;
+}
+
+/* --- opening --- */
+
+typedef struct {
+  pp_sandbox *sandbox;
+  lua_State *from;
+  int fields;
+} opening;
+
+static int open_body(lua_State *L) {
+  opening *job = lua_touserdata(L, 1);
+  const char *problem;
+  lua_pushlightuserdata(L, job->sandbox);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &sandbox_key);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &pp_names_key);
+  pp_add_names(L);
+  lua_settop(L, 1);
+  problem = pp_copy(job->from, job->fields, L, NULL);
+  if (problem) return luaL_error(L, "%s", problem);
+  lua_newtable(L);
+  for (lua_Integer i = 1; lua_rawgeti(L, 2, i) == LUA_TSTRING; i++) {
+    lua_pushboolean(L, 1);
+    lua_rawset(L, 3);
+  }
+  lua_settop(L, 3);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &fields_key);
+  pp_budget_attach(L, &job->sandbox->budget);
+  return 1;
+}
+
+pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_State *from, int fields) {
+  opening job = { sandbox, from, fields };
+  pp_outcome outcome;
+  memset(sandbox, 0, sizeof *sandbox);
+  sandbox->budget.limit = work;
+  sandbox->budget.cap = bytes;
+  sandbox->L = lua_newstate(pp_budget_allocate, &sandbox->budget);
+  if (!sandbox->L) return over_budget(sandbox);
+  outcome = enter(sandbox, open_body, &job);
+  pp_budget_refill(&sandbox->budget);  /* what the host builds is not the policy's work */
+  return outcome;
+}
+
+void pp_sandbox_close(pp_sandbox *sandbox) {
+  if (sandbox->L) lua_close(sandbox->L);  /* no policy can have left a finalizer */
+  sandbox->L = NULL;
+}
+
+/* --- running a file --- */
+
+typedef struct {
+  const char *path, *text;
+  size_t size;
+  bool embedded;
+} running;
+
+static int run_body(lua_State *L) {
+  running *job = lua_touserdata(L, 1);
+  pp_reset_statements(L);
+  pp_run_chunk(L, job->path, job->text, job->size, job->embedded);
+  return 0;
+}
+
+pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *text, size_t size, bool embedded) {
+  running job = { path, text, size, embedded };
+  if (size > PP_CHUNK_LIMIT) {
+    snprintf(sandbox->message, sizeof sandbox->message, "%s: a policy file has at most %d bytes", path, PP_CHUNK_LIMIT);
+    return PP_BROKEN;
+  }
+  sandbox->loading = true;
+  return enter(sandbox, run_body, &job);
+}
+
+void pp_sandbox_statements(pp_sandbox *sandbox) {
+  lua_settop(sandbox->L, 0);
+  pp_push_statements(sandbox->L);
+}
+
+/* --- calling a rule's function --- */
+
+typedef struct {
+  lua_Integer handle;
+  lua_State *from;
+  int index;
+  bool result;
+} calling;
+
+static int refuse_writing(lua_State *L) {
+  return luaL_error(L, "the record of a rule is read-only");
+}
+
+/* Upvalues: the record, the set of known names. A known name without a value is nil: absent. */
+static int read_record(lua_State *L) {
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL) return lua_pushnil(L), 1;
+  return pp_unknown(L, "field", lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : lua_typename(L, lua_type(L, 2)));
+}
+
+static void push_record(lua_State *L, calling *job) {
+  const char *problem;
+  lua_newtable(L);
+  lua_newtable(L);
+  problem = pp_copy(job->from, job->index, L, NULL);
+  if (problem) luaL_error(L, "%s", problem);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &fields_key);
+  lua_pushcclosure(L, read_record, 2);
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, refuse_writing);
+  lua_setfield(L, -2, "__newindex");
+  lua_setmetatable(L, -2);
+}
+
+static int call_body(lua_State *L) {
+  calling *job = lua_touserdata(L, 1);
+  int results;
+  pp_push_function(L, job->handle);
+  push_record(L, job);
+  lua_call(L, 1, LUA_MULTRET);
+  results = lua_gettop(L) - 1;
+  if (results != 1) return luaL_error(L, "`when` must return true or false, it returned %d values", results);
+  if (lua_type(L, -1) != LUA_TBOOLEAN) return luaL_error(L, "`when` must return true or false, it returned a %s", luaL_typename(L, -1));
+  job->result = lua_toboolean(L, -1);
+  return 1;
+}
+
+pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, lua_State *from, int index, bool *result) {
+  calling job = { handle, from, index, false };
+  pp_outcome outcome = enter(sandbox, call_body, &job);
+  *result = job.result;
+  return outcome;
+}
+
+/* --- what there is --- */
+
+/* Appends to the list at 2 every name in the table on top, and in the tables that it shows (views included), to a depth of two. */
+static void walk(lua_State *L, const char *prefix, int depth) {
+  int table = lua_gettop(L);
+  for (lua_pushnil(L); lua_next(L, table); lua_settop(L, -2)) {
+    const char *name = lua_pushfstring(L, "%s%s", prefix, lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "(unnamed)");
+    bool inside = false;
+    lua_insert(L, -2);  /* key, name, value */
+    if (lua_type(L, -1) == LUA_TTABLE && depth < 2) {
+      if (luaL_getmetafield(L, -1, "__index") == LUA_TNIL) lua_pushvalue(L, -1);
+      if (lua_type(L, -1) == LUA_TTABLE) {
+        const char *inner = lua_pushfstring(L, "%s.", name);
+        lua_insert(L, -2);
+        walk(L, inner, depth + 1);
+        inside = true;
+      }
+    }
+    if (!inside) {
+      lua_pushstring(L, name);
+      lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);
+    }
+    lua_settop(L, table + 2);  /* key, name */
+  }
+}
+
+static int names_body(lua_State *L) {
+  lua_settop(L, 1);
+  lua_newtable(L);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &pp_names_key);
+  walk(L, "", 1);
+  lua_settop(L, 2);
+  lua_pushliteral(L, "");
+  if (lua_getmetatable(L, -1)) {
+    lua_pushliteral(L, "(metatable of strings)");
+    lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);
+  }
+  lua_settop(L, 2);
+  return 1;
+}
+
+pp_outcome pp_sandbox_names(pp_sandbox *sandbox) {
+  return enter(sandbox, names_body, NULL);
+}

@@ -1,0 +1,50 @@
+/*
+** sandbox.h: a fresh Lua state for one set of policies: its names are those of allow.c, its work and memory are budgeted, whatever happens
+** in it ends as one of four outcomes. Nothing here raises an error in the caller's state, except where a function says so.
+*/
+#ifndef PP_SANDBOX_H
+#define PP_SANDBOX_H
+
+#include <lua.h>
+#include <stdbool.h>
+
+#include "host/budget.h"
+
+enum { PP_CHUNK_LIMIT = 256 * 1024 };  /* bytes of one policy file */
+
+typedef enum {
+  PP_RAN,
+  PP_BROKEN,      /* an error: in the text, in a statement, in a rule's function */
+  PP_OVER_BUDGET  /* and from now on every call ends so */
+} pp_outcome;
+
+typedef struct {
+  lua_State *L;
+  pp_budget budget;
+  bool loading;         /* statements may be made */
+  char message[1024];   /* of the last outcome that is not PP_RAN: one line, no control characters */
+  char unknown[64];     /* the name that does not exist, where that is the reason; the caller suggests a near one */
+} pp_sandbox;
+
+/* Makes the state. `fields` is the stack index in `from` of the list of names that a record may have. */
+pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_State *from, int fields);
+
+/*
+** Runs a policy file (text only, never bytecode). `path` names it in messages and says where `require` looks: beside it, among the embedded
+** files when `embedded`; a file that `require` has run already is not run again and states nothing.
+** What it stated is then the list that pp_sandbox_statements pushes on sandbox->L:
+** { verb, file, line, argument }, arguments copied at the time of the call; a function is { [PP_TAG] = "function", handle },
+** a condition { [PP_TAG] = operator, right sides … }.
+*/
+pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *text, size_t size, bool embedded);
+void pp_sandbox_statements(pp_sandbox *sandbox);
+
+/* Calls the function of that handle with a read-only copy of the record at `index` of `from`. It must return true or false. */
+pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, lua_State *from, int index, bool *result);
+
+/* Pushes on sandbox->L a list of every name that a policy can reach, or returns another outcome. */
+pp_outcome pp_sandbox_names(pp_sandbox *sandbox);
+
+void pp_sandbox_close(pp_sandbox *sandbox);
+
+#endif

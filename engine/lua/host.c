@@ -1,0 +1,195 @@
+/*
+** host.c: engine.host. May longjmp, but never while a sandbox's state is running.
+**
+** engine.host.open{ fields = {names}, work?, bytes? } → host
+** host:run(path, text, embedded) → list of statements | nil, problem
+** host:call(handle, record) → true or false | nil, problem
+** host:refill()             a new evaluation starts: its work is counted from 0 again (a host over budget stays so)
+** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
+** host:names() → every name that a policy can reach; host:close()
+** A problem is { kind = "broken" | "budget", message, unknown = name that does not exist or nil }.
+** engine.host.directory(path) → list of the names in that directory, or nil; engine.host.digest(text) → 16 hexadecimal digits
+** engine.host.tag           key of what stands for something: t[tag] = "under", …, or "function"
+** engine.host.bare          light userdata → "odd", "even", "any"
+** engine.host.allowed       name → why; engine.host.blocked  name → what to use instead
+*/
+#include "lua/host.h"
+
+#include <lauxlib.h>
+#include <stdio.h>
+
+#include "core/digest.h"
+#include "host/allow.h"
+#include "host/copy.h"
+#include "host/directory.h"
+#include "host/language.h"
+#include "host/sandbox.h"
+#include "lua/arguments.h"
+
+#define TYPE "pipeplan.host"
+
+enum { DEFAULT_WORK = 100 * 1000 * 1000, DEFAULT_BYTES = 64 * 1024 * 1024 };
+
+static pp_sandbox *check_host(lua_State *L) {
+  pp_sandbox *sandbox = luaL_checkudata(L, 1, TYPE);
+  if (!sandbox->L) luaL_error(L, "engine.host: this host is closed");
+  return sandbox;
+}
+
+static int push_problem(lua_State *L, const pp_sandbox *sandbox, pp_outcome outcome) {
+  lua_pushnil(L);
+  lua_createtable(L, 0, 3);
+  lua_pushstring(L, outcome == PP_OVER_BUDGET ? "budget" : "broken");
+  lua_setfield(L, -2, "kind");
+  lua_pushstring(L, sandbox->message);
+  lua_setfield(L, -2, "message");
+  if (sandbox->unknown[0]) {
+    lua_pushstring(L, sandbox->unknown);
+    lua_setfield(L, -2, "unknown");
+  }
+  return 2;
+}
+
+static int host_open(lua_State *L) {
+  static const char *const known[] = { "fields", "work", "bytes", NULL };
+  static const char call[] = "engine.host.open";
+  uint64_t work;
+  size_t bytes;
+  pp_sandbox *sandbox;
+  pp_outcome outcome;
+  pp_args_begin(L, 1, call, known);
+  work = (uint64_t)pp_args_integer_or(L, 1, call, "work", 1, INT64_MAX, DEFAULT_WORK);
+  bytes = (size_t)pp_args_integer_or(L, 1, call, "bytes", 1, INT64_MAX, DEFAULT_BYTES);
+  lua_settop(L, 1);
+  pp_args_table(L, 1, call, "fields");
+  sandbox = lua_newuserdatauv(L, sizeof *sandbox, 0);
+  sandbox->L = NULL;
+  luaL_setmetatable(L, TYPE);
+  outcome = pp_sandbox_open(sandbox, work, bytes, L, 2);
+  return outcome == PP_RAN ? 1 : push_problem(L, sandbox, outcome);
+}
+
+static int host_run(lua_State *L) {
+  pp_sandbox *sandbox = check_host(L);
+  size_t size;
+  const char *path = luaL_checkstring(L, 2), *text = luaL_checklstring(L, 3, &size), *problem;
+  pp_outcome outcome = pp_sandbox_run(sandbox, path, text, size, lua_toboolean(L, 4));
+  if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
+  pp_sandbox_statements(sandbox);
+  problem = pp_copy(sandbox->L, -1, L, NULL);
+  if (problem) return luaL_error(L, "engine.host: %s", problem);
+  return 1;
+}
+
+static int host_call(lua_State *L) {
+  pp_sandbox *sandbox = check_host(L);
+  lua_Integer handle = luaL_checkinteger(L, 2);
+  bool result;
+  pp_outcome outcome;
+  luaL_checktype(L, 3, LUA_TTABLE);
+  outcome = pp_sandbox_call(sandbox, handle, L, 3, &result);
+  if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
+  lua_pushboolean(L, result);
+  return 1;
+}
+
+static int host_refill(lua_State *L) {
+  pp_budget_refill(&check_host(L)->budget);
+  return 0;
+}
+
+static void set_count(lua_State *L, const char *name, uint64_t value) {
+  lua_pushinteger(L, (lua_Integer)value);
+  lua_setfield(L, -2, name);
+}
+
+static int host_usage(lua_State *L) {
+  const pp_budget *budget = &check_host(L)->budget;
+  lua_createtable(L, 0, 5);
+  set_count(L, "work", budget->spent);
+  set_count(L, "work_limit", budget->limit);
+  set_count(L, "bytes", budget->used);
+  set_count(L, "bytes_peak", budget->peak);
+  set_count(L, "bytes_limit", budget->cap);
+  return 1;
+}
+
+static int host_names(lua_State *L) {
+  pp_sandbox *sandbox = check_host(L);
+  pp_outcome outcome = pp_sandbox_names(sandbox);
+  const char *problem;
+  if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
+  problem = pp_copy(sandbox->L, -1, L, NULL);
+  if (problem) return luaL_error(L, "engine.host: %s", problem);
+  return 1;
+}
+
+static int host_close(lua_State *L) {
+  pp_sandbox_close(luaL_checkudata(L, 1, TYPE));
+  return 0;
+}
+
+static const luaL_Reg host_methods[] = {
+  { "call",   host_call },
+  { "close",  host_close },
+  { "names",  host_names },
+  { "refill", host_refill },
+  { "run",    host_run },
+  { "usage",  host_usage },
+  { NULL, NULL }
+};
+
+static int host_directory(lua_State *L) {
+  pp_push_directory(L, luaL_checkstring(L, 1));
+  return 1;
+}
+
+static int host_digest(lua_State *L) {
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  char digits[17];
+  snprintf(digits, sizeof digits, "%016llx", (unsigned long long)pp_digest(text, size));
+  lua_pushstring(L, digits);
+  return 1;
+}
+
+static const luaL_Reg host_functions[] = {
+  { "digest", host_digest },
+  { "directory", host_directory },
+  { "open", host_open },
+  { NULL, NULL }
+};
+
+int pp_open_host(lua_State *L) {
+  static const char *const bare[] = { "any", "even", "odd" };
+  if (luaL_newmetatable(L, TYPE)) {
+    luaL_newlib(L, host_methods);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, host_close);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_pop(L, 1);
+  luaL_newlib(L, host_functions);
+  lua_pushlightuserdata(L, PP_TAG);
+  lua_setfield(L, -2, "tag");
+  lua_newtable(L);
+  for (size_t i = 0; i < sizeof bare / sizeof *bare; i++) {
+    pp_push_constructor(L, bare[i]);
+    lua_pushstring(L, bare[i]);
+    lua_rawset(L, -3);
+  }
+  lua_setfield(L, -2, "bare");
+  lua_newtable(L);
+  for (size_t i = 0; i < pp_allowed_count; i++) {
+    lua_pushstring(L, pp_allowed_names[i].why);
+    lua_setfield(L, -2, pp_allowed_names[i].name);
+  }
+  lua_setfield(L, -2, "allowed");
+  lua_newtable(L);
+  for (size_t i = 0; i < pp_blocked_count; i++) {
+    lua_pushstring(L, pp_blocked_names[i].instead);
+    lua_setfield(L, -2, pp_blocked_names[i].name);
+  }
+  lua_setfield(L, -2, "blocked");
+  return 1;
+}

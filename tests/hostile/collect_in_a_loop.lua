@@ -1,0 +1,2 @@
+-- broken "collectgarbage is not available"
+while true do collectgarbage() end

@@ -1,0 +1,3 @@
+-- budget: memory
+local s = "x"
+while true do s = s .. s end

@@ -1,0 +1,2 @@
+-- broken "coroutine is not available"
+coroutine.wrap(function() while true do end end)()

@@ -1,0 +1,3 @@
+-- broken "debug is not available"
+local registry = debug.getregistry()
+return registry

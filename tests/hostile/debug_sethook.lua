@@ -1,0 +1,3 @@
+-- broken "debug is not available"
+debug.sethook()
+while true do end

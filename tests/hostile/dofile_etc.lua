@@ -1,0 +1,2 @@
+-- broken "dofile is not available"
+dofile("/etc/passwd")

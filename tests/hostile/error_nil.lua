@@ -1,0 +1,2 @@
+-- broken "the error value is a nil"
+error(nil)

@@ -1,0 +1,2 @@
+-- broken "the error value is a table": shown without calling anything of it
+error({})

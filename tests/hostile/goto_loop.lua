@@ -1,0 +1,2 @@
+-- budget: a loop of gotos
+::again:: goto again

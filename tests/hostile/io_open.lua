@@ -1,0 +1,2 @@
+-- broken "io is not available"
+io.open("/etc/passwd")

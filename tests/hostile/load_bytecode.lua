@@ -1,0 +1,2 @@
+-- broken "load is not available"
+load("\27Lua")()

@@ -1,0 +1,2 @@
+-- broken "loadstring is not available"
+loadstring("x = 1")()

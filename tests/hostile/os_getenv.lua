@@ -1,0 +1,3 @@
+-- broken "os is not available"
+local home = os.getenv("HOME")
+return home

@@ -1,0 +1,2 @@
+-- broken "package is not available"
+package.loadlib("libc.so.6", "*")

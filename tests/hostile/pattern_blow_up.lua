@@ -1,0 +1,2 @@
+-- broken "string is not available": patterns run no instruction
+string.find("aaaaaaaaaaaaaaaaaaaaaaaa", ".-.-.-.-.-.-b")

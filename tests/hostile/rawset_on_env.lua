@@ -1,0 +1,2 @@
+-- broken "rawset is not available"
+rawset(_ENV, "pairs", nil)

@@ -1,0 +1,2 @@
+-- broken "'reject' would be a global"
+reject = function() end

@@ -1,0 +1,2 @@
+-- broken "cannot require": only policy files beside this one
+require "cjson"

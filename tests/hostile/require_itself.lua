@@ -1,0 +1,2 @@
+-- broken "requires itself"
+require "require_itself"

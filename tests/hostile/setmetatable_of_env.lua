@@ -1,0 +1,2 @@
+-- broken "setmetatable is not available"
+setmetatable(_ENV, {})

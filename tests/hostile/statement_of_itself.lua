@@ -1,0 +1,4 @@
+-- broken "contain themselves"
+local t = { id = "x" }
+t.try = t
+row(t)

@@ -1,0 +1,2 @@
+-- broken "string is not available"
+string.dump(function() end)

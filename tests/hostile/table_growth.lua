@@ -1,0 +1,3 @@
+-- budget: memory
+local t = {}
+for i = 1, 1e12 do t[i] = i end

@@ -1,0 +1,3 @@
+-- budget: a tail call uses no stack
+local function f() return f() end
+f()

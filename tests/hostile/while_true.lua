@@ -1,0 +1,2 @@
+-- budget: an endless loop
+while true do end

@@ -1,0 +1,2 @@
+-- broken "xpcall is not available"
+xpcall(error, error)

@@ -1,0 +1,298 @@
+-- The sandbox of policies: what it shows, what it stops, and how each way of misbehaving ends.
+
+require "pipeplan"
+local engine = require "engine"
+
+local source = os.getenv("PIPEPLAN_SOURCE") or "."
+
+local function open(options)
+  options = options or {}
+  options.fields = options.fields or { "gpus", "tokens" }
+  return assert(engine.host.open(options))
+end
+
+local function keys(map)
+  local list = {}
+  for key in pairs(map) do list[#list + 1] = key end
+  table.sort(list)
+  return list
+end
+
+-- Runs a text that defines one rule, and calls its function with a record.
+local function call(when, record, options)
+  local host = open(options)
+  local statements = assert(host:run("rule.lua", "reject { id = 'x', when = " .. when .. " }", false))
+  return host:call(statements[1].argument.when[1], record or { gpus = 8 })
+end
+
+describe("the names of a policy", function()
+  it("are those of the allow-list and no others: a walk over the live state finds each, and nothing else", function()
+    local live, listed = {}, {}
+    for _, name in ipairs(open():names()) do live[#live + 1] = name end
+    for name in pairs(engine.host.allowed) do
+      -- `require` belongs to each file: it knows the file's directory. Modules of the engine may have members of their own.
+      if name ~= "require" and not name:match("^engine%.") then listed[#listed + 1] = name end
+    end
+    for name in pairs(engine.host.blocked) do listed[#listed + 1] = name end
+    local seen = {}
+    for _, name in ipairs(live) do
+      if name:match("^engine%.") then
+        assert.is_string(engine.host.allowed[name], name)
+      else
+        seen[#seen + 1] = name
+      end
+    end
+    table.sort(seen)
+    table.sort(listed)
+    assert.same(listed, seen)
+  end)
+
+  it("each have a reason, and each blocked one says what to use instead", function()
+    for name, why in pairs(engine.host.allowed) do assert.is_true(#why > 0, name) end
+    for name, instead in pairs(engine.host.blocked) do
+      assert.is_true(#instead > 0, name)
+      local _, problem = open():run("x.lua", name .. "()", false)
+      assert.equal(string.format("x.lua:1: %s is not available to policies: %s", name, instead), problem.message)
+    end
+  end)
+
+  it("are the ones that luacheck knows in policies", function()
+    local configuration = { files = {}, stds = {} }
+    assert(loadfile(source .. "/.luacheckrc", "t", configuration))()
+    local top = {}
+    for name in pairs(engine.host.allowed) do top[name:match("^[^.]+")] = true end
+    local known = configuration.stds.policy.read_globals
+    table.sort(known)
+    assert.same(keys(top), known)
+  end)
+
+  it("suggest themselves for a name that does not exist", function()
+    local _, problem = open():run("x.lua", "\nrejct { id = 'x' }", false)
+    assert.equal("x.lua:2: no name 'rejct'", problem.message)
+    assert.equal("rejct", problem.unknown)
+  end)
+end)
+
+describe("a statement", function()
+  it("is recorded with its file and line, whatever the layout of the text", function()
+    local statements = open():run("sites/a.lua", "site 'a'\n\nset {\n  small_run_gpus = 64,\n}\nlocal function f()\n  row { id = 'r' }\nend\nf()", false)
+    local places = {}
+    for i, statement in ipairs(statements) do places[i] = string.format("%s %s:%d", statement.verb, statement.file, statement.line) end
+    assert.same({ "site sites/a.lua:1", "set sites/a.lua:3", "row sites/a.lua:7" }, places)
+  end)
+
+  it("is recorded as it was at the time of the call", function()
+    local statements = open():run("a.lua", "local t = { id = 'r', try = { '1f1b' } } row(t) t.try[1] = 'gpipe' t.id = 'q'", false)
+    assert.same({ id = "r", try = { "1f1b" } }, statements[1].argument)
+  end)
+
+  it("belongs into a file, not into a rule's function", function()
+    local _, problem = call("function() row { id = 'y' } return true end")
+    assert.matches("statement of a file", problem.message)
+  end)
+
+  it("takes one table", function()
+    for _, text in ipairs { "row()", "row 'x'", "row({}, {})", "site { 'x' }" } do
+      local _, problem = open():run("a.lua", text, false)
+      assert.matches("^a%.lua:1: write ", problem.message, nil, text)
+    end
+  end)
+end)
+
+describe("a rule's function", function()
+  it("answers true or false about a record", function()
+    assert.is_true(call("function(f) return f.gpus > 4 end", { gpus = 8 }))
+    assert.is_false(call("function(f) return f.gpus > 4 end", { gpus = 4 }))
+  end)
+
+  it("sees an absent field as nil and is told of one that does not exist", function()
+    assert.is_true(call("function(f) return f.tokens == nil end", { gpus = 8 }))
+    local _, problem = call("function(f) return f.gpu > 4 end", { gpus = 8 })
+    assert.equal("rule.lua:1: no field 'gpu'", problem.message)
+    assert.equal("gpu", problem.unknown)
+  end)
+
+  it("cannot change the record", function()
+    for _, body in ipairs { "f.gpus = 1", "f.other = 1" } do
+      local _, problem = call("function(f) " .. body .. " return true end", { gpus = 8 })
+      assert.matches("the record of a rule is read%-only", problem.message)
+    end
+    local record = { gpus = 8, list = { 1 } }
+    call("function(f) return true end", record)
+    assert.same({ gpus = 8, list = { 1 } }, record)
+  end)
+
+  it("is an error when it answers anything else: nothing, nil, a word, several values", function()
+    for body, got in pairs { [""] = "0 values", ["return nil"] = "nil", ["return 'acept'"] = "string", ["return 1"] = "number",
+                             ["return {}"] = "table", ["return 0/0"] = "number", ["return true, true"] = "2 values" } do
+      local result, problem = call("function(f) " .. body .. " end")
+      assert.is_nil(result)
+      assert.equal("broken", problem.kind)
+      assert.matches("must return true or false, it returned a? ?" .. got, problem.message)
+    end
+  end)
+
+  it("may not call an engine function with nonsense without being told", function()
+    local _, problem = call("function() return engine.model.parameters { layers = -1 } end")
+    assert.equal("broken", problem.kind)
+  end)
+end)
+
+describe("the budget", function()
+  it("ends an endless loop in a rule and says where", function()
+    local result, problem = call("function() while true do end end", {}, { work = 1000000 })
+    assert.is_nil(result)
+    assert.equal("budget", problem.kind)
+    assert.equal("rule.lua:1: over budget: more than 1000000 units of work", problem.message)
+  end)
+
+  it("is sticky: what has gone over it never runs again", function()
+    local host = open { work = 100000 }
+    assert.equal("budget", select(2, host:run("a.lua", "while true do end", false)).kind)
+    host:refill()
+    assert.equal("budget", select(2, host:run("b.lua", "local x = 1", false)).kind)
+  end)
+
+  it("counts each evaluation from the start", function()
+    local host = open { work = 100000 }
+    local statements = host:run("a.lua", "reject { id = 'x', when = function() for _ = 1, 10000 do end return true end }", false)
+    for _ = 1, 50 do
+      host:refill()
+      assert.is_true(host:call(statements[1].argument.when[1], {}))
+    end
+    local problem
+    for _ = 1, 50 do
+      local result
+      result, problem = host:call(statements[1].argument.when[1], {})
+      if result == nil then break end
+    end
+    assert.equal("budget", problem.kind)
+  end)
+
+  it("falls at the same place in every run", function()
+    local function work()
+      local host = open()
+      host:run("a.lua", "local t = {} for i = 1, 1000 do t[i] = { i } end for k in pairs(t) do t[k] = nil end", false)
+      return host:usage().work
+    end
+    assert.equal(work(), work())
+  end)
+
+  it("covers memory, and the host decides: a policy that asks for too much is over budget whatever it returns", function()
+    local result, problem = call("function() local s = 'x' for _ = 1, 40 do s = s .. s end return true end")
+    assert.is_nil(result)
+    assert.equal("budget", problem.kind)
+    assert.equal("over budget: more than 67108864 bytes of memory, or a 16th of that in one piece", problem.message)
+  end)
+
+  it("charges the parser by the size of the text, which is limited", function()
+    local host = open()
+    local _, problem = host:run("big.lua", "--" .. string.rep("x", 256 * 1024), false)
+    assert.equal("big.lua: a policy file has at most 262144 bytes", problem.message)
+  end)
+
+  it("survives running out of memory at any allocation", function()
+    local opened
+    for bytes = 10000, 400000, 1500 do
+      local host, problem = engine.host.open { fields = { "gpus" }, bytes = bytes }
+      if host then
+        opened = true
+        host:run("a.lua", "reject { id = 'x', when = function(f) return f.gpus > 1 end }", false)
+        host:close()
+      else
+        assert.equal("budget", problem.kind)
+      end
+    end
+    assert.is_true(opened)
+  end)
+end)
+
+describe("text", function()
+  it("is the only form of a policy: bytecode is not loaded", function()
+    local _, problem = open():run("a.lua", string.dump(function() end), false)
+    assert.matches("attempt to load a binary chunk", problem.message)
+  end)
+
+  it("that nests too deeply is an error of the parser", function()
+    local _, problem = open():run("a.lua", "local x = " .. string.rep("(", 100000) .. "1" .. string.rep(")", 100000), false)
+    assert.equal("broken", problem.kind)
+    assert.matches("overflow", problem.message)
+  end)
+
+  it("with more than 200 locals is an error of the parser", function()
+    local lines = {}
+    for i = 1, 300 do lines[i] = "local x" .. i .. " = 1" end
+    local _, problem = open():run("a.lua", table.concat(lines, "\n"), false)
+    assert.matches("too many local variables", problem.message)
+  end)
+
+  it("may be split over files beside each other, each run once", function()
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute("mkdir " .. directory))
+    local function write(name, text)
+      local file = assert(io.open(directory .. "/" .. name, "w"))
+      file:write(text)
+      file:close()
+    end
+    write("shared.lua", "row { id = 'shared' }\nreturn { depth = 8 }")
+    local host = open()
+    local text = "local shared = require 'shared'\nrequire 'shared'\nrow { id = 'a', limit = under(shared.depth) }"
+    local statements, problem = host:run(directory .. "/a.lua", text, false)
+    os.remove(directory .. "/shared.lua")
+    os.remove(directory)
+    assert.is_nil(problem)
+    assert.equal(2, #statements)
+    assert.equal(directory .. "/shared.lua", statements[1].file)
+    assert.equal(8, statements[2].argument.limit[1])
+    assert.same({}, host:run(directory .. "/shared.lua", "row { id = 'again' }", false))
+  end)
+end)
+
+-- Each file of tests/hostile says in its first line how it must end: "budget", "harmless" or "broken" with a part of the message.
+-- It is run once as a policy file and once as the body of a rule's function.
+describe("hostile policy", function()
+  local names = engine.host.directory(source .. "/tests/hostile")
+  table.sort(names)
+  local count = 0
+  for _, name in ipairs(names) do
+    if name:match("%.lua$") then
+      count = count + 1
+      local file = assert(io.open(source .. "/tests/hostile/" .. name))
+      local text = file:read("a")
+      file:close()
+      local kind, rest = text:match("^%-%- (%a+)([^\n]*)")
+      local part = rest:match('"(.-)"') or ""
+
+      local function check(problem, where)
+        if kind == "harmless" then
+          assert.is_nil(problem and problem.message)
+        else
+          assert.is_table(problem, where)
+          assert.equal(kind, problem.kind, problem.message)
+          assert.is_truthy(problem.message:find(part, 1, true), problem.message)
+        end
+      end
+
+      it(name .. " ends as its first line says", function()
+        local host = open { work = 10000000, bytes = 32 * 1024 * 1024 }
+        local _, problem = host:run(source .. "/tests/hostile/" .. name, text, false)
+        check(problem, "as a file")
+        host:close()
+      end)
+
+      it(name .. " ends so inside a rule as well", function()
+        if text:match("row%s*[({]") or text:match("require_itself") then return end  -- statements are for files
+        local host = open { work = 10000000, bytes = 32 * 1024 * 1024 }
+        local statements = assert(host:run("rule.lua", "reject { id = 'x', when = function(f)\n" .. text:gsub("\nreturn (%w+)", "\nlocal _ = %1")
+                                           .. "\nreturn true end }", false))
+        local result, problem = host:call(statements[1].argument.when[1], { gpus = 8 })
+        assert.is_true(kind == "harmless" or result == nil)
+        check(problem, "as a rule")
+        host:close()
+      end)
+    end
+  end
+
+  it("is collected in more than forty files", function() assert.is_true(count > 40) end)
+end)
