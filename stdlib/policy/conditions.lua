@@ -1,0 +1,288 @@
+-- conditions.lua: what stands behind a field in a rule. Reads a condition (types, units, names), shows it, evaluates it.
+--
+-- A condition is { field =, op =, … } with op one of
+--   equal under at_most over at_least multiple_of not_multiple_of    value =, and ref = when that side is a name
+--   between                                                           low =, high =, and low_ref =, high_ref =
+--   one_of none_of                                                    values = { … }
+--   odd even any                                                      (any only in `change`, where it takes a condition away)
+-- A ref is the name of a parameter or a field. After `resolve` a parameter's value stands beside its name.
+
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local units = require "pipeplan.input.units"
+local vocabulary = require "pipeplan.vocabulary"
+
+local conditions = {}
+
+local tag, bare = engine.host.tag, engine.host.bare
+
+-- Position of a field in the vocabulary: the order in which a rule's conditions are shown and tried.
+local position = {}
+for i, field in ipairs(vocabulary.fields) do position[field.name] = i end
+
+-- Quantities that may be compared with each other although their units have different names: all of them count things.
+local counts = { gpu = "count", rank = "count", sequence = "count", step = "count", token = "count", ["1"] = "count" }
+local function kind_of(unit)
+  return counts[unit] or unit
+end
+
+local function is_numeric(field)
+  return field.type == "integer" or field.type == "number"
+end
+
+-- The names of schedules and families that a policy may use.
+local function domain_of(field)
+  if field.name == "schedule" or field.name == "schedule_family" then return field.domain end
+  return field.type == "string" and field.domain or nil
+end
+
+-- A literal for that field: value | nil, message.
+local function literal(field, value)
+  if is_numeric(field) then
+    if type(value) ~= "number" and type(value) ~= "string" then return nil, "a " .. field.type .. " is expected, got a " .. type(value) end
+    local number, problem = units.parse(value, field.unit or "1")
+    if not number then return nil, problem end
+    if field.type == "integer" and math.type(number) ~= "integer" then return nil, "an integer is expected, got " .. tostring(value) end
+    return number
+  elseif field.type == "boolean" then
+    if type(value) ~= "boolean" then return nil, "true or false is expected, got " .. tostring(value) end
+    return value
+  end
+  -- No kernel at all is `false`; other names are never absent that way.
+  if value == false and field.name == "alltoall_kernel" then return value end
+  if type(value) ~= "string" then return nil, "a name is expected, got " .. tostring(value) end
+  local domain = domain_of(field)
+  if domain then
+    for _, known in ipairs(domain) do
+      if known == value then return value end
+    end
+    return nil, string.format("no %s '%s'%s", field.name, value, failure.suggestion(value, domain))
+  end
+  return value
+end
+
+-- The right side of an operator: a number, a quantity, or the name of a parameter or field. value, ref | nil, nil, message.
+-- `names` maps every name to { kind = "parameter" | "field", unit =, type = }.
+local function right_side(field, value, names)
+  if type(value) ~= "string" or value:match("^%s*[%d.+-]") then
+    local read, problem = literal(field, value)
+    if read == nil then return nil, nil, problem end
+    return read
+  end
+  local other = names.by_name[value]
+  if not other then
+    return nil, nil, string.format("no parameter or field '%s'%s", value, failure.suggestion(value, names.list))
+  end
+  if is_numeric(field) ~= (other.type == "number" or other.type == "integer") then
+    return nil, nil, string.format("'%s' is a %s, '%s' a %s", field.name, field.type, value, other.type)
+  end
+  if is_numeric(field) and kind_of(field.unit) ~= kind_of(other.unit) then
+    return nil, nil, string.format("'%s' is in %s, '%s' in %s", field.name, field.unit, value, other.unit)
+  end
+  return nil, value
+end
+
+local function is_list(value)
+  local count = 0
+  for _ in pairs(value) do count = count + 1 end
+  return count == #value
+end
+
+local function read_list(field, list)
+  if type(list) ~= "table" or list[tag] or not is_list(list) or #list == 0 then return nil, "a list of values is expected" end
+  local values = {}
+  for i, value in ipairs(list) do
+    local read, problem = literal(field, value)
+    if read == nil then return nil, problem end
+    values[i] = read
+  end
+  return values
+end
+
+-- Operators on a single right side that need numbers.
+local ordered = { under = true, at_most = true, over = true, at_least = true, multiple_of = true, not_multiple_of = true }
+
+-- Reads what stands behind a field: condition | nil, message.
+function conditions.read(name, raw, names)
+  local field = vocabulary.by_name[name]
+  local condition = { field = name }
+  local problem
+  if bare[raw] or (type(raw) == "table" and raw[tag]) then
+    condition.op = bare[raw] or raw[tag]
+    local op = condition.op
+    if op == "any" then return condition end
+    if op == "function" then return nil, "only `when` is a function" end
+    if (ordered[op] or op == "between" or op == "odd" or op == "even") and not is_numeric(field) then
+      return nil, string.format("'%s' is a %s: it has no order; write %s = value, a list, or none_of { … }", name, field.type, name)
+    end
+    if ordered[op] or op == "equal" then
+      condition.value, condition.ref, problem = right_side(field, raw[1], names)
+    elseif op == "between" then
+      condition.low, condition.low_ref, problem = right_side(field, raw[1], names)
+      if problem then return nil, problem end
+      condition.high, condition.high_ref, problem = right_side(field, raw[2], names)
+    elseif op == "none_of" then
+      condition.values, problem = read_list(field, raw[1])
+    end
+  elseif type(raw) == "table" then
+    condition.op = "one_of"
+    condition.values, problem = read_list(field, raw)
+  else
+    condition.op = "equal"
+    condition.value, problem = literal(field, raw)
+  end
+  if problem then return nil, problem end
+  return condition
+end
+
+-- Conditions of a rule as an ordered list.
+function conditions.sort(list)
+  table.sort(list, function(a, b) return position[a.field] < position[b.field] end)
+  return list
+end
+
+-- Puts the values of parameters beside their names. parameters: id → { value = }.
+function conditions.resolve(condition, parameters)
+  for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
+    local reference = condition[side[2]]
+    if reference then condition[side[1]] = parameters[reference] and parameters[reference].value or nil end
+  end
+end
+
+-- --------------------------------------------------------------------------------------------------------------------- evaluating
+
+local function side(value, reference)
+  if value == nil then return { field = reference } end
+  return value
+end
+
+-- A rule's conditions as engine.conditions and engine.search read them.
+function conditions.engine(rule)
+  local list = {}
+  for i, condition in ipairs(rule.conditions) do
+    local entry = { field = condition.field, op = condition.op }
+    if condition.values then
+      entry.values = condition.values
+    elseif condition.op == "between" then
+      entry.low, entry.high = side(condition.low, condition.low_ref), side(condition.high, condition.high_ref)
+    elseif condition.op ~= "odd" and condition.op ~= "even" then
+      entry.value = side(condition.value, condition.ref)
+    end
+    list[i] = entry
+  end
+  return list
+end
+
+-- Calls a rule's `when`. The function reads fields and parameters, for they share one namespace.
+local function call_when(rule, policy, record)
+  local known = {}
+  for id, parameter in pairs(policy.parameters) do known[id] = parameter.value end
+  for name in pairs(vocabulary.by_name) do
+    if record[name] ~= nil then known[name] = record[name] end
+  end
+  local result, problem = policy.host:call(rule.when, known)
+  if result ~= nil then return result end
+  local text = problem.message
+  if problem.unknown then text = text .. failure.suggestion(problem.unknown, policy.names) end
+  failure.raise(problem.kind == "budget" and "over_budget" or "policy_error", "rule '%s' (%s:%d): %s", rule.id, rule.file, rule.line, text)
+end
+
+-- Does the whole rule hold for that record (field → value, nil: absent)? Raises an answer when its function fails.
+function conditions.holds(rule, policy, record)
+  if not engine.conditions.match(record, conditions.engine(rule)) then return false end
+  return not rule.when or call_when(rule, policy, record)
+end
+
+-- The first condition that does not hold: { field, op, text, actual } (actual nil: absent), or nil when all hold. A function that says no
+-- is { text = "its function" }.
+function conditions.first_failure(rule, policy, record)
+  local compiled = conditions.engine(rule)
+  for i, condition in ipairs(rule.conditions) do
+    if not engine.conditions.match(record, { compiled[i] }) then
+      return { field = condition.field, op = condition.op, text = conditions.text(condition), actual = record[condition.field] }
+    end
+  end
+  if rule.when and not call_when(rule, policy, record) then return { op = "when", text = "its function `when`" } end
+  return nil
+end
+
+local function number_of(value, reference, record)
+  if value ~= nil then return value end
+  local other = record[reference]
+  return type(other) == "number" and other or nil
+end
+
+-- The nearest value at which a numeric condition that holds stops holding, and whether it has to be passed: value, beyond.
+local function escape(condition, record)
+  local actual, op = record[condition.field], condition.op
+  local integer = vocabulary.by_name[condition.field].type == "integer"
+  if type(actual) ~= "number" then return nil end
+  if op == "odd" or op == "even" then return actual + 1 end
+  if op == "between" then
+    local low, high = number_of(condition.low, condition.low_ref, record), number_of(condition.high, condition.high_ref, record)
+    if not low or not high then return nil end
+    if actual - low < high - actual then return integer and low - 1 or low, not integer end
+    return integer and high + 1 or high, not integer
+  end
+  local bound = number_of(condition.value, condition.ref, record)
+  if not bound then return nil end
+  if op == "under" or op == "over" then return bound end
+  if op == "at_most" then return integer and math.floor(bound) + 1 or bound, not integer end
+  if op == "at_least" then return integer and math.ceil(bound) - 1 or bound, not integer end
+  if op == "multiple_of" then return actual + 1 end
+  if op == "not_multiple_of" and bound > 0 then return math.ceil(actual / bound) * bound end
+  return nil
+end
+
+-- For a rule that holds: { field, value, beyond } of the nearest value of a numeric field at which it stops holding; `beyond` when that
+-- value itself still satisfies the rule (a limit of a real number). Fields of the candidate before fields of the request. nil: none.
+function conditions.nearest(rule, _, record)
+  local found
+  for _, condition in ipairs(rule.conditions) do
+    local value, beyond = escape(condition, record)
+    if value then
+      local scope = vocabulary.by_name[condition.field].scope
+      if not found or (found.scope == "request" and scope ~= "request") then
+        found = { field = condition.field, value = value, beyond = beyond or nil, scope = scope }
+      end
+    end
+  end
+  if found then found.scope = nil end
+  return found
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ showing
+
+local function show(value, unit)
+  if type(value) == "number" then return units.format(value, unit) end
+  return tostring(value)
+end
+
+local function show_side(value, reference, unit)
+  if not reference then return show(value, unit) end
+  return value == nil and reference or string.format("%s (%s)", reference, show(value, unit))
+end
+
+local words = {
+  equal = "=", under = "under", at_most = "at most", over = "over", at_least = "at least", multiple_of = "a multiple of",
+  not_multiple_of = "not a multiple of", none_of = "none of", odd = "odd", even = "even", any = "any",
+}
+
+-- "gpus under small_run_gpus (100)", "schedule = dualpipe or dualpipev".
+function conditions.text(condition)
+  local unit = vocabulary.by_name[condition.field].unit
+  if condition.values then
+    local shown = {}
+    for i, value in ipairs(condition.values) do shown[i] = show(value, unit) end
+    return string.format("%s %s %s", condition.field, condition.op == "one_of" and "=" or "none of",
+                         table.concat(shown, condition.op == "one_of" and " or " or ", "))
+  elseif condition.op == "between" then
+    return string.format("%s between %s and %s", condition.field, show_side(condition.low, condition.low_ref, unit),
+                         show_side(condition.high, condition.high_ref, unit))
+  elseif condition.value ~= nil or condition.ref then
+    return string.format("%s %s %s", condition.field, words[condition.op], show_side(condition.value, condition.ref, unit))
+  end
+  return condition.field .. " " .. words[condition.op]
+end
+
+return conditions

@@ -1,0 +1,189 @@
+-- load.lua: from files to a policy. Reads them in a fresh sandbox, puts the layers together, and raises everything that is wrong at once.
+
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local layers = require "pipeplan.policy.layers"
+local vocabulary = require "pipeplan.vocabulary"
+
+local load = {}
+
+local DEFAULT = "policies/default/"
+local REPORTED = 20  -- problems shown at most
+
+-- Everything that a policy can name, for suggestions when one does not exist.
+local function known_names()
+  local names = {}
+  for name in pairs(engine.host.allowed) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------------- files
+
+-- The policy files of a directory, sorted, tests left out; nil when it is none.
+local function files_of_directory(directory)
+  local names = engine.host.directory(directory)
+  if not names then return nil end
+  local files = {}
+  for _, name in ipairs(names) do
+    if name:match("%.lua$") and not name:match("_spec%.lua$") and not name:match("^%.") then
+      files[#files + 1] = (directory:gsub("/+$", "")) .. "/" .. name
+    end
+  end
+  table.sort(files)
+  return files
+end
+
+local function read(path)
+  local file, problem = io.open(path, "rb")
+  if not file then failure.usage("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
+  local text, read_problem = file:read(1024 * 1024)
+  file:close()
+  if not text and read_problem then failure.usage("%s: cannot be read: %s", path, read_problem) end
+  return text or ""
+end
+
+-- A policy given by the user: a file or a directory → { name, files = { { path, text } } }.
+local function layer_of(path)
+  local paths = files_of_directory(path)
+  if paths and #paths == 0 then failure.raise("nothing", "%s: no policy file (*.lua) in this directory", path) end
+  local name = path:gsub("/+$", ""):match("([^/]+)$") or path
+  local layer = { name = (name:gsub("%.lua$", "")), path = path, files = {} }
+  for i, file in ipairs(paths or { path }) do layer.files[i] = { path = file, text = read(file) } end
+  return layer
+end
+
+-- The default layer: embedded, or from a directory (its own files, or those of default/ in it).
+local function default_layer(directory)
+  if directory then
+    local inner = files_of_directory(directory .. "/default")
+    local layer = layer_of(inner and #inner > 0 and directory .. "/default" or directory)
+    layer.name = "default"
+    return layer
+  end
+  local layer = { name = "default", files = {} }
+  for i, name in ipairs(engine.embedded_names(DEFAULT)) do
+    layer.files[i] = { path = name, text = engine.embedded(name), embedded = true }
+  end
+  return layer
+end
+
+-- What --set gives, as the statement that a file would make of it.
+local function set_layer(set)
+  return { name = "--set", files = {}, statements = { { verb = "set", file = "--set", line = 0, argument = set } } }
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ statements
+
+-- Lua shortens a long file name in its messages ("...sites/x.lua:3:"); what is shown names the file in full.
+local function in_full(message, path)
+  local short = "..." .. path:sub(-56)
+  if #path >= 59 and message:sub(1, #short) == short then return path .. message:sub(#short + 1) end
+  return message
+end
+
+local function run(host, file)
+  local statements, problem = host:run(file.path, file.text, file.embedded or false)
+  if statements then return statements end
+  local message = in_full(problem.message, file.path)
+  if problem.unknown then message = message .. failure.suggestion(problem.unknown, known_names()) end
+  if not message:find(file.path, 1, true) and not message:match("^[^:]+%.lua:%d+:") then message = file.path .. ": " .. message end
+  failure.raise(problem.kind == "budget" and "over_budget" or "usage", "%s", message)
+end
+
+-- Statements of a layer in order; `site` gives the layer its name.
+local function run_layer(host, layer, report)
+  layer.statements = {}
+  local named
+  for _, file in ipairs(layer.files) do
+    for _, statement in ipairs(run(host, file)) do
+      if statement.verb == "site" then
+        if named then
+          report(statement.file, statement.line, string.format("site: the layer has a name already (%s:%d)", named.file, named.line))
+        end
+        named = statement
+        layer.name = statement.argument
+      else
+        layer.statements[#layer.statements + 1] = statement
+      end
+    end
+  end
+  if #layer.statements == 0 then
+    failure.raise("nothing", "%s: states nothing: no row, no rule, no set", layer.path or layer.name)
+  end
+end
+
+local function check_names(list)
+  local seen = {}
+  for _, layer in ipairs(list) do
+    if seen[layer.name] then
+      failure.usage("%s: two layers are called '%s'; `site \"name\"` renames one", layer.path or layer.name, layer.name)
+    end
+    seen[layer.name] = true
+  end
+end
+
+-- The same for the same rules, wherever the files lie.
+local function digest_of(list, set)
+  local parts = {}
+  for _, layer in ipairs(list) do
+    parts[#parts + 1] = "layer " .. layer.name .. "\n"
+    for _, file in ipairs(layer.files) do parts[#parts + 1] = file.path:match("[^/]*$") .. "\n" .. file.text .. "\n" end
+  end
+  local names = {}
+  for name in pairs(set or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local value = set[name]
+    parts[#parts + 1] = name .. "=" .. (type(value) == "table" and table.concat(value, ",") or tostring(value)) .. "\n"
+  end
+  return engine.host.digest(table.concat(parts))
+end
+
+local function is_date(text)
+  return type(text) == "string" and text:match("^%d%d%d%d%-%d%d%-%d%d$") ~= nil
+end
+
+local function count_rules(policy)
+  local count = 0
+  for _ in pairs(policy.rules) do count = count + 1 end
+  return count
+end
+
+-- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes = } → policy.
+-- `set` may hold `reason` and `expires`, as a `set` statement may.
+-- Raises an answer: exit 2 for what cannot be loaded, 4 over budget, 5 nothing there.
+function load.load(options)
+  local date = options.date or os.date("%Y-%m-%d")
+  if not is_date(date) then failure.usage("--date: a date such as 2026-11-27 is expected, got '%s'", tostring(date)) end
+  local problems, more = {}, 0
+  local function report(file, line, text)
+    if #problems == REPORTED then more = more + 1 return end
+    problems[#problems + 1] = (line > 0 and string.format("%s:%d: ", file, line) or file .. ": ") .. text
+  end
+  local host, problem = engine.host.open { fields = vocabulary.names, work = options.work, bytes = options.bytes }
+  if not host then failure.raise("over_budget", "%s", problem.message) end
+  local list, given = { default_layer(options.policies) }, {}
+  for _, path in ipairs(options.files or {}) do
+    if given[path] then failure.usage("%s: given twice", path) end
+    given[path] = true
+    list[#list + 1] = layer_of(path)
+  end
+  for _, layer in ipairs(list) do run_layer(host, layer, report) end
+  if options.set and next(options.set) then list[#list + 1] = set_layer(options.set) end
+  check_names(list)
+  local policy = layers.build(list, date, report)
+  if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
+  if #problems > 0 then failure.raise("usage", "%s", table.concat(problems, "\n")) end
+  if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end
+  policy.layers = {}
+  for i, layer in ipairs(list) do
+    policy.layers[i] = { name = layer.name, files = {} }
+    for j, file in ipairs(layer.files) do policy.layers[i].files[j] = file.path end
+  end
+  policy.host, policy.date, policy.digest = host, date, digest_of(list, options.set)
+  host:refill()  -- loading and planning have a budget each
+  return policy
+end
+
+return load

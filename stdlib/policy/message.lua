@@ -1,0 +1,28 @@
+-- message.lua: the texts of rules. "{name}" becomes the value of that field or parameter, in the unit people read it in.
+
+local units = require "pipeplan.input.units"
+local vocabulary = require "pipeplan.vocabulary"
+
+local message = {}
+
+-- The value of a name as shown. A field that has no value, as the bubble of a candidate that was never simulated, is "unknown".
+local function shown(name, record, policy)
+  local field = vocabulary.by_name[name]
+  local value, unit
+  if field then
+    value, unit = record[name], field.unit
+  else
+    local parameter = policy.parameters[name]
+    if not parameter then return nil end
+    value, unit = parameter.value, parameter.unit
+  end
+  if value == nil or value ~= value then return "unknown" end
+  return units.format(value, unit)
+end
+
+-- fill("P is {pipeline_parallel}", { pipeline_parallel = 72 }, policy) → "P is 72". Names were checked when the policy was loaded.
+function message.fill(template, record, policy)
+  return (template:gsub("{([^{}]*)}", function(name) return shown(name, record, policy) end))
+end
+
+return message

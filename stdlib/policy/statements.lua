@@ -1,0 +1,345 @@
+-- statements.lua: what each verb of a policy file may say. Reads one recorded statement into
+--   { verb, id, conditions = { field → condition }, properties = { name → value }, when, reason, expires, values, layer, file, line }
+-- and says what is wrong with it. What statements do to each other is decided in layers.lua.
+
+local engine = require "engine"
+local conditions = require "pipeplan.policy.conditions"
+local failure = require "pipeplan.failure"
+local units = require "pipeplan.input.units"
+local vocabulary = require "pipeplan.vocabulary"
+
+local statements = {}
+
+local tag = engine.host.tag
+
+-- Families: names that stand for several schedules, and the parameter that lists them.
+statements.families = { zero_bubble = "zero_bubble_members" }
+
+-- Recommendations that are layouts, not schedules.
+statements.layouts = { "data_parallel", "data_and_tensor_parallel" }
+
+-- Ids of what the planner itself decides; no rule of a policy can have them.
+statements.built_in = {
+  "does_not_fit", "dominated", "not_in_framework", "replication_does_not_fit", "uneven_layers", "wanted_too_slow",
+}
+
+local schedule_names = { "zero_bubble" }
+for _, name in ipairs(vocabulary.schedules) do
+  if name ~= "none" then schedule_names[#schedule_names + 1] = name end
+end
+table.sort(schedule_names)
+
+-- What may be planned: every schedule and family but `none`. Returns nil, or the message.
+function statements.check_schedule(name)
+  if type(name) ~= "string" then return "the name of a schedule is expected, got " .. tostring(name) end
+  for _, known in ipairs(schedule_names) do
+    if known == name then return nil end
+  end
+  return string.format("no schedule '%s'%s", name, failure.suggestion(name, schedule_names))
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- properties
+
+-- Each returns the value to keep, or nil and a message.
+local check = {}
+
+function check.text(value)
+  if type(value) ~= "string" then return nil, "a text is expected" end
+  return value
+end
+
+function check.boolean(value)
+  if type(value) ~= "boolean" then return nil, "true or false is expected" end
+  return value
+end
+
+function check.schedules(value)
+  if type(value) ~= "table" or value[tag] or #value == 0 then return nil, "a list of schedules is expected" end
+  local seen = {}
+  for _, name in ipairs(value) do
+    local problem = statements.check_schedule(name)
+    if problem then return nil, problem end
+    if seen[name] then return nil, string.format("'%s' stands twice in the list", name) end
+    seen[name] = true
+  end
+  return value
+end
+
+function check.severity(value)
+  if value ~= "warning" and value ~= "note" then return nil, "\"warning\" or \"note\" is expected" end
+  return value
+end
+
+function check.within(value, names)
+  if value == "any" then return value end
+  local parameter = names.by_name[value]
+  if parameter then
+    if parameter.kind ~= "parameter" or parameter.unit ~= "fraction" then return nil, "'" .. value .. "' is not a fraction" end
+    return value
+  end
+  local fraction = units.parse(value, "fraction")
+  if not fraction then
+    return nil, string.format("\"any\", a fraction or the name of one is expected, got '%s'%s", tostring(value),
+                              failure.suggestion(value, names.list))
+  end
+  return fraction
+end
+
+function check.recommend(value)
+  if type(value) ~= "string" then return nil, "a schedule or a layout is expected" end
+  for _, layout in ipairs(statements.layouts) do
+    if layout == value then return value end
+  end
+  if not statements.check_schedule(value) then return value end
+  local known = { table.unpack(statements.layouts) }
+  for _, name in ipairs(schedule_names) do known[#known + 1] = name end
+  return nil, string.format("no schedule or layout '%s'%s", value, failure.suggestion(value, known))
+end
+
+function check.date(value)
+  local year, month, day = tostring(value):match("^(%d%d%d%d)-(%d%d)-(%d%d)$")
+  if not year then return nil, "a date such as \"2027-06-30\" is expected" end
+  local time = os.time { year = tonumber(year), month = tonumber(month), day = tonumber(day), hour = 12 }
+  if os.date("%Y-%m-%d", time) ~= value then return nil, "there is no day " .. value end
+  return value
+end
+
+-- "{field}" in a message must name a field or a parameter.
+function check.template(value, names)
+  if type(value) ~= "string" then return nil, "a text is expected" end
+  for name in value:gmatch("{([^{}]*)}") do
+    if not names.by_name[name] then
+      return nil, string.format("no parameter or field '%s'%s", name, failure.suggestion(name, names.list))
+    end
+  end
+  return value
+end
+
+function check.catalogue_name(value)
+  if type(value) ~= "string" or not value:match("^[%a_][%w_]*$") then return nil, "the name of a kernel is expected" end
+  return value
+end
+
+-- Per verb: its properties, those that must be there, and whether it may leave conditions out.
+local verbs = {
+  row       = { properties = { try = check.schedules, source = check.text, why = check.text }, required = { "try" }, open = true },
+  reject    = { properties = { message = check.template, source = check.text, recommend = check.recommend }, required = { "message" } },
+  refuse    = { properties = { message = check.template, source = check.text, recommend = check.recommend }, required = { "message" } },
+  warn      = { properties = { message = check.template, source = check.text, severity = check.severity }, required = { "message" } },
+  prefer    = { properties = { within = check.within, source = check.text, why = check.text }, required = { "within" } },
+  kernel    = { properties = { why = check.text, source = check.text, overlapping = check.boolean, recommend = check.catalogue_name },
+                required = { "why" }, open = true },
+  invariant = { properties = { unless = check.catalogue_name, message = check.template, source = check.text }, required = {} },
+}
+
+-- Kinds of rules that read the finished plan, those that decide before anything is simulated, and the scopes they may read.
+local readable = {
+  row = { request = true, candidate = true }, kernel = { request = true, candidate = true },
+  reject = { request = true, candidate = true, simulated = true }, refuse = { request = true, candidate = true, simulated = true },
+  prefer = { request = true, candidate = true, simulated = true },
+  warn = { request = true, candidate = true, simulated = true, plan = true },
+  invariant = { request = true, candidate = true, simulated = true, plan = true },
+}
+
+-- When a function is asked: it may read whatever is known then.
+local phase_of_function = {
+  row = "candidate", kernel = "candidate", reject = "simulated", refuse = "simulated", prefer = "simulated",
+  warn = "plan", invariant = "plan",
+}
+
+local scopes = { "request", "candidate", "simulated", "plan" }
+local rank = {}
+for i, scope in ipairs(scopes) do rank[scope] = i end
+
+-- The phase in which a rule can be decided: the latest that one of its fields needs.
+function statements.phase(rule)
+  local latest = rule.when and rank[phase_of_function[rule.verb]] or 1
+  for _, condition in ipairs(rule.conditions) do
+    latest = math.max(latest, rank[vocabulary.by_name[condition.field].scope])
+  end
+  return scopes[latest]
+end
+
+-- nil, or why a rule of that verb cannot read that field.
+function statements.unreadable(verb, field)
+  local scope = vocabulary.by_name[field].scope
+  if readable[verb][scope] then return nil end
+  if scope == "plan" then return string.format("'%s' is known only of a finished plan: warn and invariant may read it", field) end
+  return string.format("'%s' is known only after simulation; a %s is decided before", field, verb)
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------- reading
+
+local function sorted_keys(argument)
+  local keys = {}
+  for key in pairs(argument) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  return keys
+end
+
+local function is_identifier(value)
+  return type(value) == "string" and value:match("^[%a_][%w_]*$") ~= nil
+end
+
+-- { [tag] = "function", handle } → handle.
+local function handle_of(value)
+  return type(value) == "table" and value[tag] == "function" and value[1] or nil
+end
+
+-- Names that a rule of that verb knows, for suggestions.
+local function known_keys(verb)
+  local known = { "id", "when" }
+  for property in pairs(verbs[verb].properties) do known[#known + 1] = property end
+  for _, name in ipairs(vocabulary.names) do known[#known + 1] = name end
+  table.sort(known)
+  return known
+end
+
+-- A rule of that verb, or a change of one. `complain(format, …)` takes a message about this statement.
+local function read_rule(raw, verb, statement, names, complain)
+  local argument, changes = raw.argument, raw.verb == "change"
+  for _, key in ipairs(sorted_keys(argument)) do
+    local value = argument[key]
+    if type(key) ~= "string" then
+      complain("everything in it is written name = value")
+    elseif key == "when" then
+      statement.when = handle_of(value)
+      if engine.host.bare[value] == "any" and changes then statement.when = "any"
+      elseif not statement.when then complain("`when` is a function that returns true or false") end
+    elseif (key == "reason" or key == "expires") and changes then
+      local problem
+      statement[key], problem = (key == "expires" and check.date or check.text)(value)
+      if problem then complain("%s: %s", key, problem) end
+    elseif verbs[verb].properties[key] then
+      local problem
+      statement.properties[key], problem = verbs[verb].properties[key](value, names)
+      if problem then complain("%s: %s", key, problem) end
+    elseif vocabulary.by_name[key] then
+      local condition, problem = conditions.read(key, value, names)
+      problem = problem or statements.unreadable(verb, key)
+      if problem then complain("%s: %s", key, problem) else statement.conditions[key] = condition end
+    elseif handle_of(value) then
+      complain("only `when` is a function, not '%s'", key)
+    elseif key ~= "id" then  -- which the caller has read
+      complain("no field or property '%s'%s", key, failure.suggestion(key, known_keys(verb)))
+    end
+  end
+end
+
+local function read_disable(raw, statement, complain)
+  for _, key in ipairs(sorted_keys(raw.argument)) do
+    local value, problem = raw.argument[key], nil
+    if key == "reason" then statement.reason, problem = check.text(value)
+    elseif key == "expires" then statement.expires, problem = check.date(value)
+    elseif key ~= "id" then complain("disable takes id, reason and expires, not '%s'", tostring(key)) end
+    if problem then complain("%s: %s", key, problem) end
+  end
+end
+
+-- A parameter's value as text, number, boolean or list becomes what its unit says: value | nil, message.
+function statements.parameter_value(value, unit, type_wanted)
+  if unit == "schedule" then
+    if type(value) ~= "string" then return check.schedules(value) end
+    local list = {}
+    for name in value:gmatch("[^%s,]+") do list[#list + 1] = name end
+    return check.schedules(list)
+  end
+  if type_wanted == "number" then
+    if type(value) ~= "number" and type(value) ~= "string" then return nil, "a number is expected, got a " .. type(value) end
+    return units.parse(value, unit)
+  end
+  if type(value) == "string" and type_wanted == "boolean" then
+    if value == "true" then return true elseif value == "false" then return false end
+  end
+  if type(value) ~= type_wanted then return nil, string.format("a %s is expected, got %s", type_wanted, tostring(value)) end
+  return value
+end
+
+local directions = { up = true, down = true, none = true }
+
+local function read_parameter(raw, statement, complain)
+  local argument = raw.argument
+  for _, key in ipairs(sorted_keys(argument)) do
+    if not ({ id = true, value = true, unit = true, loosens = true, meaning = true })[key] then
+      complain("parameter takes id, value, unit, loosens and meaning, not '%s'%s", tostring(key),
+               failure.suggestion(key, { "id", "value", "unit", "loosens", "meaning" }))
+    end
+  end
+  statement.unit, statement.loosens, statement.meaning = argument.unit, argument.loosens, argument.meaning
+  if type(statement.meaning) ~= "string" then complain("a parameter needs its meaning") end
+  if not directions[statement.loosens] then complain("loosens is \"up\", \"down\" or \"none\": the way that lets more plans through") end
+  local value = argument.value
+  if type(value) == "boolean" then
+    statement.value, statement.type = value, "boolean"
+    return
+  end
+  local unit_known = statement.unit == "schedule"
+  for _, unit in ipairs(units.names) do unit_known = unit_known or unit == statement.unit end
+  if not unit_known then
+    complain("no unit '%s'%s", tostring(statement.unit), failure.suggestion(statement.unit, units.names))
+    return
+  end
+  local problem
+  statement.type = statement.unit == "schedule" and "table" or "number"
+  statement.value, problem = statements.parameter_value(value, statement.unit, statement.type)
+  if problem then complain("value: %s", problem) end
+end
+
+local function read_set(raw, statement, complain)
+  for _, key in ipairs(sorted_keys(raw.argument)) do
+    local value, problem = raw.argument[key], nil
+    if key == "reason" then statement.reason, problem = check.text(value)
+    elseif key == "expires" then statement.expires, problem = check.date(value)
+    elseif type(key) ~= "string" then complain("set takes name = value")
+    else statement.values[key] = value end
+    if problem then complain("%s: %s", key, problem) end
+  end
+end
+
+-- Reads one recorded statement. names: every parameter and field (see conditions.lua). report(file, line, text) takes what is wrong.
+-- verb_of(id) is the verb of the rule that a change is about; a change of what does not exist is returned unread.
+function statements.read(raw, layer, names, report, verb_of)
+  local statement = {
+    verb = raw.verb, layer = layer, file = raw.file, line = raw.line, conditions = {}, properties = {}, values = {},
+  }
+  local title = raw.verb
+  local function complain(format, ...)
+    report(raw.file, raw.line, title .. ": " .. string.format(format, ...))
+  end
+  if raw.verb == "site" then
+    statement.id = raw.argument
+    if raw.argument == "" then complain("a site has a name") end
+    return statement
+  end
+  if raw.verb == "set" then
+    read_set(raw, statement, complain)
+    return statement
+  end
+  if not is_identifier(raw.argument.id) then
+    complain("it needs an id: id = \"name\", of letters, digits and underscores")
+    return nil
+  end
+  statement.id = raw.argument.id
+  title = string.format("%s '%s'", raw.verb, statement.id)
+  if raw.verb == "disable" then
+    read_disable(raw, statement, complain)
+  elseif raw.verb == "parameter" then
+    read_parameter(raw, statement, complain)
+  elseif raw.verb == "change" then
+    local verb = verb_of(statement.id)
+    if verb then read_rule(raw, verb, statement, names, complain) end
+  else
+    local schema = verbs[raw.verb]
+    read_rule(raw, raw.verb, statement, names, complain)
+    for _, property in ipairs(schema.required) do
+      if raw.argument[property] == nil then complain("it needs %s", property) end
+    end
+    -- Nothing said must not mean everything: a rule whose fields were forgotten would hold for all plans.
+    if not schema.open and not next(statement.conditions) and not statement.when then
+      complain("it states no condition and would hold for every plan; if that is meant, write a field = any")
+    end
+  end
+  return statement
+end
+
+return statements
