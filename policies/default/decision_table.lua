@@ -1,0 +1,14 @@
+-- decision_table.lua: which schedule to try. Top to bottom, the first row that holds decides.
+--
+-- The first name of a row is wanted. The others may replace it when it has no plan, or only one that is much slower (wanted_tolerance):
+-- then the fastest of them is planned, and the plan says why. A row that reads a field of the candidate (expert_parallel) is a row for
+-- plans like that; it makes none.
+-- A policy of your own adds rows above these with `row { id = "…", … }`, and alters one of these with `change { id = "dense", … }`.
+
+row { id = "small_run",   source = "R6", gpus = under "small_run_gpus",            try = { "1f1b", "interleaved_1f1b" } }
+row { id = "moe_with_ep", source = "R6", architecture = "moe", expert_parallel = over(1),
+                                                                                   try = { "dualpipe", "dualpipev", "zero_bubble", "interleaved_1f1b", "1f1b" } }
+row { id = "dense",       source = "R6", gpus = under "large_dense_gpus",          try = { "zero_bubble", "interleaved_1f1b", "1f1b" } }
+row { id = "dense_large", source = "R6", gpus = at_least "large_dense_gpus", alltoall_fraction = under "heavy_alltoall_fraction",
+                                                                                   try = { "dualpipev", "zero_bubble", "interleaved_1f1b", "1f1b" } }
+row { id = "otherwise",   source = "R6",                                           try = { "zero_bubble", "interleaved_1f1b", "1f1b" } }

@@ -1,0 +1,14 @@
+-- preferences.lua: what to choose where several plans are about as good. Applied in order; a later policy's come first.
+--
+-- within = "any"       applied to all survivors, whatever their speed: those that match stay, when there are any
+-- within = a fraction  applied among the plans that come that close to the fastest; what is still left goes to the smaller P
+-- Override with `change { id = "expert_parallel_for_moe", within = "5%" }`, take one out with `disable { id = "…" }`.
+
+prefer { id = "expert_parallel_for_moe", architecture = "moe", expert_parallel = over(1), within = "any",
+         why = "experts that are spread out need less memory than experts that are cut" }
+prefer { id = "tensor_parallel_in_scale_up", tensor_parallel = at_most "scale_up_gpus", within = "any",
+         why = "tensor parallelism communicates in every layer and belongs on the fastest links" }
+prefer { id = "frontier_moe_depth", source = "R4", architecture = "moe", total_parameters = at_least "frontier_parameters",
+         pipeline_parallel = between("frontier_depth_low", "frontier_depth_high"), within = "tie_fraction" }
+prefer { id = "shallow_on_small_cluster", source = "R4", gpus = under "small_run_gpus",
+         pipeline_parallel = at_most "small_cluster_depth", within = "tie_fraction" }
