@@ -174,38 +174,47 @@ static void place_stages(pp_schedule *schedule, pp_placement placement) {
   }
 }
 
+size_t pp_schedule_actions(const pp_schedule_request *request) {
+  size_t actions = 0;
+  for (int rank = 0; rank < request->ranks; rank++) actions += kinds[request->kind].constructor->count(request, rank);
+  return actions;
+}
+
+/* Sizes, and one block for everything: actions first, for they are the largest and want the start's alignment. */
+static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedule, pp_error *error) {
+  int chains = pp_schedule_traits_of(request->kind)->chains;
+  *schedule = (pp_schedule){ .request = *request, .chains = chains, .chunks_per_rank = request->chunks * chains };
+  schedule->stages_per_chain = request->ranks * request->chunks;
+  schedule->stages = schedule->stages_per_chain * chains;
+  schedule->microbatches_per_chain = request->microbatches / chains;
+
+  size_t actions = pp_schedule_actions(request), ranks = (size_t)request->ranks, stages = (size_t)schedule->stages;
+  char *memory = malloc(actions * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + 3 * stages * sizeof(int));
+  if (!memory) {
+    *schedule = (pp_schedule){ 0 };
+    return pp_fail(error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", actions);
+  }
+  schedule->action = (pp_action *)(void *)memory;
+  schedule->first = (size_t *)(void *)(memory + actions * sizeof(pp_action));
+  schedule->rank_of = (int *)(void *)(schedule->first + ranks + 1);
+  schedule->slot_of = schedule->rank_of + stages;
+  schedule->stage_at = schedule->slot_of + stages;
+  return PP_OK;
+}
+
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error) {
   pp_status status = pp_schedule_check(request, error);
   *out = (pp_schedule){ 0 };
+  if (status == PP_OK) status = lay_out(request, out, error);
   if (status != PP_OK) return status;
-  const pp_schedule_traits *traits = pp_schedule_traits_of(request->kind);
-  const pp_constructor *constructor = kinds[request->kind].constructor;
-  size_t ranks = (size_t)request->ranks, actions = 0;
-  pp_schedule schedule = { .request = *request, .chains = traits->chains, .chunks_per_rank = request->chunks * traits->chains };
-  schedule.stages_per_chain = request->ranks * request->chunks;
-  schedule.stages = schedule.stages_per_chain * traits->chains;
-  schedule.microbatches_per_chain = request->microbatches / traits->chains;
-  for (int rank = 0; rank < request->ranks; rank++) actions += constructor->count(request, rank);
-
-  size_t stages = (size_t)schedule.stages;
-  size_t bytes = actions * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + 3 * stages * sizeof(int);
-  char *memory = malloc(bytes);
-  if (!memory) return pp_fail(error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", actions);
-  schedule.action = (pp_action *)(void *)memory;
-  schedule.first = (size_t *)(void *)(memory + actions * sizeof(pp_action));
-  schedule.rank_of = (int *)(void *)(schedule.first + ranks + 1);
-  schedule.slot_of = schedule.rank_of + stages;
-  schedule.stage_at = schedule.slot_of + stages;
-
-  place_stages(&schedule, traits->placement);
-  pp_writer writer = { .next = schedule.action };
+  place_stages(out, pp_schedule_traits_of(request->kind)->placement);
+  pp_writer writer = { .next = out->action };
   for (int rank = 0; rank < request->ranks; rank++) {
-    schedule.first[rank] = (size_t)(writer.next - schedule.action);
-    writer.stage_at = schedule.stage_at + rank * schedule.chunks_per_rank;
-    constructor->write(request, rank, &writer);
+    out->first[rank] = (size_t)(writer.next - out->action);
+    writer.stage_at = out->stage_at + rank * out->chunks_per_rank;
+    kinds[request->kind].constructor->write(request, rank, &writer);
   }
-  schedule.first[ranks] = (size_t)(writer.next - schedule.action);
-  *out = schedule;
+  out->first[request->ranks] = (size_t)(writer.next - out->action);
   return PP_OK;
 }
 
