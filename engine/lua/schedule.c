@@ -4,7 +4,8 @@
 **   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
 ** A schedule has methods, listed at the end. Ranks, stages and microbatches are numbered from 0, as everywhere in the field; a list with an
-** entry per rank is a Lua list, whose entry [rank + 1] is rank's. May longjmp: what the C heap holds for a call hangs on a userdata.
+** entry per rank is a Lua list, whose entry [rank + 1] is rank's. Work costs a policy a unit per action it touches, before it is done.
+** May longjmp: what the C heap holds for a call hangs on a userdata.
 */
 #include "lua/schedule.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "core/simulate.h"
+#include "host/budget.h"
 #include "lua/arguments.h"
 
 #define SCHEDULE "pipeplan.schedule"
@@ -81,9 +83,15 @@ static int answer(lua_State *L, const char *call, pp_status status, const pp_err
   return status == PP_ILLEGAL ? pp_push_illegal(L, error) : pp_args_raise(L, call, error);
 }
 
+/* For work that walks through all actions `times` times. */
+static void charge(lua_State *L, const pp_schedule *schedule, uint64_t times) {
+  pp_charge(L, 1 + times * schedule->first[schedule->request.ranks]);
+}
+
 static int schedule_check(lua_State *L) {
   pp_schedule_request request;
   pp_error error;
+  pp_charge(L, 1);
   check_arguments(L, 1, &request);
   pp_status status = pp_schedule_check(&request, &error);
   if (status != PP_OK) return answer(L, construct_call, status, &error);
@@ -113,6 +121,7 @@ static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments
   pp_schedule_request request;
   pp_error error;
   check_arguments(L, 2, &request);
+  if (pp_schedule_check(&request, NULL) == PP_OK) pp_charge(L, 1 + pp_schedule_actions(&request));
   pp_schedule *schedule = lua_newuserdatauv(L, sizeof *schedule, 0);
   *schedule = (pp_schedule){ 0 };
   luaL_setmetatable(L, SCHEDULE);
@@ -163,6 +172,7 @@ static int schedule_actions(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   int rank = check_rank(L, schedule, 2, "schedule:actions");
   size_t count = schedule->first[rank + 1] - schedule->first[rank];
+  pp_charge(L, 1 + 8 * count);   /* a table each */
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
     const pp_action *action = &schedule->action[schedule->first[rank] + i];
@@ -183,6 +193,7 @@ static int schedule_actions(lua_State *L) {
 static int schedule_csv(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   luaL_Buffer text;
+  charge(L, schedule, 8);
   luaL_buffinit(L, &text);
   for (int rank = 0; rank < schedule->request.ranks; rank++) {
     for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
@@ -200,6 +211,7 @@ static int schedule_csv(lua_State *L) {
 static int schedule_peaks(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   size_t stages = (size_t)schedule->stages;
+  charge(L, schedule, 2);
   double *stored = lua_newuserdatauv(L, 2 * stages * sizeof *stored, 0), *pending = stored + stages;
   lua_createtable(L, 0, 2);
   for (int freed_at_i = 0; freed_at_i <= 1; freed_at_i++) {
@@ -313,6 +325,7 @@ static int schedule_simulate(lua_State *L) {
   pp_error error;
   check_simulation_arguments(L, schedule, &times);
   bool intervals = pp_args_boolean_or(L, 2, simulate_call, "intervals", false);
+  charge(L, schedule, intervals ? 8 : 1);
   pp_workspace *workspace = push_workspace(L);
   pp_status status = pp_simulate_in(schedule, &times, intervals, workspace, &result, &error);
   if (status != PP_OK) return answer(L, simulate_call, status, &error);
@@ -339,6 +352,7 @@ static int schedule_verify(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   pp_simulation result;
   pp_error error;
+  charge(L, schedule, 2);
   pp_status status = pp_schedule_verify(schedule, &error);
   if (status == PP_OK) {   /* whether ranks wait for each other does not depend on how long anything takes */
     pp_stage_times *stage = lua_newuserdatauv(L, (size_t)schedule->stages * sizeof *stage, 0);
