@@ -86,6 +86,14 @@ describe("engine.model.stages", function()
   end)
 end)
 
+describe("engine.model.fields", function()
+  it("lists the keys of a shape, sorted", function()
+    assert.equal("attention", model.fields[1])
+    assert.equal("vocab", model.fields[#model.fields])
+    for i = 2, #model.fields do assert.is_true(model.fields[i - 1] < model.fields[i]) end
+  end)
+end)
+
 describe("a shape", function()
   local function refused(changes, message)
     assert.matches(message, error_of(model.parameters, llama_3_8b(changes)), 1, true)
