@@ -4,6 +4,7 @@
 #include "lua/model.h"
 
 #include "core/layout.h"
+#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/shape.h"
 
@@ -96,6 +97,7 @@ static int model_stages(lua_State *L) {
   pp_check_shape(L, 1, &model);
   const lua_Integer stages = luaL_checkinteger(L, 2);
   luaL_argcheck(L, stages >= 1 && stages <= 65536, 2, "number of stages from 1 to 65536 expected");
+  pp_charge(L, 50 * (uint64_t)stages);  /* a table of five fields each */
   const int *layers_per_stage = check_layers_per_stage(L, stages);
   pp_stage *out = lua_newuserdatauv(L, (size_t)stages * sizeof *out, 0);
   const pp_status status = pp_layout_stages(&model, (int)stages, layers_per_stage, out, &error);
