@@ -84,12 +84,20 @@ static double tensor_region_seconds(const scene *at) {
   return pp_comm_allreduce(at->network, at->layout->tensor, 1, bytes);
 }
 
+/* Bytes of an unfused softmax per token: scores written, read and written by the softmax, read; by dropout once more, with a mask. */
+static double score_traffic(const scene *at) {
+  if (at->training->fused_attention) return 0;
+  const double scores = (double)at->model->heads / at->tensor * (double)at->training->sequence_length;
+  return (at->training->dropout ? 8 + 5 : 8) * scores;
+}
+
 static void add_attention(const scene *at, const pp_block_flops *flops, work *out) {
   const pp_model *model = at->model;
   const double hidden = (double)model->hidden / at->sequence;
   out->attention += at->tokens * flops->attention / at->tensor;
   const double rotary = 2 * 2 * (query_width(model) / at->tensor + key_value_width(at) / 2);
-  out->traffic += at->tokens * (residual_traffic(at) + rotary + cast_traffic(at, hidden + value_width(model) / at->tensor));
+  const double casts = cast_traffic(at, hidden + value_width(model) / at->tensor);
+  out->traffic += at->tokens * (residual_traffic(at) + score_traffic(at) + rotary + casts);
   out->context_bytes += 2 * at->tokens * key_value_width(at);
   out->tensor_seconds += tensor_region_seconds(at);
 }
@@ -178,11 +186,36 @@ static double product_seconds(const pp_device *device, double flops, double peak
   return fmax(flops / (peak * efficiency), moved(device, weight_bytes));
 }
 
-static double products(const scene *at, const work *job, double bytes_per_weight, double bytes_per_kept_weight) {
+typedef enum { FORWARD, INPUT, WEIGHT } pass;
+
+/*
+** What the sizes of experts leave of their products' efficiency: a product of inner size K keeps K / (K + half), as filling and draining its
+** pipeline does not shrink with K. Inner sizes: hidden for gate and up, the expert's width for down; for input the other way round; for
+** weights the tokens of an expert. A gated expert has two products of three before its activation, a plain one of two.
+*/
+static double grouped_share(const scene *at, pass which) {
+  const pp_model *model = at->model;
+  const double half = at->device->grouped_gemm_half, before = gate_factor(model) / (gate_factor(model) + 1);
+  const double hidden = (double)model->hidden, width = (double)model->expert_ffn / at->layout->expert_tensor;
+  const double ranks = (double)at->layout->expert * at->layout->expert_tensor;
+  const double rows = at->tokens / at->tensor * ranks * (double)model->experts_per_token / (double)model->experts;
+  const double first = which == FORWARD ? hidden : which == INPUT ? gate_factor(model) * width : rows;
+  const double second = which == FORWARD ? width : which == INPUT ? hidden : rows;
+  return 1 / (before * (1 + half / first) + (1 - before) * (1 + half / second));
+}
+
+static double grouped_seconds(const scene *at, const work *job, pass which, double bytes_per_weight) {
+  const pp_device *device = at->device;
+  if (job->expert <= 0) return 0;
+  return product_seconds(device, job->expert, device->flops, device->grouped_gemm_efficiency * grouped_share(at, which),
+                         bytes_per_weight * job->expert_weights);
+}
+
+static double products(const scene *at, const work *job, pass which, double bytes_per_weight, double bytes_per_kept_weight) {
   const pp_device *device = at->device;
   return product_seconds(device, job->linear, device->flops, device->gemm_efficiency, bytes_per_weight * job->linear_weights) +
          product_seconds(device, job->kept, device->flops_bf16, device->gemm_efficiency, bytes_per_kept_weight * job->kept_weights) +
-         product_seconds(device, job->expert, device->flops, device->grouped_gemm_efficiency, bytes_per_weight * job->expert_weights);
+         grouped_seconds(at, job, which, bytes_per_weight);
 }
 
 /* `factor` times the forward of core attention, and what its ring of keys and values takes beyond it; the own block needs no waiting. */
@@ -195,7 +228,7 @@ static double attention_seconds(const scene *at, const work *job, double factor,
 
 static double forward_seconds(const scene *at, const work *job) {
   const double weight = at->training->precision == PP_FP8 ? 1 : 2;
-  return products(at, job, weight, 2) + attention_seconds(at, job, 1, 1) + moved(at->device, job->traffic) + job->tensor_seconds;
+  return products(at, job, FORWARD, weight, 2) + attention_seconds(at, job, 1, 1) + moved(at->device, job->traffic) + job->tensor_seconds;
 }
 
 /* One dispatch or combine of what a rank sends. */
@@ -230,12 +263,13 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
   const double weight = training->precision == PP_FP8 ? 1 : 2, gradient = 2 * training->gradient_bytes;
   const double backward = training->fused_attention ? 2.5 : 2;
   out->forward = forward_seconds(at, job);
-  out->input = products(at, job, weight, 2) + attention_seconds(at, job, backward, 2) + moved(device, 2 * job->traffic) + job->tensor_seconds;
-  out->weight = products(at, job, gradient, gradient);
+  out->input = products(at, job, INPUT, weight, 2) + attention_seconds(at, job, backward, 2) + moved(device, 2 * job->traffic) +
+               job->tensor_seconds;
+  out->weight = products(at, job, WEIGHT, gradient, gradient);
   if (job->routings > 0) {
     const double once = routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes);
-    out->forward += expert_tensor_seconds(at);
-    out->input += expert_tensor_seconds(at);
+    out->forward += expert_tensor_seconds(at) + device->routing_latency;
+    out->input += expert_tensor_seconds(at) + device->routing_latency;
     out->alltoall_forward = out->alltoall_backward = job->routings * once;
   }
   if (redo->all) {
@@ -244,10 +278,10 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
     return;
   }
   out->input += redo->linear / (device->flops * device->gemm_efficiency) + moved(device, redo->traffic);
-  if (training->recompute.core_attention) out->input += attention_seconds(at, job, 1, 1);
+  if (training->recompute.core_attention)
+    out->input += attention_seconds(at, job, 1, 1) + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
   if (redo->experts) {
-    const double again_seconds = job->expert / (device->flops * device->grouped_gemm_efficiency);
-    out->input += again_seconds + expert_tensor_seconds(at);
+    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor_seconds(at);
     out->alltoall_backward += out->alltoall_forward;
   }
 }
@@ -380,7 +414,8 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
     const double left = sharded ? dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks
                                 : dense_parameters + expert_parameters;
     const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
-    out->mirror = pp_comm_allgather(network, copies, stride, gradient * left) + pp_comm_allgather(network, copies, stride, parameter * left);
+    out->mirror = pp_comm_allgather(network, copies, stride, gradient * left) +
+                  pp_comm_allgather(network, copies, stride, parameter * left);
   }
 }
 

@@ -14,11 +14,13 @@ typedef struct {
   double flops_bf16;            /* dense peak in bf16: what attention and everything kept above fp8 runs at */
   double memory_bandwidth;      /* bytes per second */
   double gemm_efficiency;       /* share of `flops` that large matrix products reach */
-  double grouped_gemm_efficiency;  /* the same for experts' grouped products */
+  double grouped_gemm_efficiency;  /* the same for experts' grouped products of large inner size */
+  double grouped_gemm_half;     /* inner size at which they reach half of that: efficiency × K / (K + half) */
   double attention_efficiency;  /* share of flops_bf16 that fused attention reaches */
   double memory_efficiency;     /* share of memory_bandwidth that element-wise kernels reach */
   double overlap_overhead;      /* share of a pair's compute that sharing SMs with communication kernels costs: ≥ 0 */
   bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
+  double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of many small kernels */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
 } pp_device;
 

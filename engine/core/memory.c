@@ -219,7 +219,8 @@ static pp_status check_recipe(const pp_layout *layout, const pp_training *traini
   };
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     if (numbers[i].value >= numbers[i].low && isfinite(numbers[i].value)) continue;
-    const pp_status status = pp_fail(error, PP_INVALID, "'%s' must be at least %g, got %g", numbers[i].field, numbers[i].low, numbers[i].value);
+    const pp_status status =
+      pp_fail(error, PP_INVALID, "'%s' must be at least %g, got %g", numbers[i].field, numbers[i].low, numbers[i].value);
     if (error) strncpy(error->field, numbers[i].field, sizeof error->field - 1);
     return status;
   }
@@ -263,8 +264,10 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
     const double dense = (double)parameters[i].tensor / tensor + (double)parameters[i].replicated;
     const double expert = (double)parameters[i].expert / expert_ranks;
     /* One gradient per weight shape: all of a layer's dense weights, of the experts one. An embedding's rows are added in place. */
-    const double shapes = i == PP_BLOCK_EMBEDDING ? 0 : (double)parameters[i].tensor / tensor + expert / fmax(1, (double)model->experts / layout->expert);
-    out[i] = block_bytes(&books[i], tokens, training->weight_gradient_bytes * shapes, state_of(dense, alike, training, copies), state_of(expert, experts_alike, training, copies));
+    const double local_experts = fmax(1, (double)model->experts / layout->expert);
+    const double shapes = i == PP_BLOCK_EMBEDDING ? 0 : (double)parameters[i].tensor / tensor + expert / local_experts;
+    out[i] = block_bytes(&books[i], tokens, training->weight_gradient_bytes * shapes, state_of(dense, alike, training, copies),
+                         state_of(expert, experts_alike, training, copies));
   }
   const double table = (double)(model->vocab * model->hidden) / tensor;
   const pp_state_bytes copy = state_of(table, alike, training, copies);

@@ -113,8 +113,8 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out) {
 
 void pp_check_device(lua_State *L, int index, pp_device *out) {
   static const char *const known[] = {
-    "flops", "flops_bf16", "memory_bandwidth", "gemm_efficiency", "grouped_gemm_efficiency", "attention_efficiency",
-    "memory_efficiency", "overlap_overhead", "hides_alltoall", "alltoall_latency", NULL };
+    "flops", "flops_bf16", "memory_bandwidth", "gemm_efficiency", "grouped_gemm_efficiency", "grouped_gemm_half", "attention_efficiency",
+    "memory_efficiency", "overlap_overhead", "hides_alltoall", "routing_latency", "alltoall_latency", NULL };
   static const double least = 1e-9, most = 1e30;
   index = lua_absindex(L, index);
   pp_args_begin(L, index, device_call, known);
@@ -123,10 +123,12 @@ void pp_check_device(lua_State *L, int index, pp_device *out) {
   out->memory_bandwidth = pp_args_number(L, index, device_call, "memory_bandwidth", least, most);
   out->gemm_efficiency = pp_args_number(L, index, device_call, "gemm_efficiency", least, 1);
   out->grouped_gemm_efficiency = pp_args_number(L, index, device_call, "grouped_gemm_efficiency", least, 1);
+  out->grouped_gemm_half = pp_args_number_or(L, index, device_call, "grouped_gemm_half", 0, 1e9, 0);
   out->attention_efficiency = pp_args_number(L, index, device_call, "attention_efficiency", least, 1);
   out->memory_efficiency = pp_args_number(L, index, device_call, "memory_efficiency", least, 1);
   out->overlap_overhead = pp_args_number_or(L, index, device_call, "overlap_overhead", 0, 100, 0);
   out->hides_alltoall = pp_args_boolean_or(L, index, device_call, "hides_alltoall", false);
+  out->routing_latency = pp_args_number_or(L, index, device_call, "routing_latency", 0, 1e6, 0);
   out->alltoall_latency = pp_args_number_or(L, index, device_call, "alltoall_latency", 0, 1e6, 0);
 }
 

@@ -113,6 +113,35 @@ static void experts_are_not_faster_than_their_weights_arrive(void **state) {
   assert_true(blocks[PP_BLOCK_MOE].forward > 4 * 3 * 7168.0 * 2048 * 2 / 1e12);
 }
 
+/* K / (K + half): with half = 2048 = the experts' width, down (a third of the products) runs at half speed, gate and up at 7168 / 9216. */
+static void narrow_experts_reach_less_of_their_peak(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds wide[PP_BLOCKS], narrow[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &instant, wide);
+  device.grouped_gemm_half = 2048;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &instant, narrow);
+  const double experts = 2.0 * 4096 * 8 * 3 * 7168 * 2048 / 1e15, slower = 2.0 / 3 * 2048 / 7168 + 1.0 / 3;
+  expect(experts * slower, narrow[PP_BLOCK_MOE].forward - wide[PP_BLOCK_MOE].forward, 1e-6);
+}
+
+static void routing_costs_its_latency_each_way(void **state) {
+  const pp_model model = deepseek_v3(4, 1, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds without[PP_BLOCKS], with[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &instant, without);
+  device.routing_latency = 1e-3;
+  blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &instant, with);
+  expect(1e-3, with[PP_BLOCK_MOE].forward - without[PP_BLOCK_MOE].forward, 1e-9);
+  expect(1e-3, with[PP_BLOCK_MOE].input - without[PP_BLOCK_MOE].input, 1e-9);
+  expect(without[PP_BLOCK_MOE].weight, with[PP_BLOCK_MOE].weight, 1e-12);
+  expect(without[PP_BLOCK_DENSE].forward, with[PP_BLOCK_DENSE].forward, 1e-12);
+}
+
 static void the_plain_alltoall_is_slower_than_a_hierarchical_kernel(void **state) {
   const pp_model model = deepseek_v3(4, 0, 0);
   pp_training training = bf16_recipe(4096);
@@ -231,6 +260,8 @@ int main(void) {
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
     cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),
+    cmocka_unit_test(narrow_experts_reach_less_of_their_peak),
+    cmocka_unit_test(routing_costs_its_latency_each_way),
     cmocka_unit_test(the_plain_alltoall_is_slower_than_a_hierarchical_kernel),
     cmocka_unit_test(a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed),
     cmocka_unit_test(a_pair_hides_the_shorter_of_compute_and_alltoall),
