@@ -13,9 +13,11 @@ function options.declare(parser)
   local declared = {}
   for _, entry in ipairs(fields.list) do
     local dashed = entry.name:gsub("_", "-")
-    local names = "--" .. entry.name .. (dashed ~= entry.name and " --" .. dashed or "")
-    declared[#declared + 1] = parser:option(names):description(entry.meaning):argname(argument_names[entry.type])
+    local description = entry.meaning .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
+    local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
       :target("field " .. entry.name)
+    if dashed ~= entry.name then option:hidden_name("--" .. dashed) end
+    declared[#declared + 1] = option
   end
   parser:group("Fields of the spec", table.unpack(declared))
 end
