@@ -45,6 +45,38 @@ describe("steps of GPT models on A100", function()
   end)
 end)
 
+describe("what was measured one change at a time", function()
+  -- NVIDIA/Megatron-LM#6311: DeepSeek-V3 cut to 14 layers, 64 H100, TP 1 PP 4 EP 16, batch 256, sequences of 2,048: 225.1 TFLOP/s, 184.2 with
+  -- full recompute, 198.5 with recompute and overlap
+  it("prices full recompute and overlap of a cut DeepSeek-V3 within 6 %", function()
+    local model = {}
+    for key, value in pairs(models["deepseek-v3 without MTP"]) do model[key] = value end
+    model.layers = 14
+    local run = { accelerator = "H100", gpus = 64, precision = "bf16", batch = 256, micro_batch = 1, sequence = 2048, tensor = 1, context = 1, expert = 16,
+                  pipeline = 4, virtual = 1, kernel = "deepep" }
+    local plain = predict.step(model, run).seconds
+    run.recompute = { full = true }
+    local recomputed = predict.step(model, run).seconds
+    run.overlapped = true
+    local overlapped = predict.step(model, run).seconds
+    within(0.94, recomputed / plain / (225.1 / 184.2), 1.06, "full recompute")
+    within(0.94, recomputed / overlapped / (198.5 / 184.2), 1.06, "overlap")
+  end)
+
+  -- Megatron-Bridge's overlap skill: Qwen3-30B-A3B, 16 H100, EP 16: 41.25 s a step with NCCL's all-to-all, 24.71 s with Hybrid-EP; the skill puts
+  -- the all-to-all at 20 to 40 % of the step
+  it("tells the plain all-to-all from a hierarchical kernel", function()
+    local run = { accelerator = "H100", gpus = 16, precision = "bf16", batch = 1024, micro_batch = 1, sequence = 4096, tensor = 1, context = 1, expert = 16,
+                  pipeline = 1, virtual = 1, kernel = "nccl_alltoall" }
+    local plain = predict.step(models["qwen3-30b"], run).seconds
+    run.kernel = "hybrid_ep"
+    local kernel = predict.step(models["qwen3-30b"], run).seconds
+    within(0.9, plain / 41.25, 1.1, "NCCL")
+    within(0.75, kernel / 24.71, 1.3, "Hybrid-EP")
+    assert.is_true(kernel < plain)
+  end)
+end)
+
 describe("DeepSeek-V3's own run, on which nothing was calibrated", function()
   -- 2,048 H800, PP 16, EP 64 over 8 nodes, no TP, ZeRO-1, DualPipe, 15,360 sequences of 4,096 tokens; 20 SMs for communication; fp8 caches,
   -- bf16 moments; norms, MLA up-projections and SwiGLU recomputed; four nodes a token (the report, §2.1, 3.2, 3.3)

@@ -231,6 +231,31 @@ static void a_22b_model_has_the_published_states(void **state) {
   expect(45.5625, 48 * (block->parameters + block->gradients + block->optimizer) / GIB, 0.003);   /* 12h² leaves norms out */
 }
 
+/* Megatron-LM's own estimator (report_theoretical_memory.py @d98e8a6), run for shapes that it handles right: weights and optimizer of the most
+** loaded shard, GiB. It splits experts by EP and their optimizer by the expert-data group. */
+static void states_agree_with_megatrons_estimator(void **state) {
+  pp_model mixtral = llama(32, 4096, 32, 8, 14336, 32000);
+  pp_training training = bf16_recipe(8192);
+  (void)state;
+  mixtral.experts = 8;
+  mixtral.experts_per_token = 2;
+  mixtral.expert_ffn = 14336;
+  mixtral.ffn = 0;
+  for (int i = 0; i < 32; i++) mixtral.moe[i] = true;
+  const struct { pp_model model; int tensor, pipeline, data, expert; double gib; } rows[] = {
+    { llama(32, 4096, 32, 8, 14336, 128256), 1, 2, 4, 1, 33.654 },
+    { llama(80, 8192, 64, 8, 28672, 128256), 8, 4, 4, 1, 19.033 },
+    { mixtral, 1, 4, 16, 8, 18.685 },
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const pp_layout layout = { .tensor = rows[i].tensor, .context = 1, .expert = rows[i].expert, .expert_tensor = 1, .data = rows[i].data,
+                               .pipeline = rows[i].pipeline, .chunks = 1 };
+    const pp_schedule_request request = { PP_1F1B, rows[i].pipeline, 64, 1, 0 };
+    const pp_rank_bytes rank = rank_of(&rows[i].model, &layout, &training, request, 0);
+    expect(rows[i].gib, (rank.parameters + rank.gradients + rank.optimizer) / GIB, 0.002);
+  }
+}
+
 /* Experts are sharded over EP × expert TP, their optimizer over the expert-data group, not over TP (NVIDIA/Megatron-LM #4050). */
 static void experts_have_their_own_shard_groups(void **state) {
   pp_model model = deepseek_v3(4, 0, 0);
@@ -449,6 +474,7 @@ int main(void) {
     cmocka_unit_test(module_wise_recompute_drops_what_the_report_lists),
     cmocka_unit_test(states_follow_the_distributed_optimizer_table),
     cmocka_unit_test(a_22b_model_has_the_published_states),
+    cmocka_unit_test(states_agree_with_megatrons_estimator),
     cmocka_unit_test(experts_have_their_own_shard_groups),
     cmocka_unit_test(the_mirror_pair_shares_the_optimizer_state),
     cmocka_unit_test(a_llama_pipeline_agrees_with_simumax),
