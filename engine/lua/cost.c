@@ -7,9 +7,13 @@
 #include <math.h>
 
 #include "core/cost.h"
+#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/recipe.h"
 #include "lua/shape.h"
+
+/* Units of pp_charge: pricing every kind of block, and a table for each. */
+enum { BLOCKS_WORK = 500 };
 
 typedef struct {
   pp_model model;
@@ -44,6 +48,7 @@ static void check_device(lua_State *L, const char *call, setting *out) {
 static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP_BLOCKS]) {
   setting at;
   pp_error error;
+  pp_charge(L, BLOCKS_WORK);
   check_model(L, call, &at);
   check_recipe(L, call, &at);
   check_device(L, call, &at);

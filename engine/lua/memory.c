@@ -7,10 +7,14 @@
 #include <math.h>
 
 #include "core/memory.h"
+#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/recipe.h"
 #include "lua/schedule.h"
 #include "lua/shape.h"
+
+/* Units of pp_charge: five tables of six fields, and their arithmetic. */
+enum { BLOCKS_WORK = 500 };
 
 typedef struct {
   pp_model model;
@@ -44,6 +48,7 @@ static int memory_blocks(lua_State *L) {
   setting at;
   pp_block_bytes blocks[PP_BLOCKS];
   pp_args_begin(L, 1, call, known);
+  pp_charge(L, BLOCKS_WORK);
   check_setting(L, call, &at);
   blocks_of(L, call, &at, (int)pp_args_integer_or(L, 1, call, "copies", 1, 2, 1), blocks);
   lua_createtable(L, 0, PP_BLOCKS);
@@ -103,6 +108,8 @@ static int memory_stages(lua_State *L) {
     schedule = pp_check_schedule(L, lua_gettop(L));   /* stays on the stack: it must live as long as we read it */
   }
   const int stages = schedule ? schedule->stages_per_chain : 1, ranks = schedule ? schedule->request.ranks : 1;
+  /* every action is walked once; a stage and a rank cost a table each */
+  pp_charge(L, 50 * (uint64_t)(stages + ranks) + (schedule ? schedule->first[ranks] : 0));
   const int *layers = check_layers(L, call, stages);
   pp_stage *out = lua_newuserdatauv(L, (size_t)stages * sizeof *out, 0);
   blocks_of(L, call, &at, schedule ? pp_schedule_traits_of(schedule->request.kind)->copies : 1, blocks);
