@@ -29,7 +29,7 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- warnings
 
--- M/P = batch × TP × CP / (GPUs × micro-batch): which of them would bring it to `target`, and to what.
+-- M/P = batch × TP × CP / (GPUs × micro-batch): which of them would bring it to `target`, and to what. At the smallest batch of a ramp.
 local function ratio_movers(record, target)
   local ratio = record.microbatches_per_rank
   local factor = target / ratio
@@ -51,8 +51,7 @@ local function ratio_movers(record, target)
   if wider ~= split then movers[#movers + 1] = string.format("TP × CP %d (now %d)", wider, split) end
   local gpus = math.floor(record.gpus / factor)
   if gpus >= 1 then movers[#movers + 1] = string.format("%s GPUs (now %s)", format.integer(gpus), format.integer(record.gpus)) end
-  return string.format("M/P = batch × TP × CP / (GPUs × micro-batch) comes to %s with %s", format.digits(target),
-                       table.concat(movers, ", or "))
+  return string.format("M/P %s takes %s", format.digits(target), table.concat(movers, ", or "))
 end
 
 local function rule_warning(rule, policy, record)
@@ -86,8 +85,10 @@ local function warnings(plan, request, policy, record, result)
     add("spec.sequence_over_maximum", "warning", "sequences of %s are longer than the model's maximum of %s positions",
         format.integer(request.training.sequence_length), format.integer(maximum))
   end
+  local said = false
+  for _, reason in ipairs(plan.reasons) do said = said or reason.id == "no_alltoall_kernel" end
   local overlaps = plan.schedule == "dualpipe" or plan.schedule == "dualpipev"
-  if overlaps and plan.parallelism.expert > 1 and result.kernel and not result.kernel.name then
+  if overlaps and not said and plan.parallelism.expert > 1 and result.kernel and not result.kernel.name then
     add("no_overlap", "warning", "%s wants the same overlapping all-to-all kernel as DualPipe: without one its pairs hide nothing",
         format.schedule(plan.schedule))
   end
@@ -120,10 +121,12 @@ local function kernel(plan, result)
   if plan.parallelism.expert <= 1 then return { why = "no expert parallelism, so no all-to-all", needs = {} } end
   local chosen = result.kernel or {}
   local entry = chosen.name and kernels.find(chosen.name)
-  return {
-    name = chosen.name or nil, needs = entry and entry.needs or {},
-    why = chosen.why or (chosen.given and "given" or "no custom kernel for this topology: the plain all-to-all overlaps with nothing"),
-  }
+  local why = chosen.why
+  if not chosen.name then
+    why = (chosen.given and "the spec says so" or "no kernel statement matches this topology")
+          .. ": the plain all-to-all overlaps with nothing"
+  end
+  return { name = chosen.name or nil, needs = entry and entry.needs or {}, why = why or "given" }
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- rollback
@@ -151,22 +154,31 @@ local function simpler(plan, policy)
   return table.move(names, from, #names, 1, {})
 end
 
--- The first simpler schedule that fits: at the plan's layout if any does there, for a switch then needs no resharding.
+-- Can that alternative be run: 1 at the plan's layout (a switch then needs no resharding), 2 at another, 3 only in another framework.
+local function fallback_rank(other)
+  if not other.fields or not other.fits or not other.fields.step_seconds then return nil end
+  local rank = other.at_plan_layout and 1 or 2
+  for _, reason in ipairs(other.why_not) do
+    if reason.kind == "framework" then rank = 3
+    elseif reason.kind ~= "rank" then return nil end
+  end
+  return rank
+end
+
+-- The first simpler schedule that fits, by that rank, then in the policy's order → name, fields, only in another framework? One that is
+-- slower than a simpler one behind it is passed over.
 local function fallback_schedule(plan, policy, result)
   local found = {}
-  for _, other in ipairs(result.alternatives or {}) do
-    local fields = other.fields
-    if fields and other.fits and fields.step_seconds then
-      local refused = false
-      for _, reason in ipairs(other.why_not) do refused = refused or reason.kind ~= "rank" end
-      if not refused then found[other.schedule] = other end
+  for _, other in ipairs(result.alternatives or {}) do found[other.schedule] = other end
+  local names = simpler(plan, policy)
+  for rank = 1, 3 do
+    local best
+    for i = #names, 1, -1 do
+      local other = found[names[i]]
+      if other and fallback_rank(other) == rank
+         and (not best or other.fields.step_seconds <= best.fields.step_seconds) then best = other end
     end
-  end
-  for _, here in ipairs { true, false } do
-    for _, name in ipairs(simpler(plan, policy)) do
-      local other = found[name]
-      if other and (other.at_plan_layout or false) == here then return other.schedule, other.fields end
-    end
+    if best then return best.schedule, best.fields, rank == 3 end
   end
 end
 
@@ -225,6 +237,7 @@ local function paragraph(rollback, words)
     local where = rollback.fallback.schedule == "none" and "no pipeline (" .. words.layout .. ")"
                   or string.format("%s at P %d%s", format.schedule(rollback.fallback.schedule), rollback.fallback.pipeline,
                                    words.elsewhere and " (" .. words.layout .. ")" or "")
+    if words.framework then where = where .. ", which " .. words.framework .. " does not run" end
     parts[#parts + 1] = threshold .. " switch to " .. where .. ": that is what the simpler plan reaches."
     if rollback.inside_error_band then
       parts[#parts + 1] = string.format("The two differ by %s, less than the estimates can tell: measure both before the run.",
@@ -237,10 +250,10 @@ local function paragraph(rollback, words)
   return table.concat(parts, " ")
 end
 
-local function rollback(plan, policy, known, result, segments)
+local function rollback(plan, request, policy, known, result, segments)
   local window = facts.parameter(policy, "rollback_window_steps")
   local own_step, ideal = window_means(segments, window, function(segment) return segment.evaluation.step_seconds end)
-  local name, fields = fallback_schedule(plan, policy, result)
+  local name, fields, framework = fallback_schedule(plan, policy, result)
   if not name then name, fields = fallback_depth(plan, result) end
   local out = {
     metric = "ideal step / measured step", window_steps = window, warmup_steps = facts.parameter(policy, "rollback_warmup_steps"),
@@ -252,6 +265,7 @@ local function rollback(plan, policy, known, result, segments)
     out.fallback = { schedule = name, pipeline = fields.pipeline_parallel }
     out.threshold_fraction = ideal / step
     out.inside_error_band = math.abs(words.gain) < measure.expected_error.comparison_fraction
+    words.framework = framework and request.framework
     local layout = measure.parallelism_of_fields(fields)
     words.layout = string.format("TP %d · EP %d · DP %d", layout.tensor, layout.expert, layout.data)
     words.elsewhere = layout.tensor ~= plan.parallelism.tensor or layout.expert ~= plan.parallelism.expert
@@ -270,7 +284,7 @@ function advise.fill(plan, request, policy, known, result, segments, record)
   plan.dominated_by = dominated_by(policy, result)
   plan.alltoall_kernel = kernel(plan, result)
   plan.available_in = frameworks.running(plan.schedule)
-  if plan.parallelism.pipeline > 1 then plan.rollback = rollback(plan, policy, known, result, segments) end
+  if plan.parallelism.pipeline > 1 then plan.rollback = rollback(plan, request, policy, known, result, segments) end
 end
 
 -- Warnings of a plan that is none: those rules that read only what is known.

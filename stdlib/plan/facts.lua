@@ -83,7 +83,8 @@ function facts.of(request, policy)
     one_gpu = { bytes = one, usable_bytes = usable, fits = one <= usable,
                 sharded_bytes = one_gpu_bytes(request, recipe_training, overhead, true) },
     arguments = {
-      model = model.shape, training = recipe_training, device = request.device, network = network, gpus = cluster.gpus,
+      model = model.shape, training = recipe_training, device = recipe.device(request, cluster.alltoall_kernel), network = network,
+      gpus = cluster.gpus,
       global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
       overhead_bytes = overhead, step_overhead_seconds = recipe.step_overhead_seconds(request),
       scale_up_gpus = cluster.network.scale_up_gpus,

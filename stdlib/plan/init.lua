@@ -5,7 +5,6 @@ local advise = require "pipeplan.plan.advise"
 local choose = require "pipeplan.plan.choose"
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
-local explain = require "pipeplan.plan.explain"
 local facts = require "pipeplan.plan.facts"
 local measure = require "pipeplan.plan.measure"
 
@@ -117,6 +116,7 @@ function plan.plan(arguments)
     out.warnings = advise.not_planned(request, policy, record)
   end
   if arguments.explain or arguments.why then
+    local explain = require "pipeplan.plan.explain"
     out.explanation = explain.of(policy, record, result, arguments.explain, arguments.why)
   end
   return out

@@ -2,7 +2,6 @@
 -- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
 
 local engine = require "engine"
-local recipe = require "pipeplan.input.recipe"
 
 local measure = {}
 
@@ -258,7 +257,9 @@ function measure.fill(plan, request, known, result)
   local kernel = result.kernel and result.kernel.name
   local goodput = training.goodput or 1
   local list = segments(request, known, evaluation, kernel)
-  local device = recipe.device(request, kernel and true or false)
+  local device = {}
+  for key, value in pairs(known.arguments.device) do device[key] = value end
+  device.hides_alltoall = kernel and true or false
 
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)
@@ -318,6 +319,7 @@ function measure.alternatives(result, known, step_seconds)
   local function compared(fields)
     local ratio = fields.step_seconds and step_seconds and fields.step_seconds / step_seconds - 1
     if not ratio then return nil end
+    if math.abs(ratio) < 0.0005 then return "as fast" end
     return string.format("%.1f %% %s", math.abs(ratio) * 100, ratio >= 0 and "slower" or "faster")
   end
   for _, other in ipairs(result.alternatives or {}) do

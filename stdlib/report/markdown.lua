@@ -30,8 +30,8 @@ local function table_lines(section, lines)
 end
 
 local function list_lines(section, lines)
-  if #section.lines == 1 then
-    lines[#lines + 1] = "- **" .. section.label .. "**: " .. escape(section.lines[1])
+  if section.inline or #section.lines == 1 then
+    lines[#lines + 1] = "- **" .. section.label .. "**: " .. escape(table.concat(section.lines, "; "))
     return
   end
   lines[#lines + 1] = "- **" .. section.label .. "**"

@@ -2,8 +2,8 @@
 -- text.lua fits them to 66 lines of 80 columns, markdown.lua writes them all.
 --
 -- A section: { label, group, lines = { paragraph, … }, columns = { { title, left }, … }, rows = { { cell, … }, … }, keep, weight }
---   lines come before the table. `keep` is how many lines (of a table: rows) stay when the page is too long; sections of smaller
---   `weight` are cut first. Sections of one group stand together.
+--   It has lines or a table. With `inline` its lines are parts of one paragraph. `keep` is how many lines or rows stay when the page is
+--   too long; sections of smaller `weight` are cut first. Sections of one group stand together.
 
 local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
@@ -115,8 +115,10 @@ local function saved_lines(plan)
   local lines = {}
   for _, saving in ipairs(plan.gpu_hours_saved or {}) do
     local without = plan.gpu_hours + saving.total
-    local line = string.format("%s GPU-hours against %s (%s): bubble %s, overlap %s", hours(saving.total), format.schedule(saving.baseline),
-                               format.percent(without > 0 and saving.total / without or 0), hours(saving.bubble), hours(saving.overlap))
+    local line = string.format(saving.total >= 0 and "%s GPU-hours against %s (%s): bubble %s, overlap %s"
+                               or "nothing: %s GPU-hours more than %s (%s): bubble %s, overlap %s", hours(math.abs(saving.total)),
+                               format.schedule(saving.baseline), format.percent(without > 0 and math.abs(saving.total) / without or 0),
+                               hours(saving.bubble), hours(saving.overlap))
     if saving.baseline_fits == false then line = line .. "; it does not fit" end
     lines[#lines + 1] = line
   end
@@ -257,10 +259,10 @@ end
 local function memory_section(plan)
   if not plan.memory then return nil end
   local rows, others = memory_rows(plan.memory.ranks)
-  local title = others > 0 and string.format("GiB (%d others)", others) or "GiB"
+  local title = others > 0 and string.format("GiB, %d more", others) or "GiB"
   return {
-    label = "memory", group = "sizes", weight = 6, keep = 3, rows = rows,
-    columns = { { title, true }, { "weights" }, { "gradients" }, { "optimizer" }, { "activations" }, { "buffers" }, { "total" } },
+    label = "memory", group = "sizes", weight = 17, keep = #rows, rows = rows,
+    columns = { { title, true }, { "weights" }, { "grads" }, { "optimizer" }, { "activations" }, { "buffers" }, { "total" } },
   }
 end
 
@@ -283,7 +285,10 @@ local function stage_time_line(plan)
     parts[#parts + 1] = string.format("of it all-to-all %s and %s", format.ms(stage.alltoall_forward_seconds),
                                       format.ms(stage.alltoall_backward_seconds))
   end
-  return string.format("slowest stage (%d), ms a micro-batch: %s", stage.stage, table.concat(parts, ", "))
+  local mean = 0
+  for _, each in ipairs(plan.stages) do mean = mean + (each.forward_seconds + each.full_seconds) / #plan.stages end
+  return string.format("slowest stage (%d, %s × the mean), ms a micro-batch: %s", stage.stage,
+                       format.digits((stage.forward_seconds + stage.full_seconds) / mean), table.concat(parts, ", "))
 end
 
 local function step_line(plan)
@@ -291,7 +296,9 @@ local function step_line(plan)
   if plan.step then
     local terms = {}
     local function add(name, value)
-      if value and value >= 0.0005 * plan.step_seconds then terms[#terms + 1] = name .. " " .. format.digits(value) end
+      if value and value >= 0.0005 * plan.step_seconds then
+        terms[#terms + 1] = name .. " " .. format.digits(value, value < 1 and 2 or 3)
+      end
     end
     add("pipeline", plan.step.pipeline_seconds)
     add("gradients", plan.step.gradient_sync_seconds)
@@ -373,24 +380,34 @@ end
 
 -- ------------------------------------------------------------------------------------------------------ alternatives and the rest
 
-local function same_layout(a, b)
-  for _, name in ipairs { "tensor", "context", "expert", "data", "pipeline" } do
-    if a[name] ~= b[name] then return false end
+local layout_names = { { "pipeline", "P" }, { "tensor", "TP" }, { "context", "CP" }, { "expert", "EP" }, { "expert_tensor", "ETP" } }
+
+-- What differs from the plan's layout: "P 8 TP 2", or "same". DP follows from the rest. Without a plan the whole layout.
+local function other_layout(other, own)
+  if not own then return page.layout(other, nil, " ") end
+  local parts = {}
+  for _, name in ipairs(layout_names) do
+    if other[name[1]] ~= own[name[1]] then parts[#parts + 1] = name[2] .. " " .. other[name[1]] end
   end
-  return true
+  return #parts > 0 and table.concat(parts, " ") or "same"
+end
+
+local function whole_gib(bytes)
+  return bytes < 999.5 * 2 ^ 30 and format.gib(bytes) or format.integer(bytes / 2 ^ 30)
 end
 
 local function alternatives_section(plan)
   if not plan.alternatives or #plan.alternatives == 0 then return nil end
   local rows, elsewhere = {}, false
   for _, other in ipairs(plan.alternatives) do
-    local here = plan.parallelism and same_layout(other.parallelism, plan.parallelism)
-    elsewhere = elsewhere or not here
+    local layout = other_layout(other.parallelism, plan.parallelism)
+    elsewhere = elsewhere or layout ~= "same"
     local name = format.schedule(other.schedule)
-    if here and other.parallelism.virtual > 1 then name = name .. " V " .. other.parallelism.virtual end
+    if other.parallelism.virtual > 1 then name = name .. " V " .. other.parallelism.virtual end
     rows[#rows + 1] = {
-      name, here and "same" or page.layout(other.parallelism, nil, " "), other.step_seconds and format.seconds(other.step_seconds) or "–",
-      other.bubble_fraction and format.percent(other.bubble_fraction) or "–", other.peak_bytes and format.gib(other.peak_bytes) or "–",
+      name, layout,
+      other.step_seconds and format.seconds(other.step_seconds) or "–",
+      other.bubble_fraction and format.percent(other.bubble_fraction) or "–", other.peak_bytes and whole_gib(other.peak_bytes) or "–",
       table.concat(other.why_not, ", "),
     }
   end
@@ -399,10 +416,10 @@ local function alternatives_section(plan)
     table.remove(columns, 2)
     for _, row in ipairs(rows) do table.remove(row, 2) end
   end
-  return { label = "instead", group = "others", weight = 4, keep = 3, rows = rows, columns = columns }
+  return { label = "others", group = "others", weight = 8, keep = 3, rows = rows, columns = columns }
 end
 
-local function dropped_lines(plan)
+local function dropped_parts(plan)
   local parts = {}
   for _, entry in ipairs(plan.dropped) do
     local text = entry.rule .. " " .. format.integer(entry.count)
@@ -412,20 +429,18 @@ local function dropped_lines(plan)
     end
     parts[#parts + 1] = text
   end
-  if #parts == 0 then return nil end
-  return { "candidates that each rule dropped: " .. table.concat(parts, " · ") }
+  if parts[1] then parts[1] = "candidates that a rule held for: " .. parts[1] end
+  return parts
 end
 
-local function assumption_lines(plan)
-  local lines = {}
-  for _, entry in ipairs(plan.assumptions) do
-    local value = entry.value
-    if type(value) == "table" then value = format.quantity(value)
-    elseif type(value) == "number" then value = format.quantity(value, entry.field:find("bytes", 1, true) and "byte" or nil)
-    else value = tostring(value) end
-    lines[#lines + 1] = string.format("%s = %s: %s", entry.field, value, entry.why)
+-- "micro_batch_size 1 (least memory)"
+local function assumption_parts(plan)
+  local parts = {}
+  for i, entry in ipairs(plan.assumptions) do
+    local value = format.quantity(entry.value)
+    parts[i] = string.format("%s%s (%s)", entry.field:match("[^.]+$"), value ~= "" and " " .. value or "", entry.why)
   end
-  return lines
+  return parts
 end
 
 local function policy_line(plan)
@@ -436,10 +451,10 @@ end
 -- ----------------------------------------------------------------------------------------------------------------- the two pages
 
 local function adder(sections)
-  return function(label, group, lines, weight, keep)
+  return function(label, group, lines, weight, keep, inline)
     if type(lines) == "string" then lines = { lines } end
     if not lines or #lines == 0 then return end
-    sections[#sections + 1] = { label = label, group = group, lines = lines, weight = weight, keep = keep or #lines }
+    sections[#sections + 1] = { label = label, group = group, lines = lines, weight = weight, keep = keep or #lines, inline = inline }
   end
 end
 
@@ -462,16 +477,16 @@ local function planned(plan)
   add("stages", "run", stage_lines(plan), 12, 1)
 
   sections[#sections + 1] = memory_section(plan)
-  add("time", "sizes", { step_line(plan), stage_time_line(plan), traffic_line(plan) }, 7, 1)
+  add("time", "sizes", { step_line(plan), stage_time_line(plan), traffic_line(plan) }, 7, 2)
   add("copies", "sizes", replication_line(plan), 11)
   add("kernel", "sizes", kernel_lines(plan), 10, 1)
   add("run in", "sizes", available_line(plan), 13)
 
   sections[#sections + 1] = alternatives_section(plan)
-  add("dropped", "others", dropped_lines(plan), 3, 1)
-  add("note", "notes", warning_lines(plan, "note"), 5, 1)
-  add("assumed", "notes", assumption_lines(plan), 2, 1)
-  add("policy", "notes", policy_line(plan), 16)
+  add("dropped", "others", dropped_parts(plan), 3, 2, true)
+  add("note", "others", warning_lines(plan, "note"), 5, 1)
+  add("assumed", "others", assumption_parts(plan), 2, 2, true)
+  add("policy", "others", policy_line(plan), 16)
   return sections
 end
 
@@ -509,10 +524,10 @@ local function not_planned(plan)
   add("ramp", "run", ramp_lines(plan), 15, 1)
   add("one GPU", "sizes", one_gpu_line(plan), 14)
   sections[#sections + 1] = alternatives_section(plan)
-  add("dropped", "others", dropped_lines(plan), 3, 1)
-  add("note", "notes", warning_lines(plan, "note"), 5, 1)
-  add("assumed", "notes", assumption_lines(plan), 2, 1)
-  add("policy", "notes", policy_line(plan), 16)
+  add("dropped", "others", dropped_parts(plan), 3, 2, true)
+  add("note", "others", warning_lines(plan, "note"), 5, 1)
+  add("assumed", "others", assumption_parts(plan), 2, 2, true)
+  add("policy", "others", policy_line(plan), 16)
   return sections
 end
 

@@ -49,8 +49,12 @@ end
 -- A section as pieces that may be cut from its end: fixed lines that stand before them, and how many must stay.
 local function measure(section, limit)
   local block = { section = section, pieces = {}, shown = 0, fixed = {} }
-  for i, words in ipairs(section.lines or {}) do
-    block.pieces[#block.pieces + 1] = paragraph(words, i == 1 and section.label or "", limit)
+  if section.inline then
+    for i, line in ipairs(paragraph(table.concat(section.lines, "; "), section.label, math.huge)) do block.pieces[i] = { line } end
+  else
+    for i, words in ipairs(section.lines or {}) do
+      block.pieces[i] = paragraph(words, i == 1 and section.label or "", limit)
+    end
   end
   if section.rows then
     local title, lines = grid(section.columns, section.rows)
@@ -127,7 +131,9 @@ function text.render(plan)
       for _, line in ipairs(block.pieces[i]) do lines[#lines + 1] = line end
     end
     local hidden = #block.pieces - block.shown
-    if hidden > 0 then lines[#lines + 1] = margin .. "… " .. hidden .. " more, see --format json" end
+    if hidden > 0 then
+      lines[#lines + 1] = margin .. "… " .. (block.section.inline and "" or hidden .. " ") .. "more, see --format json"
+    end
   end
   if #closing > 0 then
     lines[#lines + 1] = ""

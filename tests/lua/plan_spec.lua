@@ -101,7 +101,7 @@ local function filled(schedule, changes)
   local e, r = chosen(schedule), request()
   for key, value in pairs(changes or {}) do e[key] = value end
   local plan = { training = {} }
-  local known = { batch = 16, usable_bytes = 92, arguments = { device_bytes = 100 } }
+  local known = { batch = 16, usable_bytes = 92, arguments = { device_bytes = 100, device = device } }
   measure.fill(plan, r, known, { evaluation = e, schedule_wanted = schedule })
   return plan
 end

@@ -103,7 +103,8 @@ describe("the page", function()
     local page = text.render(plan)
     for _, row in ipairs { "rank 0 ", "rank 1 ", "rank 15 " } do assert.matches(row, page, 1, true) end
     assert.is_nil(page:find("rank 7 ", 1, true))
-    assert.matches("others)", page, 1, true)
+    assert.matches("GiB, 12 more", page, 1, true)
+    assert.matches(" total\n", page, 1, true)
   end)
 
   it("gives the verdict, each reason with its place, and the whole recommended layout when there is no plan", function()
