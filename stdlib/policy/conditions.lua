@@ -36,10 +36,13 @@ local function domain_of(field)
   return field.type == "string" and field.domain or nil
 end
 
+local article = { integer = "an integer", number = "a number", boolean = "yes or no", string = "a name", table = "a list" }
+
 -- A literal for that field: value | nil, message.
 local function literal(field, value)
   if is_numeric(field) then
-    if type(value) ~= "number" and type(value) ~= "string" then return nil, "a " .. field.type .. " is expected, got a " .. type(value) end
+    if type(value) ~= "number" and type(value) ~= "string" then return nil, "a number is expected, got a " .. type(value) end
+    if value ~= value then return nil, "a number is expected, got nan" end
     local number, problem = units.parse(value, field.unit or "1")
     if not number then return nil, problem end
     if field.type == "integer" and math.type(number) ~= "integer" then return nil, "an integer is expected, got " .. tostring(value) end
@@ -74,7 +77,7 @@ local function right_side(field, value, names)
     return nil, nil, string.format("no parameter or field '%s'%s", value, failure.suggestion(value, names.list))
   end
   if is_numeric(field) ~= (other.type == "number" or other.type == "integer") then
-    return nil, nil, string.format("'%s' is a %s, '%s' a %s", field.name, field.type, value, other.type)
+    return nil, nil, string.format("'%s' is %s, '%s' %s", field.name, article[field.type], value, article[other.type])
   end
   if is_numeric(field) and kind_of(field.unit) ~= kind_of(other.unit) then
     return nil, nil, string.format("'%s' is in %s, '%s' in %s", field.name, field.unit, value, other.unit)
@@ -113,7 +116,7 @@ function conditions.read(name, raw, names)
     if op == "any" then return condition end
     if op == "function" then return nil, "only `when` is a function" end
     if (ordered[op] or op == "between" or op == "odd" or op == "even") and not is_numeric(field) then
-      return nil, string.format("'%s' is a %s: it has no order; write %s = value, a list, or none_of { … }", name, field.type, name)
+      return nil, string.format("'%s' is %s and has no order; write %s = value, a list, or none_of { … }", name, article[field.type], name)
     end
     if ordered[op] or op == "equal" then
       condition.value, condition.ref, problem = right_side(field, raw[1], names)

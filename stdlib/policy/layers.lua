@@ -93,7 +93,8 @@ end
 
 local function record_loosening(builder, statement, id, title)
   if not statement.reason then
-    complain(builder, statement, "%s: this lets more plans through, so it needs reason = \"…\"", title)
+    complain(builder, statement, "%s: this lets more plans through, so it needs %s", title,
+             statement.line > 0 and "reason = \"…\"" or "--set reason=…")
   end
   builder.loosened[#builder.loosened + 1] = {
     id = id, kind = statement.verb, layer = statement.layer, file = statement.file, line = statement.line,
@@ -129,7 +130,7 @@ local function set_parameters(builder, statement)
       end
     end
   end
-  if not next(statement.values) then complain(builder, statement, "%s", "set: it sets nothing") end
+  if not next(statement.values) and not statement.faulty then complain(builder, statement, "%s", "set: it sets nothing") end
   check_expiry(builder, statement, title)
 end
 
@@ -196,7 +197,7 @@ local function change_rule(builder, statement)
     hide(rule, statement, "when", rule.when and "a function" or "no function")
     after.when = statement.when ~= "any" and statement.when or nil
   end
-  if not changed then complain(builder, statement, "%s", title .. ": it changes nothing") end
+  if not changed and not statement.faulty then complain(builder, statement, "%s", title .. ": it changes nothing") end
   rule.conditions = {}
   for _, field in ipairs(sorted_keys(after.conditions)) do rule.conditions[#rule.conditions + 1] = after.conditions[field] end
   rule.when, after.unless = after.when, rule.unless

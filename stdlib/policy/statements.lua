@@ -304,6 +304,7 @@ function statements.read(raw, layer, names, report, verb_of)
   }
   local title = raw.verb
   local function complain(format, ...)
+    statement.faulty = true
     report(raw.file, raw.line, title .. ": " .. string.format(format, ...))
   end
   if raw.verb == "site" then

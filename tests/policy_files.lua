@@ -1,0 +1,36 @@
+-- policy_files.lua: policy files for a test, in a directory that is removed when the tests of the file are done.
+
+local files = {}
+
+local directories = {}
+
+local function new_directory()
+  local name = os.tmpname()
+  os.remove(name)
+  assert(os.execute("mkdir '" .. name .. "'"))
+  directories[#directories + 1] = name
+  return name
+end
+
+-- Writes a file in a directory of its own and returns its path.
+function files.write(name, text, directory)
+  local path = (directory or new_directory()) .. "/" .. name
+  local handle = assert(io.open(path, "wb"))
+  handle:write(text)
+  handle:close()
+  return path
+end
+
+-- A directory with those files: name → text.
+function files.directory(texts)
+  local directory = new_directory()
+  for name, text in pairs(texts) do files.write(name, text, directory) end
+  return directory
+end
+
+function files.remove()
+  for _, name in ipairs(directories) do os.execute("rm -r '" .. name .. "'") end
+  directories = {}
+end
+
+return files
