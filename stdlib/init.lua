@@ -1,5 +1,52 @@
--- init.lua: what `require "pipeplan"` returns.
+-- init.lua: what `require "pipeplan"` returns: policies to plan with, and an assertion for their tests.
+--
+--   local site = require("pipeplan").policy "sites/aws-p5.lua"
+--   local plan = site:plan { "spec.json", gpus = 64 }
+--   assert.decided(plan, "rejected", "too_deep")
 
 local engine = require "engine"
+local assertions = require "pipeplan.assertions"
 
-return { version = engine.version }
+local pipeplan = { version = engine.version }
+
+local methods = {}
+
+-- site:plan{ "spec.json", …, name = value, … } → plan. Files are laid over each other, named fields over all of them, as on the command
+-- line (the last component of a field's path: gpus, tensor, schedule, …). What cannot be read or planned raises an answer: `status`, the
+-- exit status of the program, and `message`.
+function methods:plan(request)
+  local arguments = { files = {}, options = {} }
+  for i, file in ipairs(request) do arguments.files[i] = file end
+  for name, value in pairs(request) do
+    if type(name) == "string" then arguments.options[name] = value end
+  end
+  return self:plan_request(require("pipeplan.input.spec").read(arguments))
+end
+
+-- The same for a spec that is a Lua table; `base` is the directory of the files it names.
+function methods:plan_spec(spec, base)
+  return self:plan_request(require("pipeplan.input.spec").from_table(spec, base))
+end
+
+function methods:plan_request(request)
+  self.policy.host:refill()
+  return require("pipeplan.plan.init").plan { request = request, policy = self.policy }
+end
+
+-- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory }]) → a policy to plan with.
+-- No file: the default policy alone. What cannot be loaded raises an answer, as for plan.
+function pipeplan.policy(files, options)
+  options = options or {}
+  local policy = require("pipeplan.policy.load").load {
+    files = type(files) == "string" and { files } or files or {},
+    set = options.set, date = options.date, policies = options.policies, work = options.work, bytes = options.bytes,
+  }
+  return setmetatable({ policy = policy }, { __index = methods })
+end
+
+-- Registers assert.decided with luassert, where that is loaded; done by itself inside busted. Returns whether it is registered.
+pipeplan.assertions = assertions.register
+
+assertions.register()
+
+return pipeplan
