@@ -57,7 +57,7 @@ static int stages_of(const pp_candidate *candidate) {
 static int ranks_of(const pp_candidate *candidate, const pp_schedule_traits *traits, int stage, int rank[2]) {
   int ranks = candidate->layout.pipeline, position = stage % ranks, chunk = stage / ranks;
   bool upward = traits && traits->placement == PP_PLACE_V && chunk % 2 == 1;
-  rank[0] = upward ? ranks - 1 - position : position;
+  rank[0] = rank[1] = upward ? ranks - 1 - position : position;
   if (!traits || traits->placement != PP_PLACE_BIDIRECTIONAL) return 1;
   rank[1] = ranks - 1 - rank[0];
   return 2;
@@ -80,28 +80,85 @@ static pp_block_weights weights_of(const pp_schedule_traits *traits, const pp_la
   return weights;
 }
 
+/* Which stages of a chain one rank (of bidirectional schedules: one mirror pair) executes. Returns how many such groups there are. */
+static int group_stages(const pp_candidate *candidate, const pp_schedule_traits *traits, int *group_of) {
+  int ranks = candidate->layout.pipeline;
+  bool mirrored = traits && traits->placement == PP_PLACE_BIDIRECTIONAL;
+  for (int s = 0; s < stages_of(candidate); s++) {
+    int rank[2];
+    ranks_of(candidate, traits, s, rank);
+    group_of[s] = mirrored && rank[1] < rank[0] ? rank[1] : rank[0];
+  }
+  return mirrored ? (ranks + 1) / 2 : ranks;
+}
+
+/* Is the split the planner's to choose? Given ones are those of the pipeline asked for: what is compared with it may have another number of
+** stages. */
+static bool splits_freely(const pp_problem *problem, const pp_candidate *candidate) {
+  int stages = stages_of(candidate);
+  if (candidate->kind == PP_NO_SCHEDULE || problem->model->layers < stages) return false;
+  if (problem->layers_per_stage && stages == problem->given_stages) return false;
+  return !(problem->even_layers[candidate->kind] && problem->model->layers % stages == 0);
+}
+
+static void split_by_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                          pp_split_share share, const int *most, int *layers) {
+  const pp_schedule_traits *traits = traits_of(candidate);
+  const pp_block_weights weights = weights_of(traits, costs, kernel);
+  int group_of[PP_MAX_LAYERS], groups = group_stages(candidate, traits, group_of);
+  pp_split_layers(problem->model, &weights, stages_of(candidate), group_of, groups, share, most, layers);
+}
+
 pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                              pp_stage *out, pp_error *error) {
-  const pp_schedule_traits *traits = traits_of(candidate);
-  int stages = stages_of(candidate), ranks = candidate->layout.pipeline;
-  int layers[PP_MAX_LAYERS], group_of[PP_MAX_LAYERS];
-  /* A given split is that of the pipeline asked for: what is compared with it may have another number of stages. */
+  int stages = stages_of(candidate), layers[PP_MAX_LAYERS];
   const int *given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
-  bool even = traits && problem->even_layers[candidate->kind] && problem->model->layers % stages == 0;
   if (stages > PP_MAX_LAYERS)
     return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages, PP_MAX_LAYERS);
-  if (traits && !given && !even && problem->model->layers >= stages) {
-    const pp_block_weights weights = weights_of(traits, costs, kernel);
-    bool mirrored = traits->placement == PP_PLACE_BIDIRECTIONAL;
-    for (int s = 0; s < stages; s++) {
-      int rank[2];
-      ranks_of(candidate, traits, s, rank);
-      group_of[s] = mirrored && rank[1] < rank[0] ? rank[1] : rank[0];
-    }
-    pp_split_layers(problem->model, &weights, stages, group_of, mirrored ? (ranks + 1) / 2 : ranks, layers);
+  if (!given && candidate->layers_per_stage) given = candidate->layers_per_stage;
+  else if (splits_freely(problem, candidate)) {
+    split_by_time(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, layers);
     given = layers;
   }
   return pp_layout_stages(problem->model, stages, given, out, error);
+}
+
+/* Moves a layer between two stages of a group whose numbers differ by more than one, towards the later of equals. */
+static bool even_out(int stages, const int *group_of, int group, int *layers) {
+  int most = -1, fewest = -1;
+  for (int s = 0; s < stages; s++) {
+    if (group_of[s] != group) continue;
+    if (most < 0 || layers[s] > layers[most]) most = s;
+    if (fewest < 0 || layers[s] <= layers[fewest]) fewest = s;
+  }
+  if (most < 0 || layers[most] - layers[fewest] < 2) return false;
+  layers[most]--;
+  layers[fewest]++;
+  return true;
+}
+
+bool pp_evaluate_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                         const pp_stage *stages, int rank, int *most, int *layers) {
+  int group_of[PP_MAX_LAYERS], groups, held = 0, own = 0, group = rank;
+  bool loop;
+  int64_t room = 0;
+  if (!splits_freely(problem, candidate)) return false;
+  loop = traits_of(candidate)->placement == PP_PLACE_LOOP;
+  groups = group_stages(candidate, traits_of(candidate), group_of);
+  if (group >= groups) group = candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */
+  for (int s = 0; s < stages_of(candidate); s++) {
+    layers[s] = stages[s].count[PP_BLOCK_DENSE] + stages[s].count[PP_BLOCK_MOE];
+    if (group_of[s] != group) continue;
+    held += layers[s];
+    own++;
+  }
+  if (!loop && even_out(stages_of(candidate), group_of, group, layers)) return true;
+  if (held <= own) return false;
+  most[group] = held - 1;
+  for (int g = 0; g < groups; g++) room += most[g];
+  if (room < problem->model->layers) return false;
+  split_by_time(problem, candidate, costs, kernel, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, layers);
+  return true;
 }
 
 void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,

@@ -19,6 +19,7 @@ typedef struct {
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
   bool even_layers[PP_SCHEDULE_KINDS];  /* schedules whose stages must hold equally many layers where that is possible; else balanced by time */
+  double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
   double overhead_bytes;           /* of every GPU: context, communicators, allocator */
   double step_overhead_seconds;    /* of every step, beside the pipeline */
 } pp_problem;
@@ -44,13 +45,21 @@ pp_status pp_evaluate_layout(const pp_problem *problem, const pp_layout *layout,
 double pp_evaluate_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel);
 
 /*
-** The stages of one chain, out[P × V], and their seconds. Layers as given, or so that the rank that takes longest takes least (split.h).
-** PP_ILLEGAL when there are fewer layers than stages.
+** The stages of one chain, out[P × V], and their seconds. Layers as the problem gives them, as the candidate has them, or so that the rank
+** that takes longest takes least (split.h). PP_ILLEGAL when there are fewer layers than stages.
 */
 pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                              pp_stage *out, pp_error *error);
 void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
                                pp_stage_seconds *out);
+
+/*
+** Makes the fullest rank emptier. In a V or with two chains first by evening out its own stages, for the early one holds many microbatches
+** and the late one few; then by the balanced split with one layer less on `rank` than `stages` has there. most[P] carries the limits of
+** ranks from call to call (INT_MAX: none). Writes layers[P × V]; false when that rank has nothing to give, or its split is given or even.
+*/
+bool pp_evaluate_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                         const pp_stage *stages, int rank, int *most, int *layers);
 
 /* Parameters on one GPU of each rank, all its stages and both copies: dense[P] without, expert[P] only routed experts. */
 void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages, double *dense,

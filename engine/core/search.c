@@ -3,6 +3,7 @@
 */
 #include "core/search.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,8 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   search->column[0] = block;
   search->layout_of = malloc((rows + 1) * sizeof *search->layout_of);
   search->fullest = calloc(rows + 1, sizeof *search->fullest);
-  if (!block || !search->layout_of || !search->fullest) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
+  search->squeezed = calloc(rows + 1, sizeof *search->squeezed);
+  if (!block || !search->layout_of || !search->fullest || !search->squeezed) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
   for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
   search->bound = block + PP_COLUMNS * (rows + 1);
@@ -108,6 +110,8 @@ pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *sp
 }
 
 void pp_search_free(pp_search *search) {
+  for (size_t row = 0; search->squeezed && row < search->candidates.count; row++) free(search->squeezed[row]);
+  free(search->squeezed);
   pp_candidates_free(&search->candidates);
   free(search->column[0]);
   free(search->layout_of);
@@ -125,11 +129,22 @@ static bool has_kernel(const pp_search *search, size_t row) {
   return search->column[PP_COLUMN_KERNEL][row] >= 2;
 }
 
+static void forget_time(pp_search *search, size_t row) {
+  search->bound[row] = search->column[PP_COLUMN_STEP_SECONDS][row] = search->column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
+}
+
+static void forget_split(pp_search *search, size_t row) {
+  search->candidates.candidate[row].layers_per_stage = NULL;
+  free(search->squeezed[row]);
+  search->squeezed[row] = NULL;
+}
+
 void pp_search_kernels_changed(pp_search *search) {
   double **column = search->column;
   for (size_t row = 0; row < search->candidates.count; row++) {
     bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] && has_kernel(search, row) == has_kernel(search, row - 1);
-    search->bound[row] = column[PP_COLUMN_STEP_SECONDS][row] = column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
+    forget_time(search, row);
+    forget_split(search, row);
     column[PP_COLUMN_PEAK_BYTES][row] = column[PP_COLUMN_ONE_COPY_BYTES][row] = NAN;
     column[PP_COLUMN_ALLTOALL_FRACTION][row] =
       as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
@@ -164,17 +179,66 @@ static int by_program(const void *left, const void *right) {
   return order ? order : compare_numbers((int64_t)a->row, (int64_t)b->row);
 }
 
+static pp_status memory_of(const pp_search *search, size_t row, int copies, const pp_memory_program *program, double *bytes, int *rank,
+                           pp_error *error) {
+  pp_rank_bytes sum;
+  pp_status status = pp_evaluate_memory(&search->problem, &search->candidates.candidate[row], costs_of(search, row), copies,
+                                        has_kernel(search, row), program, &sum, rank, error);
+  if (status == PP_OK) *bytes = sum.total;
+  return status;
+}
+
+/* How far moving layers may reach: a rank that is over by more is not worth the work. */
+static const double squeezable = 1.15;
+enum { MOST_SQUEEZES = 24 };
+
+/*
+** Stages balanced by time do not fit: a layer less on the fullest rank, again and again, as long as it fits at the end. Slower than
+** balanced, faster than a deeper pipeline.
+*/
+static pp_status squeeze(pp_search *search, size_t row, int copies, const pp_memory_program *program, double *bytes, int *rank,
+                         pp_error *error) {
+  pp_candidate *candidate = &search->candidates.candidate[row];
+  size_t stages = (size_t)candidate->layout.pipeline * (size_t)candidate->layout.chunks;
+  int most[PP_MAX_LAYERS], layers[PP_MAX_LAYERS], fullest = *rank;
+  double now = *bytes;
+  pp_stage split[PP_MAX_LAYERS];
+  pp_status status = PP_OK;
+  for (size_t g = 0; g < PP_MAX_LAYERS; g++) most[g] = INT_MAX;
+  for (int i = 0; i < MOST_SQUEEZES && now > search->problem.usable_bytes && status == PP_OK; i++) {
+    status = pp_evaluate_stages(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, error);
+    if (status != PP_OK) break;
+    if (!pp_evaluate_squeeze(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, fullest, most, layers)) break;
+    candidate->layers_per_stage = layers;
+    status = memory_of(search, row, copies, program, &now, &fullest, error);
+  }
+  candidate->layers_per_stage = NULL;
+  if (status != PP_OK || now > search->problem.usable_bytes) return status;
+  search->squeezed[row] = malloc(stages * sizeof *layers);
+  if (!search->squeezed[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", stages);
+  memcpy(search->squeezed[row], layers, stages * sizeof *layers);
+  candidate->layers_per_stage = search->squeezed[row];
+  *bytes = now;
+  *rank = fullest;
+  return PP_OK;
+}
+
 static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_program *program, pp_error *error) {
-  const pp_candidate *candidate = &search->candidates.candidate[row];
-  int copies = candidate->kind == PP_NO_SCHEDULE ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies, rank;
-  pp_rank_bytes bytes;
-  pp_status status =
-    pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), copies, has_kernel(search, row), program, &bytes, &search->fullest[row], error);
+  pp_candidate *candidate = &search->candidates.candidate[row];
+  bool alone = candidate->kind == PP_NO_SCHEDULE;
+  int copies = alone ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies, rank;
+  double bytes;
+  pp_status status;
+  status = memory_of(search, row, copies, program, &bytes, &rank, error);
+  if (status == PP_OK && !alone && bytes > search->problem.usable_bytes && bytes <= squeezable * search->problem.usable_bytes)
+    status = squeeze(search, row, copies, program, &bytes, &rank, error);
   if (status != PP_OK) return status;
-  search->column[PP_COLUMN_PEAK_BYTES][row] = bytes.total;
+  if (candidate->layers_per_stage) forget_time(search, row);
+  search->column[PP_COLUMN_PEAK_BYTES][row] = bytes;
+  search->fullest[row] = rank;
   if (copies == 1) return PP_OK;
-  status = pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), 1, has_kernel(search, row), program, &bytes, &rank, error);
-  if (status == PP_OK) search->column[PP_COLUMN_ONE_COPY_BYTES][row] = bytes.total;
+  status = memory_of(search, row, 1, program, &bytes, &rank, error);
+  if (status == PP_OK) search->column[PP_COLUMN_ONE_COPY_BYTES][row] = bytes;
   return status;
 }
 

@@ -39,6 +39,7 @@ typedef struct {
   double *column[PP_COLUMNS];  /* [rows] each */
   double *bound;               /* [rows] NAN until computed */
   int *fullest;                /* [rows] the rank of peak_bytes */
+  int **squeezed;              /* [rows] layers per stage of rows that only fit that way; candidates point to them */
 } pp_search;
 
 /*
@@ -52,7 +53,11 @@ void pp_search_free(pp_search *search);
 /* To be called when PP_COLUMN_KERNEL changed: computes alltoall_fraction and forgets bytes, seconds and bounds, which depend on it. */
 void pp_search_kernels_changed(pp_search *search);
 
-/* Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts. */
+/*
+** Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts.
+** Where stages balanced by time do not fit but come near, moves layers to emptier ranks, which costs time: call it before seconds are
+** asked for.
+*/
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error);
 
 /* Lower bound of the row's step_seconds, computed once. */

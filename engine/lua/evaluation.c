@@ -277,6 +277,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   baseline.kind = (int)kind;
   baseline.layout.chunks = baseline.configured_virtual = 1;
   baseline.group = 0;
+  baseline.layers_per_stage = NULL;
   if (pp_candidate_check(&baseline, problem->model, NULL) != PP_OK) return;
   if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
   if (pp_memory_program_build(&baseline, &program, NULL) != PP_OK) return;

@@ -166,7 +166,7 @@ static int search_open(lua_State *L) {
   check_space(L, self);
   problem = (pp_problem){
     .model = &self->model, .training = &self->training, .device = &self->device, .network = &self->network,
-    .layers_per_stage = self->layers_per_stage, .given_stages = self->space.fixed.stages,
+    .usable_bytes = self->usable_bytes, .layers_per_stage = self->layers_per_stage, .given_stages = self->space.fixed.stages,
     .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0)
   };
@@ -352,6 +352,15 @@ static int search_memory(lua_State *L) {
   return 0;
 }
 
+/* candidates:fullest(row) → the rank that peak_bytes is about; nil where it is not known */
+static int search_fullest(lua_State *L) {
+  const pp_lua_search *self = pp_check_search(L);
+  size_t row = pp_check_row(L, self);
+  if (isnan(self->search.column[PP_COLUMN_PEAK_BYTES][row])) return 0;
+  lua_pushinteger(L, self->search.fullest[row]);
+  return 1;
+}
+
 /* The entry of engine_rules for that rule, from the list at `index`; pushes a new one, with an empty mask, where there is none. */
 static pp_mask *rule_mask(lua_State *L, int index, const pp_error *error, size_t rows) {
   lua_Integer length = (lua_Integer)lua_rawlen(L, index);
@@ -447,6 +456,7 @@ static const luaL_Reg search_functions[] = {
   { "engine_rules", search_engine_rules },
   { "evaluate",     pp_search_evaluate },
   { "fields",       search_fields },
+  { "fullest",      search_fullest },
   { "get",          search_get },
   { "match",        search_match },
   { "memory",       search_memory },

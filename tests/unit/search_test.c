@@ -34,6 +34,11 @@ static bool has(const pp_mask_word *mask, size_t row) {
   return mask[row / 64] >> row % 64 & 1;
 }
 
+static void give_kernels(pp_search *search) {
+  for (size_t row = 0; row < search->candidates.count; row++) search->column[PP_COLUMN_KERNEL][row] = 99;
+  pp_search_kernels_changed(search);
+}
+
 static void small_case(search_case *c) {
   set_case(c, deepseek_v3(17, 2, 1), 128, 1024);
 }
@@ -114,6 +119,39 @@ static void memory_is_filled_where_a_row_can_be_built_and_nowhere_else(void **st
   pp_search_free(&search);
 }
 
+/* What a rank holds too much of goes to ranks that have room, at the price of time. */
+static void stages_that_nearly_fit_give_layers_to_emptier_ranks(void **state) {
+  search_case c;
+  pp_search roomy, tight;
+  size_t squeezed = 0;
+  (void)state;
+  set_deepseek(&c);
+  c.problem.usable_bytes = INFINITY;
+  open_search(&c, &roomy);
+  give_kernels(&roomy);
+  pp_mask_word *all = mask_of(&roomy, true);
+  assert_int_equal(pp_search_memory(&roomy, all, NULL), PP_OK);
+  for (size_t row = 0; row < roomy.candidates.count; row++) {
+    double balanced = roomy.column[PP_COLUMN_PEAK_BYTES][row];
+    assert_null(roomy.candidates.candidate[row].layers_per_stage);
+    if (roomy.candidates.candidate[row].kind == PP_NO_SCHEDULE || isnan(balanced)) continue;
+    c.problem.usable_bytes = balanced * 0.97;
+    open_search(&c, &tight);
+    give_kernels(&tight);
+    assert_int_equal(pp_search_memory(&tight, all, NULL), PP_OK);
+    if (tight.candidates.candidate[row].layers_per_stage) {
+      squeezed++;
+      assert_true(tight.column[PP_COLUMN_PEAK_BYTES][row] <= c.problem.usable_bytes);
+    } else {
+      expect(balanced, tight.column[PP_COLUMN_PEAK_BYTES][row], 1e-12);
+    }
+    pp_search_free(&tight);
+  }
+  assert_true(squeezed > 10);
+  free(all);
+  pp_search_free(&roomy);
+}
+
 /* 8 GPUs a domain: EP 8 stays inside, EP 16 leaves it. */
 static void the_expert_link_is_the_slowest_that_the_group_crosses(void **state) {  /* ruling 16 */
   search_case c;
@@ -172,6 +210,7 @@ int main(void) {
     cmocka_unit_test(best_is_what_simulating_everything_finds),
     cmocka_unit_test(nothing_under_a_limit_is_found_without_simulating),
     cmocka_unit_test(memory_is_filled_where_a_row_can_be_built_and_nowhere_else),
+    cmocka_unit_test(stages_that_nearly_fit_give_layers_to_emptier_ranks),
     cmocka_unit_test(the_expert_link_is_the_slowest_that_the_group_crosses),
     cmocka_unit_test(a_kernel_makes_overlapping_schedules_faster_again),
     cmocka_unit_test(an_empty_table_has_nothing_to_find),
