@@ -1,6 +1,6 @@
--- candidates.lua: the candidates of a request, and for each rule the candidates that it holds for. Everything that drops a candidate is an
--- entry { id, kind, mask, rule }: rejects and refusals of the policy, what the engine cannot build, what the framework cannot run, what does
--- not fit. Masks are sets of rows of engine.search (engine/lua/masks.h).
+-- candidates.lua: the candidates of a request, and for each rule the candidates that it holds for. What drops a candidate is an entry
+-- { id, kind, mask, rule }: rejects and refusals of the policy, what the engine cannot build, what the framework cannot run, what does not
+-- fit. Masks are sets of rows of engine.search (engine/lua/masks.h).
 
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
@@ -94,8 +94,8 @@ local function working(set, rule, among)
     local expert = set.c:get("expert_parallel", left:first())
     local same = left & set.c:match { { field = "expert_parallel", op = "equal", value = expert } }
     local works = expert <= 1 or kernels.works(entry, {
-      accelerator_family = record.accelerator_family, fabric = record.fabric, expert_parallel = expert, scale_up_gpus = record.scale_up_gpus,
-      gpus_per_node = record.gpus_per_node })
+      accelerator_family = record.accelerator_family, fabric = record.fabric, expert_parallel = expert,
+      scale_up_gpus = record.scale_up_gpus, gpus_per_node = record.gpus_per_node })
     if works then out = out | same end
     left = left - same
   end
@@ -199,6 +199,16 @@ local function apply_engine(set, dead)
   end
 end
 
+-- Schedules that the framework only runs with as many layers on each stage.
+local function even_schedules(framework)
+  local entry, list = framework and frameworks.find(framework), {}
+  for _, name in ipairs(entry and frameworks.schedules(entry) or {}) do
+    local rules = entry.schedules[name]
+    if entry.even_layers or rules.even_layers or rules.layers_multiple_of then list[#list + 1] = name end
+  end
+  return list
+end
+
 -- Rows whose layers do not spread evenly over their stages.
 local function uneven(set)
   local given = set.context.fixed.layers_per_stage
@@ -222,12 +232,8 @@ local function apply_framework(set)
   if entry.tied_embeddings == false and set.context.record.tied_embeddings then
     add(set, "framework", "not_in_framework", pipelines & set:scheduled(runs), { framework = entry, tied = true })
   end
-  local uneven_rows = pipelines & uneven(set)
-  local bound = entry.even_layers and uneven_rows or set.c:none()
   for _, name in ipairs(runs) do
-    local rules = entry.schedules[name]
-    local here = pipelines & set:scheduled { name }
-    if rules.even_layers or rules.layers_multiple_of then bound = bound | (here & uneven_rows) end
+    local rules, here = entry.schedules[name], pipelines & set:scheduled { name }
     if rules.max_virtual then
       add(set, "framework", "not_in_framework", here & set.c:match { { field = "virtual", op = "over", value = rules.max_virtual } },
           { framework = entry, virtual = rules.max_virtual })
@@ -237,7 +243,10 @@ local function apply_framework(set)
       add(set, "framework", "not_in_framework", here & odd, { framework = entry, microbatches = true })
     end
   end
-  add(set, "framework", "uneven_layers", bound & set:scheduled(runs), { framework = entry })
+  local even = even_schedules(entry.name)
+  if #even > 0 then
+    add(set, "framework", "uneven_layers", pipelines & set:scheduled(even) & uneven(set), { framework = entry })
+  end
 end
 
 local function union(set, wanted)
@@ -280,14 +289,15 @@ function candidates.without(fixed, field)
   return copy
 end
 
-local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes", "overhead_bytes",
-                        "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual" }
+local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
+                        "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual" }
 
 local function search_of(context)
   local arguments = {}
   for _, name in ipairs(search_fields) do arguments[name] = context.arguments[name] end
   arguments.fixed = candidates.without(context.fixed, "schedule")
   arguments.fixed.layers_per_stage = context.fixed.layers_per_stage
+  arguments.even_layers = even_schedules(context.request.framework)
   -- A fixed schedule is judged beside the others, which the plan compares it with.
   arguments.schedules = candidates.planned(context.policy)
   for _, name in ipairs(context.fixed.schedule and candidates.members(context.policy, context.fixed.schedule) or {}) do

@@ -30,7 +30,7 @@ local function new_list(set)
   end
 end
 
--- The list of a row for its candidates: a name of which refusals leave nothing, though rejects would, gives its place to what they recommend.
+-- The list of a row for its candidates: a name of which refusals leave nothing, though rejects would, is replaced by what they recommend.
 local function with_recommendations(set, group)
   local list, put = new_list(set)
   group.refusals = {}
@@ -144,10 +144,9 @@ end
 
 -- Preferences among those that come close to the fastest: each has its own idea of close, and sees what the ones before it left.
 local function close_preferences(set, left, fastest, steps)
-  local step = set.c
   for _, rule in ipairs(set.policy.prefers) do
     if rule.within ~= "any" then
-      local close = left & step:match { { field = "step_seconds", op = "at_most", value = fastest * (1 + fraction_of(set, rule)) } }
+      local close = left & set.c:match { { field = "step_seconds", op = "at_most", value = fastest * (1 + fraction_of(set, rule)) } }
       local matching = set:match(rule, close)
       if #matching > 0 then left = matching end
       steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left }
@@ -184,10 +183,10 @@ local function before(a, b)
   return false
 end
 
--- What is left where time is not known: the bound decides, close enough is the first preference's business only for simulated rows.
+-- Steps 3 and 4. Where times are only bounded, preferences among close ones would compare nothing: they are left out.
 local function settle(set, left, best, bounded, steps)
-  local tie, window = parameter(set.policy, "tie_fraction"), nil
-  window = tie
+  local tie = parameter(set.policy, "tie_fraction")
+  local window = tie
   for _, rule in ipairs(set.policy.prefers) do
     if rule.within ~= "any" then window = math.max(window, fraction_of(set, rule)) end
   end
@@ -205,9 +204,9 @@ local function settle(set, left, best, bounded, steps)
 end
 
 --[[
-rank.pick(set, left, bounded) → choice | nil: the best of the rows `left`; `bounded`: some of them cannot be built, so that lower bounds stand
-for times. choice: { row, group, state = "wanted" | "none" | "too_slow", seconds, faster (of a wanted schedule that is too slow), preferred
-(rows after "any" preferences), steps = { { by = "preference" | "wanted" | "time" | "order", id, left }, … } }
+rank.pick(set, left, bounded) → choice | nil: the best of the rows `left`; `bounded`: some of them cannot be built, so that lower bounds
+stand for times. choice: { row, group, state = "wanted" | "none" | "too_slow", seconds, faster (of a wanted schedule that is too slow),
+preferred (rows after "any" preferences), steps = { { by = "preference" | "wanted" | "time" | "order", id, left }, … } }
 ]]
 function rank.pick(set, left, bounded)
   local groups, steps = rank.groups(set), {}

@@ -1,0 +1,307 @@
+--[[
+choose.lua: from a request and a policy to the plan's candidate, or to a verdict and what to do instead.
+
+choose.choose{
+  request    what stdlib/input produced; of it parallelism (what is fixed), framework and cluster.alltoall_kernel are read here
+  policy     what stdlib/policy loaded
+  record     every request field of the vocabulary (absent: nil)
+  arguments  for engine.search: all but `fixed`, `schedules` and `even_layers`
+  explain    also fill result.explain
+} → result:
+  status           "planned" | "refused" | "rejected"
+  candidates, row  engine.search and the row of the plan, when planned;  set: candidates.open's, for who wants to look further
+  judged           the row whose rules are the verdict, when not planned; nil: there was not one candidate
+  fields           candidates:row(row or judged)
+  evaluation       candidates:evaluate(row), when planned
+  reasons          { id, kind, message, source, layer, file, line, also, recommend, nearest } each. Not planned: all rules of the judged
+                   candidate. Planned: why the wanted schedule was replaced. kind: reject refuse engine memory framework rank
+  recommend        { candidates, row, fields, evaluation, why, source = "data_parallel" | "data_and_tensor_parallel" | "freed", freed }
+  decision, list   id of the decision table's row that holds for the plan, and its list as used
+  schedule_wanted  first name of that row as written; nil: the schedule is fixed, or there is no pipeline
+  replaced         the plan's schedule is not the wanted one
+  dropped          { rule, count, nearest } each, count falling
+  alternatives     { schedule, row, candidates, at_plan_layout, fields, fits, why_not } each
+  dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
+  kernel           { name | false, id, use, why, given, statement } or nil at EP 1
+  avoidable        { row, fields }: the best candidate without a pipeline, or nil
+  why              function(field, value) → { field, value, row, fields, verdict, reasons, lost, text }
+  survivors, total, explain
+
+evaluation: tensor context expert expert_tensor data pipeline virtual chunks group schedule schedule_family copies chains
+  microbatches smallest_microbatches; of one chain layers_per_stage[] stages[] placement[] stage_seconds[]; memory[] per rank,
+  heaviest_rank, peak_bytes, parameters { resident, unique }; makespan_seconds bubble_fraction max_idle_fraction max_idle_seconds
+  min_idle_seconds max_span_seconds idle_per_rank_seconds[] busy_per_rank_seconds[] hop_seconds hop_exposed_seconds; step {
+  gradient_sync, parameter_sync, optimizer, mirror, overhead } step_seconds; ideal_step_seconds (mean compute of a rank, all-to-all
+  left out) work_seconds (with it) alltoall_seconds alltoall_exposed_seconds; no_overlap { step_seconds, makespan_seconds,
+  bubble_fraction }: F&B = F + B; baselines { 1f1b, zb_h1 } at the same layout and M without overlap: { step_seconds,
+  makespan_seconds, bubble_fraction, peak_bytes, fits }
+]]
+
+local candidates = require "pipeplan.plan.candidates"
+local compare = require "pipeplan.plan.compare"
+local format = require "pipeplan.report.format"
+local rank = require "pipeplan.plan.rank"
+local reasons = require "pipeplan.plan.reasons"
+
+local choose = {}
+
+local function copy(from, changes)
+  local out = {}
+  for key, value in pairs(from) do out[key] = value end
+  for key, value in pairs(changes or {}) do out[key] = value end
+  return out
+end
+
+-- --------------------------------------------------------------------------------------------------- planned: the wanted and the chosen
+
+-- Dropped candidates of a name: the rules of the one that is nearest to being planned, at the plan's layout if there is one.
+local function why_without(set, group, name, choice)
+  local mine = group.mask & set:scheduled(candidates.members(set.policy, name))
+  if #mine == 0 then
+    return { reasons.no_candidates(name) }
+  end
+  local alive = mine & set.alive
+  if #alive > 0 then
+    for _, step in ipairs(choice.steps) do
+      if step.by == "preference" and #(alive & step.left) == 0 then return { reasons.preference(name, step.rule) } end
+    end
+  end
+  local here = mine & set:layout_of(choice.row)
+  local fewest = rank.fewest(set, #here > 0 and here or mine)
+  local row = fewest:first()
+  return reasons.all(set, row)
+end
+
+-- Why the plan's schedule is not the one that its row of the decision table names first.
+local function replacement(set, choice)
+  local list, group = {}, choice.group
+  for i, refusal in ipairs(group.refusals) do
+    if refusal.name == group.wanted then
+      local reason = reasons.of(set, refusal.entry, refusal.row)
+      reason.also = i > 1 or nil
+      list[#list + 1] = reason
+    end
+  end
+  if choice.state == "none" then
+    for _, reason in ipairs(why_without(set, group, group.list[1], choice)) do list[#list + 1] = reason end
+  elseif choice.state == "too_slow" then
+    list[#list + 1] = reasons.too_slow(set, choice)
+  end
+  return list
+end
+
+local function is_wanted(set, group, schedule)
+  for _, member in ipairs(candidates.members(set.policy, group.wanted)) do
+    if member == schedule then return true end
+  end
+  return false
+end
+
+-- ----------------------------------------------------------------------------------------------------------------- dropped by which rule
+
+local function dropped(set)
+  local list = {}
+  for _, entry in ipairs(set.entries) do
+    local mask = entry.mask & set.main
+    local found
+    for _, other in ipairs(list) do
+      if other.rule == entry.id then found = other end
+    end
+    if #mask > 0 and found then
+      found.mask = found.mask | mask
+    elseif #mask > 0 then
+      list[#list + 1] = { rule = entry.id, mask = mask, entry = entry, place = #list + 1 }
+    end
+  end
+  for _, item in ipairs(list) do
+    item.count = #item.mask
+    local mine = rank.fewest(set, item.entry.mask & set.main)
+    item.nearest = reasons.nearest(set, item.entry, mine:first())
+    item.mask, item.entry = nil, nil
+  end
+  table.sort(list, function(a, b)
+    if a.count ~= b.count then return a.count > b.count end
+    return a.rule < b.rule
+  end)
+  for _, item in ipairs(list) do item.place = nil end
+  return list
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------------- verdict
+
+-- Nothing is left: the dropped candidate with the fewest rules, then the best rank. Of those that only do not fit, the one that comes
+-- nearest, for it says what is missing.
+local function judge(set)
+  set:fill_memory()
+  rank.groups(set)
+  local mask = set.main & set.listed
+  if #mask == 0 then mask = set.main end
+  if #mask == 0 then return nil end
+  local fewest = rank.fewest(set, mask)
+  local memory_only = true
+  for _, entry in ipairs(set.entries) do
+    if entry.kind ~= "memory" and #(entry.mask & fewest) > 0 then memory_only = false end
+  end
+  if memory_only then
+    local best
+    for _, row in ipairs(fewest:rows()) do
+      local bytes = set.c:get("peak_bytes", row)
+      if bytes and (not best or bytes < set.c:get("peak_bytes", best)) then best = row end
+    end
+    if best then return best end
+  end
+  local choice = rank.pick(set, fewest, true)
+  return choice and choice.row or fewest:first()
+end
+
+local hard = { reject = true, engine = true, framework = true, rank = true }
+
+local function verdict(set, result)
+  local row = judge(set)
+  result.status, result.judged = "rejected", row
+  if not row then
+    result.reasons = { { id = "no_candidates", kind = "engine",
+                         message = "no layout of these GPUs has whole micro-batches and whole expert groups with what the spec fixes" } }
+    return result
+  end
+  set.c:simulate(row)
+  result.fields, result.reasons = set.c:row(row), reasons.all(set, row)
+  if #result.reasons == 0 then
+    local words = string.format("no row of the decision table that holds lists %s", format.schedule(set.c:get("schedule", row)))
+    result.reasons = { { id = "no_row", kind = "rank", message = words } }
+  end
+  local soft = true
+  for _, reason in ipairs(result.reasons) do soft = soft and not hard[reason.kind] end
+  if soft then result.status = "refused" end
+  return result
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------- one search
+
+-- The plan or the verdict for what `context` fixes; nothing that only a finished plan needs.
+local function decide(context)
+  local set = candidates.open(context)
+  local choice = rank.pick(set, set.main & set.alive)
+  local result = { set = set, candidates = set.c, choice = choice, total = #set.main, survivors = #(set.main & set.alive) }
+  if not choice then return verdict(set, result) end
+  result.status, result.row = "planned", choice.row
+  return result
+end
+
+-- -------------------------------------------------------------------------------------------------------------------------- recommend
+
+local function recommendation(set, row, why, source, freed)
+  set.c:simulate(row)
+  return { candidates = set.c, row = row, fields = set.c:row(row), evaluation = set.c:evaluate(row), why = why, source = source,
+           freed = freed }
+end
+
+-- The best layout without a pipeline. "data_parallel": TP and EP are freed too.
+local function without_pipeline(context, set, source)
+  local fixed = { pipeline = 1 }
+  if source == "data_parallel" then
+    fixed.tensor, fixed.context, fixed.expert, fixed.expert_tensor = 1, 1, 1, 1
+    local other = candidates.open(copy(context, { fixed = fixed }))
+    local row = compare.alone(other)
+    if row then return recommendation(other, row, "data parallelism only, optimizer state sharded", source) end
+  end
+  local row = compare.alone(set)
+  if not row then
+    set = candidates.open(copy(context, { fixed = { pipeline = 1 } }))
+    row = compare.alone(set)
+  end
+  return row and recommendation(set, row, "no pipeline: data parallelism with tensor parallelism inside the scale-up domain", source)
+end
+
+-- What a batch would have to be for the number of microbatches that a rule names: { batch, M }.
+local function batch_for(result)
+  local fields = result.fields
+  for _, reason in ipairs(result.reasons) do
+    local near = reason.nearest
+    local wanted
+    if near and near.field == "microbatches" then wanted = near.value
+    elseif near and near.field == "microbatches_per_rank" then wanted = math.ceil(near.value * fields.pipeline_parallel) end
+    if wanted and wanted >= 1 then
+      return math.tointeger(math.floor(wanted) * fields.data_parallel * fields.micro_batch_size), math.floor(wanted)
+    end
+  end
+end
+
+-- Contexts with one thing freed, in the order in which they are tried: { context, what, why }.
+local function freed_contexts(context, result)
+  local list, fixed = {}, context.fixed
+  local function free(field)
+    if fixed[field] ~= nil then
+      list[#list + 1] = { copy(context, { fixed = candidates.without(fixed, field) }), field, "with " .. field .. " left free" }
+    end
+  end
+  free "schedule"
+  local batch, microbatches
+  if result.judged then batch, microbatches = batch_for(result) end
+  if batch and context.arguments.smallest_batch == context.arguments.global_batch then
+    local arguments = copy(context.arguments, { global_batch = batch, smallest_batch = batch })
+    local record = copy(context.record, { global_batch_size = batch, smallest_batch_size = batch })
+    list[#list + 1] = { copy(context, { arguments = arguments, record = record, fixed = candidates.without(fixed, "microbatches") }),
+                        fixed.microbatches and "microbatches" or "batch",
+                        string.format("with a batch of %s: %s micro-batches", format.integer(batch), format.integer(microbatches)) }
+  elseif fixed.microbatches then
+    free "microbatches"
+  end
+  for _, field in ipairs { "virtual", "pipeline", "expert", "tensor" } do free(field) end
+  return list
+end
+
+local layouts = { data_parallel = true, data_and_tensor_parallel = true }
+
+local function recommend(context, result)
+  for _, reason in ipairs(result.reasons) do
+    if layouts[reason.recommend] then
+      local found = without_pipeline(context, result.set, reason.recommend)
+      if found then return found end
+    end
+  end
+  for _, entry in ipairs(freed_contexts(context, result)) do
+    local other = decide(entry[1])
+    if other.status == "planned" then
+      return recommendation(other.set, other.row, entry[3], "freed", entry[2])
+    end
+  end
+end
+
+-- --------------------------------------------------------------------------------------------------------------------------- together
+
+local function finish_planned(set, choice, result)
+  local group, schedule = choice.group, set.c:get("schedule", choice.row)
+  set.c:simulate(choice.row)
+  result.fields, result.evaluation = set.c:row(choice.row), set.c:evaluate(choice.row)
+  result.decision, result.list, result.schedule_wanted = group.decision, group.list, group.wanted
+  result.replaced = group.wanted ~= nil and not is_wanted(set, group, schedule)
+  result.reasons = result.replaced and replacement(set, choice) or {}
+  result.kernel = set:kernel_of(choice.row)
+  result.alternatives = compare.alternatives(set, choice)
+  result.dominated_by = compare.dominated_by(set, choice)
+end
+
+function choose.choose(arguments)
+  local context = { request = arguments.request, policy = arguments.policy, record = arguments.record, arguments = arguments.arguments,
+                    fixed = arguments.request.parallelism or {} }
+  local result = decide(context)
+  local set, choice = result.set, result.choice
+  result.choice = nil
+  result.replaced = false
+  if result.status == "planned" then
+    finish_planned(set, choice, result)
+  else
+    result.recommend = recommend(context, result)
+  end
+  if context.fixed.pipeline ~= 1 then
+    local row = compare.alone(set)
+    if row then result.avoidable = { row = row, fields = set.c:row(row) } end
+  end
+  result.dropped = dropped(set)
+  result.why = compare.why(set, choice)
+  if arguments.explain then result.explain = compare.explain(set, choice) end
+  return result
+end
+
+return choose

@@ -1,0 +1,127 @@
+-- reasons.lua: why a candidate was dropped, in words: { id, kind, message, source, layer, file, line, recommend, nearest }.
+
+local conditions = require "pipeplan.policy.conditions"
+local format = require "pipeplan.report.format"
+local message = require "pipeplan.policy.message"
+
+local reasons = {}
+
+local function of_rule(set, entry, row)
+  local rule = entry.rule
+  set.c:simulate(row)  -- messages may show what only a simulation says; where nothing can be built they say "unknown"
+  local fields = set.c:row(row)
+  local near = conditions.nearest(rule, set.policy, fields)
+  return {
+    id = rule.id, kind = entry.kind, message = message.fill(rule.message or rule.id, fields, set.policy), source = rule.source,
+    layer = rule.layer, file = rule.file, line = rule.line, recommend = rule.recommend, nearest = near,
+  }
+end
+
+-- The engine names P and V after the schedule's request.
+local engine_fields = { ranks = "pipeline", group = "microbatch_group" }
+
+local function of_engine(set, entry, row)
+  local _, illegal = set.c:check(row)
+  if not illegal then return { id = entry.id, kind = "engine", message = entry.id } end
+  local nearest = illegal.nearest and illegal.nearest == illegal.nearest and
+                  { field = engine_fields[illegal.field] or illegal.field, value = math.tointeger(illegal.nearest) or illegal.nearest }
+  return { id = illegal.id, kind = "engine", message = illegal.message, nearest = nearest or nil }
+end
+
+local function of_framework(set, entry, row)
+  local schedule, title = set.c:get("schedule", row), entry.framework and entry.framework.title
+  local words
+  if entry.id == "uneven_layers" then
+    local layers, stages = set.context.record.layers, set.c:get("stages", row)
+    words = string.format("%s gives every stage of %s as many layers: %d layers do not divide by %d stages", title,
+                          format.schedule(schedule), layers, stages)
+  elseif entry.planned then
+    local names = {}
+    for i, name in ipairs(entry.planned) do names[i] = format.schedule(name) end
+    words = string.format("the policy plans no %s, only %s", format.schedule(schedule), table.concat(names, ", "))
+  elseif entry.tied then
+    words = string.format("%s has no pipeline for tied embedding and output weights", title)
+  elseif entry.virtual then
+    words = string.format("%s runs %s with at most %d chunks per rank", title, format.schedule(schedule), entry.virtual)
+  elseif entry.microbatches then
+    words = string.format("%s runs %s only with a multiple of P micro-batches", title, format.schedule(schedule))
+  else
+    words = string.format("%s does not run %s", title, format.schedule(schedule))
+  end
+  return { id = entry.id, kind = "framework", message = words }
+end
+
+-- "ZB-H1 at P 8, TP 1, EP 64: rank 7 takes 103 GiB of 73.3 GiB usable".
+local function of_memory(set, entry, row)
+  local c, usable, peak = set.c, set.context.arguments.usable_bytes, set.c:get("peak_bytes", row)
+  local rank = c:fullest(row)
+  local words = string.format("%s at P %d, TP %d, EP %d: rank %d takes %s of %s usable", format.schedule(c:get("schedule", row)),
+                              c:get("pipeline_parallel", row), c:get("tensor_parallel", row), c:get("expert_parallel", row), rank,
+                              format.bytes(peak), format.bytes(usable))
+  if entry.id == "replication_does_not_fit" then
+    words = words .. string.format(" with two copies of its stages, %s with one", format.bytes(c:get("one_copy_bytes", row)))
+  else
+    words = words .. string.format(", %s too much", format.bytes(peak - usable))
+  end
+  return { id = entry.id, kind = "memory", message = words, missing_bytes = peak - usable, rank = rank }
+end
+
+-- The same for a row that other rules drop already.
+function reasons.memory(set, row)
+  local one_copy = set.c:get("one_copy_bytes", row)
+  local replicated = one_copy and one_copy <= set.context.arguments.usable_bytes
+  return of_memory(set, { id = replicated and "replication_does_not_fit" or "does_not_fit" }, row)
+end
+
+-- No layout at all has that schedule.
+function reasons.no_candidates(name)
+  return { id = "no_candidates", kind = "engine",
+           message = string.format("%s has no candidate: no layout has enough layers for its stages", format.schedule(name)) }
+end
+
+local makers = { reject = of_rule, refuse = of_rule, engine = of_engine, framework = of_framework, memory = of_memory }
+
+-- One entry of a set, told for a row that it holds for.
+function reasons.of(set, entry, row)
+  return makers[entry.kind](set, entry, row)
+end
+
+-- All that holds for a row, once each: an engine rule stands in several entries only where several rows break it differently.
+function reasons.all(set, row)
+  local list, seen = {}, {}
+  for _, entry in ipairs(set:holding(row)) do
+    local reason = reasons.of(set, entry, row)
+    if not seen[reason.id] then
+      seen[reason.id] = true
+      list[#list + 1] = reason
+    end
+  end
+  return list
+end
+
+-- The nearest legal value that a rule's entry names, at the row where the fewest other rules hold.
+function reasons.nearest(set, entry, row)
+  local reason = reasons.of(set, entry, row)
+  return reason.nearest
+end
+
+-- The wanted schedule was too slow.
+function reasons.too_slow(set, choice)
+  local name, tolerance = choice.group.list[1], set.policy.parameters.wanted_tolerance.value
+  local fastest = set.c:get("schedule", choice.row)
+  return {
+    id = "wanted_too_slow", kind = "rank",
+    message = string.format("%s takes %s a step at best, %s slower than %s: more than wanted_tolerance %s", format.schedule(name),
+                            format.seconds(choice.seconds), format.percent(choice.seconds / choice.faster - 1), format.schedule(fastest),
+                            format.percent(tolerance)),
+  }
+end
+
+-- All candidates of the wanted schedule lost to a preference.
+function reasons.preference(name, rule)
+  local words = string.format("no candidate of %s matches the preference %s", format.schedule(name), rule.id)
+  return { id = rule.id, kind = "rank", message = words, source = rule.source, layer = rule.layer, file = rule.file,
+           line = rule.line }
+end
+
+return reasons
