@@ -108,7 +108,7 @@ local function dominated_by(policy, result)
         if name ~= entry.schedule then try[#try + 1] = '"' .. name .. '"' end
         if #try == 3 then break end
       end
-      change = string.format("to plan it: change { id = \"%s\", try = { %s } }", result.decision, table.concat(try, ", "))
+      change = string.format("to plan the first: change { id = \"%s\", try = { %s } }", result.decision, table.concat(try, ", "))
     elseif not result.schedule_wanted then
       change = "the spec fixes the schedule"
     end

@@ -42,6 +42,7 @@ end
 local function evaluate_at(arguments, evaluation, schedule, kernel, batch)
   local again = {}
   for key, value in pairs(arguments) do again[key] = value end
+  again.device_bytes = nil  -- the choice's, not the search's
   again.global_batch, again.smallest_batch = batch, batch
   again.schedules = { schedule }
   again.fixed = {
@@ -272,7 +273,7 @@ function measure.fill(plan, request, known, result)
   plan.global_batch_size = known.batch
   plan.tokens_per_step = known.batch * training.sequence_length
   plan.schedule, plan.schedule_family = evaluation.schedule, evaluation.schedule_family
-  plan.schedule_wanted = result.schedule_wanted
+  plan.schedule_wanted, plan.decision = result.schedule_wanted, result.decision
   plan.bubble = bubble(evaluation, device)
 
   plan.step_seconds = evaluation.step_seconds

@@ -122,25 +122,36 @@ local function saved_lines(plan)
     if saving.baseline_fits == false then line = line .. "; it does not fit" end
     lines[#lines + 1] = line
   end
+  if #lines == 0 and plan.parallelism.pipeline > 1 then return { "nothing: the plan is the baseline, 1F1B" } end
   return lines
 end
 
+-- Faster schedules in two sentences: those that are clearly so, and ties.
 local function dominated_lines(plan)
   local lines = {}
-  for _, other in ipairs(plan.dominated_by or {}) do
-    local line = other.tie and string.format("%s is %s faster by simulation: a tie, within what a model can tell",
-                                             format.schedule(other.schedule), format.percent(other.gain_fraction))
-                 or string.format("%s is %s faster by simulation", format.schedule(other.schedule), format.percent(other.gain_fraction))
-    lines[#lines + 1] = line .. (other.change and "; " .. other.change or "")
+  for _, tie in ipairs { false, true } do
+    local names, change = {}, nil
+    for _, other in ipairs(plan.dominated_by or {}) do
+      if other.tie == tie then
+        names[#names + 1] = format.schedule(other.schedule) .. " by " .. format.percent(other.gain_fraction)
+        change = change or other.change
+      end
+    end
+    if #names > 0 then
+      lines[#lines + 1] = "in simulation " .. table.concat(names, ", ")
+        .. (tie and (#names > 1 and ": ties" or ": a tie") .. ", within what a model can tell" or "") .. (change and "; " .. change or "")
+    end
   end
   return lines
 end
+
+local loosening = { disable = "disabled", change = "changed", set = "set" }
 
 local function loosened_lines(plan)
   local lines = {}
   for _, entry in ipairs(plan.loosened) do
     local place = entry.file and entry.file .. (entry.line and ":" .. entry.line or "") or entry.layer
-    lines[#lines + 1] = string.format("%s %s by %s: %s%s [%s]", entry.id, entry.kind, entry.layer, entry.reason,
+    lines[#lines + 1] = string.format("%s %s by %s: %s%s [%s]", entry.id, loosening[entry.kind] or entry.kind, entry.layer, entry.reason,
                                       entry.expires and ", until " .. entry.expires or "", place)
   end
   return lines
@@ -156,10 +167,9 @@ end
 
 local function wanted_line(plan)
   if not plan.schedule_wanted then return nil end
-  if plan.schedule_wanted == plan.schedule or plan.schedule_wanted == plan.schedule_family then
-    return format.schedule(plan.schedule_wanted) .. ", and planned"
-  end
-  return format.schedule(plan.schedule_wanted) .. ", replaced by " .. format.schedule(plan.schedule)
+  local wanted = format.schedule(plan.schedule_wanted) .. (plan.decision and " (row " .. plan.decision .. ")" or "")
+  if plan.schedule_wanted == plan.schedule or plan.schedule_wanted == plan.schedule_family then return wanted .. ", and planned" end
+  return wanted .. ", replaced by " .. format.schedule(plan.schedule)
 end
 
 -- --------------------------------------------------------------------------------------------------------------- run and layout
@@ -317,7 +327,7 @@ end
 
 local function total_line(plan)
   local line = string.format("%s days, %s GPU-hours, MFU %s", format.digits(plan.training_days), hours(plan.gpu_hours),
-                             format.percent(plan.mfu_fraction))
+                             format.percent(plan.mfu_fraction) .. " of the bf16 peak")
   if plan.cost then line = line .. ", " .. format.count(math.floor(plan.cost + 0.5)) .. " in GPU rent" end
   if plan.expected_error then
     line = line .. string.format(" (time ±%s, memory ±%s: %s)", format.percent(plan.expected_error.time_fraction),
@@ -335,10 +345,10 @@ local function traffic_line(plan)
     local traffic = plan.communication[name[1]]
     if traffic and traffic.seconds > 0 then
       parts[#parts + 1] = name[2] .. " " .. format.seconds(traffic.seconds)
-        .. (traffic.exposed_seconds and " (" .. format.seconds(traffic.exposed_seconds) .. " exposed)" or "")
+        .. (traffic.exposed_seconds and " (+" .. format.seconds(traffic.exposed_seconds) .. ")" or "")
     end
   end
-  return #parts > 0 and "communication of a step: " .. table.concat(parts, ", ") or nil
+  return #parts > 0 and "communication a step (and what it adds): " .. table.concat(parts, ", ") or nil
 end
 
 local function replication_line(plan)
@@ -387,7 +397,9 @@ local function other_layout(other, own)
   if not own then return page.layout(other, nil, " ") end
   local parts = {}
   for _, name in ipairs(layout_names) do
-    if other[name[1]] ~= own[name[1]] then parts[#parts + 1] = name[2] .. " " .. other[name[1]] end
+    local degree = other[name[1]]
+    local said = name[1] == "pipeline" and degree == 1  -- "no pipeline" stands beside it
+    if degree ~= own[name[1]] and not said then parts[#parts + 1] = name[2] .. " " .. degree end
   end
   return #parts > 0 and table.concat(parts, " ") or "same"
 end

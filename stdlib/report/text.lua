@@ -12,7 +12,6 @@ local label_width = 10
 local margin = string.rep(" ", label_width)
 local max_lines = 4           -- of one paragraph; the closing one may have more
 local max_closing_lines = 10
-local column_gap = "  "
 
 -- A paragraph as lines beside `label`, of at most `limit` lines.
 local function paragraph(words, label, limit)
@@ -24,20 +23,22 @@ local function paragraph(words, label, limit)
   return kept
 end
 
--- Cells as lines: each column as wide as its widest cell; the last one gets what is left of the page.
+-- Cells as lines: each column as wide as its widest cell, two spaces between them, or one where the page is too narrow for two.
 local function grid(columns, rows)
-  local widths = {}
+  local widths, total_width = {}, label_width
   for i, column in ipairs(columns) do
     widths[i] = format.width(column[1])
     for _, row in ipairs(rows) do widths[i] = math.max(widths[i], format.width(row[i])) end
+    total_width = total_width + widths[i]
   end
+  local gap = total_width + 2 * (#columns - 1) <= text.width and "  " or " "
   local function line(cells)
     local parts = {}
     for i, column in ipairs(columns) do
       local left = not column[2]
       parts[i] = (i == #columns and column[2]) and cells[i] or format.pad(cells[i], widths[i], left)
     end
-    return format.cut((margin .. table.concat(parts, column_gap)):gsub("%s+$", ""), text.width)
+    return format.cut((margin .. table.concat(parts, gap)):gsub("%s+$", ""), text.width)
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column[1] end

@@ -153,7 +153,8 @@ local properties = {
   tokens_per_step = optional(whole "tokens of a step"),
   schedule = optional(one_of(schedules, "the planned schedule")),
   schedule_family = optional(text "zero_bubble for its members, otherwise the schedule"),
-  schedule_wanted = optional(text "what the decision table wanted first"),
+  decision = optional(text "the row of the decision table that holds; null where the spec fixes the schedule"),
+  schedule_wanted = optional(text "what that row wanted first"),
   dominated_by = optional(list(object({
     schedule = one_of(schedules, "a schedule that simulation says is faster"), gain_fraction = fraction "of the step",
     tie = boolean "under 5 %: inside what a model can tell", change = optional(text "what would make it the plan"),
@@ -170,7 +171,7 @@ local properties = {
   step_seconds = optional(seconds "one training step at the full batch"),
   ideal_step_seconds = optional(seconds "the same work without bubble, exposed communication and imbalance"),
   predicted_utilisation_fraction = optional(fraction "ideal step / step"),
-  mfu_fraction = optional(fraction "model FLOPs / (step × peak of the GPUs)"),
+  mfu_fraction = optional(fraction "training FLOPs of the model / (step × bf16 peak of the GPUs)"),
   training_days = optional(number "for all tokens, at the given goodput"),
   gpu_hours = optional(number "for all tokens"),
   cost = optional(number "gpu_hours × price_per_gpu_hour, where the spec gives one"),

@@ -86,10 +86,10 @@ describe("the page", function()
 
   it("calls a small gain a tie and a larger one by its size", function() -- ruling 22
     local plan = fixtures.planned()
-    assert.matches("DualPipeV is 2.1 % faster by simulation: a tie", text.render(plan), 1, true)
+    assert.matches("in simulation DualPipeV by 2.1 %: a tie", text.render(plan), 1, true)
     plan.dominated_by = { { schedule = "zb_v", gain_fraction = 0.12, tie = false } }
     local page = text.render(plan)
-    assert.matches("ZB-V is 12 % faster by simulation", page, 1, true)
+    assert.matches("in simulation ZB-V by 12 %", page, 1, true)
     assert.is_nil(page:find("a tie", 1, true))
   end)
 
