@@ -51,11 +51,12 @@ local function evaluate_at(arguments, evaluation, schedule, kernel, batch)
     layers_per_stage = evaluation.layers_per_stage,
   }
   local candidates = engine.search(again)
-  if #candidates == 0 then return nil end
   if kernel ~= nil then candidates:set("alltoall_kernel", kernel) end
-  local row = candidates:all():first()
-  if #candidates:engine_rules(candidates:all()) > 0 then return nil end
-  return candidates:evaluate(row)
+  -- depth 1 is always among them
+  local same = candidates:match { { field = "schedule", op = "equal", value = schedule },
+                                  { field = "pipeline_parallel", op = "equal", value = evaluation.pipeline } }
+  local row = same:first()
+  return row and candidates:evaluate(row) or nil
 end
 measure.evaluate_at = evaluate_at
 
@@ -312,7 +313,8 @@ function measure.alternatives(result, known, step_seconds)
   local list = {}
   local function add(schedule, fields, why_not)
     list[#list + 1] = {
-      schedule = schedule, parallelism = measure.parallelism_of_fields(fields), microbatches = fields.microbatches,
+      schedule = schedule, parallelism = measure.parallelism_of_fields(fields),
+      microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
       fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
       bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
     }

@@ -1,0 +1,392 @@
+-- `pipeplan plan` as a user runs it: the page, the JSON, the exit status.
+
+require "pipeplan"
+local cjson = require "cjson"
+local program = require "program"
+
+local date = " --date 2026-11-27"
+
+local function run(arguments, input)
+  return program.run("plan " .. arguments .. date, input)
+end
+
+-- The plan as JSON; the exit status must be what the outcome says.
+local function plan(arguments)
+  local result = run(arguments .. " --format json")
+  assert.equal("", result.stderr)
+  local decoded = cjson.decode(result.stdout)
+  assert.equal(decoded.status == "planned" and 0 or 1, result.status)
+  return decoded
+end
+
+local function ids(list)
+  local set = {}
+  for _, entry in ipairs(list) do set[entry.id or entry.rule] = entry end
+  return set
+end
+
+local headline = "examples/specs/deepseek-v3.json"
+local function rule(name) return "examples/specs/rules/" .. name .. ".json" end
+
+local function lines_of(page)
+  local lines = {}
+  for line in page:gmatch("([^\n]*)\n") do lines[#lines + 1] = line end
+  return lines
+end
+
+describe("the headline, DeepSeek-V3 on 2,048 H800", function()
+  local answer = plan(headline)
+
+  it("is DualPipe with EP 64 at an even depth from 8 to 32 that fits", function()
+    assert.equal("planned", answer.status)
+    assert.equal("dualpipe", answer.schedule)
+    assert.equal(64, answer.parallelism.expert)
+    assert.equal(0, answer.parallelism.pipeline % 2)
+    assert.is_true(answer.parallelism.pipeline >= 8 and answer.parallelism.pipeline <= 32)
+    assert.is_true(answer.memory.fit ~= "does_not_fit")
+  end)
+
+  it("has rank 0 hold embedding, head and MTP at once, and prints its activations and headroom", function() -- R8, ruling 17
+    local depth = answer.parallelism.pipeline
+    assert.same({ 0, depth - 1 }, answer.placement[1])
+    local page = run(headline).stdout
+    assert.matches("fits +yes.-GiB on rank %d+.-activations", page)
+    assert.matches("headroom of", page, 1, true)
+  end)
+
+  it("keeps M × DP × micro-batch at the batch of 15,360", function() -- R5
+    assert.equal(15360, answer.global_batch_size)
+    assert.equal(15360, answer.microbatches * answer.parallelism.data * answer.micro_batch_size)
+    assert.equal(answer.microbatches / answer.parallelism.pipeline, answer.microbatches_per_rank)
+  end)
+
+  it("adds its figures up: days, GPU-hours, savings, step", function() -- R7, ruling 14
+    assert.near(answer.training_days * 24 * 2048, answer.gpu_hours, 1e-6 * answer.gpu_hours)
+    local steps = 14.8e12 / (15360 * 4096)
+    assert.near(steps * answer.step_seconds * 2048 / 3600, answer.gpu_hours, 1e-6 * answer.gpu_hours)
+    local baselines = {}
+    for _, saving in ipairs(answer.gpu_hours_saved) do
+      baselines[#baselines + 1] = saving.baseline
+      assert.near(saving.total, saving.bubble + saving.overlap, 1e-6 * answer.gpu_hours)
+    end
+    assert.same({ "1f1b", "zb_h1" }, baselines)
+    local step, sum = answer.step, 0
+    for _, seconds in pairs(step) do sum = sum + seconds end
+    assert.near(answer.step_seconds, sum, 1e-9 * sum)
+  end)
+
+  it("takes the GPU-hours that DeepSeek published, within a factor of 1.33", function()
+    -- 2,664 K H800 GPU-hours of pre-training: DeepSeek-V3 technical report, Table 1
+    local ratio = answer.gpu_hours / 2.664e6
+    assert.is_true(ratio > 1 / 1.33 and ratio < 1.33, "ratio " .. ratio)
+  end)
+
+  it("sums memory by rank, and the fullest rank fits under the headroom", function()
+    for _, rank in ipairs(answer.memory.ranks) do
+      local sum = rank.parameters_bytes + rank.gradients_bytes + rank.optimizer_bytes + rank.activations_bytes + rank.buffers_bytes
+      assert.near(sum, rank.total_bytes, 1)
+      assert.is_true(rank.total_bytes <= answer.memory.device_bytes - answer.memory.headroom_bytes)
+    end
+  end)
+
+  it("has no more bubble than 1F1B at the same depth, microbatches and layout", function()
+    assert.is_true(answer.bubble.fraction < answer.bubble.baseline_1f1b_fraction)
+    assert.equal("mean_idle", answer.bubble.definition)
+  end)
+
+  it("names an all-to-all kernel, what it needs, and where the schedule can be run", function() -- R9
+    assert.equal("deepep", answer.alltoall_kernel.name)
+    assert.is_true(#answer.alltoall_kernel.needs > 0)
+    assert.same({ "flagscale", "deepseek-dualpipe" }, answer.available_in)
+  end)
+
+  it("ends with the condition to roll back: metric, threshold, window, simpler schedule", function() -- R10, ruling 18
+    local rollback = answer.rollback
+    assert.equal("ideal step / measured step", rollback.metric)
+    assert.equal(1000, rollback.window_steps)
+    assert.is_true(rollback.threshold_fraction > 0 and rollback.threshold_fraction < 1)
+    assert.is_not_nil(rollback.fallback.schedule)
+    -- switching pays where the measured step is longer than the fallback's predicted one
+    for _, other in ipairs(answer.alternatives) do
+      if other.schedule == rollback.fallback.schedule then
+        assert.near(answer.ideal_step_seconds / other.step_seconds, rollback.threshold_fraction, 1e-9)
+      end
+    end
+    assert.matches("receive kernel", rollback.paragraph, 1, true)
+    local page = run(headline).stdout:gsub("%s+", " ")
+    assert.equal(rollback.paragraph, page:sub(-#rollback.paragraph - 1, -2))
+  end)
+
+  it("measures both where the difference is inside the error band", function() -- ruling 18
+    local rollback = answer.rollback
+    local gain = math.abs(answer.predicted_utilisation_fraction / rollback.threshold_fraction - 1)
+    assert.equal(gain < answer.expected_error.comparison_fraction, rollback.inside_error_band)
+    assert.equal(rollback.inside_error_band, rollback.paragraph:find("measure both", 1, true) ~= nil)
+  end)
+
+  it("fits a page of 66 lines of 80 columns", function()
+    local lines = lines_of(run(headline).stdout)
+    assert.is_true(#lines <= 66)
+    for _, line in ipairs(lines) do assert.is_true(utf8.len(line) <= 80, line) end
+    assert.matches("^DualPipe · P %d+ · M %d+", lines[1])
+  end)
+
+  it("is the same bytes on every run, in every format", function()
+    for _, format in ipairs { "text", "markdown", "json" } do
+      local first = run(headline .. " --format " .. format)
+      assert.equal(0, first.status)
+      assert.equal(first.stdout, run(headline .. " --format " .. format).stdout)
+    end
+  end)
+end)
+
+-- A shipped spec without what it fixes beyond the cluster and the recipe, so that anything may replace the wanted schedule.
+local function freed(name, ...)
+  local file = assert(io.open(os.getenv "PIPEPLAN_SOURCE" .. "/examples/specs/" .. name .. ".json"))
+  local spec = cjson.decode(file:read "a")
+  file:close()
+  spec.framework = nil
+  for _, field in ipairs { ... } do spec.parallelism[field] = nil end
+  spec.model = spec.model:gsub("^%.%./", "examples/")
+  return cjson.encode(spec)
+end
+
+describe("a batch ramp", function() -- ruling 15
+  local result = run("- --format json", freed("deepseek-v3-ramp", "pipeline"))
+  local answer = cjson.decode(result.stdout)
+
+  it("is judged at its smallest batch: where M is under 2P, DualPipe is replaced, and the plan says why", function()
+    assert.equal("planned", answer.status)
+    assert.equal("dualpipe", answer.schedule_wanted)
+    local smallest = answer.training.batch_ramp[1]
+    assert.equal(3072, smallest.global_batch_size)
+    assert.equal(3072, smallest.microbatches * answer.parallelism.data)
+    if answer.schedule == "dualpipe" then assert.is_true(smallest.microbatches >= 2 * answer.parallelism.pipeline)
+    else assert.is_true(#answer.reasons > 0) end
+    local fixed = cjson.decode(run("- --format json --pipeline 16", freed "deepseek-v3-ramp").stdout)
+    assert.is_true(fixed.schedule ~= "dualpipe")
+    assert.is_not_nil(ids(fixed.reasons).too_few_microbatches)
+  end)
+
+  it("has its totals integrated over its segments", function()
+    local hours, tokens = 0, 0
+    local ramp = answer.training.batch_ramp
+    for i, segment in ipairs(ramp) do
+      hours = hours + segment.gpu_hours
+      local last = ramp[i + 1] and ramp[i + 1].first_token or 14.8e12
+      local steps = (last - segment.first_token) / (segment.global_batch_size * 4096)
+      assert.near(steps * segment.step_seconds * 2048 / 3600, segment.gpu_hours, 1e-6 * segment.gpu_hours)
+      tokens = tokens + last - segment.first_token
+    end
+    assert.near(answer.gpu_hours, hours, 1e-6 * hours)
+    assert.equal(14.8e12, tokens)
+  end)
+
+  it("has its rollback window at its own batches", function()
+    assert.matches("at the batches of the ramp", answer.rollback.paragraph, 1, true)
+    -- 1,000 steps of 3,072 sequences end before the first change, at 117.25 B tokens
+    local ideal = answer.rollback.paragraph:match "ideal step %(([%d.]+) s"
+    assert.is_true(tonumber(ideal) < answer.ideal_step_seconds / 4)
+  end)
+end)
+
+describe("a wanted schedule that is replaced", function()
+  it("gives way to DualPipeV over slow links, and the reason stands in the first lines", function() -- R15, ruling 16
+    local answer = plan(rule "slow_interconnect")
+    assert.equal("dualpipev", answer.schedule)
+    assert.equal("dualpipe", answer.schedule_wanted)
+    assert.equal("R15", ids(answer.reasons).slow_interconnect.source)
+    local head = table.concat(lines_of(run(rule "slow_interconnect").stdout), " ", 1, 16)
+    assert.matches("wanted +DualPipe %(row moe_with_ep%), replaced by DualPipeV +slow_interconnect: 200 Gb/s", head)
+  end)
+
+  it("counts DualPipeV's one copy at equal devices, and says so", function() -- ruling 11
+    local answer = plan(rule "slow_interconnect")
+    assert.equal(1, answer.replication.copies)
+    assert.equal(0, answer.replication.extra_bytes)
+    local page = run(rule "slow_interconnect").stdout:gsub("%s+", " ")
+    assert.matches("1 copy of the parameters at equal devices", page, 1, true)
+    assert.matches("counts at equal stages", page, 1, true)
+  end)
+end)
+
+describe("schedules that simulation says are faster", function() -- ruling 22
+  local answer = plan "examples/specs/mixtral-8x7b.json"
+
+  it("stand in the first lines, by how much, with what would change it, and as ties under 5 %", function()
+    assert.equal("1f1b", answer.schedule)  -- R6: under 100 GPUs
+    for _, other in ipairs(answer.dominated_by) do
+      assert.is_true(other.gain_fraction > 0.01)
+      assert.equal(other.gain_fraction < 0.05, other.tie)
+      assert.matches('change { id = "small_run", try = { "' .. other.schedule .. '"', other.change, 1, true)
+    end
+    local head = table.concat(lines_of(run("examples/specs/mixtral-8x7b.json").stdout), "\n", 1, 14)
+    assert.equal(#answer.dominated_by > 0, head:find("\nfaster ", 1, true) ~= nil)
+  end)
+
+  it("are in the table of alternatives too, with bubble and memory side by side", function() -- R18, ruling 1
+    local seen = {}
+    for _, other in ipairs(answer.alternatives) do
+      seen[other.schedule] = true
+      assert.is_true(#other.why_not > 0, other.schedule)
+    end
+    assert.is_true(seen.dualpipe)
+    assert.is_true(seen.none)  -- ruling 20
+  end)
+
+  it("have less depth or no pipeline to fall back to from 1F1B", function() -- ruling 18
+    local fallback = answer.rollback.fallback
+    assert.is_true(fallback == cjson.null or fallback.pipeline < answer.parallelism.pipeline)
+  end)
+end)
+
+describe("a plan that is none", function()
+  it("is refused under a billion tokens, with a whole layout without a pipeline instead", function() -- R17
+    local answer = plan(rule "short_run")
+    assert.equal("refused", answer.status)
+    local reason = ids(answer.reasons).short_run
+    assert.equal("R17", reason.source)
+    assert.matches("refusals%.lua$", reason.file)
+    assert.is_true(reason.line > 0)
+    assert.equal(1, answer.recommend.parallelism.pipeline)
+    assert.equal("none", answer.recommend.schedule)
+    assert.is_true(answer.recommend.peak_bytes > 0)
+    assert.equal(cjson.null, answer.schedule)
+    assert.equal(cjson.null, answer.rollback)
+  end)
+
+  it("is rejected when the model fits one GPU, with the memory of data parallelism and ZeRO-3 beside it", function() -- R14, ruling 6
+    local answer = plan(rule "fits_one_gpu")
+    assert.equal("rejected", answer.status)
+    assert.is_not_nil(ids(answer.reasons).fits_one_gpu)
+    assert.is_true(answer.one_gpu.fits)
+    assert.is_true(answer.one_gpu.bytes <= answer.one_gpu.usable_bytes)
+    assert.is_true(answer.one_gpu.sharded_bytes < answer.one_gpu.bytes)
+    assert.equal(answer.cluster.gpus, answer.recommend.parallelism.data)
+    local page = run(rule "fits_one_gpu")
+    assert.equal(1, page.status)
+    assert.matches("^REJECTED · instead: no pipeline", page.stdout)
+    assert.matches("ZeRO%-3", page.stdout)
+  end)
+end)
+
+describe("M/P outside the usual range", function() -- R5, ruling 9
+  it("is a warning that says what would move it and by how much, never a refusal", function()
+    local answer = plan(headline .. " --global-batch-size 7680")
+    assert.equal("planned", answer.status)
+    local warning = ids(answer.warnings).few_microbatches
+    assert.equal("warning", warning.severity)
+    for _, mover in ipairs { "batch of ", "TP × CP ", "GPUs (now 2,048)" } do assert.matches(mover, warning.message, 1, true) end
+  end)
+
+  it("names the batch that really brings M/P there", function()
+    local message = ids(plan(headline .. " --global-batch-size 7680").warnings).few_microbatches.message
+    local batch = message:match("batch of ([%d,]+)"):gsub(",", "")
+    local answer = plan(headline .. " --global-batch-size " .. batch)
+    assert.is_nil(ids(answer.warnings).few_microbatches)
+  end)
+end)
+
+describe("the JSON plan", function()
+  it("satisfies its schema, whatever the outcome", function()
+    local script = [[
+import json, subprocess, sys
+from jsonschema import Draft202012Validator as Validator
+program = sys.argv[1]
+schema = json.loads(subprocess.run([program, "facts", "schema", "plan"], capture_output=True, check=True).stdout)
+Validator.check_schema(schema)
+for arguments in sys.argv[2:]:
+    out = subprocess.run([program, "plan", "--format", "json", "--date", "2026-11-27"] + arguments.split(), capture_output=True).stdout
+    errors = [error.json_path + ": " + error.message[:200] for error in Validator(schema).iter_errors(json.loads(out))]
+    if errors: sys.exit(arguments + "\n" + "\n".join(errors[:5]))
+]]
+    local name = os.tmpname()
+    local file = assert(io.open(name, "w"))
+    file:write(script)
+    file:close()
+    local source, path = os.getenv "PIPEPLAN_SOURCE", os.getenv "PIPEPLAN"
+    local cases = { headline, "examples/specs/deepseek-v3-ramp.json", "examples/specs/llama-3.1-405b.json", rule "short_run",
+                    rule "fits_one_gpu", headline .. " --explain --why pipeline=8" }
+    for i, case in ipairs(cases) do cases[i] = "'" .. case .. "'" end
+    local command = string.format("cd '%s' && env -u LD_PRELOAD python3 %s '%s' %s 2>&1", source, name, path, table.concat(cases, " "))
+    local pipe = assert(io.popen(command))
+    local output = pipe:read "a"
+    local good = pipe:close()
+    os.remove(name)
+    assert.is_true(good or false, output)
+  end)
+end)
+
+describe("the command line", function()
+  it("takes fields of the spec as options, with dashes or underscores", function()
+    assert.equal(7680, plan(headline .. " --global-batch-size 7680").global_batch_size)
+    assert.equal(7680, plan(headline .. " --global_batch_size=7680").global_batch_size)
+  end)
+
+  it("takes parameters of the policy", function()
+    local answer = plan(headline .. " --set rollback_window_steps=200")
+    assert.equal(200, answer.rollback.window_steps)
+  end)
+
+  it("writes to a file, whole, and nothing to standard output", function()
+    local name = os.tmpname()
+    local result = run(headline .. " -o " .. name)
+    assert.same({ 0, "", "" }, { result.status, result.stdout, result.stderr })
+    local file = assert(io.open(name))
+    assert.equal(run(headline).stdout, file:read "a")
+    file:close()
+    os.remove(name)
+    result = run(headline .. " -o /no/such/directory/plan.txt")
+    assert.same({ 2, "" }, { result.status, result.stdout })
+    assert.matches("^pipeplan: cannot write /no/such/directory/plan%.txt: .*\n$", result.stderr)
+  end)
+
+  it("explains: every rule that held, the first condition of each that did not, the formula of each figure", function()
+    local answer = plan(headline .. " --explain")
+    local rules = ids(answer.explanation.rules)
+    assert.is_true(rules.moe_with_ep.holds)
+    assert.is_false(rules.small_run.holds)
+    assert.matches("gpus under small_run_gpus %(100%).*2,?048", rules.small_run.because)
+    assert.is_true(#answer.explanation.figures > 5)
+    assert.matches("small_run: not gpus under small_run_gpus", run(headline .. " --explain").stdout, 1, true)
+  end)
+
+  it("says why another choice lost", function()
+    local answers = plan(headline .. " --why pipeline=8,schedule=zb_v").explanation.answers
+    assert.equal(2, #answers)
+    assert.equal("pipeline=8", answers[1].question)
+    assert.is_true(#answers[2].answer > 10)
+    local result = run(headline .. " --why pipeline")
+    assert.same({ 2, "" }, { result.status, result.stdout })
+  end)
+
+  it("plans one spec a line, in order, and gives the worst status", function()
+    local one = cjson.encode { cluster = { gpus = 64, accelerator = "H100-SXM" }, training = { tokens = "1T" },
+                               model = { architecture = "dense", total = "70B", layers = 80 } }
+    local bad = '{"cluster": {"gpus": 0}}'
+    local result = run("--jsonl", one .. "\n" .. bad .. "\n\n" .. one .. "\n")
+    assert.equal(2, result.status)
+    local lines = lines_of(result.stdout)
+    assert.equal(3, #lines)
+    assert.equal(cjson.decode(lines[1]).status, cjson.decode(lines[3]).status)
+    assert.equal(2, cjson.decode(lines[2]).error.status)
+    assert.matches("^pipeplan: line 2: ", result.stderr)
+    result = run("--jsonl", "\n")
+    assert.same({ 5, "" }, { result.status, result.stdout })
+  end)
+
+  it("says what is wrong with an option on one line, and prints nothing", function()
+    for _, arguments in ipairs { headline .. " --frobnicate", headline .. " --format xml", headline .. " --set nonsense", "--gpus 8" } do
+      local result = run(arguments)
+      assert.same({ 2, "" }, { result.status, result.stdout })
+      assert.matches("^pipeplan: [^\n]+\n$", result.stderr)
+    end
+  end)
+
+  it("has help", function()
+    local result = run "--help"
+    assert.equal(0, result.status)
+    assert.matches("%-%-policy", result.stdout)
+    assert.matches("%-%-global", result.stdout)
+  end)
+end)
