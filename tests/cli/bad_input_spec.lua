@@ -102,6 +102,24 @@ describe("bad input", function()
     end
   end)
 
+  it("in a policy: bad syntax, an unknown name, nothing stated, no file", function()
+    local function policy(text, status)
+      local message
+      with_directory({ ["site.lua"] = text }, function(directory)
+        local result = program.run("plan examples/specs/deepseek-v3.json --policy " .. directory .. "/site.lua")
+        assert.equal("", result.stdout)
+        assert.equal(status, result.status)
+        message = result.stderr:gsub(directory:gsub("%p", "%%%0"), "DIR")
+      end)
+      return message
+    end
+    assert.matches("^pipeplan: DIR/site%.lua:1: .*near <eof>\n$", policy("reject { id = ", 2))
+    assert.matches("^pipeplan: DIR/site%.lua:1: .*'gpuss', did you mean 'gpus'%?\n$",
+                   policy('reject { id = "x", gpuss = 3, pipeline_parallel = over(4), message = "no" }', 2))
+    assert.equal("pipeplan: DIR/site.lua: states nothing: no row, no rule, no set\n", policy("-- nothing yet\n", 5))
+    assert.equal("pipeplan: /no/site.lua: cannot be read: No such file or directory", headline "--policy /no/site.lua")
+  end)
+
   it("with a field, an option or a name that does not exist", function()
     assert.equal("pipeplan: DIR/spec.json: cluster.gpu is no field of a spec, did you mean 'gpus'?",
                  complaint("DIR/spec.json", { ["spec.json"] = '{"cluster": {"gpu": 8}}' }))
