@@ -26,6 +26,11 @@ static int call_through(lua_State *L) {
   return lua_gettop(L);
 }
 
+static int length_through(lua_State *L) {
+  lua_pushinteger(L, luaL_len(L, lua_upvalueindex(1)));
+  return 1;
+}
+
 void pp_freeze(lua_State *L, const char *name) {
   int table = lua_gettop(L);
   luaL_checkstack(L, 8, name);
@@ -43,6 +48,9 @@ void pp_freeze(lua_State *L, const char *name) {
   lua_pushstring(L, name);
   lua_pushcclosure(L, refuse_writing, 1);
   lua_setfield(L, -2, "__newindex");
+  lua_pushvalue(L, table);
+  lua_pushcclosure(L, length_through, 1);
+  lua_setfield(L, -2, "__len");
   if (luaL_getmetafield(L, table, "__call") != LUA_TNIL) {
     lua_pop(L, 1);
     lua_pushvalue(L, table);

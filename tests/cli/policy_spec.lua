@@ -27,10 +27,12 @@ describe("pipeplan policy show", function()
   it("says what each override hides, and lists what is loosened first", function()
     local text = show "--policy examples/sites/aws-p5.lua --set tie_fraction=2%"
     assert.matches("^policy  default ← aws%-p5 ← %-%-set\n", text)
-    assert.matches("\nloosened  odd_microbatches by disable  aws%-p5  examples/sites/aws%-p5%.lua:%d+: our DualPipeV takes odd M %(until 2027%-06%-30%)\n", text)
-    assert.matches("\n  small_run_gpus +64 .-\n +aws%-p5  examples/sites/aws%-p5%.lua:%d+\n +hides: 100  %(default  policies/default/parameters%.lua:%d+%)\n", text)
+    assert.matches("\nloosened  odd_microbatches by disable  aws%-p5  examples/sites/aws%-p5%.lua:%d+: our DualPipeV takes odd M "
+                   .. "%(until 2027%-06%-30%)\n", text)
+    assert.matches("\n  small_run_gpus +64 .-\n +aws%-p5  examples/sites/aws%-p5%.lua:%d+\n"
+                   .. " +hides: 100  %(default  policies/default/parameters%.lua:%d+%)\n", text)
     assert.matches("\n  tie_fraction +2 %% .-\n +%-%-set  %-%-set\n +hides: 1 %%", text)
-    assert.matches("\n +try changed by aws%-p5  examples/sites/aws%-p5%.lua:%d+, hides: dualpipe, dualpipev, zero_bubble, interleaved_1f1b, 1f1b ", text)
+    assert.matches("\n +try changed by aws%-p5  examples/sites/aws%-p5%.lua:%d+, hides: dualpipe, dualpipev, zero_bubble,", text)
     assert.matches("\ndisabled\n  odd_microbatches +reject: our DualPipeV takes odd M\n", text)
   end)
 
@@ -50,6 +52,11 @@ describe("pipeplan policy show", function()
     assert.equal("long_context", data.rows[1].id)
     assert.equal("aws-p5", data.rows[1].layer)
     assert.equal("odd_microbatches", data.loosened[1].id)
+  end)
+
+  it("shows the policy that the Lua module loads", function()
+    local policy = require("pipeplan").policy("examples/sites/aws-p5.lua", { date = "2026-11-27" }).policy
+    assert.equal(policy.digest, show("--policy examples/sites/aws-p5.lua"):match "digest  (%x+)")
   end)
 
   it("reads the default policies from a directory when told to", function()
@@ -77,6 +84,16 @@ describe("a policy that cannot be used", function()
     assert.matches("^pipeplan: nowhere%.lua: cannot be read: ", show("--policy nowhere.lua", 2))
     assert.equal("pipeplan: --date: a date such as 2026-11-27 is expected, got 'today'\n", show("--date today", 2))
     assert.equal("pipeplan: --set: 'x' is not name=value\n", show("--set x", 2))
+  end)
+
+  it("that fails while a plan is made is 3 or 4, never a refusal, with nothing on standard output", function()
+    for status, body in pairs { [3] = "return f.gpus.x", [4] = "while true do end" } do
+      local path = files.write("site.lua", "warn { id = 'x', gpus = over(1), message = 'm', when = function(f) " .. body .. " end }")
+      local result = program.run("plan examples/specs/llama-3.1-405b.json --policy " .. path)
+      assert.equal(status, result.status)
+      assert.equal("", result.stdout)
+      assert.matches("^pipeplan: rule 'x' %(" .. path:gsub("%p", "%%%0") .. ":1%): [^\n]+\n$", result.stderr)
+    end
   end)
 
   it("is a command that does not exist", function()

@@ -132,6 +132,35 @@ describe("a rule's function", function()
     end
   end)
 
+  it("may call the engine's arithmetic, the same that the planner uses", function()
+    -- 1F1B, P 4, M 8, F 1, I 1, W 1: (P - 1) of M + P - 1 slots idle, 3 / 11
+    assert.is_true(call([[function()
+      local schedule = engine.schedule { kind = "1f1b", ranks = 4, microbatches = 8 }
+      local bubble = schedule:simulate { F = 1, I = 1, W = 1 }.bubble_fraction
+      local closed = engine.bubble { schedule = "1f1b", ranks = 4, microbatches = 8, F = 1, I = 1, W = 1 }
+      return math.abs(bubble - 3 / 11) < 1e-12 and closed.exact and #engine.schedule.kinds > 7
+    end]]))
+  end)
+
+  it("pays for engine calls by their work", function()
+    local function work(microbatches)
+      local host = open()
+      local statements = host:run("a.lua", string.format([[reject { id = "x", when = function()
+        return engine.schedule { kind = "1f1b", ranks = 8, microbatches = %d } ~= nil end }]], microbatches), false)
+      host:refill()
+      assert.is_true(host:call(statements[1].argument.when[1], {}))
+      return host:usage().work
+    end
+    assert.is_true(work(100000) > work(100) + 8 * 2 * 99000)
+    local _, problem = call("function() for _ = 1, 1000 do engine.schedule { kind = '1f1b', ranks = 64, microbatches = 100000 } end end")
+    assert.equal("budget", problem.kind)
+  end)
+
+  it("may not change the engine, not even a list in it", function()
+    local _, problem = call("function() engine.schedule.kinds[1] = 'mine' return true end")
+    assert.equal("rule.lua:1: engine is read-only in policies", problem.message)
+  end)
+
   it("may not call an engine function with nonsense without being told", function()
     local _, problem = call("function() return engine.model.parameters { layers = -1 } end")
     assert.equal("broken", problem.kind)

@@ -1,0 +1,40 @@
+-- Tests of aws-p5.lua: run with `busted --lua=lua5.4 examples/sites`, or under ctest.
+
+local pipeplan = require "pipeplan"
+
+-- The date is fixed: the day after one of its overrides expires, the policy no longer loads, and this file should not be what tells.
+local site = pipeplan.policy("examples/sites/aws-p5.lua", { date = "2026-12-01" })
+local default = pipeplan.policy()
+
+describe("aws-p5", function()
+  it("counts 64 GPUs as a large run already", function()
+    assert.equal("1f1b", default:plan { "examples/specs/mixtral-8x7b.json" }.schedule_wanted)
+    assert.equal("dualpipev", site:plan { "examples/specs/mixtral-8x7b.json" }.schedule_wanted)
+  end)
+
+  it("uses UCCL-EP over EFA to 64 ranks, where the default has no kernel beyond 32", function()
+    local spec = { "examples/specs/qwen3-235b.json", fabric = "efa", expert = 64 }
+    assert.equal("uccl_ep", site:plan(spec).alltoall_kernel.name)
+    assert.decided(default:plan(spec), "planned", "no_alltoall_kernel")
+  end)
+
+  it("lets DualPipeV take an odd number of micro-batches, and says so", function()
+    local spec = { "examples/specs/rules/odd_microbatches.json", schedule = "dualpipev" }
+    assert.decided(default:plan(spec), "rejected", "odd_microbatches")
+    local plan = site:plan(spec)
+    assert.decided(plan, "planned")
+    assert.equal(33, plan.microbatches)
+    assert.equal("odd_microbatches", plan.loosened[1].id)
+    assert.equal("our DualPipeV takes odd M", plan.loosened[1].reason)
+  end)
+
+  it("wants ZB-V for long sequences, dense models included", function()
+    local plan = site:plan { "examples/specs/llama-3.1-405b.json", sequence_length = "128Ki", context = 16, recompute = "full" }
+    assert.equal("zb_v", plan.schedule_wanted)
+  end)
+
+  it("loads until the day its override expires, and not after", function()
+    assert.has_no.errors(function() pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-06-30" }) end)
+    assert.has_error(function() pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-07-01" }) end)
+  end)
+end)

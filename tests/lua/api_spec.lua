@@ -1,0 +1,72 @@
+-- The Lua API: policies to plan with, answers as errors, and the assertion for tests.
+
+local pipeplan = require "pipeplan"
+local failure = require "pipeplan.failure"
+local files = require "policy_files"
+
+teardown(files.remove)
+
+local small = { "examples/specs/7b-fits-one-gpu.json" }
+
+describe("pipeplan.policy", function()
+  it("plans with spec files and named fields", function()
+    local plan = pipeplan.policy():plan { "examples/specs/llama-3.1-405b.json", tensor = 8, tokens = "2T" }
+    assert.equal("planned", plan.status)
+    assert.equal(8, plan.parallelism.tensor)
+  end)
+
+  it("takes several policy files, parameters and a date", function()
+    local site = pipeplan.policy({ "examples/sites/aws-p5.lua", "examples/sites/ml-hall-3.lua" },
+                                 { set = { tie_fraction = "2%", schedules = { "1f1b", "zb_v", "zb_h1", "interleaved_1f1b" } }, date = "2026-12-01" })
+    local names = {}
+    for i, layer in ipairs(site.policy.layers) do names[i] = layer.name end
+    assert.same({ "default", "aws-p5", "ml-hall-3", "--set" }, names)
+  end)
+
+  it("gives the same plan each time, though each evaluation spends of its budget", function()
+    local path = files.write("slow.lua", [[warn { id = "counts", gpus = over(1), message = "m",
+      when = function() local n = 0 for i = 1, 100000 do n = n + i end return n > 0 end }]])
+    local site = pipeplan.policy(path, { work = 3000000 })
+    local first
+    for _ = 1, 8 do
+      local plan = site:plan { "examples/specs/llama-3.1-405b.json" }
+      first = first or plan.step_seconds
+      assert.equal(first, plan.step_seconds)
+    end
+  end)
+
+  it("raises an answer, with the exit status of the program, for what cannot be loaded or evaluated", function()
+    local good, problem = pcall(pipeplan.policy, "examples/sites/nowhere.lua")
+    assert.is_false(good)
+    assert.is_true(failure.is(problem))
+    assert.equal(2, problem.status)
+    local path = files.write("broken.lua", "warn { id = 'x', gpus = over(1), message = 'm', when = function(f) return f.gpu > 1 end }")
+    good, problem = pcall(function() return pipeplan.policy(path):plan { "examples/specs/llama-3.1-405b.json" } end)
+    assert.is_false(good)
+    assert.equal(3, problem.status)
+    assert.matches("rule 'x' %(.*broken%.lua:1%): .*broken%.lua:1: no field 'gpu', did you mean 'gpus'%?", problem.message)
+  end)
+end)
+
+describe("assert.decided", function()
+  local plan = pipeplan.policy():plan(small)
+
+  it("passes for the outcome, and for a rule among the reasons", function()
+    assert.decided(plan, "rejected")
+    assert.decided(plan, "rejected", "fits_one_gpu")
+    assert.is_not.decided(plan, "planned")
+    assert.is_not.decided(plan, "rejected", "too_deep")
+  end)
+
+  it("fails with what the plan is instead", function()
+    local good, problem = pcall(function() assert.decided(plan, "rejected", "too_deep") end)
+    assert.is_false(good)
+    assert.matches("expected the plan to be rejected by too_deep; it is rejected %(fits_one_gpu%)", tostring(problem.message or problem))
+  end)
+
+  it("is an error for an outcome that cannot be, even where it is negated", function()
+    assert.has_error(function() assert.is_not.decided(plan, "plannd") end,
+                     "assert.decided: no outcome 'plannd', did you mean 'planned'?")
+    assert.has_error(function() assert.decided(nil, "planned") end, "assert.decided: a plan is expected first")
+  end)
+end)
