@@ -50,7 +50,8 @@ local function loosened_of(entry)
 end
 
 local function dropped_of(entry)
-  return { rule = entry.rule, count = entry.count, nearest = entry.nearest }
+  local near = entry.nearest
+  return { rule = entry.rule, count = entry.count, nearest = near and { field = near.field, value = near.value, beyond = near.beyond } }
 end
 
 local function map(list, convert)

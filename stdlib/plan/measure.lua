@@ -44,10 +44,10 @@ local function evaluate_at(arguments, evaluation, schedule, kernel, batch)
   for key, value in pairs(arguments) do again[key] = value end
   again.device_bytes = nil  -- the choice's, not the search's
   again.global_batch, again.smallest_batch = batch, batch
-  again.schedules = { schedule }
+  again.schedules = { schedule ~= "none" and schedule or "1f1b" }  -- depth 1 needs no schedule to be planned, but some list
   again.fixed = {
     tensor = evaluation.tensor, context = evaluation.context, expert = evaluation.expert, expert_tensor = evaluation.expert_tensor,
-    data = evaluation.data, pipeline = evaluation.pipeline, virtual = evaluation.virtual, schedule = schedule,
+    data = evaluation.data, pipeline = evaluation.pipeline, virtual = evaluation.virtual, schedule = schedule ~= "none" and schedule or nil,
     layers_per_stage = evaluation.layers_per_stage,
   }
   local candidates = engine.search(again)

@@ -7,6 +7,7 @@
 
 local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local vocabulary = require "pipeplan.vocabulary"
 
 local page = {}
 
@@ -436,8 +437,10 @@ local function dropped_parts(plan)
   for _, entry in ipairs(plan.dropped) do
     local text = entry.rule .. " " .. format.integer(entry.count)
     if entry.nearest then
-      text = text .. string.format(" (legal: %s %s)", entry.nearest.field, format.quantity(entry.nearest.value,
-                                   (require("pipeplan.vocabulary").by_name[entry.nearest.field] or {}).unit))
+      local near = entry.nearest
+      local field = vocabulary.by_name[near.field]
+      text = text .. string.format(" (legal: %s %s%s)", near.field, near.beyond and "beyond " or "",
+                                   format.quantity(near.value, field and field.unit))
     end
     parts[#parts + 1] = text
   end

@@ -134,7 +134,8 @@ local properties = {
   }, "one loosened rule"), "rules that some layer disabled, narrowed, or moved in their loosening direction"),
   dropped = list(object({
     rule = text "rule id", count = whole("candidates that it dropped", 0),
-    nearest = optional(object({ field = text "vocabulary field", value = { description = "nearest value at which it would not hold" } },
+    nearest = optional(object({ field = text "vocabulary field", value = { description = "nearest value at which it would not hold" },
+                                beyond = optional(boolean "true: only beyond that value") },
                               "nearest legal value")),
   }, "one rule"), "which rule dropped how many candidates"),
   policy = object({
