@@ -29,7 +29,6 @@ function methods:plan_spec(spec, base)
 end
 
 function methods:plan_request(request)
-  self.policy.host:refill()
   return require("pipeplan.plan.init").plan { request = request, policy = self.policy }
 end
 

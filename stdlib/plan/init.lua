@@ -95,6 +95,7 @@ end
 -- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }? } → plan
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
+  policy.host:refill()  -- each plan has the policy's whole budget
   local known = facts.of(request, policy)
   local out = base(request, policy, known)
   out.loosened = map(out.loosened, loosened_of)

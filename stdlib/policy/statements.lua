@@ -171,9 +171,12 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------- reading
 
 local function sorted_keys(argument)
-  local keys = {}
-  for key in pairs(argument) do keys[#keys + 1] = key end
-  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  local keys, named = {}, true
+  for key in pairs(argument) do
+    keys[#keys + 1] = key
+    named = named and type(key) == "string"
+  end
+  if named then table.sort(keys) else table.sort(keys, function(a, b) return tostring(a) < tostring(b) end) end
   return keys
 end
 
