@@ -86,7 +86,7 @@ end
 -- What the tables above take for granted: { field, value, why } for the plan's assumptions.
 function recipe.assumptions(request)
   local list = {
-    { field = "optimizer state", value = "sharded", why = "over the data-parallel group (distributed optimizer, ZeRO-1)" },
+    { field = "optimizer state", value = "sharded", why = "over the data-parallel group: ZeRO-1" },
   }
   if request.training.precision == "fp8" then
     list[#list + 1] = { field = "fp8 weights", value = "2 bytes", why = "weights and their transpose; linear inputs kept in fp8" }

@@ -10,6 +10,7 @@ local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.input.json"
 local model = require "pipeplan.input.model"
 local recipe = require "pipeplan.input.recipe"
+local units = require "pipeplan.input.units"
 
 local spec = {}
 
@@ -98,7 +99,7 @@ local function training(request, value, assume, precision)
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
-    recompute = value "training.recompute" or assume("training.recompute", {}, "none") and {},
+    recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
     goodput = value "training.goodput",
   }
 end
@@ -111,7 +112,7 @@ local function build(given, name)
     return given[path] and given[path].value
   end
   local function assume(path, assumed, why)
-    table.insert(request.assumptions, { field = path, value = assumed, why = why })
+    table.insert(request.assumptions, { field = path, value = units.written(assumed, fields.by_path[path].unit), why = why })
     return assumed
   end
   for path in pairs(given) do request.given[path] = true end

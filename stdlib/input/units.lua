@@ -134,4 +134,11 @@ function units.format(value, unit)
   return require("pipeplan.report.format").quantity(value, unit)
 end
 
+-- A value as a spec would write it: with a unit where a bare number says too little ("400 Gb/s", "989T"), else as it is.
+function units.written(value, unit)
+  if unit == "flop/s" then return string.format("%.15gT", value / 1e12) end
+  if unit == "byte" or unit == "byte/s" then return units.format(value, unit) end
+  return value
+end
+
 return units

@@ -101,6 +101,7 @@ describe("a request", function()
     assert.equal(4096, assumed["training.sequence_length"])
     assert.equal(1, assumed["training.micro_batch_size"])
     assert.equal("bf16", assumed["training.precision"])
+    assert.equal("nothing", assumed["training.recompute"])
     assert.equal(4096, request.training.sequence_length)
     -- the batch follows from a parameter of the policy
     assert.is_nil(request.training.global_batch_size)

@@ -104,3 +104,12 @@ it("shows a quantity as reports do", function()
   assert.equal("14.8 T", units.format(14.8e12, "token"))
   assert.equal("8.57 %", units.format(3 / 35, "fraction"))
 end)
+
+it("writes a quantity as a spec has it: what is written reads back", function()
+  assert.equal("400 Gb/s", units.written(50e9, "byte/s"))
+  assert.equal("494.5T", units.written(494.5e12, "flop/s"))
+  assert.equal(4096, units.written(4096, "token"))
+  for value, unit in pairs { [50e9] = "byte/s", [450e9] = "byte/s", [2 ^ 34] = "byte", [989e12] = "flop/s" } do
+    assert.equal(value, units.parse(units.written(value, unit), unit))
+  end
+end)
