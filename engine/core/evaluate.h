@@ -105,8 +105,8 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
 void pp_memory_program_free(pp_memory_program *program);
 
 /*
-** The fullest rank's bytes and its number (the first of equals). `copies` as pp_memory_blocks: 1 for a two-copy schedule answers what
-** it would take if one copy sufficed. `program` is NULL at depth 1. Ranks whose upper bound is below the fullest found are not walked.
+** The fullest rank's bytes and its number (the first of equals). `copies` as pp_memory_blocks. `program` is NULL at depth 1. Ranks whose
+** upper bound is below the fullest found are not walked.
 */
 pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
                              bool kernel, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error);

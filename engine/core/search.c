@@ -179,13 +179,23 @@ static int by_program(const void *left, const void *right) {
   return order ? order : compare_numbers((int64_t)a->row, (int64_t)b->row);
 }
 
-static pp_status memory_of(const pp_search *search, size_t row, int copies, const pp_memory_program *program, double *bytes, int *rank,
-                           pp_error *error) {
+/* The fullest rank, and what it would take with one copy of its stages: a second copy is half of its weights and gradients, for the
+** optimizer's state is spread over both. */
+typedef struct {
+  double bytes, one_copy;
+  int rank;
+} fullness;
+
+static pp_status memory_of(const pp_search *search, size_t row, const pp_memory_program *program, fullness *out, pp_error *error) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  int copies = candidate->kind == PP_NO_SCHEDULE ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies;
   pp_rank_bytes sum;
-  pp_status status = pp_evaluate_memory(&search->problem, &search->candidates.candidate[row], costs_of(search, row), copies,
-                                        has_kernel(search, row), program, &sum, rank, error);
-  if (status == PP_OK) *bytes = sum.total;
-  return status;
+  pp_status status = pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), copies, has_kernel(search, row), program, &sum,
+                                        &out->rank, error);
+  if (status != PP_OK) return status;
+  out->bytes = sum.total;
+  out->one_copy = copies > 1 ? sum.total - (sum.parameters + sum.gradients) * (copies - 1) / copies : NAN;
+  return PP_OK;
 }
 
 /* How far moving layers may reach: a rank that is over by more is not worth the work. */
@@ -196,50 +206,43 @@ enum { MOST_SQUEEZES = 24 };
 ** Stages balanced by time do not fit: a layer less on the fullest rank, again and again, as long as it fits at the end. Slower than
 ** balanced, faster than a deeper pipeline.
 */
-static pp_status squeeze(pp_search *search, size_t row, int copies, const pp_memory_program *program, double *bytes, int *rank,
-                         pp_error *error) {
+static pp_status squeeze(pp_search *search, size_t row, const pp_memory_program *program, fullness *full, pp_error *error) {
   pp_candidate *candidate = &search->candidates.candidate[row];
   size_t stages = (size_t)candidate->layout.pipeline * (size_t)candidate->layout.chunks;
-  int most[PP_MAX_LAYERS], layers[PP_MAX_LAYERS], fullest = *rank;
-  double now = *bytes;
+  int most[PP_MAX_LAYERS], layers[PP_MAX_LAYERS];
+  fullness now = *full;
   pp_stage split[PP_MAX_LAYERS];
   pp_status status = PP_OK;
   for (size_t g = 0; g < PP_MAX_LAYERS; g++) most[g] = INT_MAX;
-  for (int i = 0; i < MOST_SQUEEZES && now > search->problem.usable_bytes && status == PP_OK; i++) {
+  for (int i = 0; i < MOST_SQUEEZES && now.bytes > search->problem.usable_bytes && status == PP_OK; i++) {
     status = pp_evaluate_stages(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, error);
     if (status != PP_OK) break;
-    if (!pp_evaluate_squeeze(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, fullest, most, layers)) break;
+    if (!pp_evaluate_squeeze(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, now.rank, most, layers)) break;
     candidate->layers_per_stage = layers;
-    status = memory_of(search, row, copies, program, &now, &fullest, error);
+    status = memory_of(search, row, program, &now, error);
   }
   candidate->layers_per_stage = NULL;
-  if (status != PP_OK || now > search->problem.usable_bytes) return status;
+  if (status != PP_OK || now.bytes > search->problem.usable_bytes) return status;
   search->squeezed[row] = malloc(stages * sizeof *layers);
   if (!search->squeezed[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", stages);
   memcpy(search->squeezed[row], layers, stages * sizeof *layers);
   candidate->layers_per_stage = search->squeezed[row];
-  *bytes = now;
-  *rank = fullest;
+  *full = now;
   return PP_OK;
 }
 
 static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_program *program, pp_error *error) {
-  pp_candidate *candidate = &search->candidates.candidate[row];
-  bool alone = candidate->kind == PP_NO_SCHEDULE;
-  int copies = alone ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies, rank;
-  double bytes;
-  pp_status status;
-  status = memory_of(search, row, copies, program, &bytes, &rank, error);
-  if (status == PP_OK && !alone && bytes > search->problem.usable_bytes && bytes <= squeezable * search->problem.usable_bytes)
-    status = squeeze(search, row, copies, program, &bytes, &rank, error);
+  const double usable = search->problem.usable_bytes;
+  fullness full;
+  pp_status status = memory_of(search, row, program, &full, error);
+  if (status == PP_OK && program && full.bytes > usable && full.bytes <= squeezable * usable)
+    status = squeeze(search, row, program, &full, error);
   if (status != PP_OK) return status;
-  if (candidate->layers_per_stage) forget_time(search, row);
-  search->column[PP_COLUMN_PEAK_BYTES][row] = bytes;
-  search->fullest[row] = rank;
-  if (copies == 1) return PP_OK;
-  status = memory_of(search, row, 1, program, &bytes, &rank, error);
-  if (status == PP_OK) search->column[PP_COLUMN_ONE_COPY_BYTES][row] = bytes;
-  return status;
+  if (search->squeezed[row]) forget_time(search, row);
+  search->column[PP_COLUMN_PEAK_BYTES][row] = full.bytes;
+  search->column[PP_COLUMN_ONE_COPY_BYTES][row] = full.one_copy;
+  search->fullest[row] = full.rank;
+  return PP_OK;
 }
 
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
