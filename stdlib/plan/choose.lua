@@ -54,6 +54,16 @@ end
 
 -- --------------------------------------------------------------------------------------------------- planned: the wanted and the chosen
 
+-- Of some rows the one whose depth is nearest to the plan's.
+local function nearest_depth(set, mask, row)
+  local depth, best, distance = set.c:get("pipeline_parallel", row), nil, nil
+  for _, other in ipairs(mask:rows()) do
+    local away = math.abs(math.log(set.c:get("pipeline_parallel", other) / depth))
+    if not best or away < distance then best, distance = other, away end
+  end
+  return best
+end
+
 -- Dropped candidates of a name: the rules of the one that is nearest to being planned, at the plan's layout if there is one.
 local function why_without(set, group, name, choice)
   local mine = group.mask & set:scheduled(candidates.members(set.policy, name))
@@ -67,9 +77,7 @@ local function why_without(set, group, name, choice)
     end
   end
   local here = mine & set:layout_of(choice.row)
-  local fewest = rank.fewest(set, #here > 0 and here or mine)
-  local row = fewest:first()
-  return reasons.all(set, row)
+  return reasons.all(set, nearest_depth(set, rank.fewest(set, #here > 0 and here or mine), choice.row))
 end
 
 -- Why the plan's schedule is not the one that its row of the decision table names first.
