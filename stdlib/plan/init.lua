@@ -6,6 +6,7 @@ local choose = require "pipeplan.plan.choose"
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
+local format = require "pipeplan.report.format"
 local measure = require "pipeplan.plan.measure"
 
 local plan = {}
@@ -70,6 +71,20 @@ local function recommend_of(recommend, known)
   }
 end
 
+-- Nothing fits: how many GPUs would do? Said with the reason, for that is the question it raises.
+local function ask_for_more(out, request, policy)
+  for _, reason in ipairs(out.reasons) do
+    if reason.id == "does_not_fit" then
+      local gpus, evaluation = require("pipeplan.plan.enough").gpus(request, policy)
+      out.gpus_needed = gpus
+      reason.message = reason.message .. (gpus and string.format("; it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus),
+                       format.schedule(evaluation.schedule), evaluation.pipeline, evaluation.tensor, evaluation.expert)
+                       or "; none of the larger counts that were tried would do")
+      return
+    end
+  end
+end
+
 -- What no planned result may satisfy: the policy's invariants, and those that no policy can take away.
 local function check_invariants(out, policy, record)
   local loosened = {}
@@ -114,6 +129,7 @@ function plan.plan(arguments)
     advise.fill(out, request, policy, known, result, segments, record)
     check_invariants(out, policy, record)
   else
+    ask_for_more(out, request, policy)
     record = advise.record(out, known, result)
     out.warnings = advise.not_planned(request, policy, record)
   end

@@ -117,6 +117,7 @@ local properties = {
       step_seconds = optional(seconds "one step"), gpu_hours = optional(number "of this segment"),
     }, "one segment"), "segments of a batch that grows; null when it is constant")),
   }, "the run"),
+  gpus_needed = optional(whole "when nothing fits: the smallest count of GPUs, of those tried, that would work"),
   one_gpu = object({
     bytes = optional(bytes "weights, gradients, optimizer sharded over all GPUs, one microbatch: what the whole model takes on one GPU"),
     usable_bytes = bytes "device memory less the headroom", fits = boolean "is it at most usable_bytes?",

@@ -270,6 +270,18 @@ describe("a plan that is none", function()
   end)
 end)
 
+describe("a run that fits nowhere", function() -- ruling 21
+  local arguments = "examples/specs/llama-3.1-405b.json --gpus 128"
+
+  it("is refused with the rank, the missing memory, and a count of GPUs that would do", function()
+    local answer = plan(arguments)
+    assert.equal("refused", answer.status)
+    local message = ids(answer.reasons).does_not_fit.message
+    assert.matches("rank %d+ takes [%d.]+ GiB of [%d.]+ GiB usable, [%d.]+ GiB too much; it fits %d+ GPUs", message)
+    assert.equal("planned", plan("examples/specs/llama-3.1-405b.json --gpus " .. answer.gpus_needed).status)
+  end)
+end)
+
 describe("M/P outside the usual range", function() -- R5, ruling 9
   it("is a warning that says what would move it and by how much, never a refusal", function()
     local answer = plan(headline .. " --global-batch-size 7680")
