@@ -32,6 +32,7 @@ parameter { id = "microbatch_ratio_high",     value = 16,        unit = "1",    
 
 -- what the spec leaves out
 parameter { id = "default_batch_tokens",      value = "16Mi",    unit = "token",    loosens = "none", meaning = "tokens of one step when the spec gives no batch" }
+parameter { id = "context_rank_tokens",       value = 8192,      unit = "token",    loosens = "none", meaning = "context parallelism that the spec leaves free cuts no sequence into shorter pieces" }
 
 -- the rollback paragraph
 parameter { id = "rollback_window_steps",     value = 1000,      unit = "step",     loosens = "none", meaning = "steps over which utilisation is averaged" }

@@ -292,11 +292,20 @@ end
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
                         "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual" }
 
+-- The largest power of two up to a number, at least 1.
+local function largest_power(number)
+  local power = 1
+  while power * 2 <= number do power = power * 2 end
+  return power
+end
+
 local function search_of(context)
   local arguments = {}
   for _, name in ipairs(search_fields) do arguments[name] = context.arguments[name] end
   arguments.fixed = candidates.without(context.fixed, "schedule")
   arguments.fixed.layers_per_stage = context.fixed.layers_per_stage
+  local parameter = context.policy.parameters.context_rank_tokens
+  arguments.max_context = arguments.max_context or parameter and largest_power(context.record.sequence_length / parameter.value) or 1
   arguments.even_layers = even_schedules(context.request.framework)
   -- A fixed schedule is judged beside the others, which the plan compares it with.
   arguments.schedules = candidates.planned(context.policy)

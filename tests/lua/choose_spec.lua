@@ -387,6 +387,21 @@ describe("a plan without a pipeline", function()
   end)
 end)
 
+describe("context parallelism", function()
+  it("is searched only for long sequences, unless it is fixed", function()
+    local long = { training = { sequence_length = 131072, global_batch_size = 64, recompute = "full" }, cluster = { gpus = 256 },
+                   parallelism = { tensor = 8 } }
+    local function degrees(changes)
+      local seen, c = {}, decide(llama, changes).candidates
+      for row = 1, #c do seen[c:get("context_parallel", row)] = true end
+      return seen
+    end
+    assert.same({ true }, degrees { parallelism = { tensor = 8 } })
+    assert.same({ true, true, [4] = true, [8] = true, [16] = true }, degrees(long))  -- 131,072 / 16 = 8,192 tokens a rank
+    assert.same({ [4] = true }, degrees { parallelism = { tensor = 8, context = 4 } })
+  end)
+end)
+
 describe("why", function()
   local result = decide(deepseek)
 
