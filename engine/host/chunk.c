@@ -30,9 +30,9 @@ static const char *read_file(lua_State *L, const char *path, bool embedded, size
   if (embedded) {
     const pp_embedded *found = pp_embedded_find(path);
     if (!found) luaL_error(L, "cannot require '%s': there is no such file", path);
-    *size = found->size;
+    *size = found->text_size;
     lua_pushnil(L);
-    return found->bytes;
+    return found->text;
   }
   buffer = lua_newuserdatauv(L, PP_CHUNK_LIMIT + 1, 0);  /* before the file is open: this may longjmp */
   file = fopen(path, "rb");

@@ -4,6 +4,7 @@
 #include "host/stdlib.h"
 
 #include <lauxlib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +43,10 @@ static int search_stdlib(lua_State *L) {
       lua_pushfstring(L, "no embedded file '%s'", path);
       return 1;
     }
-    if (luaL_loadbufferx(L, file->bytes, file->size, lua_pushfstring(L, "@%s", path), "t") != LUA_OK) return lua_error(L);
+    /* Bytecode only for the very release that wrote it: Lua checks its format, not what its instructions mean. */
+    bool compiled = file->code_size > 0 && strcmp(pp_embedded_lua, lua_ident) == 0;
+    if (luaL_loadbufferx(L, compiled ? file->code : file->text, compiled ? file->code_size : file->text_size,
+                         lua_pushfstring(L, "@%s", path), compiled ? "b" : "t") != LUA_OK) return lua_error(L);
   }
   lua_pushstring(L, path);
   return 2;

@@ -19,7 +19,7 @@
 static int engine_embedded(lua_State *L) {
   const pp_embedded *file = pp_embedded_find(luaL_checkstring(L, 1));
   if (!file) return 0;
-  lua_pushlstring(L, file->bytes, file->size);
+  lua_pushlstring(L, file->text, file->text_size);
   return 1;
 }
 
