@@ -121,7 +121,8 @@ static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments
   pp_schedule_request request;
   pp_error error;
   check_arguments(L, 2, &request);
-  if (pp_schedule_check(&request, NULL) == PP_OK) pp_charge(L, 1 + pp_schedule_actions(&request));
+  /* A unit per byte: the actions lie outside the allocator whose memory a policy's budget caps. */
+  if (pp_schedule_check(&request, NULL) == PP_OK) pp_charge(L, 1 + sizeof(pp_action) * pp_schedule_actions(&request));
   pp_schedule *schedule = lua_newuserdatauv(L, sizeof *schedule, 0);
   *schedule = (pp_schedule){ 0 };
   luaL_setmetatable(L, SCHEDULE);

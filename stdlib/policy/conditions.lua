@@ -54,6 +54,7 @@ local function literal(field, value)
   -- No kernel at all is `false`; other names are never absent that way.
   if value == false and field.name == "alltoall_kernel" then return value end
   if type(value) ~= "string" then return nil, "a name is expected, got " .. tostring(value) end
+  if value:find("%c") then return nil, "a name without control characters is expected" end
   local domain = domain_of(field)
   if domain then
     for _, known in ipairs(domain) do

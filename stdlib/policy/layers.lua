@@ -92,7 +92,7 @@ local function check_expiry(builder, statement, title)
 end
 
 local function record_loosening(builder, statement, id, title)
-  if not statement.reason then
+  if not statement.reason and not statement.faulty then
     complain(builder, statement, "%s: this lets more plans through, so it needs %s", title,
              statement.line > 0 and "reason = \"…\"" or "--set reason=…")
   end

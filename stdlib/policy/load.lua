@@ -3,6 +3,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local layers = require "pipeplan.policy.layers"
+local statements = require "pipeplan.policy.statements"
 local vocabulary = require "pipeplan.vocabulary"
 
 local load = {}
@@ -83,8 +84,8 @@ local function in_full(message, path)
 end
 
 local function run(host, file)
-  local statements, problem = host:run(file.path, file.text, file.embedded or false)
-  if statements then return statements end
+  local stated, problem = host:run(file.path, file.text, file.embedded or false)
+  if stated then return stated end
   local message = in_full(problem.message, file.path)
   if problem.unknown then message = message .. failure.suggestion(problem.unknown, known_names()) end
   if not message:find(file.path, 1, true) and not message:match("^[^:]+%.lua:%d+:") then message = file.path .. ": " .. message end
@@ -96,15 +97,13 @@ local function run_layer(host, layer, report)
   layer.statements = {}
   local named
   for _, file in ipairs(layer.files) do
-    for _, statement in ipairs(run(host, file)) do
-      if statement.verb == "site" then
-        if named then
-          report(statement.file, statement.line, string.format("site: the layer has a name already (%s:%d)", named.file, named.line))
-        end
-        named = statement
-        layer.name = statement.argument
+    for _, raw in ipairs(run(host, file)) do
+      if raw.verb == "site" then
+        if named then report(raw.file, raw.line, string.format("site: the layer has a name already (%s:%d)", named.file, named.line)) end
+        named = raw
+        layer.name = statements.read(raw, layer.name, nil, report).id
       else
-        layer.statements[#layer.statements + 1] = statement
+        layer.statements[#layer.statements + 1] = raw
       end
     end
   end

@@ -43,8 +43,10 @@ end
 -- Each returns the value to keep, or nil and a message.
 local check = {}
 
+-- What a policy says is printed: nothing in it that a terminal would obey.
 function check.text(value)
   if type(value) ~= "string" then return nil, "a text is expected" end
+  if value:find("%c") then return nil, "a text of one line without control characters is expected" end
   return value
 end
 
@@ -106,7 +108,8 @@ end
 
 -- "{field}" in a message must name a field or a parameter.
 function check.template(value, names)
-  if type(value) ~= "string" then return nil, "a text is expected" end
+  local text, problem = check.text(value)
+  if not text then return nil, problem end
   for name in value:gmatch("{([^{}]*)}") do
     if not names.by_name[name] then
       return nil, string.format("no parameter or field '%s'%s", name, failure.suggestion(name, names.list))
@@ -312,7 +315,7 @@ function statements.read(raw, layer, names, report, verb_of)
   end
   if raw.verb == "site" then
     statement.id = raw.argument
-    if raw.argument == "" then complain("a site has a name") end
+    if raw.argument == "" or raw.argument:find("%c") then complain("a site has a name of one line") end
     return statement
   end
   if raw.verb == "set" then
@@ -339,7 +342,7 @@ function statements.read(raw, layer, names, report, verb_of)
       if raw.argument[property] == nil then complain("it needs %s", property) end
     end
     -- Nothing said must not mean everything: a rule whose fields were forgotten would hold for all plans.
-    if not schema.open and not next(statement.conditions) and not statement.when then
+    if not schema.open and not next(statement.conditions) and not statement.when and not statement.faulty then
       complain("it states no condition and would hold for every plan; if that is meant, write a field = any")
     end
   end

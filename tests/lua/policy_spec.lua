@@ -140,6 +140,18 @@ describe("a statement", function()
     end
   end)
 
+  it("says nothing that a terminal would obey", function()
+    for _, text in ipairs {
+      "site 'a\\27[31m' set { tie_fraction = 0.02 }", "warn { id = 'x', gpus = 1, message = 'a\\nb' }",
+      "warn { id = 'x', accelerator = 'a\\27b', message = 'm' }", "disable { id = 'too_deep', reason = 'a\\rb' }",
+    } do
+      local told = message_of(text)
+      assert.matches("^site%.lua:1: ", told)
+      assert.is_truthy(told:find "one line" or told:find "control characters", told)
+      assert.is_nil(told:find "%c", told)
+    end
+  end)
+
   it("that states no condition is no statement about everything", function()
     local expected = "site.lua:1: reject 'x': it states no condition and would hold for every plan; if that is meant, write a field = any"
     assert.equal(expected, (problem_of("reject { id = 'x', message = 'm' }")))
