@@ -67,32 +67,40 @@ local function rule_warning(rule, policy, record)
   return { id = rule.id, severity = rule.severity or "warning", message = words }
 end
 
-local function warnings(plan, request, policy, record, result)
+-- Warnings of any outcome: rules that read only what is known, what loading the policy and reading the spec remarked.
+function advise.warnings(request, policy, record)
   local list = {}
-  local function add(id, severity, ...)
-    list[#list + 1] = { id = id, severity = severity, message = string.format(...) }
+  local function add(id, severity, text)
+    list[#list + 1] = { id = id, severity = severity or "warning", message = text }
   end
   for _, rule in ipairs(policy.warns) do
     if conditions.holds(rule, policy, record) then list[#list + 1] = rule_warning(rule, policy, record) end
   end
   for _, entry in ipairs(policy.warnings or {}) do
-    if type(entry) == "table" then add(entry.id or "policy", entry.severity or "warning", "%s", entry.message)
-    else add("policy", "warning", "%s", entry) end
+    if type(entry) == "table" then add(entry.id or "policy", entry.severity, entry.message)
+    else add("policy", nil, entry) end
   end
-  for _, entry in ipairs(request.warnings or {}) do add(entry.id or "spec", entry.severity or "warning", "%s", entry.message) end
+  for _, entry in ipairs(request.warnings or {}) do add(entry.id or "spec", entry.severity, entry.message) end
   local maximum = request.model.max_positions
   if maximum and request.training.sequence_length > maximum then
-    add("spec.sequence_over_maximum", "warning", "sequences of %s are longer than the model's maximum of %s positions",
-        format.integer(request.training.sequence_length), format.integer(maximum))
-  end
-  local said = false
-  for _, reason in ipairs(plan.reasons) do said = said or reason.id == "no_alltoall_kernel" end
-  local overlaps = plan.schedule == "dualpipe" or plan.schedule == "dualpipev"
-  if overlaps and not said and plan.parallelism.expert > 1 and result.kernel and not result.kernel.name then
-    add("no_overlap", "warning", "%s wants the same overlapping all-to-all kernel as DualPipe: without one its pairs hide nothing",
-        format.schedule(plan.schedule))
+    add("sequence_over_maximum", nil, string.format("sequences of %s are longer than the model's maximum of %s positions",
+                                                    format.integer(request.training.sequence_length), format.integer(maximum)))
   end
   return list
+end
+
+-- Without an overlapping kernel the paired schedules lose what they are for.
+local function overlap_warning(plan, result)
+  for _, reason in ipairs(plan.reasons) do
+    if reason.id == "no_alltoall_kernel" then return nil end  -- said there
+  end
+  local overlaps = plan.schedule == "dualpipe" or plan.schedule == "dualpipev"
+  if not overlaps or plan.parallelism.expert == 1 or not result.kernel or result.kernel.name then return nil end
+  return {
+    id = "no_overlap", severity = "warning",
+    message = string.format("%s wants an all-to-all kernel that overlaps with compute: without one its pairs hide nothing",
+                            format.schedule(plan.schedule)),
+  }
 end
 
 -- ---------------------------------------------------------------------------------------------------------- dominated by, kernel
@@ -280,23 +288,12 @@ end
 
 -- Fills `plan` with advice. segments: from measure.fill. record: advise.record.
 function advise.fill(plan, request, policy, known, result, segments, record)
-  plan.warnings = warnings(plan, request, policy, record, result)
+  plan.warnings = advise.warnings(request, policy, record)
+  plan.warnings[#plan.warnings + 1] = overlap_warning(plan, result)
   plan.dominated_by = dominated_by(policy, result)
   plan.alltoall_kernel = kernel(plan, result)
   plan.available_in = frameworks.running(plan.schedule)
   if plan.parallelism.pipeline > 1 then plan.rollback = rollback(plan, request, policy, known, result, segments) end
-end
-
--- Warnings of a plan that is none: those rules that read only what is known.
-function advise.not_planned(request, policy, record)
-  local list = {}
-  for _, rule in ipairs(policy.warns) do
-    if conditions.holds(rule, policy, record) then list[#list + 1] = rule_warning(rule, policy, record) end
-  end
-  for _, entry in ipairs(request.warnings or {}) do
-    list[#list + 1] = { id = entry.id or "spec", severity = entry.severity or "warning", message = entry.message }
-  end
-  return list
 end
 
 return advise

@@ -131,7 +131,7 @@ function plan.plan(arguments)
   else
     ask_for_more(out, request, policy)
     record = advise.record(out, known, result)
-    out.warnings = advise.not_planned(request, policy, record)
+    out.warnings = advise.warnings(request, policy, record)
   end
   if arguments.explain or arguments.why then
     local explain = require "pipeplan.plan.explain"

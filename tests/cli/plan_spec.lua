@@ -270,6 +270,30 @@ describe("a plan that is none", function()
   end)
 end)
 
+describe("a pipeline that could be avoided", function() -- R21, ruling 20
+  it("is a warning with how much faster a step is without it, and the layout stands among the alternatives", function()
+    local answer = plan("--gpus 64 --accelerator H100-SXM --per-gpu 400Gbps --model examples/models/llama-3-70b.json --tokens 2T "
+                        .. "--sequence-length 8192 --recompute full --global-batch-size 16 --pipeline 32 --schedule gpipe")
+    assert.equal("planned", answer.status)  -- what the user fixes is judged, not changed: ruling 12
+    assert.matches("without a pipeline", ids(answer.warnings).pipeline_avoidable.message, 1, true)
+    local without
+    for _, other in ipairs(answer.alternatives) do
+      if other.schedule == "none" then without = other end
+    end
+    assert.equal(1, without.parallelism.pipeline)
+    assert.is_true(without.step_seconds < answer.step_seconds)
+  end)
+end)
+
+describe("sequences longer than the model's maximum", function()
+  it("are a warning, whatever the outcome", function()
+    for _, tokens in ipairs { "2T", "100M" } do
+      local answer = plan("examples/specs/llama-3.1-405b.json --sequence-length 262144 --tokens " .. tokens)
+      assert.matches("262,144 .* 131,072", ids(answer.warnings).sequence_over_maximum.message)
+    end
+  end)
+end)
+
 describe("a run that fits nowhere", function() -- ruling 21
   local arguments = "examples/specs/llama-3.1-405b.json --gpus 128"
 
