@@ -170,7 +170,8 @@ local function lost_answer(set, answer, mask, choice)
   answer.row, answer.fields, answer.verdict = row, row and set.c:row(row), "lost"
   local by = step and step.by or "order"
   answer.lost = { by = by, id = step and step.id, step_fraction = seconds and seconds / plan - 1 }
-  local compared = seconds and string.format("; its best takes %s a step against %s", format.seconds(seconds), format.seconds(plan)) or ""
+  local compared = seconds and string.format("; its best, %s, takes %s a step against %s", format.schedule(answer.fields.schedule),
+                                             format.seconds(seconds), format.seconds(plan)) or ""
   if by == "preference" then answer.text = string.format("lost to the preference %s%s", step.id, compared)
   elseif by == "wanted" then
     answer.text = string.format("the decision table's row %s takes %s first%s", choice.group.decision or "(fixed)",
