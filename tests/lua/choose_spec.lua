@@ -6,6 +6,7 @@ local candidates = require "pipeplan.plan.candidates"
 local choose = require "pipeplan.plan.choose"
 local conditions = require "pipeplan.policy.conditions"
 local facts = require "pipeplan.plan.facts"
+local failure = require "pipeplan.failure"
 local files = require "policy_files"
 local load = require("pipeplan.policy.load").load
 local spec = require "pipeplan.input.spec"
@@ -458,13 +459,14 @@ describe("whatever is asked for", function()
 
   it("is planned within all rules, or not planned with a reason", function()
     local planned, other = 0, 0
-    for _ = 1, 150 do
+    for _ = 1, 1000 do
       local object = random_spec()
       if random(2) == 1 then object.framework = nil end
       if random(2) == 1 then object.parallelism = {} end
       if random(3) > 1 then object.cluster.alltoall_kernel = nil end
       local good, result, known = pcall(decide, object)
-      if not good and not tostring(result):find("fp8", 1, true) and not tostring(result):find("expected", 1, true) then error(result, 0) end
+      -- a spec that contradicts itself (fp8 on an A100, a batch that no layout divides) is an answer of its own
+      if not good and not failure.is(result) then error(result, 0) end
       if good and result.status == "planned" then
         planned = planned + 1
         local fields = result.fields
@@ -483,7 +485,7 @@ describe("whatever is asked for", function()
         if result.recommend then assert.is_true(result.recommend.fields.peak_bytes <= known.usable_bytes) end
       end
     end
-    assert.is_true(planned > 30 and other > 10, planned .. " planned, " .. other .. " not")
+    assert.is_true(planned > 200 and other > 100, planned .. " planned, " .. other .. " not")
   end)
 
   it("has schedules only from the policy's list", function()
