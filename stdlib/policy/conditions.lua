@@ -36,6 +36,15 @@ local function domain_of(field)
   return field.type == "string" and field.domain or nil
 end
 
+-- A value as a message shows it: without addresses, for a policy gets the same message in every run.
+function conditions.shown(value)
+  local kind = type(value)
+  if kind == "string" or kind == "number" or kind == "boolean" or kind == "nil" then return tostring(value) end
+  if bare[value] or (kind == "table" and value[tag]) then return "a condition" end
+  return kind == "table" and "a table" or "a " .. kind
+end
+local shown = conditions.shown
+
 local article = { integer = "an integer", number = "a number", boolean = "yes or no", string = "a name", table = "a list" }
 
 -- A literal for that field: value | nil, message.
@@ -45,15 +54,15 @@ local function literal(field, value)
     if value ~= value then return nil, "a number is expected, got nan" end
     local number, problem = units.parse(value, field.unit or "1")
     if not number then return nil, problem end
-    if field.type == "integer" and math.type(number) ~= "integer" then return nil, "an integer is expected, got " .. tostring(value) end
+    if field.type == "integer" and math.type(number) ~= "integer" then return nil, "an integer is expected, got " .. shown(value) end
     return number
   elseif field.type == "boolean" then
-    if type(value) ~= "boolean" then return nil, "true or false is expected, got " .. tostring(value) end
+    if type(value) ~= "boolean" then return nil, "true or false is expected, got " .. shown(value) end
     return value
   end
   -- No kernel at all is `false`; other names are never absent that way.
   if value == false and field.name == "alltoall_kernel" then return value end
-  if type(value) ~= "string" then return nil, "a name is expected, got " .. tostring(value) end
+  if type(value) ~= "string" then return nil, "a name is expected, got " .. shown(value) end
   if value:find("%c") then return nil, "a name without control characters is expected" end
   local domain = domain_of(field)
   if domain then
@@ -276,10 +285,10 @@ local words = {
 function conditions.text(condition)
   local unit = vocabulary.by_name[condition.field].unit
   if condition.values then
-    local shown = {}
-    for i, value in ipairs(condition.values) do shown[i] = show(value, unit) end
+    local parts = {}
+    for i, value in ipairs(condition.values) do parts[i] = show(value, unit) end
     return string.format("%s %s %s", condition.field, condition.op == "one_of" and "=" or "none of",
-                         table.concat(shown, condition.op == "one_of" and " or " or ", "))
+                         table.concat(parts, condition.op == "one_of" and " or " or ", "))
   elseif condition.op == "between" then
     return string.format("%s between %s and %s", condition.field, show_side(condition.low, condition.low_ref, unit),
                          show_side(condition.high, condition.high_ref, unit))

@@ -31,7 +31,7 @@ table.sort(schedule_names)
 
 -- What may be planned: every schedule and family but `none`. Returns nil, or the message.
 function statements.check_schedule(name)
-  if type(name) ~= "string" then return "the name of a schedule is expected, got " .. tostring(name) end
+  if type(name) ~= "string" then return "the name of a schedule is expected, got " .. conditions.shown(name) end
   for _, known in ipairs(schedule_names) do
     if known == name then return nil end
   end
@@ -81,8 +81,8 @@ function check.within(value, names)
   end
   local fraction = units.parse(value, "fraction")
   if not fraction then
-    return nil, string.format("\"any\", a fraction or the name of one is expected, got '%s'%s", tostring(value),
-                              failure.suggestion(value, names.list))
+    return nil, string.format("\"any\", a fraction or the name of one is expected, got '%s'%s", conditions.shown(value),
+                              failure.suggestion(conditions.shown(value), names.list))
   end
   return fraction
 end
@@ -237,7 +237,7 @@ local function read_disable(raw, statement, complain)
     local value, problem = raw.argument[key], nil
     if key == "reason" then statement.reason, problem = check.text(value)
     elseif key == "expires" then statement.expires, problem = check.date(value)
-    elseif key ~= "id" then complain("disable takes id, reason and expires, not '%s'", tostring(key)) end
+    elseif key ~= "id" then complain("disable takes id, reason and expires, not '%s'", conditions.shown(key)) end
     if problem then complain("%s: %s", key, problem) end
   end
 end
@@ -257,7 +257,7 @@ function statements.parameter_value(value, unit, type_wanted)
   if type(value) == "string" and type_wanted == "boolean" then
     if value == "true" then return true elseif value == "false" then return false end
   end
-  if type(value) ~= type_wanted then return nil, string.format("a %s is expected, got %s", type_wanted, tostring(value)) end
+  if type(value) ~= type_wanted then return nil, string.format("a %s is expected, got %s", type_wanted, conditions.shown(value)) end
   return value
 end
 
@@ -267,8 +267,8 @@ local function read_parameter(raw, statement, complain)
   local argument = raw.argument
   for _, key in ipairs(sorted_keys(argument)) do
     if not ({ id = true, value = true, unit = true, loosens = true, meaning = true })[key] then
-      complain("parameter takes id, value, unit, loosens and meaning, not '%s'%s", tostring(key),
-               failure.suggestion(key, { "id", "value", "unit", "loosens", "meaning" }))
+      complain("parameter takes id, value, unit, loosens and meaning, not '%s'%s", conditions.shown(key),
+               failure.suggestion(conditions.shown(key), { "id", "value", "unit", "loosens", "meaning" }))
     end
   end
   statement.unit, statement.loosens, statement.meaning = argument.unit, argument.loosens, argument.meaning
@@ -282,7 +282,9 @@ local function read_parameter(raw, statement, complain)
   local unit_known = statement.unit == "schedule"
   for _, unit in ipairs(units.names) do unit_known = unit_known or unit == statement.unit end
   if not unit_known then
-    complain("no unit '%s'%s", tostring(statement.unit), failure.suggestion(statement.unit, units.names))
+    local unit = conditions.shown(statement.unit)
+    if statement.unit == nil then complain("it needs a unit: %s, schedule", table.concat(units.names, ", "))
+    else complain("no unit '%s'%s", unit, failure.suggestion(unit, units.names)) end
     return
   end
   local problem

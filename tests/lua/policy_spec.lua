@@ -140,6 +140,29 @@ describe("a statement", function()
     end
   end)
 
+  it("is told of without addresses, whatever stands in the wrong place", function()
+    for _, value in ipairs { "{}", "{ {} }", "under(5)", "odd", "{ odd }", "{ under(5) }", "under(under(5))", "between({}, odd)", "none_of(5)",
+                             "none_of { {} }", "function() return true end", "print", "engine" } do
+      for _, name in ipairs { "gpus", "schedule", "fits_one_gpu", "message", "severity", "when", "id", "nothing" } do
+        local good, problem = pcall(build, string.format("warn { id = 'x', message = 'm', %s = %s }", name, value))
+        if not good then
+          assert.is_true(failure.is(problem), tostring(problem))
+          assert.is_nil(problem.message:find "0x%x%x%x%x%x%x", problem.message)
+        end
+      end
+      for _, text in ipairs { "disable { id = 'dense', [%s] = 1 }", "set { tie_fraction = %s }", "set { schedules = %s }", "set { [1] = %s }",
+                              "parameter { id = 'x', value = %s, unit = 'gpu', loosens = 'none', meaning = 'm' }",
+                              "parameter { id = 'x', value = 1, unit = %s, loosens = %s, meaning = %s }", "prefer { id = 'x', gpus = 1, within = %s }",
+                              "row { id = 'x', try = %s }", "row(%s)", "site(%s)", "change { id = %s, gpus = 1 }", "change { id = 'dense', try = { %s } }" } do
+        local good, problem = pcall(build, (text:gsub("%%s", (value:gsub("%%", "%%%%")))))
+        if not good then
+          assert.is_true(failure.is(problem), tostring(problem))
+          assert.is_nil(problem.message:find "0x%x%x%x%x%x%x", problem.message)
+        end
+      end
+    end
+  end)
+
   it("says nothing that a terminal would obey", function()
     for _, text in ipairs {
       "site 'a\\27[31m' set { tie_fraction = 0.02 }", "warn { id = 'x', gpus = 1, message = 'a\\nb' }",
