@@ -18,7 +18,7 @@ function hardware.find(given, name, complain)
     complain(at, "%s: expected a name of the catalogue (pipeplan facts accelerators), or memory_per_gpu and flops instead%s",
              fields.show(at.value), near and near[1] and "; nearest: " .. near[1] or "")
   end
-  for _, path in ipairs { "cluster.memory_per_gpu", "cluster.flops", "cluster.network.scale_up_per_gpu" } do
+  for _, path in ipairs { "cluster.memory_per_gpu", "cluster.flops" } do
     if not given[path] then
       failure.usage("%s: cluster.accelerator is missing: expected a name of the catalogue such as H100-SXM (or option --accelerator); " ..
                     "without it %s is needed too", name, path)
@@ -73,14 +73,20 @@ local function network(request, entry, name, value, assume)
   if not per_gpu and crosses then
     if network_matters(request, value, scale_up_gpus) or not entry.network_per_gpu then
       failure.usage("%s: cluster.network.per_gpu is missing: expected the network's speed per GPU, one direction, such as \"400Gbps\" " ..
-                    "(or option --per_gpu): expert groups that leave the scale-up domain are judged by it", name)
+                    "(or option --per_gpu): %s", name, entry.network_per_gpu and
+                    "expert groups that leave the scale-up domain are judged by it" or "no catalogue knows this GPU's usual one")
     end
     per_gpu = assume("cluster.network.per_gpu", entry.network_per_gpu, "usual with " .. entry.name)
+  end
+  local scale_up_per_gpu = value "cluster.network.scale_up_per_gpu" or entry.scale_up_per_gpu
+  -- 989 TFLOP/s and 450 GB/s of an H100 are 2,200 operations per byte; A100 to B200 and MI300X lie between 1,000 and 3,000
+  if not scale_up_per_gpu then
+    scale_up_per_gpu = assume("cluster.network.scale_up_per_gpu", request.device.flops_bf16 / 2200, "2,200 operations per byte, as an H100")
   end
   local scale_up, scale_out = links.find(entry.scale_up_link), links.find(fabric)
   return {
     fabric = fabric, per_gpu = per_gpu, nics_per_node = value "cluster.network.nics_per_node",
-    scale_up_gpus = scale_up_gpus, scale_up_per_gpu = value "cluster.network.scale_up_per_gpu" or entry.scale_up_per_gpu,
+    scale_up_gpus = scale_up_gpus, scale_up_per_gpu = scale_up_per_gpu,
     oversubscription = value "cluster.network.oversubscription" or 1,
     scale_up_efficiency = scale_up.efficiency, scale_up_latency = scale_up.latency,
     efficiency = scale_out.efficiency, latency = scale_out.latency,
@@ -139,8 +145,8 @@ function hardware.read(request, given, entry, name, assume, complain)
     price_per_gpu_hour = value "cluster.price_per_gpu_hour",
     alltoall_kernel = kernel(request, given, complain),
   }
-  request.cluster.network = network(request, entry, name, value, assume)
   request.device = device(request, entry, value, assume)
+  request.cluster.network = network(request, entry, name, value, assume)
   request.device.alltoall_latency = kernel_latency(request.cluster.alltoall_kernel)
 end
 

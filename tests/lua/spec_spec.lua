@@ -187,6 +187,17 @@ describe("a request", function()
     assert.equal("other", request.cluster.accelerator_family)
   end)
 
+  it("assumes the links of a GPU given by memory and peak alone, and says so", function()
+    local request = accepts(dense(), { ["cluster.accelerator"] = "(absent)", ["cluster.memory_per_gpu"] = "80GiB", ["cluster.flops"] = "989T" })
+    -- an H100 has 450 GB/s and 3.35 TB/s at this peak
+    assert.near(450e9, request.cluster.network.scale_up_per_gpu, 1e9)
+    assert.near(3.35e12, request.device.memory_bandwidth, 0.1e12)
+    local fields = {}
+    for _, assumption in ipairs(request.assumptions) do fields[assumption.field] = true end
+    assert.is_true(fields["cluster.network.scale_up_per_gpu"])
+    assert.is_true(fields["cluster.memory_bandwidth"])
+  end)
+
   it("does not need a network inside one scale-up domain", function()
     local request = accepts(dense(), { ["cluster.gpus"] = 8, ["cluster.network"] = {}, ["training.global_batch_size"] = 64 })
     assert.equal("none", request.cluster.network.fabric)
