@@ -50,6 +50,16 @@ local function check_divisible(request, given, complain, names)
            nearest_multiple(gpus, product))
 end
 
+-- No pipeline, and what only a pipeline has.
+local function check_depth_one(request, given, complain)
+  local p = request.parallelism
+  if p.schedule == "none" and p.pipeline > 1 then
+    complain(given["parallelism.schedule"], "none: pipeline %d needs a schedule; nearest: 1f1b", p.pipeline)
+  elseif p.pipeline == 1 and (p.virtual or 1) > 1 then
+    complain(given["parallelism.virtual"], "%d: pipeline 1 has nothing to interleave; nearest: 1", p.virtual)
+  end
+end
+
 local function check_layout(request, given, complain)
   local p, gpus = request.parallelism, request.cluster.gpus
   check_divisible(request, given, complain, { "tensor", "context", "pipeline", "data" })
@@ -142,6 +152,7 @@ end
 
 -- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
 function contradictions.check(request, given, complain)
+  check_depth_one(request, given, complain)
   check_layout(request, given, complain)
   check_experts(request, given, complain)
   check_batch(request, given, complain)

@@ -123,6 +123,7 @@ local function build(given, name)
   hardware.read(request, given, accelerator, name, assume, complain)
   request.parallelism = {}
   for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end
+  if request.parallelism.schedule == "none" then request.parallelism.pipeline = request.parallelism.pipeline or 1 end
   request.framework = value "framework"
   for _, entry in ipairs(fields.list) do
     local at = given[entry.path]

@@ -191,6 +191,13 @@ local function decide(context)
   local set = candidates.open(context)
   local choice = rank.pick(set, set.main & set.alive)
   local result = { set = set, candidates = set.c, choice = choice, total = #set.main, survivors = #(set.main & set.alive) }
+  if context.fixed.pipeline == 1 and context.fixed.schedule then
+    local list = reasons.at_depth_one(set, context.fixed.schedule)
+    if #list > 0 then
+      result.status, result.reasons, result.choice = list[1].kind == "reject" and "rejected" or "refused", list, nil
+      return result
+    end
+  end
   if not choice then return verdict(set, result) end
   result.status, result.row = "planned", choice.row
   return result

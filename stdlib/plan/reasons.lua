@@ -6,15 +6,31 @@ local message = require "pipeplan.policy.message"
 
 local reasons = {}
 
-local function of_rule(set, entry, row)
-  local rule = entry.rule
-  set.c:simulate(row)  -- messages may show what only a simulation says; where nothing can be built they say "unknown"
-  local fields = set.c:row(row)
-  local near = conditions.nearest(rule, set.policy, fields)
+local function of_fields(policy, kind, rule, fields)
   return {
-    id = rule.id, kind = entry.kind, message = message.fill(rule.message or rule.id, fields, set.policy), source = rule.source,
-    layer = rule.layer, file = rule.file, line = rule.line, recommend = rule.recommend, nearest = near,
+    id = rule.id, kind = kind, message = message.fill(rule.message or rule.id, fields, policy), source = rule.source, layer = rule.layer,
+    file = rule.file, line = rule.line, recommend = rule.recommend, nearest = conditions.nearest(rule, policy, fields),
   }
+end
+
+local function of_rule(set, entry, row)
+  set.c:simulate(row)  -- messages may show what only a simulation says; where nothing can be built they say "unknown"
+  return of_fields(set.policy, entry.kind, entry.rule, set.c:row(row))
+end
+
+-- Rejects and refusals that hold for a schedule at depth 1, where no candidate has it: there every schedule is `none`.
+function reasons.at_depth_one(set, schedule)
+  local fields, list = {}, {}
+  for name, value in pairs(set.context.record) do fields[name] = value end
+  fields.schedule, fields.pipeline_parallel, fields.expert_parallel = schedule, 1, set.context.fixed.expert
+  for _, kind in ipairs { "reject", "refuse" } do
+    for _, rule in ipairs(set.policy[kind .. "s"]) do
+      if not rule.when and conditions.holds(rule, set.policy, fields) then
+        list[#list + 1] = of_fields(set.policy, kind, rule, fields)
+      end
+    end
+  end
+  return list
 end
 
 -- The engine names P and V after the schedule's request.

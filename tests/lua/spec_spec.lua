@@ -389,6 +389,14 @@ describe("bad input", function()
     accepts(dense(), { ["parallelism.pipeline"] = 64 })  -- more stages than layers
   end)
 
+  it("takes the schedule none as depth 1, and contradicts what only a pipeline has", function()
+    assert.equal(1, accepts(dense(), { ["parallelism.schedule"] = "none" }).parallelism.pipeline)
+    refuses(dense(), { ["parallelism.schedule"] = "none", ["parallelism.pipeline"] = 4 },
+            "spec: parallelism.schedule is none: pipeline 4 needs a schedule; nearest: 1f1b")
+    refuses(dense(), { ["parallelism.virtual"] = 2, ["parallelism.pipeline"] = 1 },
+            "spec: parallelism.virtual is 2: pipeline 1 has nothing to interleave; nearest: 1")
+  end)
+
   it("in a file names the file", function()
     with_files({
       ["list.json"] = "[1]", ["text.json"] = "{\n  'gpus': 1\n}", ["null.json"] = '{"cluster": {"gpus": null}}',
