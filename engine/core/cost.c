@@ -218,17 +218,25 @@ static double products(const scene *at, const work *job, pass which, double byte
          grouped_seconds(at, job, which, bytes_per_weight);
 }
 
-/* `factor` times the forward of core attention, and what its ring of keys and values takes beyond it; the own block needs no waiting. */
-static double attention_seconds(const scene *at, const work *job, double factor, double passes) {
+typedef struct {
+  double seconds;        /* core attention, and `exposed` */
+  double ring, exposed;  /* its ring of keys and values; what that takes beyond the core */
+} attention_time;
+
+/* `factor` times the forward of core attention beside a ring of `passes` times keys and values; the own block needs no waiting. */
+static attention_time time_attention(const scene *at, const work *job, double factor, double passes) {
   const double core = factor * job->attention / (at->device->flops_bf16 * at->device->attention_efficiency);
   const double ranks = at->layout->context;
-  const double ring = pp_comm_allgather(at->network, at->layout->context, at->layout->tensor, passes * ranks * job->context_bytes);
-  return core + fmax(0, ring - core * (ranks - 1) / ranks);
+  attention_time out;
+  out.ring = pp_comm_allgather(at->network, at->layout->context, at->layout->tensor, passes * ranks * job->context_bytes);
+  out.exposed = fmax(0, out.ring - core * (ranks - 1) / ranks);
+  out.seconds = core + out.exposed;
+  return out;
 }
 
-static double forward_seconds(const scene *at, const work *job) {
-  const double weight = at->training->precision == PP_FP8 ? 1 : 2;
-  return products(at, job, FORWARD, weight, 2) + attention_seconds(at, job, 1, 1) + moved(at->device, job->traffic) + job->tensor_seconds;
+static void add_ring(pp_block_seconds *out, const attention_time *attention) {
+  out->context += attention->ring;
+  out->context_exposed += attention->exposed;
 }
 
 /* One dispatch or combine of what a rank sends. */
@@ -262,27 +270,37 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
   const pp_training *training = at->training;
   const double weight = training->precision == PP_FP8 ? 1 : 2, gradient = 2 * training->gradient_bytes;
   const double backward = training->fused_attention ? 2.5 : 2;
-  out->forward = forward_seconds(at, job);
-  out->input = products(at, job, INPUT, weight, 2) + attention_seconds(at, job, backward, 2) + moved(device, 2 * job->traffic) +
-               job->tensor_seconds;
+  const attention_time ahead = time_attention(at, job, 1, 1), back = time_attention(at, job, backward, 2);
+  double expert_tensor = 0;
+  out->forward = products(at, job, FORWARD, weight, 2) + ahead.seconds + moved(device, job->traffic) + job->tensor_seconds;
+  out->input = products(at, job, INPUT, weight, 2) + back.seconds + moved(device, 2 * job->traffic) + job->tensor_seconds;
   out->weight = products(at, job, WEIGHT, gradient, gradient);
   if (job->routings > 0) {
     const double once = routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes);
-    out->forward += expert_tensor_seconds(at) + device->routing_latency;
-    out->input += expert_tensor_seconds(at) + device->routing_latency;
+    expert_tensor = expert_tensor_seconds(at);
+    out->forward += expert_tensor + device->routing_latency;
+    out->input += expert_tensor + device->routing_latency;
     out->alltoall_forward = out->alltoall_backward = job->routings * once;
   }
+  out->tensor = 2 * (job->tensor_seconds + expert_tensor);
+  add_ring(out, &ahead);
+  add_ring(out, &back);
   if (redo->all) {
     out->input += out->forward;
     out->alltoall_backward += out->alltoall_forward;
+    out->tensor += job->tensor_seconds + expert_tensor;
+    add_ring(out, &ahead);
     return;
   }
   out->input += redo->linear / (device->flops * device->gemm_efficiency) + moved(device, redo->traffic);
-  if (training->recompute.core_attention)
-    out->input += attention_seconds(at, job, 1, 1) + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
+  if (training->recompute.core_attention) {
+    out->input += ahead.seconds + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
+    add_ring(out, &ahead);
+  }
   if (redo->experts) {
-    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor_seconds(at);
+    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor;
     out->alltoall_backward += out->alltoall_forward;
+    out->tensor += expert_tensor;
   }
 }
 
@@ -291,6 +309,7 @@ static void time_embedding(const scene *at, pp_block_seconds *out) {
   const double elements = at->tokens * (double)at->model->hidden / at->sequence;
   out->forward = moved(at->device, 4 * elements) + tensor_region_seconds(at) / 2;
   out->weight = moved(at->device, (2 + 2 * at->training->gradient_bytes) * elements) + tensor_region_seconds(at) / 2;
+  out->tensor = tensor_region_seconds(at);
 }
 
 /* --- checking ------------------------------------------------------------------------------------------------------------------ */
@@ -359,6 +378,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
     out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
     out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
     out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;
+    out[PP_BLOCK_MTP].tensor += out[PP_BLOCK_HEAD].tensor;
   }
   return PP_OK;
 }
@@ -372,6 +392,9 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
     out->weight += count * blocks[i].weight;
     out->alltoall_forward += count * blocks[i].alltoall_forward;
     out->alltoall_backward += count * blocks[i].alltoall_backward;
+    out->tensor += count * blocks[i].tensor;
+    out->context += count * blocks[i].context;
+    out->context_exposed += count * blocks[i].context_exposed;
   }
   out->full = out->input + out->weight;
 }

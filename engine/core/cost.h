@@ -33,6 +33,9 @@ typedef struct {
   double forward, input, weight;   /* input includes recompute */
   double alltoall_forward;         /* dispatch + combine */
   double alltoall_backward;
+  double tensor;                   /* TP collectives, of experts too: part of forward, input and weight together, all exposed */
+  double context;                  /* the ring of keys and values, forward and backward; attention hides most of it */
+  double context_exposed;          /* the rest of it: part of forward and input */
 } pp_block_seconds;
 
 pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
@@ -42,6 +45,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
 typedef struct {
   double forward, input, weight, full;
   double alltoall_forward, alltoall_backward;  /* their share of forward, and of input and full */
+  double tensor, context, context_exposed;     /* as in pp_block_seconds */
 } pp_stage_seconds;
 
 void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCKS], pp_stage_seconds *out);

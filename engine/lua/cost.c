@@ -5,6 +5,7 @@
 
 #include <lauxlib.h>
 #include <math.h>
+#include <string.h>
 
 #include "core/cost.h"
 #include "host/budget.h"
@@ -57,7 +58,8 @@ static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP
 
 /*
 ** engine.cost.blocks{ model, layout, training, device, network } → { embedding = { forward, input, weight, alltoall_forward,
-** alltoall_backward }, dense = …, … }: seconds of one block for one microbatch, all-to-all apart
+** alltoall_backward, tensor, context, context_exposed }, dense = …, … }: seconds of one block for one microbatch, all-to-all apart;
+** tensor and context_exposed are part of the first three
 */
 static int cost_blocks(lua_State *L) {
   static const char call[] = "engine.cost.blocks";
@@ -69,7 +71,8 @@ static int cost_blocks(lua_State *L) {
   for (int i = 0; i < PP_BLOCKS; i++) {
     pp_push_numbers(L, (pp_named_number[]){
       { "forward", blocks[i].forward }, { "input", blocks[i].input }, { "weight", blocks[i].weight },
-      { "alltoall_forward", blocks[i].alltoall_forward }, { "alltoall_backward", blocks[i].alltoall_backward }, { NULL, 0 } });
+      { "alltoall_forward", blocks[i].alltoall_forward }, { "alltoall_backward", blocks[i].alltoall_backward },
+      { "tensor", blocks[i].tensor }, { "context", blocks[i].context }, { "context_exposed", blocks[i].context_exposed }, { NULL, 0 } });
     lua_setfield(L, -2, pp_block_names[i]);
   }
   return 1;
@@ -77,7 +80,8 @@ static int cost_blocks(lua_State *L) {
 
 /*
 ** engine.cost.stage{ model, layout, training, device, network, stage = { embedding = 0, dense = 0, moe = 0, head = 0, mtp = 0 } } →
-** { forward, input, weight, full, alltoall_forward, alltoall_backward }: seconds for one microbatch, executed alone
+** { forward, input, weight, full, alltoall_forward, alltoall_backward, tensor, context, context_exposed }: seconds for one microbatch,
+** executed alone
 */
 static int cost_stage(lua_State *L) {
   static const char call[] = "engine.cost.stage";
@@ -92,12 +96,15 @@ static int cost_stage(lua_State *L) {
   pp_cost_stage(&stage, blocks, &out);
   pp_push_numbers(L, (pp_named_number[]){
     { "forward", out.forward }, { "input", out.input }, { "weight", out.weight }, { "full", out.full },
-    { "alltoall_forward", out.alltoall_forward }, { "alltoall_backward", out.alltoall_backward }, { NULL, 0 } });
+    { "alltoall_forward", out.alltoall_forward }, { "alltoall_backward", out.alltoall_backward },
+    { "tensor", out.tensor }, { "context", out.context }, { "context_exposed", out.context_exposed }, { NULL, 0 } });
   return 1;
 }
 
 static void check_stage_seconds(lua_State *L, const char *call, const char *name, pp_stage_seconds *out) {
-  static const char *const known[] = { "forward", "input", "weight", "full", "alltoall_forward", "alltoall_backward", NULL };
+  static const char *const known[] = { "forward", "input", "weight", "full", "alltoall_forward", "alltoall_backward", "tensor", "context",
+                                       "context_exposed", NULL };
+  memset(out, 0, sizeof *out);
   pp_args_table(L, 1, call, name);
   const int index = lua_gettop(L);
   pp_args_begin(L, index, call, known);

@@ -247,6 +247,30 @@ static void set_alltoall(lua_State *L, const evaluation *self) {
   set_number(L, "alltoall_exposed_seconds", exposed);
 }
 
+/* TP and CP collectives of one step on the rank that spends most on them. */
+static void set_collectives(lua_State *L, const evaluation *self) {
+  int slots = slots_of(self);
+  double per_stage = (double)self->candidate->microbatches / (self->traits ? self->traits->chains : 1);
+  double tensor = 0, context = 0, exposed = 0;
+  for (int rank = 0; rank < self->candidate->layout.pipeline; rank++) {
+    double here = 0, ring = 0, beyond = 0;
+    for (int slot = 0; slot < slots; slot++) {
+      const pp_stage_seconds *seconds = &self->seconds[stage_in_slot(self, rank, slot)];
+      here += per_stage * seconds->tensor;
+      ring += per_stage * seconds->context;
+      beyond += per_stage * seconds->context_exposed;
+    }
+    tensor = fmax(tensor, here);
+    if (ring > context) {
+      context = ring;
+      exposed = beyond;
+    }
+  }
+  set_number(L, "tensor_seconds", tensor);
+  set_number(L, "context_seconds", context);
+  set_number(L, "context_exposed_seconds", exposed);
+}
+
 static void set_step(lua_State *L, const evaluation *self, const pp_problem *problem) {
   set_number(L, "step_seconds", self->timing.step_seconds);
   set_number(L, "hop_seconds", self->costs->hop);
@@ -340,7 +364,7 @@ int pp_search_evaluate(lua_State *L) {
   status = compute(problem, self, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, evaluation_call, &error);
-  lua_createtable(L, 0, 40);
+  lua_createtable(L, 0, 44);
   set_layout(L, self);
   set_stages(L, self);
   set_placement(L, self);
@@ -348,6 +372,7 @@ int pp_search_evaluate(lua_State *L) {
   set_parameters(L, self);
   set_simulation(L, self);
   set_alltoall(L, self);
+  set_collectives(L, self);
   set_step(L, self, problem);
   lua_createtable(L, 0, 2);
   if (self->traits) set_baseline(L, search, self, PP_1F1B);

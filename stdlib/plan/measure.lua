@@ -230,9 +230,9 @@ local function communication(evaluation)
     pipeline = { seconds = hops * evaluation.hop_seconds, exposed_seconds = evaluation.hop_exposed_seconds },
     expert = { seconds = evaluation.alltoall_seconds, exposed_seconds = evaluation.alltoall_exposed_seconds },
     data = { seconds = synchronised, exposed_seconds = synchronised },
-    -- inside F, I and W, where the cost model puts them; null means "not apart"
-    tensor = evaluation.tensor == 1 and { seconds = 0, exposed_seconds = 0 } or nil,
-    context = evaluation.context == 1 and { seconds = 0, exposed_seconds = 0 } or nil,
+    -- part of F, I and W as the stages have them
+    tensor = { seconds = evaluation.tensor_seconds, exposed_seconds = evaluation.tensor_seconds },
+    context = { seconds = evaluation.context_seconds, exposed_seconds = evaluation.context_exposed_seconds },
   }
 end
 

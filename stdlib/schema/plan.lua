@@ -199,8 +199,8 @@ local properties = {
   }, "what a second copy costs")),
   communication = optional(object({
     pipeline = reference "traffic", expert = reference "traffic", data = reference "traffic",
-    tensor = optional(reference "traffic"), context = optional(reference "traffic"),
-  }, "per step, on the slowest rank; null where it is part of F, I and W and not told apart")),
+    tensor = reference "traffic", context = reference "traffic",
+  }, "per step, on the rank that spends most on it; tensor and context are part of F, I and W")),
   alltoall_kernel = optional(object({
     name = optional(text "kernel; null: none is needed"), why = text "why", needs = list(text "a requirement", "check before the run"),
   }, "the all-to-all kernel")),

@@ -89,6 +89,15 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
     end
   end)
 
+  it("tells each kind of communication apart, and what of it is exposed", function()
+    for _, kind in ipairs { "pipeline", "tensor", "expert", "data", "context" } do
+      local traffic = answer.communication[kind]
+      assert.is_true(traffic.exposed_seconds >= 0 and traffic.exposed_seconds <= traffic.seconds, kind)
+    end
+    assert.equal(0, answer.communication.tensor.seconds)  -- TP 1
+    assert.is_true(answer.communication.expert.exposed_seconds < answer.communication.expert.seconds)
+  end)
+
   it("has no more bubble than 1F1B at the same depth, microbatches and layout", function()
     assert.is_true(answer.bubble.fraction < answer.bubble.baseline_1f1b_fraction)
     assert.equal("mean_idle", answer.bubble.definition)

@@ -74,6 +74,7 @@ local function chosen(schedule)
     tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = 2, virtual = 1, chunks = 1, schedule = schedule, schedule_family = schedule,
     layers_per_stage = { 2, 2, 2, 2 }, memory = {}, heaviest_rank = 1, peak_bytes = 60, makespan_seconds = 33, bubble_fraction = 0.2,
     max_idle_fraction = 0.25, idle_per_rank_seconds = { 9, 9, 9, 9 }, hop_seconds = 0, alltoall_seconds = 0, alltoall_exposed_seconds = 0,
+    tensor_seconds = 0, context_seconds = 0, context_exposed_seconds = 0,
     step = { gradient_sync = 1, parameter_sync = 1, optimizer = 0.5, mirror = 0, overhead = 0 }, step_seconds = 36, ideal_step_seconds = 18,
     no_overlap = { step_seconds = 40 }, baselines = { ["1f1b"] = { step_seconds = 45, bubble_fraction = 0.3, fits = true },
                                                       zb_h1 = { step_seconds = 42, fits = false } },

@@ -217,6 +217,23 @@ describe("candidates:evaluate", function()
     assert.is_nil(plain.baselines.zb_h1)
   end)
 
+  it("tells the collectives of tensor parallelism apart, on the rank that spends most on them", function()
+    -- DeepSeek-V3 gathers and scatters around attention and around its shared expert, dense layers around their MLP: 4 each way and layer,
+    -- (t − 1)/t · n/B of n = 2·s·b·h bytes each; the embedding and the head two more each, MTP a layer and a head
+    local e = evaluate("1f1b", { tensor = 2, expert = 64, pipeline = 4 })
+    local tier = recipe.network(spec.read { files = { "examples/specs/deepseek-v3.json" } }).tiers[1]
+    local once = tier.latency + 1 / 2 * 2 * 4096 * 7168 / (tier.bandwidth * tier.efficiency)
+    local most = 0
+    for i, stage in ipairs(e.stages) do
+      local layers = e.layers_per_stage[i] + stage.mtp
+      most = math.max(most, 8 * layers + 2 * (stage.embedding + stage.head + stage.mtp))
+    end
+    assert.near(e.microbatches * most * once, e.tensor_seconds, 1e-9 * e.tensor_seconds)
+    assert.equal(0, evaluate("1f1b").tensor_seconds)
+    assert.equal(0, e.context_seconds)
+    assert.equal(0, e.context_exposed_seconds)
+  end)
+
   it("holds two copies on DualPipe's ranks and one on others", function()  -- R8, ruling 11
     local two, one = evaluate "dualpipe", evaluate "dualpipev"
     assert.equal(2, two.copies)

@@ -68,6 +68,25 @@ static void tensor_parallel_traffic_is_exposed_both_ways(void **state) {
   expect(4 * once, slow[PP_BLOCK_DENSE].input - quick[PP_BLOCK_DENSE].input, 1e-9);
 }
 
+/* The same apart: 4 collectives each way of a layer, 4 more when its forward is computed again; the embedding scatters (F) and gathers (W),
+** the head gathers (F) and scatters (I). All of n = 2·s·b·h/c bytes, c context ranks beside t tensor ranks. */
+static void tensor_parallel_traffic_is_told_apart(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  pp_training training = bf16_recipe(8192);
+  pp_block_seconds blocks[PP_BLOCKS];
+  const double once = 3 * 2e-6 + 3.0 / 4 * (2 * 8192.0 * 4096 / 2) / (400e9 * 0.8);
+  (void)state;
+  blocks_of(&model, layout_of(4, 2, 1, 1, 1), &training, &ideal, &real, blocks);
+  expect(8 * once, blocks[PP_BLOCK_DENSE].tensor, 1e-9);
+  expect(2 * once, blocks[PP_BLOCK_EMBEDDING].tensor, 1e-9);
+  expect(2 * once, blocks[PP_BLOCK_HEAD].tensor, 1e-9);
+  training.recompute.full = true;
+  blocks_of(&model, layout_of(4, 2, 1, 1, 1), &training, &ideal, &real, blocks);
+  expect(12 * once, blocks[PP_BLOCK_DENSE].tensor, 1e-9);
+  blocks_of(&model, layout_of(1, 2, 1, 1, 1), &training, &ideal, &real, blocks);
+  expect(0, blocks[PP_BLOCK_DENSE].tensor, 1e-12);
+}
+
 /* The ring of keys and values hides behind the attention it feeds; only what is longer shows. */
 static void context_parallel_traffic_hides_behind_attention(void **state) {
   const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
@@ -80,6 +99,13 @@ static void context_parallel_traffic_hides_behind_attention(void **state) {
   blocks_of(&model, layout_of(1, 8, 1, 1, 1), &training, &ideal, &crawl, slow);
   expect(quick[PP_BLOCK_DENSE].forward, fast[PP_BLOCK_DENSE].forward, 1e-9);
   assert_true(slow[PP_BLOCK_DENSE].forward > 2 * quick[PP_BLOCK_DENSE].forward);
+  /* keys and values of 8 heads × 128 in bf16, 7 blocks of 131072 / 8 tokens come by: once forward, twice backward (with their gradients) */
+  const double block = 2.0 * 2 * 8 * 128 * 131072 / 8;
+  expect(3 * 7 * block / 1e9, slow[PP_BLOCK_DENSE].context, 1e-9);
+  expect(slow[PP_BLOCK_DENSE].forward + slow[PP_BLOCK_DENSE].input - quick[PP_BLOCK_DENSE].forward - quick[PP_BLOCK_DENSE].input,
+         slow[PP_BLOCK_DENSE].context_exposed, 1e-9);
+  expect(2 * 7 * 2e-6 + 3 * 7 * block / (400e9 * 0.8), fast[PP_BLOCK_DENSE].context, 1e-9);
+  expect(0, fast[PP_BLOCK_DENSE].context_exposed, 1e-12);
 }
 
 static void recompute_is_paid_at_the_start_of_i(void **state) {
@@ -159,8 +185,10 @@ static void the_plain_alltoall_is_slower_than_a_hierarchical_kernel(void **state
 /* --- stages and pairs ---------------------------------------------------------------------------------------------------------- */
 
 static const pp_block_seconds unit_blocks[PP_BLOCKS] = {
-  [PP_BLOCK_EMBEDDING] = { 0.125, 0, 0.25, 0, 0 }, [PP_BLOCK_DENSE] = { 2, 3, 1, 0, 0 }, [PP_BLOCK_MOE] = { 2, 3, 1, 4, 5 },
-  [PP_BLOCK_HEAD] = { 0.5, 0.5, 0.5, 0, 0 },
+  [PP_BLOCK_EMBEDDING] = { .forward = 0.125, .weight = 0.25 },
+  [PP_BLOCK_DENSE] = { .forward = 2, .input = 3, .weight = 1, .tensor = 0.5, .context = 0.75, .context_exposed = 0.25 },
+  [PP_BLOCK_MOE] = { .forward = 2, .input = 3, .weight = 1, .alltoall_forward = 4, .alltoall_backward = 5, .tensor = 0.25 },
+  [PP_BLOCK_HEAD] = { .forward = 0.5, .input = 0.5, .weight = 0.5 },
 };
 
 static void a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed(void **state) {
@@ -174,6 +202,9 @@ static void a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed(void **stat
   expect(seconds.input + seconds.weight, seconds.full, 1e-12);
   expect(4, seconds.alltoall_forward, 1e-12);
   expect(5, seconds.alltoall_backward, 1e-12);
+  expect(2 * 0.5 + 0.25, seconds.tensor, 1e-12);
+  expect(2 * 0.75, seconds.context, 1e-12);
+  expect(2 * 0.25, seconds.context_exposed, 1e-12);
 }
 
 /* F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B). F = 6 of which 4 all-to-all, B = 9 of which 5. */
@@ -257,6 +288,7 @@ int main(void) {
     cmocka_unit_test(an_ideal_device_takes_the_models_flops),
     cmocka_unit_test(tensor_and_context_parallelism_divide_the_work),
     cmocka_unit_test(tensor_parallel_traffic_is_exposed_both_ways),
+    cmocka_unit_test(tensor_parallel_traffic_is_told_apart),
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
     cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),
