@@ -61,13 +61,15 @@ function recipe.network(request)
   return { tiers = tiers }
 end
 
--- What pp_device takes (engine/core/cost.h), with an all-to-all kernel of the catalogue by name, or none: does it run beside compute, and
--- what does a call cost beside its transfers?
+-- What pp_device takes (engine/core/cost.h) with an all-to-all kernel of the catalogue by name, or false, none: does it run beside compute,
+-- and what does a call cost beside its transfers? A name that the catalogue lacks is taken for a custom kernel. With nil, the policy's
+-- choice, as with that name a call costs what the request assumes.
 function recipe.device(request, kernel)
   local device = {}
   for key, value in pairs(request.device) do device[key] = value end
-  local entry = require("pipeplan.catalog.kernels").find(kernel or "nccl_alltoall")
-  device.hides_alltoall, device.alltoall_latency = entry.overlapping, entry.latency
+  local entry = kernel ~= nil and require("pipeplan.catalog.kernels").find(kernel or "nccl_alltoall")
+  device.hides_alltoall = kernel ~= false and (not entry or entry.overlapping)
+  if entry then device.alltoall_latency = entry.latency end
   return device
 end
 

@@ -97,6 +97,21 @@ describe("the network", function()
   end)
 end)
 
+describe("the device", function()
+  it("hides the all-to-all behind compute with a custom kernel, and with one that no catalogue has", function()
+    local r = request()
+    r.device.alltoall_latency = 7e-5
+    assert.is_true(recipe.device(r, "deepep").hides_alltoall)
+    assert.is_false(recipe.device(r, "nccl_alltoall").hides_alltoall)
+    assert.is_false(recipe.device(r, false).hides_alltoall)
+    local ours = recipe.device(r, "our_own_kernel")
+    assert.is_true(ours.hides_alltoall)
+    assert.equal(7e-5, ours.alltoall_latency)
+    assert.equal(7e-5, recipe.device(r, nil).alltoall_latency)  -- the policy will choose
+    assert.equal(100e-6, recipe.device(r, "deepep").alltoall_latency)  -- the catalogue's
+  end)
+end)
+
 it("lists what it takes for granted", function()
   local fields = {}
   for _, assumption in ipairs(recipe.assumptions(request { precision = "fp8" })) do fields[#fields + 1] = assumption.field end
