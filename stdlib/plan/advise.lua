@@ -131,10 +131,10 @@ local function kernel(plan, result)
   local entry = chosen.name and kernels.find(chosen.name)
   local why = chosen.why
   if not chosen.name then
-    why = (chosen.given and "the spec says so" or "no kernel statement matches this topology")
+    why = (chosen.given and "stated in the spec" or "no kernel statement matches this topology")
           .. ": the plain all-to-all overlaps with nothing"
   end
-  return { name = chosen.name or nil, needs = entry and entry.needs or {}, why = why or "given" }
+  return { name = chosen.name or nil, needs = entry and entry.needs or {}, why = why or "no kernel statement says why" }
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- rollback

@@ -128,7 +128,7 @@ function methods:kernel_of(row)
   local c, given = self.c, self.context.request.cluster.alltoall_kernel
   if c:get("expert_parallel", row) <= 1 then return nil end
   local name = c:get("alltoall_kernel", row)
-  if given ~= nil then return { name = name, id = given or nil, given = true, why = given and "given" or "given: none" } end
+  if given ~= nil then return { name = name, id = given or nil, given = true, why = "stated in the spec" } end
   for _, rule in ipairs(self.policy.kernels) do
     local fits = name and catalogue_name(rule) == name or not name and rule.overlapping == false
     if fits and #self:match(rule, c:only(row)) > 0 then

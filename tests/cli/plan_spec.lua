@@ -105,6 +105,7 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
 
   it("names an all-to-all kernel, what it needs, and where the schedule can be run", function() -- R9
     assert.equal("deepep", answer.alltoall_kernel.name)
+    assert.equal("stated in the spec", answer.alltoall_kernel.why)
     assert.is_true(#answer.alltoall_kernel.needs > 0)
     assert.same({ "flagscale", "deepseek-dualpipe" }, answer.available_in)
   end)
