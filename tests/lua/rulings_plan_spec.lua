@@ -1,0 +1,314 @@
+-- Rulings 13 to 24, each by its number: what a plan says of replaced schedules, savings, ramps, memory, roll-back and alternatives. Expected
+-- values are the ruling's own, or arithmetic that stands beside them.
+
+local planning = require "planning"  -- first: it loads the module
+local files = require "policy_files"
+local pipeplan = require "pipeplan"
+local text = require "pipeplan.report.text"
+
+local plan, entry, ids = planning.plan, planning.entry, planning.ids
+local deepseek, llama, mixtral = planning.deepseek, planning.llama, planning.mixtral
+
+teardown(files.remove)
+
+local function has(list, id) return entry(list, id) ~= nil end
+
+local function policy_of(source)
+  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27" })
+end
+
+local function page_of(result) return (text.render(result):gsub("%s+", " ")) end
+
+local function assumption(result, field)
+  for _, one in ipairs(result.assumptions) do
+    if one.field == field then return one end
+  end
+end
+
+describe("the wanted schedule", function()
+  it("ruling 13: is replaced where it is slower than the fastest of its list by more than the tolerance", function() -- ruling 13
+    local result = plan(mixtral)
+    assert.equal("1f1b", result.schedule)
+    local slower = result.step_seconds / entry(result.alternatives, "interleaved_1f1b").step_seconds - 1
+    assert.is_true(slower > 0 and slower < 0.25)
+    local function at(tolerance)
+      return plan(mixtral, {}, policy_of(string.format("set { wanted_tolerance = %.6f, tie_fraction = 0 }", tolerance)))
+    end
+    assert.equal("1f1b", at(slower * 1.2).schedule)
+    local replaced = at(slower * 0.8)
+    assert.same({ "planned", "interleaved_1f1b", "1f1b" }, { replaced.status, replaced.schedule, replaced.schedule_wanted })
+    assert.same({ "wanted_too_slow" }, ids(replaced.reasons))
+    assert.matches("slower than interleaved 1F1B", replaced.reasons[1].message)
+    assert.near(25, 100 * planning.policy.policy.parameters.wanted_tolerance.value, 1e-9)
+  end)
+
+  it("ruling 13: is replaced where it has no legal candidate that fits, with the reason in the first lines", function() -- ruling 13
+    local few = plan(llama, { model = "examples/models/llama-3.1-405b.json", cluster = { gpus = 16384 },
+                              training = { global_batch_size = 2048 }, parallelism = { tensor = 8, context = 1 } })
+    assert.same({ "planned", "dualpipev", "interleaved_1f1b" }, { few.status, few.schedule_wanted, few.schedule })
+    assert.equal("too_few_microbatches", few.reasons[1].id)  -- M = 2,048 / 128 at P 16: M/P is 1
+    local first = {}
+    for line in text.render(few):gmatch "[^\n]+" do
+      if #first < 16 then first[#first + 1] = line end
+    end
+    assert.matches("replaced by interleaved 1F1B", table.concat(first, "\n"))
+    assert.matches("too_few_microbatches", table.concat(first, "\n"))
+    local elsewhere = plan(deepseek, { framework = "megatron" })
+    assert.equal("planned", elsewhere.status)
+    assert.is_true(has(elsewhere.reasons, "not_in_framework"))
+  end)
+
+end)
+
+describe("GPU-hours saved", function()
+  it("ruling 14: are bubble, overlap and total, by step time against 1F1B and ZB-H1 without overlap", function() -- ruling 14
+    local result = plan(deepseek)
+    assert.same({ "1f1b", "zb_h1" }, { result.gpu_hours_saved[1].baseline, result.gpu_hours_saved[2].baseline })
+    local steps = 14.8e12 / (15360 * 4096)
+    for _, saved in ipairs(result.gpu_hours_saved) do
+      assert.near(saved.total, saved.bubble + saved.overlap, 1e-3)
+      local other = entry(result.alternatives, saved.baseline)
+      assert.same(result.parallelism, other.parallelism)
+      assert.near(steps * (other.step_seconds - result.step_seconds) * 2048 / 3600, saved.total, 1)
+    end
+    -- the same pairs hide the same all-to-all, whatever it is compared with: that part cannot be more than all of it
+    assert.near(result.gpu_hours_saved[1].overlap, result.gpu_hours_saved[2].overlap, 1e-3)
+    assert.is_true(result.gpu_hours_saved[1].overlap <= steps * result.communication.expert.seconds * 2048 / 3600)
+  end)
+
+  it("ruling 14: have no overlap where nothing is hidden, and no second baseline but for DualPipe and DualPipeV", function() -- ruling 14
+    local dense = plan(llama, { cluster = { gpus = 512 }, training = { global_batch_size = 4096 } })
+    assert.equal("dualpipev", dense.schedule)
+    assert.same({ 0, 0 }, { dense.gpu_hours_saved[1].overlap, dense.gpu_hours_saved[2].overlap })
+    local zero_bubble = plan(llama)
+    assert.same({ "1f1b" }, { zero_bubble.gpu_hours_saved[1].baseline, zero_bubble.gpu_hours_saved[2] })
+    assert.same({}, plan(mixtral).gpu_hours_saved)
+  end)
+end)
+
+describe("a batch ramp", function()
+  local function ramp(first)
+    return plan(deepseek, { training = { global_batch_size = { { 0, first }, { "469B", 15360 } } }, parallelism = { pipeline = 16 } })
+  end
+
+  it("ruling 15: is judged at its smallest batch: M 24 is under 2 P, from 4,096 on DualPipe is legal", function() -- ruling 15
+    local result = ramp(3072)
+    assert.same({ "planned", "dualpipe" }, { result.status, result.schedule_wanted })
+    assert.are_not.equal("dualpipe", result.schedule)
+    assert.equal("too_few_microbatches", result.reasons[1].id)
+    assert.matches("M is 24, P 16", result.reasons[1].message)
+    assert.equal("dualpipe", ramp(4096).schedule)
+    assert.equal("too_few_microbatches", ramp(3840).reasons[1].id)  -- M 30, the last even one below 32
+  end)
+
+  it("ruling 15: has totals over its segments, the headline at the full batch, the window at its own", function() -- ruling 15
+    local result = ramp(4096)
+    assert.same({ 15360, 120 }, { result.global_batch_size, result.microbatches })
+    local hours = 0
+    local tokens = { 469e9, 14.8e12 - 469e9 }
+    for i, segment in ipairs(result.training.batch_ramp) do
+      assert.equal(segment.global_batch_size, 128 * segment.microbatches)
+      local mine = tokens[i] / (segment.global_batch_size * 4096) * segment.step_seconds * 2048 / 3600
+      assert.near(mine, segment.gpu_hours, mine * 1e-9)
+      hours = hours + mine
+    end
+    assert.near(hours, result.gpu_hours, hours * 1e-9)
+    -- 1,000 steps of 4,096 sequences are 16.8 B tokens: all in the first segment
+    local first = result.training.batch_ramp[1].step_seconds
+    assert.is_true(result.rollback.threshold_fraction < result.predicted_utilisation_fraction)
+    local ideal = result.ideal_step_seconds * 4096 / 15360
+    assert.near(ideal / first, tonumber(result.rollback.paragraph:match "predicts ([%d.]+) %%") / 100, 0.002)
+  end)
+end)
+
+describe("the all-to-all", function()
+  it("ruling 16: is judged by the slowest link that the expert group crosses", function() -- ruling 16
+    local function at(expert, network)
+      return plan(deepseek, { cluster = { memory_per_gpu = "400GiB", network = network }, parallelism = { expert = expert } })
+    end
+    -- EP 8 stays among the 8 GPUs of 160 GB/s of a host; EP 16 leaves it
+    assert.equal("dualpipe", at(8, { per_gpu = "100Gbps" }).schedule)
+    local crossing = at(16, { per_gpu = "100Gbps" })
+    assert.same({ "slow_interconnect", "dualpipev" }, { crossing.reasons[1].id, crossing.schedule })
+    -- 25 GB/s inside the host is 200 Gb/s
+    assert.equal("slow_interconnect", at(8, { scale_up_per_gpu = "25GB/s" }).reasons[1].id)
+    assert.equal("dualpipe", at(8, { scale_up_per_gpu = "25.2GB/s" }).schedule)
+    -- taken literally: 400 Gb/s per GPU is not divided by its network cards
+    assert.equal("dualpipe", at(16, { per_gpu = "400Gbps" }).schedule)
+  end)
+
+  it("ruling 16: has no custom kernel in NCCL's plain one", function() -- ruling 16
+    local result = plan(deepseek, { cluster = { alltoall_kernel = "nccl_alltoall" } })
+    assert.equal("no_alltoall_kernel", result.reasons[1].id)
+    assert.is_true(has(result.warnings, "alltoall_kernel"))
+    local kernels = policy_of [[
+      disable { id = "deepep" } disable { id = "deepep_v1" } disable { id = "hybrid_ep" }
+    ]]
+    assert.equal("no_alltoall_kernel", plan(deepseek, {}, kernels).reasons[1].id)
+  end)
+end)
+
+describe("DualPipe's memory", function()
+  -- DeepSeek-V3's config.json, counted by hand (DeepSeek-V3 report §4.2)
+  local hidden, vocab = 7168, 129280
+  local attention = hidden * 1536 + 1536 + 1536 * 128 * (128 + 64) + hidden * (512 + 64) + 512 + 512 * 128 * (128 + 128)
+                    + 128 * 128 * hidden
+  local norms = 2 * hidden
+  local dense = attention + norms + 3 * hidden * 18432
+  local moe = attention + norms + 256 * hidden + 256 + 3 * hidden * 2048 + 256 / 64 * 3 * hidden * 2048  -- router, shared, 4 of 256 experts
+  local mtp = moe + 2 * hidden * hidden + 3 * hidden
+
+  it("ruling 17: has weights and gradients twice: rank 0 with embedding, head and MTP at once", function() -- ruling 17
+    local result = plan(deepseek, { parallelism = { pipeline = 16, schedule = "dualpipe",
+                                                    layers_per_stage = { 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2 } } })
+    local first = result.memory.ranks[1]
+    assert.same({ 0, 15 }, first.stages)
+    local resident = vocab * hidden + 3 * dense + 2 * moe + mtp + hidden + vocab * hidden
+    assert.near(resident, first.parameters_bytes / 2, 1000)       -- bf16 weights, or fp8 and its transpose
+    assert.near(resident, first.gradients_bytes / 4, 1000)        -- fp32
+    -- ranks 0 and 15 hold the same two stages
+    assert.same(first.total_bytes, result.memory.ranks[16].total_bytes)
+    -- a middle rank: two slices of four MoE layers
+    assert.near(8 * moe, result.memory.ranks[8].parameters_bytes / 2, 1000)
+    assert.is_true(result.step.mirror_seconds > 0)                -- the mirror pair's gradients are summed
+  end)
+
+  it("ruling 17: has the optimizer sharded over the mirror pair too", function() -- ruling 17
+    local result = plan(deepseek, { parallelism = { pipeline = 16, schedule = "dualpipe" } })
+    -- a middle rank, fp32 master and bf16 moments: 8 bytes; 4 experts of each layer over 2048 / 16 / 64 = 2 replicas × 2 copies; the rest
+    -- over 128 × 2
+    local experts = 256 / 64 * 3 * hidden * 2048
+    assert.near(8 * 8 * (experts / 4 + (moe - experts) / 256), result.memory.ranks[8].optimizer_bytes, 1e6)
+  end)
+
+  it("ruling 17: has resident and unique parameters per GPU", function() -- ruling 17
+    local result = plan(deepseek, { parallelism = { pipeline = 16, schedule = "dualpipe" } })
+    local fullest = 0
+    for _, rank in ipairs(result.memory.ranks) do fullest = math.max(fullest, rank.parameters_bytes / 2) end
+    assert.near(fullest, result.replication.resident_parameters_per_gpu, 1000)
+    -- one copy over 16 ranks
+    local whole = 2 * vocab * hidden + hidden + 3 * dense + 58 * moe + mtp
+    assert.near(whole / 16, result.replication.unique_parameters_per_gpu, 1e6)
+    assert.matches("the fullest GPU holds", page_of(result))
+  end)
+end)
+
+describe("the rollback trigger", function()
+  it("ruling 18: is ideal ÷ measured step, cross-checked by counters that can see a bubble", function() -- ruling 18
+    local result = plan(deepseek)
+    local paragraph = result.rollback.paragraph
+    assert.matches("ideal step %([%d.]+ s%) ÷ measured step", paragraph)
+    assert.matches("tensor%-active or SM%-active", paragraph)
+    assert.matches("plain GPU%-utilisation counter cannot see a bubble, for a rank that waits is running a receive kernel", paragraph)
+    assert.near(result.ideal_step_seconds / result.step_seconds, result.predicted_utilisation_fraction, 1e-12)
+  end)
+
+  it("ruling 18: has the predicted utilisation of the fallback as its threshold", function() -- ruling 18
+    local result = plan(deepseek)
+    local fallback = entry(result.alternatives, result.rollback.fallback.schedule)
+    assert.equal(result.rollback.fallback.pipeline, fallback.parallelism.pipeline)
+    assert.near(result.ideal_step_seconds / fallback.step_seconds, result.rollback.threshold_fraction, 1e-9)
+    assert.is_false(result.rollback.inside_error_band)  -- 1F1B is 28 % slower
+  end)
+
+  it("ruling 18: says to measure both where the difference is inside the error band", function() -- ruling 18
+    local result = plan(llama)  -- Zero Bubble and interleaved 1F1B are half a percent apart
+    assert.is_true(result.rollback.inside_error_band)
+    assert.matches("measure both", result.rollback.paragraph)
+  end)
+
+  it("ruling 18: falls back from 1F1B to less depth or none", function() -- ruling 18
+    local none = plan(mixtral).rollback
+    assert.is_true(none.fallback.schedule == "none" or none.fallback.pipeline < plan(mixtral).parallelism.pipeline)
+    local deep = plan(llama, { parallelism = { schedule = "1f1b" }, cluster = { memory_per_gpu = "40GiB" } })
+    local fallback = deep.rollback.fallback
+    assert.is_true(not fallback or fallback.schedule == "none"
+                   or fallback.schedule == "1f1b" and fallback.pipeline < deep.parallelism.pipeline)
+  end)
+end)
+
+describe("the depth", function()
+  it("ruling 19: follows the usual ranges only among candidates as good as the best, then is the smaller", function() -- ruling 19
+    local wide = policy_of [[set { tie_fraction = "1000%", frontier_depth_low = 8, frontier_depth_high = 8 }]]
+    assert.equal(8, plan(deepseek, { parallelism = { schedule = "1f1b", tensor = 1, expert = 64 }, cluster = { memory_per_gpu = "200GiB" } },
+                         wide).parallelism.pipeline)
+    local any = policy_of [[set { tie_fraction = "1000%" } disable { id = "shallow_on_small_cluster" }]]
+    local depths = plan(llama, { training = { recompute = "full" } }, any)
+    assert.equal(2, depths.parallelism.pipeline)  -- the smallest that fits at all
+    local narrow = policy_of [[set { tie_fraction = "0%", frontier_depth_low = 64, frontier_depth_high = 64 }]]
+    local best = plan(deepseek, { parallelism = { tensor = 1, expert = 64 } }, narrow)
+    assert.is_true(best.parallelism.pipeline < 64)
+  end)
+
+  it("ruling 19: need not be a power of two", function() -- ruling 19
+    local result = plan(llama, { cluster = { gpus = 96 }, training = { global_batch_size = 384 } })
+    assert.equal(3, result.parallelism.pipeline)
+  end)
+end)
+
+describe("no pipeline", function()
+  it("ruling 20: is always evaluated and shown, with a warning where it is faster", function() -- ruling 20
+    local slower = entry(plan(mixtral).alternatives, "none")
+    assert.equal(1, slower.parallelism.pipeline)
+    assert.is_true(slower.parallelism.tensor <= 8)
+    assert.is_false(has(plan(mixtral).warnings, "pipeline_avoidable"))
+    local result = plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8 } })
+    local faster = entry(result.alternatives, "none")
+    assert.is_true(faster.step_seconds < result.step_seconds)
+    assert.matches("without a pipeline", entry(result.warnings, "pipeline_avoidable").message)
+    assert.matches("pipeline_avoidable", page_of(result))
+  end)
+
+  it("ruling 24: is never the answer of a free search, even where it is faster", function() -- ruling 24
+    local result = plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8 } })
+    assert.is_true(result.parallelism.pipeline > 1)
+    assert.equal("none", plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8, pipeline = 1 } }).schedule)
+    local small = plan(llama, { model = "examples/models/qwen3-0.6b.json", cluster = { gpus = 8 } })
+    assert.same({ "rejected", 1 }, { small.status, small.recommend.parallelism.pipeline })
+  end)
+
+end)
+
+describe("where nothing fits", function()
+end)
+
+describe("a faster schedule", function()
+  it("ruling 22: is named with its gain, as a tie under 5 %, with what would change it", function() -- ruling 22
+    local result = plan(mixtral)
+    assert.is_true(#result.dominated_by > 0)
+    for _, other in ipairs(result.dominated_by) do
+      assert.is_true(other.gain_fraction > 0.01)  -- tie_fraction
+      assert.equal(other.gain_fraction < 0.05, other.tie)
+      local alternative = entry(result.alternatives, other.schedule)
+      local here = alternative.fit ~= "does_not_fit" and 1 - alternative.step_seconds / result.step_seconds or 0
+      assert.is_true(here <= other.gain_fraction + 1e-9)
+    end
+    local page = page_of(result)
+    assert.matches("faster in simulation .* by [%d.]+ %%", page)
+    assert.matches("tie", page)
+    assert.matches('change { id = "small_run"', result.dominated_by[1].change, 1, true)
+    local changed = plan(mixtral, {}, policy_of(result.dominated_by[1].change:match "change {.*}"))
+    assert.equal(result.dominated_by[1].schedule, changed.schedule)
+  end)
+
+  it("ruling 22: is more than a tie from 5 % on", function() -- ruling 22
+    local result = plan(mixtral, { parallelism = { schedule = "gpipe" }, cluster = { memory_per_gpu = "200GiB" },
+                                   training = { global_batch_size = 256 } })
+    local found = false
+    for _, other in ipairs(result.dominated_by) do
+      if other.gain_fraction >= 0.05 then
+        found = true
+        assert.is_false(other.tie)
+      end
+    end
+    assert.is_true(found)
+  end)
+
+  it("ruling 22: says where the wanted schedule can be run", function() -- ruling 22
+    assert.same({ "deepseek-dualpipe", "flagscale" }, (function(list)
+      table.sort(list)
+      return list
+    end)(plan(deepseek).available_in))
+    assert.matches("run in flagscale", page_of(plan(deepseek)))
+  end)
+end)

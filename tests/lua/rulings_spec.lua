@@ -1,0 +1,231 @@
+-- Where the requirements are unclear a ruling decides; each by its number. Expected values are the ruling's own, or arithmetic that stands
+-- beside them.
+
+local planning = require "planning"  -- first: it loads the module
+local conditions = require "pipeplan.policy.conditions"
+local engine = require "engine"
+local files = require "policy_files"
+local pipeplan = require "pipeplan"
+local text = require "pipeplan.report.text"
+
+local plan, entry, ids = planning.plan, planning.entry, planning.ids
+local deepseek, llama, mixtral = planning.deepseek, planning.llama, planning.mixtral
+local gib = 2 ^ 30
+
+teardown(files.remove)
+
+local function has(list, id) return entry(list, id) ~= nil end
+
+local function policy_of(source)
+  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27" })
+end
+
+local function page_of(result) return (text.render(result):gsub("%s+", " ")) end
+
+local qwen = planning.merge(llama, { model = "examples/models/qwen3-235b-a22b.json",
+                                     training = { sequence_length = 4096, global_batch_size = 2048 } })
+
+describe("the decision table", function()
+  it("ruling 1: gives an MoE with expert parallelism under 100 GPUs 1F1B, with DualPipe's numbers beside it", function() -- ruling 1
+    local result = plan(mixtral)
+    assert.is_true(result.parallelism.expert > 1)
+    assert.same({ "small_run", "1f1b" }, { result.decision, result.schedule })
+    local dualpipe = entry(result.alternatives, "dualpipe")
+    for _, figure in ipairs { "step_seconds", "bubble_fraction", "peak_bytes" } do assert.is_number(dualpipe[figure]) end
+    assert.equal("moe_with_ep", plan(mixtral, { cluster = { gpus = 128 } }).decision)
+  end)
+
+  it("ruling 2: counts 500 as large, and heavy all-to-all without EP as the last row's", function() -- ruling 2
+    local function first_row(alltoall_fraction)
+      for _, row in ipairs(planning.policy.policy.rows) do
+        local record = { gpus = 500, architecture = "dense", expert_parallel = 1, alltoall_fraction = alltoall_fraction }
+        if conditions.holds(row, planning.policy.policy, record) then return row.id, row.try[1] end
+      end
+    end
+    assert.same({ "dense_large", "dualpipev" }, { first_row(0.0999) })
+    assert.same({ "otherwise", "zero_bubble" }, { first_row(0.1) })
+  end)
+
+  it("ruling 3: plans an MoE without EP by the dense rows, and drops DualPipe", function() -- ruling 3
+    local small = plan(mixtral, { cluster = { gpus = 256 }, parallelism = { expert = 1 } })
+    assert.same({ "dense", "zero_bubble" }, { small.decision, small.schedule_family })
+    assert.is_true(has(small.dropped, "dualpipe_without_ep"))
+    local large = plan(mixtral, { cluster = { gpus = 512 }, parallelism = { expert = 1 }, training = { global_batch_size = 4096 } })
+    assert.same({ "dense_large", "dualpipev" }, { large.decision, large.schedule })
+  end)
+
+  it("ruling 4: lets slow links decide before a missing kernel, which is reported too", function() -- ruling 4
+    local result = plan(deepseek, { cluster = { alltoall_kernel = false, network = { per_gpu = "200Gbps" } } })
+    assert.same({ "planned", "dualpipev" }, { result.status, result.schedule })
+    assert.same({ "slow_interconnect", "no_alltoall_kernel" }, ids(result.reasons))
+    assert.matches("also true", result.reasons[2].message)
+    assert.matches("DualPipeV wants the same kernel", result.reasons[2].message)
+  end)
+
+  it("ruling 5: plans Zero Bubble's fastest member that fits, in a tie the earlier one", function() -- ruling 5
+    local result = plan(llama)
+    assert.equal("zero_bubble", result.schedule_family)
+    for _, member in ipairs { "zb_h1", "zb_v", "zb_h2" } do
+      local other = entry(result.alternatives, member)
+      if other and other.fit ~= "does_not_fit" then assert.is_true(other.step_seconds >= result.step_seconds) end
+    end
+    local tie = policy_of [[set { tie_fraction = "100%" }]]
+    assert.equal("zb_h1", plan(llama, {}, tie).schedule)
+  end)
+end)
+
+describe("one GPU", function()
+  -- Llama-2-7B has 6,738,415,616 parameters. On 64 GPUs, at 4,096 tokens: bf16 weights, fp32 gradients, Adam's 12 bytes over 64; of each of
+  -- 32 layers 8h + 4ad + 4kd + 4a + 6f = 131,712 bytes a token; logits 4 s h (1 + V/h): 59.5 GB, and buffers of 3 to 6 GiB beside.
+  local state = 6738415616 * (2 + 4 + 12 / 64)
+  local activations = 4096 * 32 * (8 * 4096 + 8 * 4096 + 4 * 32 + 6 * 11008) + 4 * 4096 * (4096 + 32000)
+  local function seven(changes)
+    return plan(planning.merge(llama, { cluster = { gpus = 64 }, model = "examples/models/llama-2-7b.json",
+                                        training = { sequence_length = 4096, recompute = "none" } }), changes)
+  end
+
+  it("ruling 6: holds a model when weights, gradients, ZeRO-1 state and one microbatch do", function() -- ruling 6
+    local result = seven()
+    assert.same({ "rejected", "fits_one_gpu" }, { result.status, result.reasons[1].id })
+    local known = state + activations
+    assert.is_true(result.one_gpu.bytes > known + 3 * gib and result.one_gpu.bytes < known + 7 * gib)
+    -- ZeRO-3 shows what weights and gradients would save: 6 bytes a parameter but for a 64th
+    assert.near(6738415616 * 6 * (1 - 1 / 64) / gib, (result.one_gpu.bytes - result.one_gpu.sharded_bytes) / gib, 1.5)
+    assert.same({ 64, 1, 1, 1 }, { result.recommend.parallelism.data, result.recommend.parallelism.tensor,
+                                   result.recommend.parallelism.pipeline, result.recommend.parallelism.expert })
+    assert.is_true(result.recommend.peak_bytes > known)
+    assert.matches("ZeRO%-3", page_of(result))
+  end)
+
+  it("ruling 6: does not where the headroom is not left, or the optimizer is sharded over too few", function() -- ruling 6
+    assert.equal("planned", seven({ cluster = { memory_per_gpu = "60GiB" } }).status)       -- 59.5 GB + 3 GiB > 0.92 × 60 GiB
+    assert.equal("rejected", seven({ cluster = { memory_per_gpu = "72GiB" } }).status)      -- + 7 GiB < 0.92 × 72 GiB
+    assert.are_not.equal("rejected", seven({ cluster = { gpus = 2 } }).status)              -- 40.4 GB of optimizer state instead of 1.3
+    assert.equal("rejected", seven({ cluster = { memory_per_gpu = "60GiB" }, training = { recompute = "full" } }).status)
+    -- ZeRO-3 does not decide: sharded over 64 a 70B would take 1.1 GB a GPU of state and its activations
+    assert.equal("planned", plan(llama).status)
+  end)
+end)
+
+describe("schedules", function()
+  it("ruling 7: M under 2 P, and odd M for DualPipe, are illegal whatever a site says; odd M for DualPipeV is policy", function() -- ruling 7
+    local loose = policy_of [[
+      set { min_microbatches_per_rank = 1, reason = "a test" }
+      disable { id = "odd_microbatches", reason = "a test" }
+    ]]
+    local function at(schedule, microbatches, policy)
+      local depth = schedule == "dualpipe" and 16 or 8
+      return plan(deepseek, { training = { global_batch_size = microbatches * 2048 / depth },
+                              parallelism = { schedule = schedule, pipeline = depth } }, policy)
+    end
+    assert.equal("too_few_microbatches", at("dualpipe", 30).reasons[1].id)
+    assert.equal("too_few_microbatches", at("dualpipev", 14).reasons[1].id)
+    assert.equal("engine.too_few_microbatches", at("dualpipe", 30, loose).reasons[1].id)
+    assert.equal("engine.too_few_microbatches", at("dualpipev", 14, loose).reasons[1].id)
+    assert.equal("engine.odd_microbatches", at("dualpipe", 33, loose).reasons[1].id)
+    local odd = at("dualpipev", 33, loose)
+    assert.same({ "planned", 33 }, { odd.status, odd.microbatches })
+    assert.same({ "odd_microbatches", "min_microbatches_per_rank" }, { entry(odd.loosened, "odd_microbatches").id,
+                                                                      entry(odd.loosened, "min_microbatches_per_rank").id })
+  end)
+
+  it("ruling 8: GPipe's bubble equals 1F1B's at every M; its memory is what differs", function() -- ruling 8
+    for _, ranks in ipairs { 2, 4, 8 } do
+      for _, microbatches in ipairs { 4, 8, 32 } do
+        local bubbles, peaks = {}, {}
+        for _, kind in ipairs { "gpipe", "1f1b" } do
+          local schedule = engine.schedule { kind = kind, ranks = ranks, microbatches = microbatches }
+          local simulated = schedule:simulate { F = 1, I = 1, W = 1 }
+          -- M (F + B) of work on each rank, (P − 1)(F + B) of bubble
+          assert.near((microbatches + ranks - 1) * 3, simulated.makespan, 1e-9)
+          bubbles[kind], peaks[kind] = simulated.bubble_fraction, schedule:peaks().freed_at_w[1]
+        end
+        assert.equal(bubbles["1f1b"], bubbles.gpipe)
+        assert.same({ microbatches, math.min(microbatches, ranks) }, { peaks.gpipe, peaks["1f1b"] })
+      end
+    end
+    local result = plan(llama, { parallelism = { tensor = 8, pipeline = 4, schedule = "1f1b" } })
+    local gpipe = entry(result.alternatives, "gpipe")  -- stages are uneven and hand-overs take time there: as good as equal
+    assert.near(result.bubble.fraction, gpipe.bubble_fraction, 1e-3)
+    assert.is_true(gpipe.peak_bytes > result.memory.ranks[1].total_bytes)
+  end)
+
+  it("ruling 10: P over 64 is rejected with its computed bubble, though the bubble saturates", function() -- ruling 10
+    local result = plan(llama, { cluster = { gpus = 520 }, training = { global_batch_size = 512 },
+                                 parallelism = { tensor = 8, pipeline = 65, schedule = "1f1b" } })
+    local printed = tonumber(result.reasons[1].message:match "bubble ([%d.]+) %%")
+    -- 80 layers on 65 stages: some have two, so most ranks wait for half of the steady phase beside 64 / 576
+    assert.is_true(printed > 100 * 64 / 576 and printed < 60)
+    local before = 0
+    for _, ranks in ipairs { 8, 16, 32, 64, 128 } do  -- M / P 4: towards 1 / (1 + 4)
+      local microbatches = 4 * ranks
+      local seconds = engine.bubble { schedule = "1f1b", ranks = ranks, microbatches = microbatches, F = 1, I = 1, W = 1 }.seconds
+      local fraction = seconds / (seconds + 3 * microbatches)
+      assert.near((ranks - 1) / (microbatches + ranks - 1), fraction, 1e-12)
+      assert.is_true(fraction > before and fraction < 1 / 5)
+      before = fraction
+    end
+  end)
+
+  it("ruling 11: DualPipeV holds one copy of the parameters at equal devices, and says so", function() -- ruling 11
+    local result = plan(llama, { cluster = { gpus = 512 }, training = { global_batch_size = 4096 } })
+    assert.equal("dualpipev", result.schedule)
+    assert.same({ 1, 0 }, { result.replication.copies, result.replication.extra_bytes })
+    assert.matches("copies 1 copy of the parameters at equal devices", page_of(result))
+  end)
+
+  it("ruling 23: under full recompute a split backward still pays for what W needs", function() -- ruling 23
+    local result = plan(llama, { training = { recompute = "full", global_batch_size = 256 },
+                                 parallelism = { tensor = 8, context = 1, pipeline = 4, schedule = "1f1b" } })
+    local here, peak = result.parallelism, {}
+    for _, name in ipairs { "zb_h1", "zb_h2" } do
+      local other = entry(result.alternatives, name)
+      assert.same(here, other.parallelism)
+      peak[name] = other.peak_bytes
+    end
+    local one_f1b = 0
+    for _, rank in ipairs(result.memory.ranks) do one_f1b = math.max(one_f1b, rank.total_bytes) end
+    -- one pending W keeps the inputs of qkv, o, gate and up, down: 2 (3h + f) bytes a token and layer, at TP 8; of 20 layers 1.49 GiB
+    local pending = 8192 * 20 * 2 * (3 * 8192 + 28672) / 8
+    assert.is_true(peak.zb_h1 > one_f1b + pending)
+    assert.is_true(peak.zb_h2 > peak.zb_h1 + pending)
+  end)
+end)
+
+describe("a warning", function()
+  it("ruling 9: says that M / P does not move with P", function() -- ruling 9
+    for _, depth in ipairs { 4, 8, 16, 32 } do
+      local result = plan(deepseek, { cluster = { memory_per_gpu = "400GiB" }, parallelism = { pipeline = depth, schedule = "1f1b" } })
+      assert.equal(7.5, result.microbatches_per_rank)
+      assert.matches("not with P", entry(result.warnings, "few_microbatches").message)
+    end
+  end)
+
+end)
+
+describe("what the spec fixes", function()
+  it("ruling 12: is judged, never changed", function() -- ruling 12
+    local given = { tensor = 2, expert = 32, pipeline = 8, schedule = "zb_h1" }
+    local result = plan(qwen, { parallelism = given, training = { recompute = "full" } })
+    assert.equal("planned", result.status)
+    assert.same({ 2, 32, 8, "zb_h1" }, { result.parallelism.tensor, result.parallelism.expert, result.parallelism.pipeline, result.schedule })
+  end)
+
+  it("ruling 12: is named with the nearest legal value", function() -- ruling 12
+    local odd = plan(deepseek, { cluster = { gpus = 1920 }, parallelism = { pipeline = 15, schedule = "dualpipe" } })
+    local nearest = entry(odd.dropped, "dualpipe_odd_depth").nearest
+    assert.equal("pipeline_parallel", nearest.field)
+    assert.is_true(nearest.value == 14 or nearest.value == 16)
+    local deep = plan(llama, { cluster = { gpus = 520 }, parallelism = { tensor = 8, pipeline = 65 }, training = { global_batch_size = 520 } })
+    assert.equal(64, entry(deep.dropped, "too_deep").nearest.value)
+    local few = plan(deepseek, { training = { global_batch_size = 3072 }, parallelism = { pipeline = 16, schedule = "dualpipe" } })
+    assert.equal(2, entry(few.dropped, "too_few_microbatches").nearest.value)
+  end)
+
+  it("ruling 12: contradicts the batch only as an error in the input", function() -- ruling 12
+    local problem = planning.problem(deepseek, { parallelism = { pipeline = 16, microbatches = 121 } })
+    assert.equal(2, problem.status)
+    assert.matches("microbatches is 121: .*nearest: 120", problem.message)
+    assert.equal(120, plan(deepseek, { parallelism = { pipeline = 16, microbatches = 120 } }).microbatches)
+  end)
+end)
