@@ -29,6 +29,15 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- warnings
 
+-- The divisor of `number` next to `wanted`: the largest at most that, or the smallest at least that; nil: none.
+local function divisor(number, wanted, at_most)
+  local step = at_most and -1 or 1
+  local from = at_most and math.floor(wanted + 1e-9) or math.ceil(wanted - 1e-9)
+  for candidate = from, at_most and 1 or number, step do
+    if number % candidate == 0 then return candidate end
+  end
+end
+
 -- M/P = batch × TP × CP / (GPUs × micro-batch): which of them would bring it to `target`, and to what. At the smallest batch of a ramp.
 local function ratio_movers(record, target)
   local ratio = record.microbatches_per_rank
@@ -40,8 +49,9 @@ local function ratio_movers(record, target)
   if batch >= unit then
     movers[#movers + 1] = string.format("a batch of %s (now %s)", format.integer(batch), format.integer(record.smallest_batch_size))
   end
-  local micro_batch = (factor > 1 and math.floor or math.ceil)(record.micro_batch_size / factor)
-  if micro_batch >= 1 and micro_batch ~= record.micro_batch_size then
+  local sequences = record.microbatches * record.micro_batch_size  -- of one pipeline
+  local micro_batch = divisor(sequences, record.micro_batch_size / factor, factor > 1)
+  if micro_batch and micro_batch ~= record.micro_batch_size then
     movers[#movers + 1] = string.format("a micro-batch of %d (now %d)", micro_batch, record.micro_batch_size)
   end
   local split = record.tensor_parallel * record.context_parallel
@@ -49,8 +59,11 @@ local function ratio_movers(record, target)
   while factor > 1 and wider < split * factor do wider = wider * 2 end
   while factor < 1 and wider > split * factor and wider % 2 == 0 do wider = wider // 2 end
   if wider ~= split then movers[#movers + 1] = string.format("TP × CP %d (now %d)", wider, split) end
-  local gpus = math.floor(record.gpus / factor)
-  if gpus >= 1 then movers[#movers + 1] = string.format("%s GPUs (now %s)", format.integer(gpus), format.integer(record.gpus)) end
+  local replicas = divisor(record.microbatches * record.data_parallel, record.data_parallel / factor, factor > 1)
+  if replicas and replicas ~= record.data_parallel then
+    movers[#movers + 1] = string.format("%s GPUs (now %s)", format.integer(record.gpus // record.data_parallel * replicas),
+                                        format.integer(record.gpus))
+  end
   return string.format("M/P %s takes %s", format.digits(target), table.concat(movers, ", or "))
 end
 

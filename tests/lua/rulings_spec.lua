@@ -201,6 +201,31 @@ describe("a warning", function()
     end
   end)
 
+  it("ruling 9: says which of batch, micro-batch, TP or GPUs would move M / P, and by how much: each really does", function() -- ruling 9
+    local base = planning.merge(llama, { training = { global_batch_size = 320, micro_batch_size = 2, recompute = "full" },
+                                         parallelism = { tensor = 4, context = 1, pipeline = 8, schedule = "1f1b" } })
+    local result = plan(base)
+    assert.equal(20 / 8, result.microbatches_per_rank)  -- 320 · 4 / (256 · 2) = 2.5
+    local message = entry(result.warnings, "few_microbatches").message
+    local batch = tonumber((message:match "a batch of ([%d,]+)":gsub(",", "")))
+    local gpus = tonumber((message:match "or ([%d,]+) GPUs":gsub(",", "")))
+    local split = tonumber(message:match "TP × CP (%d+)")
+    assert.equal(1024, batch)                           -- 320 · 8 / 2.5
+    assert.equal(8, plan(base, { training = { global_batch_size = batch } }).microbatches_per_rank)
+    assert.equal(64, gpus)                              -- 256 · 2.5 / 8 = 80, of which a batch of 320 has no whole micro-batches
+    assert.is_true(plan(base, { cluster = { gpus = gpus } }).microbatches_per_rank >= 8)
+    assert.equal(16, split)                             -- 4 · 8 / 2.5 = 12.8, the next power of two
+    assert.is_nil(message:match "micro%-batch of")      -- 2 · 2.5 / 8 < 1: a smaller one would not do
+
+    local many = plan(base, { training = { global_batch_size = 6400 } })
+    assert.equal(50, many.microbatches_per_rank)
+    local note = entry(many.warnings, "many_microbatches")
+    assert.equal("note", note.severity)
+    local micro = tonumber(note.message:match "micro%-batch of (%d+)")
+    assert.equal(8, micro)                              -- 2 · 50 / 16 = 6.25; 800 sequences of a pipeline have no 7
+    local moved = plan(base, { training = { global_batch_size = 6400, micro_batch_size = micro } })
+    assert.is_true(moved.microbatches_per_rank <= 16 and moved.microbatches_per_rank > 8)
+  end)
 end)
 
 describe("what the spec fixes", function()
