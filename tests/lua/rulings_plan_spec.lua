@@ -137,6 +137,18 @@ describe("the all-to-all", function()
     assert.equal("dualpipe", at(16, { per_gpu = "400Gbps" }).schedule)
   end)
 
+  it("ruling 16: has a kernel that follows from the policy where the spec names none, and says so", function() -- ruling 16
+    local result = plan(deepseek)
+    assert.equal("deepep", result.alltoall_kernel.name)
+    assert.equal("deepep", assumption(result, "cluster.alltoall_kernel").value)
+    assert.is_nil(assumption(plan(deepseek, { cluster = { alltoall_kernel = "deepep" } }), "cluster.alltoall_kernel"))
+    assert.is_nil(assumption(plan(llama), "cluster.alltoall_kernel"))
+    -- UCCL-EP is measured to 32 ranks on EFA (kernels.lua): with 64 nothing custom is left
+    local none = plan(deepseek, { cluster = { network = { fabric = "efa" } } })
+    assert.equal("no_alltoall_kernel", none.reasons[1].id)
+    assert.is_false(assumption(none, "cluster.alltoall_kernel").value)
+  end)
+
   it("ruling 16: has no custom kernel in NCCL's plain one", function() -- ruling 16
     local result = plan(deepseek, { cluster = { alltoall_kernel = "nccl_alltoall" } })
     assert.equal("no_alltoall_kernel", result.reasons[1].id)
