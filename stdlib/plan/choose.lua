@@ -65,6 +65,16 @@ local function nearest_depth(set, mask, row)
   return best
 end
 
+-- Of some rows the one that comes nearest to fitting; nil where no bytes are known.
+local function least_bytes(set, mask)
+  local best, least
+  for _, row in ipairs(mask:rows()) do
+    local bytes = set.c:get("peak_bytes", row)
+    if bytes and (not best or bytes < least) then best, least = row, bytes end
+  end
+  return best
+end
+
 -- Dropped candidates of a name: the rules of the one that is nearest to being planned, at the plan's layout if there is one.
 local function why_without(set, group, name, choice)
   local mine = group.mask & set:scheduled(candidates.members(set.policy, name))
@@ -77,6 +87,13 @@ local function why_without(set, group, name, choice)
       if step.by == "preference" and #(alive & step.left) == 0 then return { reasons.preference(name, step.rule) } end
     end
   end
+  -- Where memory alone stands in the way, that is what to tell: at the plan's own layout another rule may hold that the next depth escapes.
+  local short = mine
+  for _, entry in ipairs(set.entries) do
+    if entry.kind ~= "memory" then short = short - entry.mask end
+  end
+  local nearest = least_bytes(set, short)
+  if nearest then return reasons.all(set, nearest) end
   local here = mine & set:layout_of(choice.row)
   return reasons.all(set, nearest_depth(set, rank.fewest(set, #here > 0 and here or mine), choice.row))
 end
@@ -152,15 +169,25 @@ local function judge(set)
     if entry.kind ~= "memory" and #(entry.mask & fewest) > 0 then memory_only = false end
   end
   if memory_only then
-    local best
-    for _, row in ipairs(fewest:rows()) do
-      local bytes = set.c:get("peak_bytes", row)
-      if bytes and (not best or bytes < set.c:get("peak_bytes", best)) then best = row end
-    end
+    local best = least_bytes(set, fewest)
     if best then return best end
   end
   local choice = rank.pick(set, fewest, true)
   return choice and choice.row or fewest:first()
+end
+
+-- Not one candidate to judge. Without a pipeline there may be some that merely do not fit.
+local function no_layout(set)
+  local record, depth_one = set.context.record, set.context.fixed.pipeline == 1
+  local words = string.format("no layout%s of %s GPU%s leaves whole micro-batches of a batch of %s%s%s, with what the spec fixes",
+                              depth_one and "" or " with a pipeline", format.integer(record.gpus), record.gpus == 1 and "" or "s",
+                              format.integer(record.smallest_batch_size),
+                              record.experts > 0 and ", whole expert groups" or "",
+                              depth_one and "" or string.format(" and a layer of %d for each stage", record.layers))
+  local list = { { id = "no_candidates", kind = "engine", message = words } }
+  local short = #(set.alone & set.alive) == 0 and least_bytes(set, set.alone)
+  if short then list[2] = reasons.memory(set, short) end
+  return list
 end
 
 local hard = { reject = true, engine = true, framework = true, rank = true }
@@ -169,8 +196,7 @@ local function verdict(set, result)
   local row = judge(set)
   result.status, result.judged = "rejected", row
   if not row then
-    result.reasons = { { id = "no_candidates", kind = "engine",
-                         message = "no layout of these GPUs has whole micro-batches and whole expert groups with what the spec fixes" } }
+    result.reasons = no_layout(set)
     return result
   end
   set.c:simulate(row)
@@ -282,6 +308,9 @@ local function recommend(context, result)
       return recommendation(other.set, other.row, entry[3], "freed", entry[2])
     end
   end
+  local row = #result.set.main == 0 and compare.alone(result.set)
+  return row and recommendation(result.set, row, "no pipeline: nothing else is left of these GPUs and this batch",
+                                "data_and_tensor_parallel") or nil
 end
 
 -- --------------------------------------------------------------------------------------------------------------------------- together

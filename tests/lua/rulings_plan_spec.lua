@@ -58,6 +58,13 @@ describe("the wanted schedule", function()
     assert.is_true(has(elsewhere.reasons, "not_in_framework"))
   end)
 
+  it("ruling 13: is told by memory where that alone stands in its way, at the layout that comes nearest", function() -- ruling 13
+    -- 192 H800 hold DeepSeek-V3 three stages deep, where DualPipe would be odd; at even depths its second copy is too much
+    local result = plan(deepseek, { cluster = { gpus = 192 }, training = { global_batch_size = 1536 }, parallelism = planning.none })
+    assert.same({ "planned", "dualpipe" }, { result.status, result.schedule_wanted })
+    assert.are_not.equal("dualpipe", result.schedule)
+    assert.matches("does_not_fit$", result.reasons[1].id)
+  end)
 end)
 
 describe("GPU-hours saved", function()
@@ -279,6 +286,12 @@ describe("no pipeline", function()
     assert.same({ "rejected", 1 }, { small.status, small.recommend.parallelism.pipeline })
   end)
 
+  it("ruling 24: is recommended where the GPUs have no other layout", function() -- ruling 24
+    local result = plan(llama, { model = "examples/models/qwen3-0.6b.json", cluster = { gpus = 1 }, training = { global_batch_size = 64 } })
+    assert.same({ "rejected", "no_candidates" }, { result.status, result.reasons[1].id })
+    assert.matches("no layout with a pipeline of 1 GPU ", result.reasons[1].message)
+    assert.same({ "none", 1 }, { result.recommend.schedule, result.recommend.parallelism.data })
+  end)
 end)
 
 describe("where nothing fits", function()
