@@ -5,8 +5,11 @@ local facts = require "pipeplan.plan.facts"
 
 local enough = {}
 
--- Tried in this order. Counts between them are left out: what divides a model's heads, layers and experts are small factors.
+-- Tried in this order until one works; then the whole hosts between it and the one before.
 local multiples = { 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 }
+
+-- At most so many counts between two multiples.
+local BETWEEN = 32
 
 local function copy(list, changes)
   local out = {}
@@ -15,18 +18,35 @@ local function copy(list, changes)
   return out
 end
 
--- → GPUs, the layout as choose evaluated it; nil when none of the counts works.
+-- The layout that choose evaluated on that many GPUs; nil where there is no plan.
+local function plan_on(gpus, request, policy)
+  local network = request.cluster.network
+  -- beyond one scale-up domain the network's speed has to be known
+  if gpus > network.scale_up_gpus and not network.per_gpu then return nil end
+  policy.host:refill()  -- each count is a plan of its own
+  local larger = copy(request, { cluster = copy(request.cluster, { gpus = gpus }) })
+  local known = facts.of(larger, policy)
+  local result = choose.choose { request = larger, policy = policy, record = known.record, arguments = known.arguments }
+  return result.status == "planned" and result.evaluation or nil
+end
+
+-- → GPUs, the layout; nil when none of the counts works.
 function enough.gpus(request, policy)
   local cluster = request.cluster
+  local low = cluster.gpus
   for _, multiple in ipairs(multiples) do
-    local gpus = math.tointeger(cluster.gpus * multiple)
-    -- beyond one scale-up domain the network's speed has to be known
-    if gpus and (gpus <= cluster.network.scale_up_gpus or cluster.network.per_gpu) then
-      local larger = copy(request, { cluster = copy(cluster, { gpus = gpus }) })
-      local known = facts.of(larger, policy)
-      local result = choose.choose { request = larger, policy = policy, record = known.record, arguments = known.arguments }
-      if result.status == "planned" then return gpus, result.evaluation end
+    local high = math.tointeger(cluster.gpus * multiple)
+    local layout = high and plan_on(high, request, policy)
+    if layout then
+      local host = cluster.gpus_per_node
+      local stride = math.max(1, math.ceil((high - low) / host / BETWEEN)) * host
+      for gpus = (low // stride + 1) * stride, high - 1, stride do
+        local smaller = plan_on(gpus, request, policy)
+        if smaller then return gpus, smaller end
+      end
+      return high, layout
     end
+    low = high or low
   end
 end
 

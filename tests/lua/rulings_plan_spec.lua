@@ -295,6 +295,20 @@ describe("no pipeline", function()
 end)
 
 describe("where nothing fits", function()
+  it("ruling 21: the rank, the missing GiB and the smallest count of GPUs are told", function() -- ruling 21
+    local function at(gpus) return plan(deepseek, { cluster = { gpus = gpus }, training = { global_batch_size = 1536 },
+                                                    parallelism = planning.none }) end
+    local result = at(64)
+    assert.equal("refused", result.status)
+    assert.equal("does_not_fit", result.reasons[1].id)
+    assert.matches("rank %d+ takes [%d.]+ GiB of [%d.]+ GiB usable, [%d.]+ GiB too much", result.reasons[1].message)
+    assert.equal("planned", at(result.gpus_needed).status)
+    for gpus = 128, result.gpus_needed - 8, 8 do assert.are_not.equal("planned", at(gpus).status) end
+    -- one GPU: there is no pipeline at all, and what there is does not fit
+    local alone = plan(llama, { cluster = { gpus = 1 } })
+    assert.same({ "no_candidates", "does_not_fit" }, ids(alone.reasons))
+    assert.equal("planned", plan(llama, { cluster = { gpus = alone.gpus_needed } }).status)
+  end)
 end)
 
 describe("a faster schedule", function()
