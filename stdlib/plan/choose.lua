@@ -6,7 +6,7 @@ choose.choose{
   policy     what stdlib/policy loaded
   record     every request field of the vocabulary (absent: nil)
   arguments  for engine.search: all but `fixed`, `schedules` and `even_layers`
-  explain    also fill result.explain
+  explain    also fill result.steps
 } → result:
   status           "planned" | "refused" | "rejected"
   candidates, row  engine.search and the row of the plan, when planned;  set: candidates.open's, for who wants to look further
@@ -24,8 +24,8 @@ choose.choose{
   dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
   avoidable        { row, fields }: the best candidate without a pipeline, or nil
-  why              function(field, value) → { field, value, row, fields, verdict, reasons, lost, text }
-  survivors, total, explain
+  why              why.of(set, …): function(field, value, what_if) → answer
+  steps            how the plan was decided, in words;  survivors, total
 
 evaluation: tensor context expert expert_tensor data pipeline virtual chunks group schedule schedule_family copies chains
   microbatches smallest_microbatches; of one chain layers_per_stage[] stages[] placement[] stage_seconds[]; memory[] per rank,
@@ -43,6 +43,7 @@ local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.report.format"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
+local explained = require "pipeplan.plan.why"
 
 local choose = {}
 
@@ -344,8 +345,8 @@ function choose.choose(arguments)
     if row then result.avoidable = { row = row, fields = set.c:row(row) } end
   end
   result.dropped = dropped(set)
-  result.why = compare.why(set, choice)
-  if arguments.explain then result.explain = compare.explain(set, choice) end
+  result.why = explained.of(set, choice, decide)
+  if arguments.explain then result.steps = explained.steps(set, choice) end
   return result
 end
 

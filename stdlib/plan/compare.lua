@@ -1,13 +1,8 @@
--- compare.lua: what a plan is compared with: the other schedules, those that would be faster, no pipeline at all; and why another choice
--- lost. All by step time.
+-- compare.lua: what a plan is compared with: the other schedules, those that would be faster, no pipeline at all. All by step time.
 
 local candidates = require "pipeplan.plan.candidates"
-local conditions = require "pipeplan.policy.conditions"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
-local vocabulary = require "pipeplan.vocabulary"
 
 local compare = {}
 
@@ -128,106 +123,6 @@ function compare.alone(set, among)
     if better then best = row end
   end
   return best
-end
-
--- -------------------------------------------------------------------------------------------------------------------- why another lost
-
-local short = {
-  tensor = "tensor_parallel", context = "context_parallel", expert = "expert_parallel", expert_tensor = "expert_tensor_parallel",
-  data = "data_parallel", pipeline = "pipeline_parallel",
-}
-
-local function field_of(name)
-  local field = short[name] or short[name:gsub("^parallelism%.", "")] or name:gsub("^parallelism%.", "")
-  local entry = vocabulary.by_name[field]
-  if not entry or (entry.scope ~= "candidate" and entry.scope ~= "simulated") then
-    local names = {}
-    for from in pairs(short) do names[#names + 1] = from end
-    for _, known in ipairs(vocabulary.fields) do
-      if known.scope == "candidate" then names[#names + 1] = known.name end
-    end
-    table.sort(names)
-    failure.usage("--why: no field '%s' of a candidate%s", name, failure.suggestion(name, names))
-  end
-  return field
-end
-
--- Which step of the ranking a survivor did not pass, and the rows of `mask` that came as far as that.
-local function lost_at(set, mask, choice)
-  local left = mask & set.listed
-  if #left == 0 then return { by = "wanted" }, mask end
-  for _, step in ipairs(choice.steps) do
-    if #(left & step.left) == 0 then return step, left end
-    left = left & step.left
-  end
-  return nil, left
-end
-
-local function lost_answer(set, answer, mask, choice)
-  local step, left = lost_at(set, mask, choice)
-  local row, seconds = set.c:best(left)
-  local plan = set.c:get("step_seconds", choice.row)
-  answer.row, answer.fields, answer.verdict = row, row and set.c:row(row), "lost"
-  local by = step and step.by or "order"
-  answer.lost = { by = by, id = step and step.id, step_fraction = seconds and seconds / plan - 1 }
-  local compared = seconds and string.format("; its best, %s, takes %s a step against %s", format.schedule(answer.fields.schedule),
-                                             format.seconds(seconds), format.seconds(plan)) or ""
-  if by == "preference" then answer.text = string.format("lost to the preference %s%s", step.id, compared)
-  elseif by == "wanted" then
-    answer.text = string.format("the decision table's row %s takes %s first%s", choice.group.decision or "(fixed)",
-                                format.schedule(choice.group.list[1]), compared)
-  elseif by == "time" then answer.text = string.format("slower by %s%s", format.percent(seconds / plan - 1), compared)
-  else
-    answer.text = "as fast as the plan within a tie; of equals the earlier name, then the smaller P, V, TP, memory and EP stay" .. compared
-  end
-end
-
--- why(field, value) of a planned set (choice nil: of one that has no plan).
-function compare.why(set, choice)
-  return function(name, value)
-    local field = field_of(name)
-    local all = field == "pipeline_parallel" and value == 1 and set.c:all() or set.main
-    local mask = all & set.c:match { { field = field, op = "equal", value = value } }
-    local answer = { field = name, value = value, reasons = {} }
-    if #mask == 0 then
-      answer.verdict = "none"
-      answer.text = string.format("there is no candidate with %s = %s: it does not divide, or the spec fixes another", name,
-                                  tostring(value))
-    elseif choice and mask:has(choice.row) then
-      answer.verdict, answer.row, answer.fields, answer.text = "chosen", choice.row, set.c:row(choice.row), "it is the plan's"
-    elseif #(mask & set.alive) == 0 then
-      local fewest = rank.fewest(set, mask)
-      set.c:memory(fewest)
-      local row = set.c:best(fewest) or fewest:first()
-      answer.verdict, answer.row, answer.reasons = "dropped", row, reasons.all(set, row)
-      answer.fields = set.c:row(row)
-      local words = {}
-      for i, reason in ipairs(answer.reasons) do words[i] = reason.id .. ": " .. reason.message end
-      answer.text = "dropped by " .. table.concat(words, "; ")
-    elseif #(mask & set.alive & set.main) == 0 then
-      answer.verdict, answer.row = "lost", compare.alone(set, mask)
-      answer.fields, answer.lost = set.c:row(answer.row), { by = "order" }
-      answer.text = "no pipeline is the plan only where the spec fixes pipeline 1"
-    elseif not choice then
-      answer.verdict, answer.text = "none", "no row of the decision table lists its schedules"
-    else
-      lost_answer(set, answer, mask & set.alive, choice)
-    end
-    return answer
-  end
-end
-
--- Conditions of a row of the decision table that hold for the plan: for `explain`.
-function compare.explain(set, choice)
-  local steps, rows = {}, {}
-  for i, step in ipairs(choice and choice.steps or {}) do steps[i] = { by = step.by, id = step.id, left = #step.left } end
-  for i, group in ipairs(rank.groups(set)) do
-    local texts = {}
-    for j, condition in ipairs(group.rule and group.rule.conditions or {}) do texts[j] = conditions.text(condition) end
-    rows[i] = { decision = group.decision, candidates = #group.mask, survivors = #(group.mask & set.alive), list = group.list,
-                conditions = texts }
-  end
-  return { steps = steps, rows = rows }
 end
 
 return compare

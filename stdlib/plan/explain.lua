@@ -1,9 +1,12 @@
--- explain.lua: why each rule did or did not fire for the plan, which formula each figure comes from, and why another choice lost.
+-- explain.lua: how the plan was decided, why each rule did or did not fire for it, which formula each figure comes from, and why another
+-- choice lost.
 
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
+local measure = require "pipeplan.plan.measure"
 local vocabulary = require "pipeplan.vocabulary"
+local why = require "pipeplan.plan.why"
 
 local explain = {}
 
@@ -15,19 +18,42 @@ end
 
 local verbs = { "rows", "rejects", "refuses", "prefers", "kernels", "warns", "invariants" }
 
--- Every rule in effective order: { id, verb, holds, because }. Rules that read what this outcome does not know say so.
-local function rules(policy, record)
+-- "architecture = moe, expert_parallel over 1 (it is 64)": a condition that compares says what with, others are their own value.
+local function held(rule, record)
+  local words = {}
+  for i, condition in ipairs(rule.conditions) do
+    words[i] = conditions.text(condition)
+    if condition.op ~= "equal" or condition.ref then
+      words[i] = words[i] .. " (it is " .. shown(record[condition.field], condition.field) .. ")"
+    end
+  end
+  if rule.when then words[#words + 1] = "its function `when` says yes" end
+  return #words > 0 and table.concat(words, ", ") or "it has no conditions"
+end
+
+-- What follows for the plan from a rule that holds: of rows the first decides, and of kernels the first that works there is used.
+local function consequence(rule, first, kernel)
+  if rule.verb == "row" then return first and "; " .. first .. " stands before it" or ": decides" end
+  if rule.verb ~= "kernel" then return "" end
+  if not kernel then return "; nothing to send at EP 1" end
+  return kernel.given and "; the spec states one" or kernel.id == rule.id and ": used" or "; not used"
+end
+
+-- Every rule in effective order: { id, verb, holds, because }, for the plan or the candidate that was judged.
+local function rules(policy, record, kernel)
   local list = {}
   for _, verb in ipairs(verbs) do
+    local first
     for _, rule in ipairs(policy[verb]) do
       local holds = conditions.holds(rule, policy, record)
       local because
       if holds then
-        because = #rule.conditions == 0 and not rule.when and "it has no conditions" or "all its conditions hold"
+        because = held(rule, record) .. (record.status == "planned" and consequence(rule, first, kernel) or "")
+        first = first or rule.id
       else
-        local first = conditions.first_failure(rule, policy, record)
-        because = first.field and string.format("not %s: it is %s", first.text, shown(first.actual, first.field))
-                  or first.text .. " says no"
+        local failed = conditions.first_failure(rule, policy, record)
+        because = failed.field and string.format("not %s: it is %s", failed.text, shown(failed.actual, failed.field))
+                  or failed.text .. " says no"
       end
       list[#list + 1] = { id = rule.id, verb = rule.verb, holds = holds, because = because, file = rule.file, line = rule.line }
     end
@@ -52,37 +78,52 @@ local figures = {
   { "rollback.threshold_fraction", "ideal step / step of the fallback, over the window" },
 }
 
+-- The candidate that an answer is about, as `alternatives` show theirs.
+local function candidate(answer, known)
+  local fields = answer.fields
+  if not fields then return nil end
+  local list = {}
+  for i, reason in ipairs(answer.reasons) do list[i] = reason.id end
+  if answer.lost then list[1] = answer.lost.id or answer.lost.by end
+  return {
+    schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
+    microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
+    fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
+    bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = list,
+  }
+end
+
 -- field=value pairs of --why, each answered by the search.
-local function answers(questions, why)
+local function answers(questions, ask, known)
   local list = {}
   for i, question in ipairs(questions) do
-    local answer = why(question.field, question.value)
-    list[i] = { question = question.field .. "=" .. tostring(question.value), verdict = answer.verdict, answer = answer.text }
+    local answer = ask(question.field, question.value, true)
+    list[i] = { question = question.field .. "=" .. tostring(question.value), verdict = answer.verdict, answer = answer.text,
+                candidate = candidate(answer, known) }
   end
   return list
 end
 
--- "pipeline=8,schedule=zb_v" → { { field, value }, … }
+-- "pipeline=8,schedule=zb_v" → { { field, value }, … }: what cannot be asked is said here, before anything is planned.
 function explain.questions(text)
   local list = {}
   for part in (text .. ","):gmatch("%s*([^,]*)%s*,") do
     if part ~= "" then
-      local field, value = part:match("^([%w_.]+)%s*=%s*(.+)$")
+      local field, value = part:match("^([%w_.-]+)%s*=%s*(.+)$")
       if not field then failure.usage("--why: '%s' is not field=value, such as pipeline=8", part) end
-      local number = tonumber(value)
-      if value == "true" then number = true elseif value == "false" then number = false end
-      list[#list + 1] = { field = field, value = number == nil and value or math.tointeger(number) or number }
+      list[#list + 1] = { field = field, value = why.value(field, value) }
     end
   end
   if #list == 0 then failure.usage("--why: expected field=value, such as pipeline=8") end
   return list
 end
 
--- → { rules, figures, answers }; rules and figures only with `full`.
-function explain.of(policy, record, result, full, questions)
-  local out = { rules = {}, figures = {}, answers = questions and answers(questions, result.why) or {} }
+-- → { decided, rules, figures, answers }; the first three only with `full`.
+function explain.of(policy, record, known, result, full, questions)
+  local out = { decided = {}, rules = {}, figures = {}, answers = questions and answers(questions, result.why, known) or {} }
   if full then
-    out.rules = rules(policy, record)
+    out.decided = result.steps
+    out.rules = rules(policy, record, result.kernel)
     for i, figure in ipairs(figures) do out.figures[i] = { figure = figure[1], formula = figure[2] } end
   end
   return out

@@ -135,7 +135,7 @@ function plan.plan(arguments)
   end
   if arguments.explain or arguments.why then
     local explain = require "pipeplan.plan.explain"
-    out.explanation = explain.of(policy, record, result, arguments.explain, arguments.why)
+    out.explanation = explain.of(policy, record, known, result, arguments.explain, arguments.why)
   end
   return out
 end

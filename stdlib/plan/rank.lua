@@ -183,6 +183,20 @@ local function before(a, b)
   return false
 end
 
+-- What puts a row before the first of `others`: "list" (its schedule), a field of the order, or nil; and that other row.
+function rank.decider(set, row, others)
+  local groups, first, least = rank.groups(set), nil, nil
+  for _, other in ipairs(others:rows()) do
+    local key = key_of(set, groups, other)
+    if not least or before(key, least) then first, least = other, key end
+  end
+  local own = key_of(set, groups, row)
+  for i = 1, least and #own - 1 or 0 do
+    if own[i] ~= least[i] then return i <= 2 and "list" or order[i - 2], first end
+  end
+  return nil, first
+end
+
 -- Steps 3 and 4. Where times are only bounded, preferences among close ones would compare nothing: they are left out.
 local function settle(set, left, best, bounded, steps)
   local tie = parameter(set.policy, "tie_fraction")
@@ -192,12 +206,12 @@ local function settle(set, left, best, bounded, steps)
   end
   local _, fastest, close = best(left, bounded and tie or window)
   if not fastest then return nil end
-  steps[#steps + 1] = { by = "time", left = close, seconds = fastest }
+  steps[#steps + 1] = { by = "time", left = close, seconds = fastest, window = bounded and tie or window }
   if not bounded then
     close = close_preferences(set, close, fastest, steps)
     -- a preference with a wider window may have left slower rows: the fastest of them and its ties
     local _, again, ties = best(close, tie)
-    steps[#steps + 1] = { by = "time", left = ties, seconds = again }
+    steps[#steps + 1] = { by = "time", left = ties, seconds = again, window = tie }
     close = ties
   end
   return close

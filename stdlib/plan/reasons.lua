@@ -67,19 +67,19 @@ local function of_framework(set, entry, row)
   return { id = entry.id, kind = "framework", message = words }
 end
 
--- "ZB-H1 at P 8, TP 1, EP 64: rank 7 takes 103 GiB of 73.3 GiB usable".
+-- "ZB-H1 at P 8, TP 1, EP 64: rank 7 takes 103 GiB of 73.3 GiB usable, 29.7 GiB too much"; `detail` is what follows the colon.
 local function of_memory(set, entry, row)
   local c, usable, peak = set.c, set.context.arguments.usable_bytes, set.c:get("peak_bytes", row)
   local rank = c:fullest(row)
-  local words = string.format("%s at P %d, TP %d, EP %d: rank %d takes %s of %s usable", format.schedule(c:get("schedule", row)),
-                              c:get("pipeline_parallel", row), c:get("tensor_parallel", row), c:get("expert_parallel", row), rank,
-                              format.bytes(peak), format.bytes(usable))
-  if entry.id == "replication_does_not_fit" then
-    words = words .. string.format(" with two copies of its stages, %s with one", format.bytes(c:get("one_copy_bytes", row)))
-  else
-    words = words .. string.format(", %s too much", format.bytes(peak - usable))
+  local where = string.format("%s at P %d, TP %d, EP %d", format.schedule(c:get("schedule", row)), c:get("pipeline_parallel", row),
+                              c:get("tensor_parallel", row), c:get("expert_parallel", row))
+  local twice = entry.id == "replication_does_not_fit"
+  local detail = string.format("rank %d takes %s of %s usable", rank, format.bytes(peak), format.bytes(usable))
+  if twice then
+    detail = detail .. string.format(" with two copies of its stages, %s with one", format.bytes(c:get("one_copy_bytes", row)))
   end
-  return { id = entry.id, kind = "memory", message = words, missing_bytes = peak - usable, rank = rank }
+  detail = detail .. string.format(", %s too much", format.bytes(peak - usable))
+  return { id = entry.id, kind = "memory", message = where .. ": " .. detail, detail = detail, missing_bytes = peak - usable, rank = rank }
 end
 
 -- The same for a row that other rules drop already.

@@ -556,12 +556,13 @@ local function explanation(plan)
   for i, entry in ipairs(known.answers) do answers[i] = entry.question .. ": " .. entry.answer end
   for _, rule in ipairs(known.rules) do
     local list = rule.holds and fired or silent
-    list[#list + 1] = rule.verb .. " " .. rule.id .. (rule.holds and "" or ": " .. rule.because)
+    list[#list + 1] = rule.verb .. " " .. rule.id .. ": " .. rule.because
   end
   for i, entry in ipairs(known.figures) do figures[i] = entry.figure .. " = " .. entry.formula end
   add("why", "answers", answers)
-  add("hold", "fired", fired)
-  add("do not", "silent", silent)
+  add("decided", "decided", known.decided)
+  add("fired", "fired", fired)
+  add("did not", "silent", silent)
   add("figures", "figures", figures)
   return sections
 end

@@ -212,14 +212,16 @@ local properties = {
   }, "when to give up on the plan")),
   alternatives = optional(list(reference "alternative", "other schedules on the same devices, layers and tokens")),
   explanation = optional(object({
+    decided = list(text "one step, from all candidates to the plan", "how the plan was decided"),
     rules = list(object({
-      id = text "rule", verb = text "row, reject, …", holds = boolean "do all its conditions hold?", because = text "the first that does not",
+      id = text "rule", verb = text "row, reject, …", holds = boolean "do all its conditions hold?", because = text "its conditions with their values, or the first that does not hold",
       file = optional(text "file"), line = optional(whole "line"),
     }, "one rule"), "every rule, in effective order, for the plan (or the candidate that was judged)"),
     figures = list(object({ figure = text "path in the plan", formula = text "in words" }, "one figure"), "where figures come from"),
     answers = list(object({
-      question = text "field=value", verdict = one_of({ "chosen", "dropped", "lost", "none" }, "what became of that choice"), answer = text "why",
-    }, "one answer"), "of --why"),
+      question = text "field=value", verdict = one_of({ "chosen", "dropped", "lost", "none", "fixed" }, "what became of that choice"),
+      answer = text "why", candidate = optional(reference "alternative"),
+    }, "one answer"), "of --why: candidate is the best with that value; fixed: the spec fixes another, candidate is the plan with this one"),
   }, "only with --explain or --why")),
 }
 

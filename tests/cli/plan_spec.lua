@@ -395,6 +395,7 @@ describe("the command line", function()
     assert.matches("gpus under small_run_gpus %(100%).*2,?048", rules.small_run.because)
     assert.is_true(#answer.explanation.figures > 5)
     assert.matches("small_run: not gpus under small_run_gpus", run(headline .. " --explain").stdout, 1, true)
+    assert.matches("^candidates: %d+, of which %d+ break no rule and fit$", answer.explanation.decided[1])
   end)
 
   it("says why another choice lost", function()
