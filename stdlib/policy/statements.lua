@@ -123,17 +123,18 @@ function check.catalogue_name(value)
   return value
 end
 
--- Per verb: its properties, those that must be there, and whether it may leave conditions out.
+-- Per verb: its properties and how each is checked, those that must be there, and whether it may leave conditions out.
 local verbs = {
-  row       = { properties = { try = check.schedules, source = check.text, why = check.text }, required = { "try" }, open = true },
-  reject    = { properties = { message = check.template, source = check.text, recommend = check.recommend }, required = { "message" } },
-  refuse    = { properties = { message = check.template, source = check.text, recommend = check.recommend }, required = { "message" } },
-  warn      = { properties = { message = check.template, source = check.text, severity = check.severity }, required = { "message" } },
-  prefer    = { properties = { within = check.within, source = check.text, why = check.text }, required = { "within" } },
-  kernel    = { properties = { why = check.text, source = check.text, overlapping = check.boolean, recommend = check.catalogue_name },
+  row       = { properties = { try = "schedules", source = "text", why = "text" }, required = { "try" }, open = true },
+  reject    = { properties = { message = "template", source = "text", recommend = "recommend" }, required = { "message" } },
+  refuse    = { properties = { message = "template", source = "text", recommend = "recommend" }, required = { "message" } },
+  warn      = { properties = { message = "template", source = "text", severity = "severity" }, required = { "message" } },
+  prefer    = { properties = { within = "within", source = "text", why = "text" }, required = { "within" } },
+  kernel    = { properties = { why = "text", source = "text", overlapping = "boolean", recommend = "catalogue_name" },
                 required = { "why" }, open = true },
-  invariant = { properties = { unless = check.catalogue_name, message = check.template, source = check.text }, required = {} },
+  invariant = { properties = { unless = "catalogue_name", message = "template", source = "text" }, required = {} },
 }
+statements.verbs = verbs
 
 -- Kinds of rules that read the finished plan, those that decide before anything is simulated, and the scopes they may read.
 local readable = {
@@ -143,6 +144,7 @@ local readable = {
   warn = { request = true, candidate = true, simulated = true, plan = true },
   invariant = { request = true, candidate = true, simulated = true, plan = true },
 }
+statements.readable = readable
 
 -- When a function is asked: it may read whatever is known then.
 local phase_of_function = {
@@ -218,7 +220,7 @@ local function read_rule(raw, verb, statement, names, complain)
       if problem then complain("%s: %s", key, problem) end
     elseif verbs[verb].properties[key] then
       local problem
-      statement.properties[key], problem = verbs[verb].properties[key](value, names)
+      statement.properties[key], problem = check[verbs[verb].properties[key]](value, names)
       if problem then complain("%s: %s", key, problem) end
     elseif vocabulary.by_name[key] then
       local condition, problem = conditions.read(key, value, names)

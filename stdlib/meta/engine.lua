@@ -1,0 +1,567 @@
+---@meta _
+
+-- The engine's arithmetic, for `when` functions. Ranks, stages and microbatches are numbered from 0.
+-- Made by scripts/generate-meta for LuaLS; a test compares. Edit what it is made from, not this file.
+
+--- One action of a rank; numbered from 0.
+---@class pipeplan.engine.action
+---@field kind "F"|"B"|"I"|"W"|"FB" forward, whole backward, backward for input, for weights, forward with backward
+---@field stage integer slice of the model
+---@field microbatch integer within its direction
+---@field stage_b? integer of the backward of FB
+---@field microbatch_b? integer of the backward of FB
+
+--- Bytes of one block on one GPU.
+---@class pipeplan.engine.block_bytes
+---@field parameters number weights
+---@field gradients number accumulated gradients
+---@field optimizer number master weights and moments
+---@field stored number activations of a microbatch from F to I (or B)
+---@field pending number … from I to W
+---@field transient number largest temporary
+
+--- Forward FLOPs of one block per token.
+---@class pipeplan.engine.block_flops
+---@field linear number matrix products with dense weights
+---@field expert number routed experts
+---@field attention number causal core attention
+---@field router number which model FLOPs do not count
+
+--- Parameters of one block by how they are spread.
+---@class pipeplan.engine.block_parameters
+---@field tensor integer over TP
+---@field replicated integer on every TP rank
+---@field expert integer over EP × expert TP
+
+--- Seconds of one block for one microbatch on one rank, all-to-all apart.
+---@class pipeplan.engine.block_seconds
+---@field forward number F
+---@field input number I, recompute included
+---@field weight number W
+---@field alltoall_forward number dispatch and combine in F
+---@field alltoall_backward number … in B
+---@field tensor number TP collectives, part of the first three
+---@field context number the ring of keys and values
+---@field context_exposed number what attention does not hide of it, part of forward and input
+
+---@class pipeplan.engine.bytes_by_block
+---@field embedding pipeplan.engine.block_bytes the embedding
+---@field dense pipeplan.engine.block_bytes a dense decoder layer
+---@field moe pipeplan.engine.block_bytes an MoE decoder layer
+---@field head pipeplan.engine.block_bytes final norm, output weights and loss
+---@field mtp pipeplan.engine.block_bytes a multi-token-prediction module
+
+--- A closed form of the bubble.
+---@class pipeplan.engine.closed_form
+---@field seconds? number idle seconds of the rank that idles most
+---@field exact boolean do its conditions hold?
+---@field conditions string in words, with the source
+---@field low? number it is at least this
+---@field high? number it is at most this
+
+--- What an accelerator and its kernels reach.
+---@class pipeplan.engine.device
+---@field flops number dense peak at the training precision, per second; 1e-09 … 1e+30
+---@field flops_bf16? number dense peak in bf16, per second; default: flops; 1e-09 … 1e+30
+---@field memory_bandwidth number bytes per second; 1e-09 … 1e+30
+---@field gemm_efficiency number share of flops that large matrix products reach; 1e-09 … 1
+---@field grouped_gemm_efficiency number the same for experts' products of large inner size; 1e-09 … 1
+---@field grouped_gemm_half? number inner size at which they reach half of that; 0 … 1000000000; default 0
+---@field attention_efficiency number share of flops_bf16 that fused attention reaches; 1e-09 … 1
+---@field memory_efficiency number share of memory_bandwidth that element-wise kernels reach; 1e-09 … 1
+---@field overlap_overhead? number share of a pair's compute that sharing with communication kernels costs; 0 … 100; default 0
+---@field hides_alltoall? boolean is there an all-to-all kernel that runs beside compute?; default false
+---@field routing_latency? number seconds that an MoE layer takes each way beside its work; 0 … 1000000; default 0
+---@field alltoall_latency? number seconds that a dispatch or combine takes beside its transfers; 0 … 1000000; default 0
+
+--- Floating-point operations of a model.
+---@class pipeplan.engine.flops
+---@field per_token number of training (forward and backward), MTP included
+---@field blocks pipeplan.engine.flops_by_block forward, of one block of each kind
+
+---@class pipeplan.engine.flops_by_block
+---@field embedding pipeplan.engine.block_flops the embedding
+---@field dense pipeplan.engine.block_flops a dense decoder layer
+---@field moe pipeplan.engine.block_flops an MoE decoder layer
+---@field head pipeplan.engine.block_flops final norm, output weights and loss
+---@field mtp pipeplan.engine.block_flops a multi-token-prediction module
+
+--- Why something cannot be built: an answer, not an error.
+---@class pipeplan.engine.illegal
+---@field id string the engine's rule, such as engine.odd_depth
+---@field field string what has to change
+---@field nearest? number nearest legal value of that field
+---@field message string one sentence
+
+---@class pipeplan.engine.interval
+---@field start number seconds
+---@field finish number seconds
+
+--- How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor GPUs of a stage, which must divide tensor × context × data.
+---@class pipeplan.engine.layout
+---@field tensor? integer TP; 1 … 1073741824; default 1
+---@field context? integer CP; 1 … 1073741824; default 1
+---@field expert? integer EP; 1 … 1073741824; default 1
+---@field expert_tensor? integer TP of experts; 1 … 1073741824; default 1
+---@field data? integer DP; 1 … 1073741824; default 1
+---@field pipeline? integer P; 1 … 1073741824; default 1
+---@field chunks? integer V: stages per rank and pipeline direction; 1 … 1073741824; default 1
+
+--- 1 to 4 tiers from the innermost (scale-up) outwards; reach grows.
+---@class pipeplan.engine.network
+---@field tiers pipeplan.engine.tier[] from the innermost outwards
+
+--- Parameters of a model.
+---@class pipeplan.engine.parameters
+---@field total integer main model without MTP; tied weights once
+---@field active integer per token, embedding and head both counted
+---@field active_without_embedding integer per token, input embedding not counted
+---@field mtp integer of the MTP modules
+---@field blocks pipeplan.engine.parameters_by_block of one block of each kind
+
+---@class pipeplan.engine.parameters_by_block
+---@field embedding pipeplan.engine.block_parameters the embedding
+---@field dense pipeplan.engine.block_parameters a dense decoder layer
+---@field moe pipeplan.engine.block_parameters an MoE decoder layer
+---@field head pipeplan.engine.block_parameters final norm, output weights and loss
+---@field mtp pipeplan.engine.block_parameters a multi-token-prediction module
+
+--- Most chunks held at once, by rank ([rank + 1]).
+---@class pipeplan.engine.peaks
+---@field freed_at_w integer[] counted until their W
+---@field freed_at_i integer[] counted until their I: the optimistic bound
+
+--- Bytes on one rank.
+---@class pipeplan.engine.rank_bytes
+---@field parameters number weights
+---@field gradients number accumulated gradients
+---@field optimizer number master weights and moments
+---@field activations number peak over the rank's actions
+---@field transient number largest temporary
+---@field overhead number as given
+---@field total number sum
+
+--- What is not stored but computed again at the start of I (or B).
+---@class pipeplan.engine.recompute
+---@field full? boolean whole layers: only a layer's input is stored; default false
+---@field core_attention? boolean softmax and dropout; default false
+---@field norm? boolean outputs of norms; default false
+---@field mla_up_projection? boolean what MLA expands from its latents; default false
+---@field activation? boolean output of SwiGLU or GELU; default false
+---@field moe? boolean the whole expert MLP, dispatch included; default false
+
+--- Size of a schedule.
+---@class pipeplan.engine.schedule_info
+---@field kind string its name
+---@field ranks integer P
+---@field microbatches integer M
+---@field virtual integer V
+---@field stages integer of all directions
+---@field chains integer directions
+---@field chunks_per_rank integer stages of a rank
+---@field actions integer of all ranks
+---@field placement integer[] rank of stage s at [s + 1]
+
+---@class pipeplan.engine.seconds_by_block
+---@field embedding pipeplan.engine.block_seconds the embedding
+---@field dense pipeplan.engine.block_seconds a dense decoder layer
+---@field moe pipeplan.engine.block_seconds an MoE decoder layer
+---@field head pipeplan.engine.block_seconds final norm, output weights and loss
+---@field mtp pipeplan.engine.block_seconds a multi-token-prediction module
+
+--- The shape of a transformer. Sizes in elements; what a family does not have is left out.
+---@class pipeplan.engine.shape
+---@field layers integer decoder layers; 1 … 1024
+---@field hidden integer width of the residual stream; ≥ 1
+---@field vocab integer rows of the embedding; ≥ 1
+---@field attention? "gqa"|"mla" GQA covers MHA (kv_heads = heads) and MQA (1); default gqa
+---@field heads integer query heads; ≥ 1
+---@field kv_heads? integer key and value heads; default: heads; ≥ 1
+---@field head_dim? integer default: hidden / heads; ≥ 0
+---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0; default 0
+---@field kv_lora_rank? integer MLA: latent of keys and values; ≥ 0; default 0
+---@field qk_nope_dim? integer MLA: per head, without position; ≥ 0; default 0
+---@field qk_rope_dim? integer MLA: per head, with rotary position; ≥ 0; default 0
+---@field v_dim? integer MLA: value, per head; ≥ 0; default 0
+---@field qkv_bias? boolean biases of the query, key and value projections; default false
+---@field output_bias? boolean bias of the output projection; default false
+---@field attention_sinks? integer learned scalars per layer; ≥ 0; default 0
+---@field qk_norm? "none"|"head"|"full" norms of queries and keys: none, per head, over all heads; default none
+---@field ffn? integer width of dense feed-forward layers; ≥ 0; default 0
+---@field gated? boolean SwiGLU or GeGLU: three matrices instead of two; experts follow it; default true
+---@field mlp_bias? boolean biases of dense feed-forward layers; default false
+---@field experts? integer routed experts of an MoE layer; 0: a dense model; ≥ 0; default 0
+---@field experts_per_token? integer experts that a token is sent to; ≥ 0; default 0
+---@field expert_ffn? integer width of one expert; ≥ 0; default 0
+---@field shared_ffn? integer width of all shared experts together; ≥ 0; default 0
+---@field shared_gate? boolean a gate vector for the shared expert; default false
+---@field router_correction_bias? boolean a non-trained bias per expert, which checkpoints hold; default false
+---@field router_bias? boolean bias of the router; default false
+---@field expert_bias? boolean biases of experts; default false
+---@field first_dense? integer so many first layers are dense; ≥ 0; default 0
+---@field moe_every? integer of the others, every so many-th is MoE; ≥ 1; default 1
+---@field dense_layers? integer[] numbers of layers that are dense, from 1
+---@field norms_per_layer? integer 0: norms have no weights; ≥ 0; default 2
+---@field norm_bias? boolean LayerNorm has weight and bias, RMSNorm only weight; default false
+---@field embedding_norm? boolean one more norm behind the embedding; default false
+---@field learned_positions? integer rows of a learned position table; ≥ 0; default 0
+---@field tied_embeddings? boolean output weights are the embedding; default false
+---@field head_bias? boolean bias of the output weights; default false
+---@field mtp_layers? integer multi-token-prediction modules; ≥ 0; default 0
+
+--- A simulated step of the pipeline; times in seconds, lists by rank ([rank + 1]).
+---@class pipeplan.engine.simulation
+---@field makespan number last end on any rank
+---@field max_span number longest from a rank's first start to its last end
+---@field max_idle number of the rank that idles most
+---@field min_idle number of the rank that idles least
+---@field bubble_fraction number mean idle share: 1 − Σ busy / (P × makespan)
+---@field max_idle_fraction number max_idle / makespan
+---@field busy number[]
+---@field idle number[] makespan − busy
+---@field span number[] own last end − own first start
+---@field intervals? pipeplan.engine.interval[][] of each rank's actions, if asked for
+
+--- How many blocks of each kind a stage holds.
+---@class pipeplan.engine.stage
+---@field embedding? integer how many: the embedding; 0 … 1024; default 0
+---@field dense? integer how many: a dense decoder layer; 0 … 1024; default 0
+---@field moe? integer how many: an MoE decoder layer; 0 … 1024; default 0
+---@field head? integer how many: final norm, output weights and loss; 0 … 1024; default 0
+---@field mtp? integer how many: a multi-token-prediction module; 0 … 1024; default 0
+
+--- Seconds of a stage for one microbatch, executed alone.
+---@class pipeplan.engine.stage_seconds
+---@field forward number F; ≥ 0
+---@field input? number I, recompute included; ≥ 0; default 0
+---@field weight? number W; ≥ 0; default 0
+---@field full? number B; default: input + weight; ≥ 0
+---@field alltoall_forward? number all-to-all in forward; ≥ 0; default 0
+---@field alltoall_backward? number all-to-all in full; ≥ 0; default 0
+---@field tensor? number TP collectives, part of the others
+---@field context? number the ring of keys and values
+---@field context_exposed? number what attention does not hide of it, part of the others
+
+--- Seconds that a step takes beside the pipeline.
+---@class pipeplan.engine.step_seconds
+---@field gradient_sync number reduction of gradients
+---@field parameter_sync number gather of weights
+---@field optimizer number update
+---@field mirror number sum of the two copies' gradients
+
+--- One tier of a network.
+---@class pipeplan.engine.tier
+---@field reach integer GPUs within it; the last tier reaches all; 1 … 1073741824
+---@field bandwidth number bytes per second per GPU, one direction, nominal; 1e-09 … 1e+30
+---@field efficiency? number achieved share of it; 1e-09 … 10; default 1
+---@field latency? number seconds; 0 … 1000000; default 0
+
+--- What of a training recipe decides bytes and seconds.
+---@class pipeplan.engine.training
+---@field precision "bf16"|"fp8"|"fp16"|"fp32" of matrix products
+---@field sequence_length integer tokens of a sequence; 1 … 1073741824
+---@field micro_batch? integer sequences of a microbatch; 1 … 1073741824; default 1
+---@field parameter_bytes number bytes of a stored weight; 0 … 64
+---@field gradient_bytes number bytes of an accumulated gradient; 0 … 64
+---@field master_bytes number bytes of a master weight; 0: the stored one is the master; 0 … 64
+---@field moment_bytes number bytes of both moments of a parameter together; 0 … 64
+---@field shard_optimizer? boolean master weights and moments over the data-parallel group; default false
+---@field shard_gradients? boolean gradients over it too (ZeRO-2); default false
+---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
+---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false
+---@field fused_attention? boolean no s × s matrix is stored; default false
+---@field fused_loss? boolean logits become their own gradient in place; default false
+---@field dropout? boolean one-byte masks are stored; default false
+---@field activation_bytes? number bytes of an element of a stored linear input; 0 … 64; default 2
+---@field attention_output_bytes? number … of the attention output; default 2, with activation_bytes < 2: 1.5; 0 … 64
+---@field activation_input_bytes? number … of what SwiGLU or GELU reads; default 2, or activation_bytes below; 0 … 64
+---@field weight_gradient_bytes? number … of a weight gradient before it is accumulated; default 2, with activation_bytes < 2: 0; 0 … 64
+---@field dispatch_bytes? number … of a dispatched token; default 2, fp8: 1.03125; 0 … 64
+---@field combine_bytes? number … of a combined token; 0 … 64; default 2
+---@field expert_imbalance? number tokens on the busiest expert rank / mean; 1 … 1000000; default 1
+---@field max_domains? integer scale-up domains that one token may reach; 0: no limit; 0 … 1073741824; default 0
+---@field recompute? pipeplan.engine.recompute what is computed again
+
+--- What a schedule is, independent of its size.
+---@class pipeplan.engine.traits
+---@field name string
+---@field family string zero_bubble, or the name itself
+---@field placement "loop"|"v"|"bidirectional" of stages on ranks
+---@field virtual? integer stages per rank and direction that it needs; nil: any number from 2
+---@field chains integer 2 for bidirectional schedules
+---@field copies integer parameter copies on the devices
+---@field split_backward boolean has I and W
+---@field overlaps boolean has F&B pairs
+
+--- Arguments. The closed form of a schedule's bubble.
+---@class pipeplan.engine.bubble_arguments
+---@field schedule pipeplan.schedule its name; families are not built
+---@field ranks integer P; ≥ 1
+---@field microbatches integer M per pipeline; for DualPipe over both directions; ≥ 1
+---@field virtual? integer V; default: what the schedule needs, interleaved 2; ≥ 1
+---@field group? integer interleaved: microbatches in a row; 0: P; ≥ 0; default 0
+---@field F number seconds of a forward; ≥ 0
+---@field I number seconds of a backward for input; ≥ 0
+---@field W number seconds of a backward for weights; ≥ 0
+---@field B? number seconds of a whole backward; default: I + W; ≥ 0
+---@field FB? number seconds of a forward overlapped with a backward; default: F + B; ≥ 0
+
+--- Arguments. Seconds of an all-gather, or of a reduce-scatter.
+---@class pipeplan.engine.comm_allgather_arguments
+---@field network pipeplan.engine.network the network
+---@field size integer GPUs of the group; 1 … 1073741824
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field bytes number of all ranks together; ≥ 0
+
+--- Arguments. Seconds of an all-reduce.
+---@class pipeplan.engine.comm_allreduce_arguments
+---@field network pipeplan.engine.network the network
+---@field size integer GPUs of the group; 1 … 1073741824
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field bytes number of all ranks together; ≥ 0
+
+--- Arguments. Seconds of one dispatch, or of one combine.
+---@class pipeplan.engine.comm_alltoall_arguments
+---@field network pipeplan.engine.network the network
+---@field group integer EP; 1 … 1073741824
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field tokens number that one rank sends; ≥ 0
+---@field experts_per_token integer copies of a token; 1 … 65536
+---@field bytes_per_token number of one copy; ≥ 0
+---@field max_domains? integer scale-up domains that a token may reach; 0: no limit; 0 … 1073741824; default 0
+---@field flat? boolean every copy crosses the network by itself, instead of one per domain; default false
+
+--- Arguments. Seconds of one message.
+---@class pipeplan.engine.comm_p2p_arguments
+---@field network pipeplan.engine.network the network
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field bytes number of it; ≥ 0
+
+--- Arguments. Seconds of one block of each kind.
+---@class pipeplan.engine.cost_blocks_arguments
+---@field model pipeplan.engine.shape the model
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field device pipeplan.engine.device the accelerator
+---@field network pipeplan.engine.network the network
+
+--- Arguments. Seconds that a microbatch's activations take to the next stage.
+---@class pipeplan.engine.cost_hop_arguments
+---@field model pipeplan.engine.shape the model
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field network pipeplan.engine.network the network
+
+--- Arguments. Seconds of a forward overlapped with a backward.
+---@class pipeplan.engine.cost_pair_arguments
+---@field device pipeplan.engine.device the accelerator
+---@field forward pipeplan.engine.stage_seconds of the stage that runs forward
+---@field backward pipeplan.engine.stage_seconds of the stage that runs backward
+
+--- Arguments. Seconds of a stage for one microbatch.
+---@class pipeplan.engine.cost_stage_arguments
+---@field model pipeplan.engine.shape the model
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field device pipeplan.engine.device the accelerator
+---@field network pipeplan.engine.network the network
+---@field stage pipeplan.engine.stage what it holds
+
+--- Arguments. Seconds of a step beside the pipeline.
+---@class pipeplan.engine.cost_step_arguments
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field device pipeplan.engine.device the accelerator
+---@field network pipeplan.engine.network the network
+---@field dense_parameters number resident on the rank, outside experts; ≥ 0
+---@field expert_parameters? number of experts resident on the rank; ≥ 0; default 0
+---@field copies? integer 2 for DualPipe; 1 … 2; default 1
+
+--- Arguments. Bytes of one block of each kind on one GPU.
+---@class pipeplan.engine.memory_blocks_arguments
+---@field model pipeplan.engine.shape the model
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field copies? integer 2 for DualPipe; 1 … 2; default 1
+
+--- Arguments. Bytes on every rank ([rank + 1]).
+---@class pipeplan.engine.memory_stages_arguments
+---@field model pipeplan.engine.shape the model
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field schedule? pipeplan.engine.schedule_object nil: no pipeline
+---@field overhead? number bytes of communicators, context and allocator; ≥ 0; default 0
+---@field layers_per_stage? integer[] default: as even as possible
+
+--- Arguments. Builds a schedule.
+---@class pipeplan.engine.schedule_arguments
+---@field kind pipeplan.schedule its name; families are not built
+---@field ranks integer P; ≥ 1
+---@field microbatches integer M per pipeline; for DualPipe over both directions; ≥ 1
+---@field virtual? integer V; default: what the schedule needs, interleaved 2; ≥ 1
+---@field group? integer interleaved: microbatches in a row; 0: P; ≥ 0; default 0
+
+--- Arguments. Could it be built?
+---@class pipeplan.engine.schedule_check_arguments
+---@field kind pipeplan.schedule its name; families are not built
+---@field ranks integer P; ≥ 1
+---@field microbatches integer M per pipeline; for DualPipe over both directions; ≥ 1
+---@field virtual? integer V; default: what the schedule needs, interleaved 2; ≥ 1
+---@field group? integer interleaved: microbatches in a row; 0: P; ≥ 0; default 0
+
+--- Arguments. When each action runs.
+---@class pipeplan.engine.simulate_arguments
+---@field F number|number[] forward, seconds ≥ 0: of every stage, or one number a stage
+---@field I number|number[] backward for input, seconds ≥ 0: of every stage, or one number a stage
+---@field W number|number[] backward for weights, seconds ≥ 0: of every stage, or one number a stage
+---@field B? number|number[] whole backward (default: I + W), seconds ≥ 0: of every stage, or one number a stage
+---@field FB? number|number[] pair of a forward and a backward (default: F + B), seconds ≥ 0: of every stage, or one number a stage
+---@field p2p? number seconds of a hop between ranks; ≥ 0; default 0
+---@field intervals? boolean list when each action runs; default false
+
+--- A schedule: for each rank, the ordered actions that it executes.
+---@class pipeplan.engine.schedule_object
+local schedule_object = {}
+
+--- What a rank does, in order.
+---@param rank integer from 0; ≥ 0
+---@return pipeplan.engine.action[]
+function schedule_object:actions(rank) end
+
+--- The actions as PyTorch's schedule CSV: a line a rank.
+---@return string
+function schedule_object:csv() end
+
+--- Its size.
+---@return pipeplan.engine.schedule_info
+function schedule_object:info() end
+
+--- Most chunks held at once.
+---@return pipeplan.engine.peaks
+function schedule_object:peaks() end
+
+--- When each action runs.
+---@param arguments pipeplan.engine.simulate_arguments
+---@return pipeplan.engine.simulation|nil
+---@return pipeplan.engine.illegal? why
+function schedule_object:simulate(arguments) end
+
+--- Is it complete, in order, and does no rank wait for ever?
+---@return true|nil
+---@return pipeplan.engine.illegal? why
+function schedule_object:verify() end
+
+--- What arithmetic decides. Each call counts against a policy's budget.
+---@class pipeplan.engine
+engine = {}
+
+--- The closed form of a schedule's bubble.
+---@param arguments pipeplan.engine.bubble_arguments
+---@return pipeplan.engine.closed_form|nil
+---@return pipeplan.engine.illegal? why
+function engine.bubble(arguments) end
+
+---@class pipeplan.engine.comm
+engine.comm = {}
+
+--- Seconds of an all-gather, or of a reduce-scatter.
+---@param arguments pipeplan.engine.comm_allgather_arguments
+---@return number
+function engine.comm.allgather(arguments) end
+
+--- Seconds of an all-reduce.
+---@param arguments pipeplan.engine.comm_allreduce_arguments
+---@return number
+function engine.comm.allreduce(arguments) end
+
+--- Seconds of one dispatch, or of one combine.
+---@param arguments pipeplan.engine.comm_alltoall_arguments
+---@return number
+function engine.comm.alltoall(arguments) end
+
+--- Seconds of one message.
+---@param arguments pipeplan.engine.comm_p2p_arguments
+---@return number
+function engine.comm.p2p(arguments) end
+
+---@class pipeplan.engine.cost
+engine.cost = {}
+
+--- Seconds of one block of each kind.
+---@param arguments pipeplan.engine.cost_blocks_arguments
+---@return pipeplan.engine.seconds_by_block
+function engine.cost.blocks(arguments) end
+
+--- Seconds that a microbatch's activations take to the next stage.
+---@param arguments pipeplan.engine.cost_hop_arguments
+---@return number
+function engine.cost.hop(arguments) end
+
+--- Seconds of a forward overlapped with a backward.
+---@param arguments pipeplan.engine.cost_pair_arguments
+---@return number
+function engine.cost.pair(arguments) end
+
+--- Seconds of a stage for one microbatch.
+---@param arguments pipeplan.engine.cost_stage_arguments
+---@return pipeplan.engine.stage_seconds
+function engine.cost.stage(arguments) end
+
+--- Seconds of a step beside the pipeline.
+---@param arguments pipeplan.engine.cost_step_arguments
+---@return pipeplan.engine.step_seconds
+function engine.cost.step(arguments) end
+
+---@class pipeplan.engine.memory
+engine.memory = {}
+
+--- Bytes of one block of each kind on one GPU.
+---@param arguments pipeplan.engine.memory_blocks_arguments
+---@return pipeplan.engine.bytes_by_block
+function engine.memory.blocks(arguments) end
+
+--- Bytes on every rank ([rank + 1]).
+---@param arguments pipeplan.engine.memory_stages_arguments
+---@return pipeplan.engine.rank_bytes[]|nil
+---@return pipeplan.engine.illegal? why
+function engine.memory.stages(arguments) end
+
+---@class pipeplan.engine.model
+---@field fields string[] keys of a shape
+engine.model = {}
+
+--- FLOPs of a model.
+---@param shape pipeplan.engine.shape the model
+---@param sequence_length integer tokens; ≥ 1
+---@return pipeplan.engine.flops
+function engine.model.flops(shape, sequence_length) end
+
+--- Parameters of a model.
+---@param shape pipeplan.engine.shape the model
+---@return pipeplan.engine.parameters
+function engine.model.parameters(shape) end
+
+--- Which blocks each stage holds.
+---@param shape pipeplan.engine.shape the model
+---@param stages integer how many; 1 … 65536
+---@param layers_per_stage? integer[] default: as even as possible
+---@return pipeplan.engine.stage[]|nil
+---@return pipeplan.engine.illegal? why
+function engine.model.stages(shape, stages, layers_per_stage) end
+
+--- Builds a schedule.
+---@class pipeplan.engine.schedule
+---@field kinds string[] names of the schedules that can be built
+---@overload fun(arguments: pipeplan.engine.schedule_arguments): pipeplan.engine.schedule_object|nil, pipeplan.engine.illegal?
+engine.schedule = {}
+
+--- Could it be built?
+---@param arguments pipeplan.engine.schedule_check_arguments
+---@return true|nil
+---@return pipeplan.engine.illegal? why
+function engine.schedule.check(arguments) end
+
+--- What a schedule is.
+---@param name pipeplan.schedule its name
+---@return pipeplan.engine.traits
+function engine.schedule.traits(name) end

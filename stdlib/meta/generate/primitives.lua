@@ -1,0 +1,317 @@
+-- primitives.lua: the engine's functions that a `when` function may call: arguments, results, units, ranges. A test calls each of them at
+-- the limits given here and compares the names with those that the bindings read (engine/lua).
+--
+-- An argument or field is { name, type, meaning, low =, high =, default = or optional = true }; neither: it must be there.
+
+local HUGE_SIZE = 2 ^ 30  -- far beyond any recipe
+
+local function degree(name, meaning) return { name, "integer", meaning, low = 1, high = HUGE_SIZE, default = 1 } end
+local function flag(name, meaning) return { name, "boolean", meaning, default = false } end
+local function size(name, meaning, otherwise) return { name, "integer", meaning, low = otherwise and 0 or 1, default = otherwise } end
+local function result(name, meaning, optional) return { name, "number", meaning, optional = optional } end
+local function element_bytes(name, meaning, otherwise)
+  return { name, "number", meaning, low = 0, high = 64, default = otherwise }
+end
+
+local blocks = { "embedding", "dense", "moe", "head", "mtp" }
+local block_meanings = { embedding = "the embedding", dense = "a dense decoder layer", moe = "an MoE decoder layer",
+                         head = "final norm, output weights and loss", mtp = "a multi-token-prediction module" }
+
+-- A class with one field a kind of block.
+local function per_block(type)
+  local fields = {}
+  for i, name in ipairs(blocks) do fields[i] = { name, type, block_meanings[name] } end
+  return fields
+end
+
+local function counts()
+  local fields = {}
+  for i, name in ipairs(blocks) do
+    fields[i] = { name, "integer", "how many: " .. block_meanings[name], low = 0, high = 1024, default = 0 }
+  end
+  return fields
+end
+
+local classes = {}
+
+-- ---------------------------------------------------------------------------------------------------------------- what they are given
+
+classes.shape = { meaning = "The shape of a transformer. Sizes in elements; what a family does not have is left out.", given = true, fields = {
+  { "layers", "integer", "decoder layers", low = 1, high = 1024 },
+  size("hidden", "width of the residual stream"), size("vocab", "rows of the embedding"),
+  { "attention", '"gqa"|"mla"', "GQA covers MHA (kv_heads = heads) and MQA (1)", default = "gqa" },
+  size("heads", "query heads"),
+  { "kv_heads", "integer", "key and value heads; default: heads", low = 1, optional = true },
+  { "head_dim", "integer", "default: hidden / heads", low = 0, optional = true },
+  size("q_lora_rank", "MLA: latent of the query; 0: one full projection", 0), size("kv_lora_rank", "MLA: latent of keys and values", 0),
+  size("qk_nope_dim", "MLA: per head, without position", 0), size("qk_rope_dim", "MLA: per head, with rotary position", 0),
+  size("v_dim", "MLA: value, per head", 0),
+  flag("qkv_bias", "biases of the query, key and value projections"), flag("output_bias", "bias of the output projection"),
+  size("attention_sinks", "learned scalars per layer", 0),
+  { "qk_norm", '"none"|"head"|"full"', "norms of queries and keys: none, per head, over all heads", default = "none" },
+  size("ffn", "width of dense feed-forward layers", 0),
+  { "gated", "boolean", "SwiGLU or GeGLU: three matrices instead of two; experts follow it", default = true },
+  flag("mlp_bias", "biases of dense feed-forward layers"),
+  size("experts", "routed experts of an MoE layer; 0: a dense model", 0), size("experts_per_token", "experts that a token is sent to", 0),
+  size("expert_ffn", "width of one expert", 0), size("shared_ffn", "width of all shared experts together", 0),
+  flag("shared_gate", "a gate vector for the shared expert"),
+  flag("router_correction_bias", "a non-trained bias per expert, which checkpoints hold"),
+  flag("router_bias", "bias of the router"), flag("expert_bias", "biases of experts"),
+  { "first_dense", "integer", "so many first layers are dense", low = 0, default = 0 },
+  { "moe_every", "integer", "of the others, every so many-th is MoE", low = 1, default = 1 },
+  { "dense_layers", "integer[]", "numbers of layers that are dense, from 1", optional = true },
+  size("norms_per_layer", "0: norms have no weights", 2), flag("norm_bias", "LayerNorm has weight and bias, RMSNorm only weight"),
+  flag("embedding_norm", "one more norm behind the embedding"),
+  size("learned_positions", "rows of a learned position table", 0), flag("tied_embeddings", "output weights are the embedding"),
+  flag("head_bias", "bias of the output weights"), size("mtp_layers", "multi-token-prediction modules", 0),
+} }
+
+classes.layout = { meaning = "How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor "
+  .. "GPUs of a stage, which must divide tensor × context × data.", given = true, fields = {
+  degree("tensor", "TP"), degree("context", "CP"), degree("expert", "EP"), degree("expert_tensor", "TP of experts"), degree("data", "DP"),
+  degree("pipeline", "P"), degree("chunks", "V: stages per rank and pipeline direction"),
+} }
+
+classes.recompute = { meaning = "What is not stored but computed again at the start of I (or B).", given = true, fields = {
+  flag("full", "whole layers: only a layer's input is stored"), flag("core_attention", "softmax and dropout"), flag("norm", "outputs of norms"),
+  flag("mla_up_projection", "what MLA expands from its latents"), flag("activation", "output of SwiGLU or GELU"),
+  flag("moe", "the whole expert MLP, dispatch included"),
+} }
+
+classes.training = { meaning = "What of a training recipe decides bytes and seconds.", given = true, fields = {
+  { "precision", '"bf16"|"fp8"|"fp16"|"fp32"', "of matrix products" },
+  { "sequence_length", "integer", "tokens of a sequence", low = 1, high = HUGE_SIZE },
+  { "micro_batch", "integer", "sequences of a microbatch", low = 1, high = HUGE_SIZE, default = 1 },
+  element_bytes("parameter_bytes", "bytes of a stored weight"), element_bytes("gradient_bytes", "bytes of an accumulated gradient"),
+  element_bytes("master_bytes", "bytes of a master weight; 0: the stored one is the master"),
+  element_bytes("moment_bytes", "bytes of both moments of a parameter together"),
+  flag("shard_optimizer", "master weights and moments over the data-parallel group"),
+  flag("shard_gradients", "gradients over it too (ZeRO-2)"), flag("shard_parameters", "weights over it too (ZeRO-3)"),
+  flag("sequence_parallel", "with TP: norms and dropouts split over TP too"), flag("fused_attention", "no s × s matrix is stored"),
+  flag("fused_loss", "logits become their own gradient in place"), flag("dropout", "one-byte masks are stored"),
+  element_bytes("activation_bytes", "bytes of an element of a stored linear input", 2),
+  { "attention_output_bytes", "number", "… of the attention output; default 2, with activation_bytes < 2: 1.5", low = 0, high = 64, optional = true },
+  { "activation_input_bytes", "number", "… of what SwiGLU or GELU reads; default 2, or activation_bytes below", low = 0, high = 64, optional = true },
+  { "weight_gradient_bytes", "number", "… of a weight gradient before it is accumulated; default 2, with activation_bytes < 2: 0",
+    low = 0, high = 64, optional = true },
+  { "dispatch_bytes", "number", "… of a dispatched token; default 2, fp8: 1.03125", low = 0, high = 64, optional = true },
+  element_bytes("combine_bytes", "… of a combined token", 2),
+  { "expert_imbalance", "number", "tokens on the busiest expert rank / mean", low = 1, high = 1e6, default = 1 },
+  { "max_domains", "integer", "scale-up domains that one token may reach; 0: no limit", low = 0, high = HUGE_SIZE, default = 0 },
+  { "recompute", "pipeplan.engine.recompute", "what is computed again", optional = true },
+} }
+
+local function share(name, meaning) return { name, "number", meaning, low = 1e-9, high = 1 } end
+
+classes.device = { meaning = "What an accelerator and its kernels reach.", given = true, fields = {
+  { "flops", "number", "dense peak at the training precision, per second", low = 1e-9, high = 1e30 },
+  { "flops_bf16", "number", "dense peak in bf16, per second; default: flops", low = 1e-9, high = 1e30, optional = true },
+  { "memory_bandwidth", "number", "bytes per second", low = 1e-9, high = 1e30 },
+  share("gemm_efficiency", "share of flops that large matrix products reach"),
+  share("grouped_gemm_efficiency", "the same for experts' products of large inner size"),
+  { "grouped_gemm_half", "number", "inner size at which they reach half of that", low = 0, high = 1e9, default = 0 },
+  share("attention_efficiency", "share of flops_bf16 that fused attention reaches"),
+  share("memory_efficiency", "share of memory_bandwidth that element-wise kernels reach"),
+  { "overlap_overhead", "number", "share of a pair's compute that sharing with communication kernels costs", low = 0, high = 100, default = 0 },
+  flag("hides_alltoall", "is there an all-to-all kernel that runs beside compute?"),
+  { "routing_latency", "number", "seconds that an MoE layer takes each way beside its work", low = 0, high = 1e6, default = 0 },
+  { "alltoall_latency", "number", "seconds that a dispatch or combine takes beside its transfers", low = 0, high = 1e6, default = 0 },
+} }
+
+classes.tier = { meaning = "One tier of a network.", given = true, fields = {
+  { "reach", "integer", "GPUs within it; the last tier reaches all", low = 1, high = HUGE_SIZE },
+  { "bandwidth", "number", "bytes per second per GPU, one direction, nominal", low = 1e-9, high = 1e30 },
+  { "efficiency", "number", "achieved share of it", low = 1e-9, high = 10, default = 1 },
+  { "latency", "number", "seconds", low = 0, high = 1e6, default = 0 },
+} }
+
+classes.network = { meaning = "1 to 4 tiers from the innermost (scale-up) outwards; reach grows.", given = true, fields = {
+  { "tiers", "pipeplan.engine.tier[]", "from the innermost outwards" },
+} }
+
+classes.stage = { meaning = "How many blocks of each kind a stage holds.", given = true, fields = counts() }
+
+classes.stage_seconds = { meaning = "Seconds of a stage for one microbatch, executed alone.", given = true, fields = {
+  { "forward", "number", "F", low = 0 }, { "input", "number", "I, recompute included", low = 0, default = 0 },
+  { "weight", "number", "W", low = 0, default = 0 },
+  { "full", "number", "B; default: input + weight", low = 0, optional = true },
+  { "alltoall_forward", "number", "all-to-all in forward", low = 0, default = 0 },
+  { "alltoall_backward", "number", "all-to-all in full", low = 0, default = 0 },
+  { "tensor", "number", "TP collectives, part of the others", optional = true },
+  { "context", "number", "the ring of keys and values", optional = true },
+  { "context_exposed", "number", "what attention does not hide of it, part of the others", optional = true },
+} }
+
+-- ------------------------------------------------------------------------------------------------------------------- what they answer
+
+classes.illegal = { meaning = "Why something cannot be built: an answer, not an error.", fields = {
+  { "id", "string", "the engine's rule, such as engine.odd_depth" }, { "field", "string", "what has to change" },
+  { "nearest", "number", "nearest legal value of that field", optional = true }, { "message", "string", "one sentence" },
+} }
+
+classes.block_parameters = { meaning = "Parameters of one block by how they are spread.", fields = {
+  { "tensor", "integer", "over TP" }, { "replicated", "integer", "on every TP rank" }, { "expert", "integer", "over EP × expert TP" },
+} }
+classes.parameters_by_block = { fields = per_block "pipeplan.engine.block_parameters" }
+classes.parameters = { meaning = "Parameters of a model.", fields = {
+  { "total", "integer", "main model without MTP; tied weights once" }, { "active", "integer", "per token, embedding and head both counted" },
+  { "active_without_embedding", "integer", "per token, input embedding not counted" }, { "mtp", "integer", "of the MTP modules" },
+  { "blocks", "pipeplan.engine.parameters_by_block", "of one block of each kind" },
+} }
+classes.block_flops = { meaning = "Forward FLOPs of one block per token.", fields = {
+  result("linear", "matrix products with dense weights"), result("expert", "routed experts"),
+  result("attention", "causal core attention"), result("router", "which model FLOPs do not count"),
+} }
+classes.flops_by_block = { fields = per_block "pipeplan.engine.block_flops" }
+classes.flops = { meaning = "Floating-point operations of a model.", fields = {
+  result("per_token", "of training (forward and backward), MTP included"), { "blocks", "pipeplan.engine.flops_by_block", "forward, of one block of each kind" },
+} }
+
+classes.block_bytes = { meaning = "Bytes of one block on one GPU.", fields = {
+  result("parameters", "weights"), result("gradients", "accumulated gradients"), result("optimizer", "master weights and moments"),
+  result("stored", "activations of a microbatch from F to I (or B)"), result("pending", "… from I to W"),
+  result("transient", "largest temporary"),
+} }
+classes.bytes_by_block = { fields = per_block "pipeplan.engine.block_bytes" }
+classes.rank_bytes = { meaning = "Bytes on one rank.", fields = {
+  result("parameters", "weights"), result("gradients", "accumulated gradients"), result("optimizer", "master weights and moments"),
+  result("activations", "peak over the rank's actions"), result("transient", "largest temporary"),
+  result("overhead", "as given"), result("total", "sum"),
+} }
+
+classes.block_seconds = { meaning = "Seconds of one block for one microbatch on one rank, all-to-all apart.", fields = {
+  result("forward", "F"), result("input", "I, recompute included"), result("weight", "W"),
+  result("alltoall_forward", "dispatch and combine in F"), result("alltoall_backward", "… in B"),
+  result("tensor", "TP collectives, part of the first three"), result("context", "the ring of keys and values"),
+  result("context_exposed", "what attention does not hide of it, part of forward and input"),
+} }
+classes.seconds_by_block = { fields = per_block "pipeplan.engine.block_seconds" }
+classes.step_seconds = { meaning = "Seconds that a step takes beside the pipeline.", fields = {
+  result("gradient_sync", "reduction of gradients"), result("parameter_sync", "gather of weights"), result("optimizer", "update"),
+  result("mirror", "sum of the two copies' gradients"),
+} }
+
+classes.closed_form = { meaning = "A closed form of the bubble.", fields = {
+  result("seconds", "idle seconds of the rank that idles most", true), { "exact", "boolean", "do its conditions hold?" },
+  { "conditions", "string", "in words, with the source" },
+  result("low", "it is at least this", true), result("high", "it is at most this", true),
+} }
+
+classes.traits = { meaning = "What a schedule is, independent of its size.", fields = {
+  { "name", "string", "" }, { "family", "string", "zero_bubble, or the name itself" }, { "placement", '"loop"|"v"|"bidirectional"', "of stages on ranks" },
+  { "virtual", "integer", "stages per rank and direction that it needs; nil: any number from 2", optional = true },
+  { "chains", "integer", "2 for bidirectional schedules" }, { "copies", "integer", "parameter copies on the devices" },
+  { "split_backward", "boolean", "has I and W" }, { "overlaps", "boolean", "has F&B pairs" },
+} }
+classes.schedule_info = { meaning = "Size of a schedule.", fields = {
+  { "kind", "string", "its name" }, { "ranks", "integer", "P" }, { "microbatches", "integer", "M" }, { "virtual", "integer", "V" },
+  { "stages", "integer", "of all directions" }, { "chains", "integer", "directions" }, { "chunks_per_rank", "integer", "stages of a rank" },
+  { "actions", "integer", "of all ranks" }, { "placement", "integer[]", "rank of stage s at [s + 1]" },
+} }
+classes.action = { meaning = "One action of a rank; numbered from 0.", fields = {
+  { "kind", '"F"|"B"|"I"|"W"|"FB"', "forward, whole backward, backward for input, for weights, forward with backward" },
+  { "stage", "integer", "slice of the model" }, { "microbatch", "integer", "within its direction" },
+  { "stage_b", "integer", "of the backward of FB", optional = true }, { "microbatch_b", "integer", "of the backward of FB", optional = true },
+} }
+classes.peaks = { meaning = "Most chunks held at once, by rank ([rank + 1]).", fields = {
+  { "freed_at_w", "integer[]", "counted until their W" }, { "freed_at_i", "integer[]", "counted until their I: the optimistic bound" },
+} }
+classes.interval = { fields = { result("start", "seconds"), result("finish", "seconds") } }
+classes.simulation = { meaning = "A simulated step of the pipeline; times in seconds, lists by rank ([rank + 1]).", fields = {
+  result("makespan", "last end on any rank"), result("max_span", "longest from a rank's first start to its last end"),
+  result("max_idle", "of the rank that idles most"), result("min_idle", "of the rank that idles least"),
+  result("bubble_fraction", "mean idle share: 1 − Σ busy / (P × makespan)"), result("max_idle_fraction", "max_idle / makespan"),
+  { "busy", "number[]", "" }, { "idle", "number[]", "makespan − busy" }, { "span", "number[]", "own last end − own first start" },
+  { "intervals", "pipeplan.engine.interval[][]", "of each rank's actions, if asked for", optional = true },
+} }
+
+-- -------------------------------------------------------------------------------------------------------------------------- functions
+
+local model = { "model", "pipeplan.engine.shape", "the model" }
+local layout = { "layout", "pipeplan.engine.layout", "how it is spread" }
+local training = { "training", "pipeplan.engine.training", "the recipe" }
+local device = { "device", "pipeplan.engine.device", "the accelerator" }
+local network = { "network", "pipeplan.engine.network", "the network" }
+local stride = { "stride", "integer", "distance between neighbours of the group, in GPUs", low = 1, high = HUGE_SIZE, default = 1 }
+local group_size = { "size", "integer", "GPUs of the group", low = 1, high = HUGE_SIZE }
+local total_bytes = { "bytes", "number", "of all ranks together", low = 0 }
+
+local function schedule_arguments(name, ...)
+  return { { name, "pipeplan.schedule", "its name; families are not built" }, { "ranks", "integer", "P", low = 1 },
+           { "microbatches", "integer", "M per pipeline; for DualPipe over both directions", low = 1 },
+           { "virtual", "integer", "V; default: what the schedule needs, interleaved 2", low = 1, optional = true },
+           { "group", "integer", "interleaved: microbatches in a row; 0: P", low = 0, default = 0 }, ... }
+end
+
+local function seconds_of(name, meaning, optional)
+  return { name, "number|number[]", meaning .. ", seconds ≥ 0: of every stage, or one number a stage", optional = optional }
+end
+
+-- `arguments`: of the one table; `positional`: in order. `illegal`: may return nil and why instead.
+local functions = {
+  { "bubble", "The closed form of a schedule's bubble.", result = "pipeplan.engine.closed_form", illegal = true,
+    arguments = schedule_arguments("schedule",
+      { "F", "number", "seconds of a forward", low = 0 }, { "I", "number", "seconds of a backward for input", low = 0 },
+      { "W", "number", "seconds of a backward for weights", low = 0 },
+      { "B", "number", "seconds of a whole backward; default: I + W", low = 0, optional = true },
+      { "FB", "number", "seconds of a forward overlapped with a backward; default: F + B", low = 0, optional = true }) },
+  { "comm.allgather", "Seconds of an all-gather, or of a reduce-scatter.", result = "number", arguments = { network, group_size, stride, total_bytes } },
+  { "comm.allreduce", "Seconds of an all-reduce.", result = "number", arguments = { network, group_size, stride, total_bytes } },
+  { "comm.alltoall", "Seconds of one dispatch, or of one combine.", result = "number", arguments = {
+      network, { "group", "integer", "EP", low = 1, high = HUGE_SIZE }, stride,
+      { "tokens", "number", "that one rank sends", low = 0 },
+      { "experts_per_token", "integer", "copies of a token", low = 1, high = 65536 },
+      { "bytes_per_token", "number", "of one copy", low = 0 },
+      { "max_domains", "integer", "scale-up domains that a token may reach; 0: no limit", low = 0, high = HUGE_SIZE, default = 0 },
+      flag("flat", "every copy crosses the network by itself, instead of one per domain") } },
+  { "comm.p2p", "Seconds of one message.", result = "number", arguments = { network, stride, { "bytes", "number", "of it", low = 0 } } },
+  { "cost.blocks", "Seconds of one block of each kind.", result = "pipeplan.engine.seconds_by_block",
+    arguments = { model, layout, training, device, network } },
+  { "cost.hop", "Seconds that a microbatch's activations take to the next stage.", result = "number",
+    arguments = { model, layout, training, network } },
+  { "cost.pair", "Seconds of a forward overlapped with a backward.", result = "number", arguments = {
+      device, { "forward", "pipeplan.engine.stage_seconds", "of the stage that runs forward" },
+      { "backward", "pipeplan.engine.stage_seconds", "of the stage that runs backward" } } },
+  { "cost.stage", "Seconds of a stage for one microbatch.", result = "pipeplan.engine.stage_seconds",
+    arguments = { model, layout, training, device, network, { "stage", "pipeplan.engine.stage", "what it holds" } } },
+  { "cost.step", "Seconds of a step beside the pipeline.", result = "pipeplan.engine.step_seconds", arguments = {
+      layout, training, device, network, { "dense_parameters", "number", "resident on the rank, outside experts", low = 0 },
+      { "expert_parameters", "number", "of experts resident on the rank", low = 0, default = 0 },
+      { "copies", "integer", "2 for DualPipe", low = 1, high = 2, default = 1 } } },
+  { "memory.blocks", "Bytes of one block of each kind on one GPU.", result = "pipeplan.engine.bytes_by_block", arguments = {
+      model, layout, training, { "copies", "integer", "2 for DualPipe", low = 1, high = 2, default = 1 } } },
+  { "memory.stages", "Bytes on every rank ([rank + 1]).", result = "pipeplan.engine.rank_bytes[]", illegal = true, arguments = {
+      model, layout, training, { "schedule", "pipeplan.engine.schedule_object", "nil: no pipeline", optional = true },
+      { "overhead", "number", "bytes of communicators, context and allocator", low = 0, default = 0 },
+      { "layers_per_stage", "integer[]", "default: as even as possible", optional = true } } },
+  { "model.flops", "FLOPs of a model.", result = "pipeplan.engine.flops", positional = {
+      { "shape", "pipeplan.engine.shape", "the model" }, { "sequence_length", "integer", "tokens", low = 1 } } },
+  { "model.parameters", "Parameters of a model.", result = "pipeplan.engine.parameters", positional = { { "shape", "pipeplan.engine.shape", "the model" } } },
+  { "model.stages", "Which blocks each stage holds.", result = "pipeplan.engine.stage[]", illegal = true, positional = {
+      { "shape", "pipeplan.engine.shape", "the model" }, { "stages", "integer", "how many", low = 1, high = 65536 },
+      { "layers_per_stage", "integer[]", "default: as even as possible", optional = true } } },
+  { "schedule", "Builds a schedule.", result = "pipeplan.engine.schedule_object", illegal = true, arguments = schedule_arguments "kind" },
+  { "schedule.check", "Could it be built?", result = "true", illegal = true, arguments = schedule_arguments "kind" },
+  { "schedule.traits", "What a schedule is.", result = "pipeplan.engine.traits", positional = { { "name", "pipeplan.schedule", "its name" } } },
+}
+
+-- Methods of a schedule.
+local methods = {
+  { "actions", "What a rank does, in order.", result = "pipeplan.engine.action[]", positional = { { "rank", "integer", "from 0", low = 0 } } },
+  { "csv", "The actions as PyTorch's schedule CSV: a line a rank.", result = "string", positional = {} },
+  { "info", "Its size.", result = "pipeplan.engine.schedule_info", positional = {} },
+  { "peaks", "Most chunks held at once.", result = "pipeplan.engine.peaks", positional = {} },
+  { "simulate", "When each action runs.", result = "pipeplan.engine.simulation", illegal = true, arguments = {
+      seconds_of("F", "forward"), seconds_of("I", "backward for input"), seconds_of("W", "backward for weights"),
+      seconds_of("B", "whole backward (default: I + W)", true), seconds_of("FB", "pair of a forward and a backward (default: F + B)", true),
+      { "p2p", "number", "seconds of a hop between ranks", low = 0, default = 0 }, flag("intervals", "list when each action runs") } },
+  { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = true, positional = {} },
+}
+
+-- Values beside functions.
+local values = {
+  { "model.fields", "string[]", "keys of a shape" },
+  { "schedule.kinds", "string[]", "names of the schedules that can be built" },
+}
+
+return { classes = classes, functions = functions, methods = methods, values = values }

@@ -1,0 +1,471 @@
+---@meta pipeplan
+
+-- What `require "pipeplan"` returns.
+-- Made by scripts/generate-meta for LuaLS; a test compares. Edit what it is made from, not this file.
+
+--- What to plan: spec files, laid over each other in order, and fields over all of them.
+---@class pipeplan.request
+---@field [integer] string spec files
+---@field gpus? integer|string GPUs of the training run; in gpu
+---@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
+---@field accelerator? string catalogue name of the GPU (pipeplan facts accelerators)
+---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
+---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
+---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
+---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
+---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
+---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
+---@field nics_per_node? integer|string network cards of one host; fewer than its GPUs share their speed
+---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
+---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
+---@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
+---@field measured? string nccl-tests output or nvidia-smi topo -m of the cluster
+---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
+---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
+---@field model? string|table path of a Hugging Face config.json, or an inline shape
+---@field tokens? number|string training volume; in token
+---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
+---@field micro_batch_size? integer|string sequences of one microbatch (default 1); in sequence
+---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
+---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
+---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
+---@field moments? "fp32"|"bf16" what optimizer moments are kept in (default fp32)
+---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
+---@field tensor? integer|string tensor parallelism (TP); in rank
+---@field context? integer|string context parallelism (CP); in rank
+---@field expert? integer|string expert parallelism (EP); in rank
+---@field expert_tensor? integer|string tensor parallelism of experts (ETP); in rank
+---@field data? integer|string data parallelism (DP); in rank
+---@field pipeline? integer|string pipeline depth (P); in rank
+---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
+---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
+---@field schedule? "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" pipeline schedule
+---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
+---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
+---@field profile? string measured seconds of stages
+
+--- A spec: what its JSON says, as a Lua table.
+---@class pipeplan.spec
+---@field cluster? pipeplan.spec.cluster
+---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
+---@field model? string|table path of a Hugging Face config.json, or an inline shape
+---@field parallelism? pipeplan.spec.parallelism
+---@field profile? string measured seconds of stages
+---@field training? pipeplan.spec.training
+
+---@class pipeplan.spec.cluster
+---@field accelerator? string catalogue name of the GPU (pipeplan facts accelerators)
+---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
+---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
+---@field gpus? integer|string GPUs of the training run; in gpu
+---@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
+---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
+---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
+---@field network? pipeplan.spec.cluster.network
+---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
+---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
+
+---@class pipeplan.spec.cluster.network
+---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
+---@field measured? string nccl-tests output or nvidia-smi topo -m of the cluster
+---@field nics_per_node? integer|string network cards of one host; fewer than its GPUs share their speed
+---@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
+---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
+---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
+---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
+
+---@class pipeplan.spec.parallelism
+---@field context? integer|string context parallelism (CP); in rank
+---@field data? integer|string data parallelism (DP); in rank
+---@field expert? integer|string expert parallelism (EP); in rank
+---@field expert_tensor? integer|string tensor parallelism of experts (ETP); in rank
+---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
+---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
+---@field pipeline? integer|string pipeline depth (P); in rank
+---@field schedule? "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" pipeline schedule
+---@field tensor? integer|string tensor parallelism (TP); in rank
+---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
+
+---@class pipeplan.spec.training
+---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
+---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
+---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field micro_batch_size? integer|string sequences of one microbatch (default 1); in sequence
+---@field moments? "fp32"|"bf16" what optimizer moments are kept in (default fp32)
+---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
+---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
+---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
+---@field tokens? number|string training volume; in token
+
+--- another schedule on the same devices, at the plan's layout where that is legal, else at its own best
+---@class pipeplan.plan.alternative
+---@field bubble_fraction? number mean idle share
+---@field fit? "fits"|"tight"|"does_not_fit" does it fit the memory?
+---@field microbatches? integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes? number memory of the fullest rank
+---@field schedule "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field step_seconds? number one training step
+---@field why_not string[] why it is not the plan
+
+--- how the model is spread over the GPUs
+---@class pipeplan.plan.parallelism
+---@field context integer context parallel degree
+---@field data integer data parallel degree
+---@field expert integer expert parallel degree
+---@field expert_tensor integer tensor parallel degree of experts
+---@field pipeline integer P: pipeline depth
+---@field tensor integer tensor parallel degree
+---@field virtual integer V: chunks per rank of an interleaved schedule, otherwise 1
+
+--- memory of one rank
+---@class pipeplan.plan.rank
+---@field activations_bytes number peak of what is kept between F and W
+---@field buffers_bytes number largest temporary, communicators, allocator
+---@field gradients_bytes number accumulated gradients, all copies
+---@field optimizer_bytes number master weights and moments, sharded
+---@field parameters_bytes number weights, all copies
+---@field rank integer pipeline rank
+---@field stages integer[] slices of the model it holds, first to last
+---@field total_bytes number sum
+
+--- a rule that decided
+---@class pipeplan.plan.reason
+---@field file? string its file
+---@field id string the rule's id
+---@field layer? string the policy layer that states it
+---@field line? integer its line
+---@field message string what it says about this plan
+---@field source? string where the rule comes from
+
+--- GPU-hours over the whole token budget
+---@class pipeplan.plan.saving
+---@field baseline "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" what it is compared with, at the same P, M, layout and cost model without overlap
+---@field baseline_fits? boolean would the baseline fit the memory?
+---@field bubble number GPU-hours that the schedule alone saves
+---@field overlap number GPU-hours that hiding the all-to-all saves
+---@field total number their sum: baseline less plan
+
+--- seconds of one stage
+---@class pipeplan.plan.stage
+---@field alltoall_backward_seconds number all-to-all in B, before overlap
+---@field alltoall_forward_seconds number all-to-all in F, before overlap
+---@field forward_seconds number F of one microbatch
+---@field full_seconds number B: the whole backward in one action
+---@field input_seconds number I: backward for the input, recompute included
+---@field layers integer decoder layers
+---@field pair_seconds? number F&B: a forward overlapped with a backward; null where the schedule has none
+---@field rank integer pipeline rank that runs it
+---@field stage integer slice of the model, first to last
+---@field weight_seconds number W: backward for the weights
+
+--- one kind of communication
+---@class pipeplan.plan.traffic
+---@field exposed_seconds? number the part that no compute hides; null where it is not told apart
+---@field seconds number on the slowest rank, per step
+
+--- What pipeplan answers: a plan, or why there is none and what to do instead
+---@class pipeplan.plan
+---@field alltoall_kernel? pipeplan.plan.alltoall_kernel the all-to-all kernel
+---@field alternatives? pipeplan.plan.alternative[] other schedules on the same devices, layers and tokens
+---@field assumptions pipeplan.plan.assumptions[] what the spec did not say
+---@field available_in? string[] where the planned schedule can be run
+---@field bubble? pipeplan.plan.bubble the pipeline bubble
+---@field cluster pipeplan.plan.cluster the cluster
+---@field communication? pipeplan.plan.communication per step, on the rank that spends most on it; tensor and context are part of F, I and W
+---@field cost? number gpu_hours × price_per_gpu_hour, where the spec gives one
+---@field decision? string the row of the decision table that holds; null where the spec fixes the schedule
+---@field dominated_by? pipeplan.plan.dominated_by[] schedules that beat the planned one by more than tie_fraction
+---@field dropped pipeplan.plan.dropped[] which rule dropped how many candidates
+---@field engine_version string version of pipeplan
+---@field expected_error? pipeplan.plan.expected_error how far off the estimates may be
+---@field explanation? pipeplan.plan.explanation only with --explain or --why
+---@field global_batch_size? integer sequences of a step, at the end of a ramp
+---@field gpu_hours? number for all tokens
+---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules
+---@field gpus_needed? integer when nothing fits: the smallest count of GPUs, of those tried, that would work
+---@field ideal_step_seconds? number the same work without bubble, exposed communication and imbalance
+---@field layers_per_stage? integer[] by slice of the model, first to last
+---@field loosened pipeplan.plan.loosened[] rules that some layer disabled, narrowed, or moved in their loosening direction
+---@field megatron_layout? string --pipeline-model-parallel-layout, where Megatron can run the placement
+---@field memory? pipeplan.plan.memory memory
+---@field mfu_fraction? number training FLOPs of the model / (step × bf16 peak of the GPUs)
+---@field micro_batch_size? integer sequences of a microbatch
+---@field microbatches? integer M per pipeline and step; for DualPipe over both directions
+---@field microbatches_per_rank? number M/P
+---@field model pipeplan.plan.model the model's shape
+---@field one_gpu pipeplan.plan.one_gpu would the model fit one GPU?
+---@field parallelism? pipeplan.plan.parallelism
+---@field placement? integer[][] by slice of the model, first to last
+---@field policy pipeplan.plan.policy the policy that decided
+---@field predicted_utilisation_fraction? number ideal step / step
+---@field reasons pipeplan.plan.reason[] rules that decided: why not planned, or why not the wanted schedule
+---@field recommend? pipeplan.plan.recommend what to do instead; null when planned as wanted
+---@field replication? pipeplan.plan.replication what a second copy costs
+---@field rollback? pipeplan.plan.rollback when to give up on the plan
+---@field schedule? "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" the planned schedule
+---@field schedule_family? string zero_bubble for its members, otherwise the schedule
+---@field schedule_wanted? string what that row wanted first
+---@field stages? pipeplan.plan.stage[] by slice of the model
+---@field status "planned"|"refused"|"rejected" outcome
+---@field step? pipeplan.plan.step what a step is made of
+---@field step_seconds? number one training step at the full batch
+---@field tokens_per_step? integer tokens of a step
+---@field training pipeplan.plan.training the run
+---@field training_days? number for all tokens, at the given goodput
+---@field warnings pipeplan.plan.warnings[] what the plan's reader should know
+
+--- the all-to-all kernel
+---@class pipeplan.plan.alltoall_kernel
+---@field name? string kernel; null: none is needed
+---@field needs string[] check before the run
+---@field why string why
+
+--- one assumption
+---@class pipeplan.plan.assumptions
+---@field field string spec field
+---@field value any what was assumed
+---@field why string why
+
+--- the pipeline bubble
+---@class pipeplan.plan.bubble
+---@field baseline_1f1b_fraction? number 1F1B at the same P, M and layout
+---@field closed_form_exact? boolean do the conditions of the closed form hold?
+---@field closed_form_fraction? number idle of the most idle rank by the closed form, at mean stage times / makespan
+---@field closed_form_interval? number[] what the closed form promises when it is not exact, at equal stages
+---@field definition "mean_idle"|"max_idle"|"span" of fraction
+---@field fraction number mean idle share: 1 − Σ busy / (P × makespan)
+---@field idle_per_rank_seconds number[] per step
+---@field max_idle_fraction number of the rank that idles most
+
+--- the cluster
+---@class pipeplan.plan.cluster
+---@field accelerator string catalogue name
+---@field device_bytes number memory of one GPU
+---@field fabric? string network between scale-up domains
+---@field gpus integer GPUs
+---@field gpus_per_node integer GPUs of a host
+---@field network_bytes_per_second? number between domains, one direction, per GPU
+---@field scale_up_bytes_per_second? number inside it, one direction, per GPU
+---@field scale_up_gpus integer GPUs of a scale-up domain
+
+--- per step, on the rank that spends most on it; tensor and context are part of F, I and W
+---@class pipeplan.plan.communication
+---@field context pipeplan.plan.traffic
+---@field data pipeplan.plan.traffic
+---@field expert pipeplan.plan.traffic
+---@field pipeline pipeplan.plan.traffic
+---@field tensor pipeplan.plan.traffic
+
+--- one
+---@class pipeplan.plan.dominated_by
+---@field change? string what would make it the plan
+---@field gain_fraction number of the step
+---@field schedule "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" a schedule that simulation says is faster
+---@field tie boolean under 5 %: inside what a model can tell
+
+--- one rule
+---@class pipeplan.plan.dropped
+---@field count integer candidates that it dropped
+---@field nearest? pipeplan.plan.dropped.nearest nearest legal value
+---@field rule string rule id
+
+--- nearest legal value
+---@class pipeplan.plan.dropped.nearest
+---@field beyond? boolean true: only beyond that value
+---@field field string vocabulary field
+---@field value any nearest value at which it would not hold
+
+--- how far off the estimates may be
+---@class pipeplan.plan.expected_error
+---@field comparison_fraction number of the ratio of two schedules' step times, in which errors of the cost model cancel
+---@field memory_fraction number of memory
+---@field source string where these come from
+---@field time_fraction number of step time
+
+--- only with --explain or --why
+---@class pipeplan.plan.explanation
+---@field answers pipeplan.plan.explanation.answers[] of --why: candidate is the best with that value; fixed: the spec fixes another, candidate is the plan with this one
+---@field decided string[] how the plan was decided
+---@field figures pipeplan.plan.explanation.figures[] where figures come from
+---@field rules pipeplan.plan.explanation.rules[] every rule, in effective order, for the plan (or the candidate that was judged)
+
+--- one answer
+---@class pipeplan.plan.explanation.answers
+---@field answer string why
+---@field candidate? pipeplan.plan.alternative
+---@field question string field=value
+---@field verdict "chosen"|"dropped"|"lost"|"none"|"fixed" what became of that choice
+
+--- one figure
+---@class pipeplan.plan.explanation.figures
+---@field figure string path in the plan
+---@field formula string in words
+
+--- one rule
+---@class pipeplan.plan.explanation.rules
+---@field because string its conditions with their values, or the first that does not hold
+---@field file? string file
+---@field holds boolean do all its conditions hold?
+---@field id string rule
+---@field line? integer line
+---@field verb string row, reject, …
+
+--- one loosened rule
+---@class pipeplan.plan.loosened
+---@field expires? string until when
+---@field file? string in which file
+---@field id string rule or parameter
+---@field kind string what was done to it
+---@field layer string by which layer
+---@field line? integer on which line
+---@field reason string why
+
+--- memory
+---@class pipeplan.plan.memory
+---@field device_bytes number of one GPU
+---@field fit "fits"|"tight"|"does_not_fit" tight: fits, with less than another headroom free
+---@field headroom_bytes number what a plan must leave free
+---@field ranks pipeplan.plan.rank[] by pipeline rank
+
+--- the model's shape
+---@class pipeplan.plan.model
+---@field active_parameters integer per token, embedding and head counted
+---@field active_parameters_without_embedding integer per token, input embedding not counted
+---@field architecture "dense"|"moe" dense, or mixture of experts
+---@field layers integer decoder layers
+---@field name string the model
+---@field total_parameters integer main model, MTP left out
+
+--- would the model fit one GPU?
+---@class pipeplan.plan.one_gpu
+---@field bytes? number weights, gradients, optimizer sharded over all GPUs, one microbatch: what the whole model takes on one GPU
+---@field fits boolean is it at most usable_bytes?
+---@field sharded_bytes? number the same with weights and gradients sharded too (ZeRO-3): shown, does not decide
+---@field usable_bytes number device memory less the headroom
+
+--- the policy that decided
+---@class pipeplan.plan.policy
+---@field date string YYYY-MM-DD that expiry was judged at
+---@field digest string of everything loaded
+---@field layers string[] in order
+
+--- what to do instead; null when planned as wanted
+---@class pipeplan.plan.recommend
+---@field fit? "fits"|"tight"|"does_not_fit" does it fit?
+---@field microbatches? integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes? number memory of the fullest rank
+---@field schedule "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field step_seconds? number one training step
+---@field why string why this instead
+
+--- what a second copy costs
+---@class pipeplan.plan.replication
+---@field copies integer parameter copies on the devices
+---@field density_fraction number unique / resident
+---@field extra_bytes number on the fullest rank, beside one copy
+---@field resident_parameters_per_gpu number held, on the rank that holds most
+---@field unique_parameters_per_gpu number one copy spread evenly over the pipeline
+
+--- when to give up on the plan
+---@class pipeplan.plan.rollback
+---@field fallback? pipeplan.plan.rollback.fallback what to switch to; null: nothing simpler
+---@field inside_error_band boolean is the gain smaller than what the estimates can tell?
+---@field metric string what to measure
+---@field paragraph string the trigger in words
+---@field threshold_fraction number switch below it
+---@field warmup_steps integer steps left out of it
+---@field window_steps integer steps to average over
+
+--- what to switch to; null: nothing simpler
+---@class pipeplan.plan.rollback.fallback
+---@field pipeline integer P
+---@field schedule "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" schedule
+
+--- what a step is made of
+---@class pipeplan.plan.step
+---@field gradient_sync_seconds number exposed gradient reduction
+---@field mirror_seconds number gradient sum of the two copies
+---@field optimizer_seconds number optimizer update
+---@field overhead_seconds number fixed cost of a step
+---@field parameter_sync_seconds number exposed parameter gather
+---@field pipeline_seconds number makespan of the schedule
+
+--- the run
+---@class pipeplan.plan.training
+---@field batch_ramp? pipeplan.plan.training.batch_ramp[] segments of a batch that grows; null when it is constant
+---@field precision string of matrix products
+---@field recompute string[] what is computed again in the backward
+---@field sequence_length integer tokens of a sequence
+---@field tokens number training volume
+
+--- one segment
+---@class pipeplan.plan.training.batch_ramp
+---@field first_token number where it begins
+---@field global_batch_size integer sequences of a step
+---@field gpu_hours? number of this segment
+---@field microbatches? integer M
+---@field step_seconds? number one step
+
+--- one warning
+---@class pipeplan.plan.warnings
+---@field id string rule or engine id
+---@field message string what
+---@field severity "warning"|"note" how much it matters
+
+--- How a policy is loaded.
+---@class pipeplan.policy_options
+---@field set? table<string, any> parameters, laid over everything; reason and expires as in a `set` statement
+---@field date? string YYYY-MM-DD at which overrides expire (default: today)
+---@field policies? string directory to read the default policies from
+---@field work? integer budget of work for loading, and for each plan
+---@field bytes? integer budget of memory
+
+--- An error that is an answer: what cannot be read, loaded or planned.
+---@class pipeplan.failure
+---@field status integer exit status of the program: 2 cannot be read or loaded, 3 an error in a rule, 4 over budget, 5 nothing to do
+---@field message string
+
+--- A policy to plan with.
+---@class pipeplan.policy
+local policy = {}
+
+--- Plans what spec files and fields say: site:plan { "spec.json", gpus = 64 }. Raises a pipeplan.failure.
+---@param request pipeplan.request
+---@return pipeplan.plan
+function policy:plan(request) end
+
+--- Plans a spec that is a Lua table. Raises a pipeplan.failure.
+---@param spec pipeplan.spec
+---@param base? string directory of the files that it names
+---@return pipeplan.plan
+function policy:plan_spec(spec, base) end
+
+---@class pipeplan
+---@field version string
+local pipeplan = {}
+
+--- Policy files laid over the default policies, in order; none: the default policies alone. Raises a pipeplan.failure.
+---@param files? string|string[]
+---@param options? pipeplan.policy_options
+---@return pipeplan.policy
+function pipeplan.policy(files, options) end
+
+--- Registers assert.decided with luassert, where that is loaded; done by itself inside busted.
+---@return boolean registered
+function pipeplan.assertions() end
+
+---@class luassert
+local luassert = {}
+
+--- The outcome of a plan, and a rule among its reasons: assert.decided(plan, "rejected", "too_deep").
+---@param plan pipeplan.plan
+---@param outcome "planned"|"refused"|"rejected"
+---@param rule? string
+function luassert.decided(plan, outcome, rule) end
+
+return pipeplan

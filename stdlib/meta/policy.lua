@@ -1,0 +1,546 @@
+---@meta _
+
+-- What a policy file can say.
+-- Made by scripts/generate-meta for LuaLS; a test compares. Edit what it is made from, not this file.
+
+--- Schedules, and families that stand for several.
+---@alias pipeplan.schedule
+---| "gpipe"
+---| "1f1b"
+---| "interleaved_1f1b"
+---| "zb_h1"
+---| "zb_h2"
+---| "zb_v"
+---| "dualpipe"
+---| "dualpipev"
+---| "zero_bubble"
+
+--- Recommendations that are layouts.
+---@alias pipeplan.layout
+---| "data_parallel"
+---| "data_and_tensor_parallel"
+
+--- Parameters of the default policy; a layer may have others.
+---@alias pipeplan.parameter
+---| "small_run_gpus"
+---| "large_dense_gpus"
+---| "heavy_alltoall_fraction"
+---| "wanted_tolerance"
+---| "schedules"
+---| "zero_bubble_members"
+---| "max_pipeline_depth"
+---| "min_microbatches_per_rank"
+---| "slow_link"
+---| "short_run_tokens"
+---| "memory_headroom"
+---| "tie_fraction"
+---| "small_cluster_depth"
+---| "frontier_depth_low"
+---| "frontier_depth_high"
+---| "frontier_parameters"
+---| "microbatch_ratio_low"
+---| "microbatch_ratio_high"
+---| "default_batch_tokens"
+---| "context_rank_tokens"
+---| "rollback_window_steps"
+---| "rollback_warmup_steps"
+---| "rollback_fallback"
+---| string
+
+--- Rows and rules of the default policy; a layer may have others.
+---@alias pipeplan.rule
+---| "deepep"
+---| "deepep_v1"
+---| "dense"
+---| "dense_large"
+---| "dualpipe_odd_depth"
+---| "dualpipe_tied_embeddings"
+---| "dualpipe_virtual"
+---| "dualpipe_without_ep"
+---| "expert_parallel_for_moe"
+---| "few_microbatches"
+---| "fits_one_gpu"
+---| "frontier_moe_depth"
+---| "hybrid_ep"
+---| "many_microbatches"
+---| "mindspeed"
+---| "moe_with_ep"
+---| "nccl_alltoall"
+---| "never_dualpipe_slow"
+---| "never_dualpipe_without_ep"
+---| "never_odd_microbatches"
+---| "never_over_memory"
+---| "no_alltoall_kernel"
+---| "odd_microbatches"
+---| "otherwise"
+---| "pipeline_avoidable"
+---| "primus_turbo"
+---| "shallow_on_small_cluster"
+---| "short_run"
+---| "slow_interconnect"
+---| "small_run"
+---| "tensor_parallel_in_scale_up"
+---| "too_deep"
+---| "too_few_microbatches"
+---| "uccl_ep"
+---| string
+
+--- A number, or one with its unit: "14.8T", "80GiB", "400Gbps", "8%".
+---@alias pipeplan.quantity number|string
+
+--- Made by the functions below; odd, even and any are conditions themselves.
+---@class pipeplan.condition
+
+--- A condition: the field is at least this.
+---@param limit pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function at_least(limit) end
+
+--- A condition: the field is at most this.
+---@param limit pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function at_most(limit) end
+
+--- A condition: the field is from low to high, both included.
+---@param low pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@param high pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function between(low, high) end
+
+--- A condition: the field equals this: for naming a parameter or another field.
+---@param value pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function equal(value) end
+
+--- A condition: the field is a multiple of this.
+---@param factor pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function multiple_of(factor) end
+
+--- A condition: the field is not a multiple of this.
+---@param factor pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function not_multiple_of(factor) end
+
+--- A condition: the field is more than this.
+---@param limit pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function over(limit) end
+
+--- A condition: the field is less than this.
+---@param limit pipeplan.quantity|pipeplan.parameter|pipeplan.field
+---@return pipeplan.condition
+function under(limit) end
+
+--- A condition: the field is none of these, or does not apply.
+---@param values any[]
+---@return pipeplan.condition
+function none_of(values) end
+
+--- A condition: the field is odd.
+---@type pipeplan.condition
+odd = nil
+
+--- A condition: the field is even.
+---@type pipeplan.condition
+even = nil
+
+--- In `change`: takes the condition on this field away.
+---@type pipeplan.condition
+any = nil
+
+--- Fields that conditions and messages can name.
+---@alias pipeplan.field
+---| "gpus" # GPUs of the training run; in gpu; ≥ 1
+---| "gpus_per_node" # GPUs in one host; in gpu; ≥ 1
+---| "scale_up_gpus" # GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; ≥ 1
+---| "fabric" # network between scale-up domains
+---| "accelerator" # catalogue name of the accelerator
+---| "accelerator_family" # its family: what kernels are built for
+---| "device_bytes" # memory of one GPU; in byte; ≥ 0
+---| "usable_bytes" # device_bytes less memory_headroom: what a plan may fill; in byte; ≥ 0
+---| "network_link" # network between domains, one direction, per GPU; in byte/s; ≥ 0
+---| "architecture" # dense, or mixture of experts
+---| "total_parameters" # parameters of the main model, MTP modules left out; ≥ 1
+---| "active_parameters" # parameters that one token uses, embedding and head included; ≥ 1
+---| "layers" # decoder layers; ≥ 1
+---| "experts" # routed experts of a layer; 0 for a dense model; ≥ 0
+---| "tied_embeddings" # output weights are the embedding
+---| "tokens" # training volume; in token; ≥ 1
+---| "sequence_length" # tokens of one sequence; in token; ≥ 1
+---| "micro_batch_size" # sequences of one microbatch; in sequence; ≥ 1
+---| "global_batch_size" # sequences of one step (the full batch, where it ramps); in sequence; ≥ 1
+---| "smallest_batch_size" # sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; ≥ 1
+---| "framework" # what will run the plan; absent: any
+---| "fits_one_gpu" # weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
+---| "one_gpu_bytes" # what that takes; in byte; ≥ 0
+---| "tensor_parallel" # TP; in rank; ≥ 1
+---| "context_parallel" # CP; in rank; ≥ 1
+---| "expert_parallel" # EP; in rank; ≥ 1
+---| "expert_tensor_parallel" # expert TP; in rank; ≥ 1
+---| "data_parallel" # DP; in rank; ≥ 1
+---| "pipeline_parallel" # P: pipeline depth; in rank; ≥ 1
+---| "virtual" # V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; ≥ 1
+---| "microbatches" # M per pipeline and step, at the smallest batch; for DualPipe over both directions; ≥ 1
+---| "microbatches_per_rank" # M / P; ≥ 0
+---| "schedule" # pipeline schedule; none at P = 1
+---| "schedule_family" # zero_bubble for its members, otherwise the schedule itself
+---| "expert_link" # slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; ≥ 0
+---| "alltoall_kernel" # custom all-to-all kernel that overlaps with compute; false: none for this topology
+---| "alltoall_fraction" # all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
+---| "peak_bytes" # memory of the fullest rank; in byte; ≥ 0
+---| "step_seconds" # one training step at the full batch; in second; ≥ 0
+---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
+---| "status" # outcome
+---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---| "avoidable_tensor_parallel" # TP of that layout; in rank
+
+--- network between scale-up domains
+---@alias pipeplan.value.fabric
+---| "infiniband"
+---| "roce"
+---| "efa"
+---| "slingshot"
+---| "ethernet"
+---| "none"
+
+--- its family: what kernels are built for
+---@alias pipeplan.value.accelerator_family
+---| "volta"
+---| "ampere"
+---| "ada"
+---| "hopper"
+---| "blackwell"
+---| "gb200"
+---| "gb300"
+---| "mi200"
+---| "mi300"
+---| "mi350"
+---| "tpu"
+---| "ascend"
+---| "other"
+
+--- dense, or mixture of experts
+---@alias pipeplan.value.architecture
+---| "dense"
+---| "moe"
+
+--- what will run the plan; absent: any
+---@alias pipeplan.value.framework
+---| "megatron"
+---| "megatron-bridge"
+---| "flagscale"
+---| "deepseek-dualpipe"
+---| "torchtitan"
+---| "torch"
+---| "deepspeed"
+---| "nanotron"
+---| "mindspeed"
+---| "primus"
+---| "colossalai"
+---| "zero-bubble"
+
+--- pipeline schedule; none at P = 1
+---@alias pipeplan.value.schedule
+---| "none"
+---| "gpipe"
+---| "1f1b"
+---| "interleaved_1f1b"
+---| "zb_h1"
+---| "zb_h2"
+---| "zb_v"
+---| "dualpipe"
+---| "dualpipev"
+
+--- zero_bubble for its members, otherwise the schedule itself
+---@alias pipeplan.value.schedule_family
+---| "none"
+---| "gpipe"
+---| "1f1b"
+---| "interleaved_1f1b"
+---| "zero_bubble"
+---| "dualpipe"
+---| "dualpipev"
+
+--- outcome
+---@alias pipeplan.value.status
+---| "planned"
+---| "refused"
+---| "rejected"
+
+--- Fields that follow from the spec.
+---@class pipeplan.conditions.request
+---@field gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs of the training run; in gpu; ≥ 1
+---@field gpus_per_node? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs in one host; in gpu; ≥ 1
+---@field scale_up_gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; ≥ 1
+---@field fabric? pipeplan.value.fabric|pipeplan.value.fabric[]|pipeplan.condition network between scale-up domains
+---@field accelerator? string|string[]|pipeplan.condition catalogue name of the accelerator
+---@field accelerator_family? pipeplan.value.accelerator_family|pipeplan.value.accelerator_family[]|pipeplan.condition its family: what kernels are built for
+---@field device_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one GPU; in byte; ≥ 0
+---@field usable_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition device_bytes less memory_headroom: what a plan may fill; in byte; ≥ 0
+---@field network_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition network between domains, one direction, per GPU; in byte/s; ≥ 0
+---@field architecture? pipeplan.value.architecture|pipeplan.value.architecture[]|pipeplan.condition dense, or mixture of experts
+---@field total_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters of the main model, MTP modules left out; ≥ 1
+---@field active_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters that one token uses, embedding and head included; ≥ 1
+---@field layers? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition decoder layers; ≥ 1
+---@field experts? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition routed experts of a layer; 0 for a dense model; ≥ 0
+---@field tied_embeddings? boolean|pipeplan.condition output weights are the embedding
+---@field tokens? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition training volume; in token; ≥ 1
+---@field sequence_length? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition tokens of one sequence; in token; ≥ 1
+---@field micro_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one microbatch; in sequence; ≥ 1
+---@field global_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one step (the full batch, where it ramps); in sequence; ≥ 1
+---@field smallest_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; ≥ 1
+---@field framework? pipeplan.value.framework|pipeplan.value.framework[]|pipeplan.condition what will run the plan; absent: any
+---@field fits_one_gpu? boolean|pipeplan.condition weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
+---@field one_gpu_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition what that takes; in byte; ≥ 0
+
+--- Fields that differ between candidate plans.
+---@class pipeplan.conditions.candidate
+---@field tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP; in rank; ≥ 1
+---@field context_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition CP; in rank; ≥ 1
+---@field expert_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition EP; in rank; ≥ 1
+---@field expert_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition expert TP; in rank; ≥ 1
+---@field data_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition DP; in rank; ≥ 1
+---@field pipeline_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition P: pipeline depth; in rank; ≥ 1
+---@field virtual? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; ≥ 1
+---@field microbatches? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition M per pipeline and step, at the smallest batch; for DualPipe over both directions; ≥ 1
+---@field microbatches_per_rank? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition M / P; ≥ 0
+---@field schedule? pipeplan.value.schedule|pipeplan.value.schedule[]|pipeplan.condition pipeline schedule; none at P = 1
+---@field schedule_family? pipeplan.value.schedule_family|pipeplan.value.schedule_family[]|pipeplan.condition zero_bubble for its members, otherwise the schedule itself
+---@field expert_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; ≥ 0
+---@field alltoall_kernel? string|false|string[]|pipeplan.condition custom all-to-all kernel that overlaps with compute; false: none for this topology
+---@field alltoall_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
+
+--- Fields known only after a candidate was simulated.
+---@class pipeplan.conditions.simulated
+---@field peak_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of the fullest rank; in byte; ≥ 0
+---@field step_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition one training step at the full batch; in second; ≥ 0
+---@field bubble_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
+
+--- Fields of the finished plan.
+---@class pipeplan.conditions.plan
+---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
+---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank
+
+--- What a `when` function is given: fields of what it judges (nil: does not apply), and parameters.
+---@class pipeplan.record
+---@field gpus? integer GPUs of the training run; in gpu; ≥ 1
+---@field gpus_per_node? integer GPUs in one host; in gpu; ≥ 1
+---@field scale_up_gpus? integer GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; ≥ 1
+---@field fabric? pipeplan.value.fabric network between scale-up domains
+---@field accelerator? string catalogue name of the accelerator
+---@field accelerator_family? pipeplan.value.accelerator_family its family: what kernels are built for
+---@field device_bytes? number memory of one GPU; in byte; ≥ 0
+---@field usable_bytes? number device_bytes less memory_headroom: what a plan may fill; in byte; ≥ 0
+---@field network_link? number network between domains, one direction, per GPU; in byte/s; ≥ 0
+---@field architecture? pipeplan.value.architecture dense, or mixture of experts
+---@field total_parameters? integer parameters of the main model, MTP modules left out; ≥ 1
+---@field active_parameters? integer parameters that one token uses, embedding and head included; ≥ 1
+---@field layers? integer decoder layers; ≥ 1
+---@field experts? integer routed experts of a layer; 0 for a dense model; ≥ 0
+---@field tied_embeddings? boolean output weights are the embedding
+---@field tokens? number training volume; in token; ≥ 1
+---@field sequence_length? integer tokens of one sequence; in token; ≥ 1
+---@field micro_batch_size? integer sequences of one microbatch; in sequence; ≥ 1
+---@field global_batch_size? integer sequences of one step (the full batch, where it ramps); in sequence; ≥ 1
+---@field smallest_batch_size? integer sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; ≥ 1
+---@field framework? pipeplan.value.framework what will run the plan; absent: any
+---@field fits_one_gpu? boolean weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
+---@field one_gpu_bytes? number what that takes; in byte; ≥ 0
+---@field tensor_parallel? integer TP; in rank; ≥ 1
+---@field context_parallel? integer CP; in rank; ≥ 1
+---@field expert_parallel? integer EP; in rank; ≥ 1
+---@field expert_tensor_parallel? integer expert TP; in rank; ≥ 1
+---@field data_parallel? integer DP; in rank; ≥ 1
+---@field pipeline_parallel? integer P: pipeline depth; in rank; ≥ 1
+---@field virtual? integer V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; ≥ 1
+---@field microbatches? integer M per pipeline and step, at the smallest batch; for DualPipe over both directions; ≥ 1
+---@field microbatches_per_rank? number M / P; ≥ 0
+---@field schedule? pipeplan.value.schedule pipeline schedule; none at P = 1
+---@field schedule_family? pipeplan.value.schedule_family zero_bubble for its members, otherwise the schedule itself
+---@field expert_link? number slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; ≥ 0
+---@field alltoall_kernel? string|false custom all-to-all kernel that overlaps with compute; false: none for this topology
+---@field alltoall_fraction? number all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
+---@field peak_bytes? number memory of the fullest rank; in byte; ≥ 0
+---@field step_seconds? number one training step at the full batch; in second; ≥ 0
+---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
+---@field status? pipeplan.value.status outcome
+---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field avoidable_tensor_parallel? integer TP of that layout; in rank
+---@field small_run_gpus number parameter: under this many GPUs a run is small
+---@field large_dense_gpus number parameter: from this many GPUs on a dense run is large
+---@field heavy_alltoall_fraction number parameter: all-to-all seconds / ideal step, from which the all-to-all is heavy
+---@field wanted_tolerance number parameter: how much slower than the fastest of its row the wanted schedule may be
+---@field schedules pipeplan.schedule[] parameter: what may be planned at all; a site cuts this down to what its framework runs
+---@field zero_bubble_members pipeplan.schedule[] parameter: what zero_bubble stands for: the fastest that fits, in a tie the earlier
+---@field max_pipeline_depth number parameter: deeper pipelines are rejected
+---@field min_microbatches_per_rank number parameter: M / P that DualPipe and DualPipeV need: their steady phase
+---@field slow_link number parameter: at or below this, per GPU, DualPipe is refused
+---@field short_run_tokens number parameter: below this a run is too short to plan a pipeline for
+---@field memory_headroom number parameter: share of the device's memory that a plan must leave free
+---@field tie_fraction number parameter: step times this close are equal
+---@field small_cluster_depth number parameter: usual depth on a small cluster
+---@field frontier_depth_low number parameter: usual depth of a frontier MoE, from
+---@field frontier_depth_high number parameter: usual depth of a frontier MoE, to
+---@field frontier_parameters number parameter: an MoE of this size is a frontier one
+---@field microbatch_ratio_low number parameter: M / P: warn below
+---@field microbatch_ratio_high number parameter: M / P: note above
+---@field default_batch_tokens number parameter: tokens of one step when the spec gives no batch
+---@field context_rank_tokens number parameter: context parallelism that the spec leaves free cuts no sequence into shorter pieces
+---@field rollback_window_steps number parameter: steps over which utilisation is averaged
+---@field rollback_warmup_steps number parameter: first steps left out of that window
+---@field rollback_fallback pipeplan.schedule[] parameter: simpler schedules to roll back to: the first that fits
+
+---@class pipeplan.statement.row: pipeplan.conditions.request, pipeplan.conditions.candidate
+---@field id string its name: letters, digits and underscores
+---@field source? string where the rule comes from
+---@field try pipeplan.schedule[] schedules or families in order: the first is wanted, the others may replace it
+---@field why? string the reason, for whoever reads the plan
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- A row of the decision table: which schedules to try. The first row that holds decides; rows of a later layer stand above.
+---@param statement pipeplan.statement.row
+function row(statement) end
+
+---@class pipeplan.statement.reject: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated
+---@field id string its name: letters, digits and underscores
+---@field message string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field recommend? pipeplan.schedule|pipeplan.layout what to do instead
+---@field source? string where the rule comes from
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- A hard reject: a plan for which it holds is never made.
+---@param statement pipeplan.statement.reject
+function reject(statement) end
+
+---@class pipeplan.statement.refuse: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated
+---@field id string its name: letters, digits and underscores
+---@field message string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field recommend? pipeplan.schedule|pipeplan.layout what to do instead; a schedule takes the refused one's place
+---@field source? string where the rule comes from
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- A refusal: what to do instead of a schedule or a plan that is possible but a bad idea.
+---@param statement pipeplan.statement.refuse
+function refuse(statement) end
+
+---@class pipeplan.statement.prefer: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated
+---@field id string its name: letters, digits and underscores
+---@field source? string where the rule comes from
+---@field why? string the reason, for whoever reads the plan
+---@field within "any"|pipeplan.quantity|pipeplan.parameter decides among plans that close to the fastest; "any": keeps what matches whenever something does
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- Decides among candidates that come close.
+---@param statement pipeplan.statement.prefer
+function prefer(statement) end
+
+---@class pipeplan.statement.kernel: pipeplan.conditions.request, pipeplan.conditions.candidate
+---@field id string its name: letters, digits and underscores
+---@field overlapping? boolean does it run beside compute? (default true)
+---@field recommend? string its name in the catalogue (default: the id)
+---@field source? string where the rule comes from
+---@field why string the reason, for whoever reads the plan
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- Which all-to-all kernel to recommend. The first that matches decides; those of a later layer stand above.
+---@param statement pipeplan.statement.kernel
+function kernel(statement) end
+
+---@class pipeplan.statement.warn: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated, pipeplan.conditions.plan
+---@field id string its name: letters, digits and underscores
+---@field message string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field severity? "warning"|"note" how much it matters (default warning)
+---@field source? string where the rule comes from
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- What the reader of the plan should know.
+---@param statement pipeplan.statement.warn
+function warn(statement) end
+
+---@class pipeplan.statement.invariant: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated, pipeplan.conditions.plan
+---@field id string its name: letters, digits and underscores
+---@field message? string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field source? string where the rule comes from
+---@field unless? string rule that, visibly loosened, permits it
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
+
+--- What no planned result may ever satisfy.
+---@param statement pipeplan.statement.invariant
+function invariant(statement) end
+
+---@class pipeplan.statement.change: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated, pipeplan.conditions.plan
+---@field id pipeplan.rule a row or rule of an earlier layer
+---@field message? string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field overlapping? boolean does it run beside compute? (default true)
+---@field recommend? pipeplan.schedule|pipeplan.layout|string what to do instead, or the kernel's name in the catalogue
+---@field severity? "warning"|"note" how much it matters (default warning)
+---@field source? string where the rule comes from
+---@field try? pipeplan.schedule[] schedules or families in order: the first is wanted, the others may replace it
+---@field unless? string rule that, visibly loosened, permits it
+---@field why? string the reason, for whoever reads the plan
+---@field within? "any"|pipeplan.quantity|pipeplan.parameter decides among plans that close to the fastest; "any": keeps what matches whenever something does
+---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express; any takes it away
+---@field reason? string why; needed when it lets more plans through
+---@field expires? string YYYY-MM-DD after which it is an error
+
+--- Changes a row or rule of an earlier layer: only what differs is given, `any` removes a condition.
+---@param statement pipeplan.statement.change
+function change(statement) end
+
+---@class pipeplan.statement.disable
+---@field id pipeplan.rule a row or rule of an earlier layer
+---@field reason? string why; needed for a reject or refusal
+---@field expires? string YYYY-MM-DD after which it is an error
+
+--- Takes a row or rule of an earlier layer out.
+---@param statement pipeplan.statement.disable
+function disable(statement) end
+
+--- Names the layer.
+---@param name string
+function site(name) end
+
+---@class pipeplan.statement.parameter
+---@field id string the name that rules use
+---@field value pipeplan.quantity|boolean|pipeplan.schedule[] its value
+---@field unit? "1"|"byte"|"byte/s"|"flop/s"|"fraction"|"gpu"|"rank"|"second"|"sequence"|"step"|"token"|"schedule" of the value; a boolean has none
+---@field loosens "up"|"down"|"none" the way that lets more plans through
+---@field meaning string what it is, in a few words
+
+--- Declares a number or list that rules name.
+---@param statement pipeplan.statement.parameter
+function parameter(statement) end
+
+---@class pipeplan.statement.set
+---@field small_run_gpus? pipeplan.quantity under this many GPUs a run is small; in gpu
+---@field large_dense_gpus? pipeplan.quantity from this many GPUs on a dense run is large; in gpu
+---@field heavy_alltoall_fraction? pipeplan.quantity all-to-all seconds / ideal step, from which the all-to-all is heavy; in fraction
+---@field wanted_tolerance? pipeplan.quantity how much slower than the fastest of its row the wanted schedule may be; in fraction
+---@field schedules? pipeplan.schedule[] what may be planned at all; a site cuts this down to what its framework runs
+---@field zero_bubble_members? pipeplan.schedule[] what zero_bubble stands for: the fastest that fits, in a tie the earlier
+---@field max_pipeline_depth? pipeplan.quantity deeper pipelines are rejected; in rank; loosens up
+---@field min_microbatches_per_rank? pipeplan.quantity M / P that DualPipe and DualPipeV need: their steady phase; loosens down
+---@field slow_link? pipeplan.quantity at or below this, per GPU, DualPipe is refused; in byte/s; loosens down
+---@field short_run_tokens? pipeplan.quantity below this a run is too short to plan a pipeline for; in token; loosens down
+---@field memory_headroom? pipeplan.quantity share of the device's memory that a plan must leave free; in fraction; loosens down
+---@field tie_fraction? pipeplan.quantity step times this close are equal; in fraction
+---@field small_cluster_depth? pipeplan.quantity usual depth on a small cluster; in rank
+---@field frontier_depth_low? pipeplan.quantity usual depth of a frontier MoE, from; in rank
+---@field frontier_depth_high? pipeplan.quantity usual depth of a frontier MoE, to; in rank
+---@field frontier_parameters? pipeplan.quantity an MoE of this size is a frontier one
+---@field microbatch_ratio_low? pipeplan.quantity M / P: warn below
+---@field microbatch_ratio_high? pipeplan.quantity M / P: note above
+---@field default_batch_tokens? pipeplan.quantity tokens of one step when the spec gives no batch; in token
+---@field context_rank_tokens? pipeplan.quantity context parallelism that the spec leaves free cuts no sequence into shorter pieces; in token
+---@field rollback_window_steps? pipeplan.quantity steps over which utilisation is averaged; in step
+---@field rollback_warmup_steps? pipeplan.quantity first steps left out of that window; in step
+---@field rollback_fallback? pipeplan.schedule[] simpler schedules to roll back to: the first that fits
+---@field reason? string why; needed when a value moves in its loosening direction
+---@field expires? string YYYY-MM-DD after which it is an error
+---@field [string] any a parameter that a layer below declares
+
+--- Changes parameters.
+---@param values pipeplan.statement.set
+function set(values) end
