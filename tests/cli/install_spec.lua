@@ -1,0 +1,67 @@
+-- `cmake --install` gives a tree that works by itself: program, module, editor definitions, examples, licence.
+
+local prefix = os.tmpname()
+os.remove(prefix)
+
+-- Runs a shell command outside the source tree, without what the tests set up → { status, text of both streams }.
+local function run(format, ...)
+  local command = "cd / && unset LUA_PATH LUA_CPATH PIPEPLAN PIPEPLAN_SOURCE; " .. string.format(format, ...)
+  local handle = assert(io.popen("(" .. command .. ") 2>&1; echo \"status $?\""))
+  local text, status = handle:read("a"):match("^(.*)status (%d+)\n$")
+  handle:close()
+  return { text = text, status = tonumber(status) }
+end
+
+-- Lua text in stock lua5.4, with the installed module the only pipeplan that there is.
+local function run_lua(text)
+  return run("LUA_CPATH='%s/lib/lua/5.4/?.so;;' lua5.4 -e '%s'", prefix, text)
+end
+
+local function exists(path)
+  local file = io.open(prefix .. "/" .. path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+setup(function()
+  -- The sanitizer's runtime is preloaded for the interpreter; the installer needs none.
+  local result = run("env -u LD_PRELOAD cmake --install '%s' --prefix '%s'", os.getenv "PIPEPLAN_BUILD", prefix)
+  assert.equal(0, result.status, result.text)
+end)
+
+teardown(function() os.execute("rm -rf '" .. prefix .. "'") end)
+
+describe("an installed tree", function()
+  it("holds a program that plans its examples", function()
+    local result = run("env -u LD_PRELOAD %s/bin/pipeplan plan %s/share/pipeplan/examples/specs/qwen3-235b.json", prefix, prefix)
+    assert.equal(0, result.status, result.text)
+    assert.matches("dualpipe", result.text)
+  end)
+
+  it("holds a program that reads its example policies", function()
+    local result = run("env -u LD_PRELOAD %s/bin/pipeplan policy show --policy %s/share/pipeplan/examples/sites/aws-p5.lua", prefix, prefix)
+    assert.equal(0, result.status, result.text)
+    assert.matches("^policy  default ← aws%-p5\n", result.text)
+  end)
+
+  it("holds a module that plans in stock lua5.4, and is what `require` finds", function()
+    local spec = prefix .. "/share/pipeplan/examples/specs/7b-fits-one-gpu.json"
+    local result = run_lua(string.format([[
+      local pipeplan = require "pipeplan"
+      local plan = pipeplan.policy():plan { "%s" }
+      print(package.searchpath("pipeplan", package.cpath), plan.status, plan.reasons[1].id)]], spec))
+    assert.equal(prefix .. "/lib/lua/5.4/pipeplan.so\trejected\tfits_one_gpu\n", result.text)
+  end)
+
+  it("holds definitions for editors, examples, licence, and nothing of the build or the tests", function()
+    for _, path in ipairs { "share/pipeplan/meta/policy.lua", "share/pipeplan/meta/engine.lua", "share/pipeplan/meta/pipeplan.lua",
+                            "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE" } do
+      assert.is_true(exists(path), path)
+    end
+    local listed = run("cd '%s' && find . -type f -not -path './share/pipeplan/examples/*'", prefix).text
+    for path in listed:gmatch("[^\n]+") do
+      assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
+                     or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil, path)
+    end
+  end)
+end)
