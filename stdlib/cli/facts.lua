@@ -10,7 +10,7 @@ local facts = {}
 local topics = { "accelerators", "fields", "frameworks", "kernels", "links", "schedules", "schema", "spec" }
 
 local usage = [[
-usage: pipeplan facts TOPIC
+Usage: pipeplan facts TOPIC
 
   accelerators  GPUs by catalogue name: memory, peaks, links
   links         networks and scale-up links: what they reach
@@ -21,6 +21,10 @@ usage: pipeplan facts TOPIC
   fields        fields that policy rules may read
   schema spec   JSON Schema of a spec (draft 2020-12)
   schema plan   JSON Schema of a plan
+
+Examples:
+   pipeplan facts accelerators
+   pipeplan facts schema plan
 ]]
 
 -- Rows (lists of cells; nil is "-") under headings, columns as wide as they need; the last one is not padded.

@@ -5,14 +5,19 @@ local failure = require "pipeplan.failure"
 local commands = { "plan", "simulate", "facts", "policy" }
 
 local usage = [[
-usage: pipeplan COMMAND …
+Usage: pipeplan COMMAND ...
 
-  plan SPEC…        plan a training run (pipeplan plan --help)
-  simulate NAME     build, verify and simulate one schedule
-  facts TOPIC       what pipeplan knows: accelerators, links, kernels, frameworks, schedules, fields, schema
+  plan SPEC...      plan a training run: from a model, a cluster and a token budget to one page
+  simulate NAME     build, verify and simulate one pipeline schedule
+  facts TOPIC       its tables: accelerators, links, kernels, frameworks, schedules, fields, schemas
   policy show       the effective policy
 
+  COMMAND --help    options of a command, and examples
   --version, --help
+
+Examples:
+   pipeplan plan examples/specs/deepseek-v3.json
+   pipeplan simulate dualpipe --ranks 8 --microbatches 20
 ]]
 
 -- Each command is a module with run(arguments) → text for stdout, exit status.

@@ -9,23 +9,49 @@ local command = {}
 -- One plan allocates a few megabytes and is done: tracing them over and over would be a sixth of its time.
 collectgarbage("incremental", 1000)
 
+local examples = [[
+Examples:
+   pipeplan plan examples/specs/deepseek-v3.json
+       the plan of a shipped spec, one page
+   pipeplan plan --gpus 64 --accelerator H100 --model examples/models/llama-3-70b.json --tokens 2T
+       without a spec file: fields by name, - and _ are the same
+   pipeplan plan examples/specs/deepseek-v3.json --global_batch_size 8192 --format json
+       a spec with one field changed, for a machine
+   pipeplan plan examples/specs/mixtral-8x7b.json --policy examples/sites/aws-p5.lua
+       with a site's policy laid over the default one
+   pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
+       why these were not planned
+
+A quantity may have a unit: 14.8T tokens, 80GiB, 400Gbps, 160GB/s, 8%.
+Exit status: 0 planned; 1 refused or rejected; 2 the command, a spec or a policy cannot be read;
+3 a rule raised an error; 4 over budget; 5 nothing to evaluate.]]
+
 local function parser()
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, micro-batches, schedule, memory, time, and when to roll back.")
-    :add_help(false):usage_max_width(80):help_max_width(100)
-  p:argument("spec", "Spec files (JSON), laid over each other in order; - is standard input."):args("*")
-  p:option("--policy", "Policy file or directory, laid over the default policies."):argname("FILE|DIR"):count("*")
-  p:option("--set", "Parameter of the policy, laid over everything."):argname("NAME=VALUE"):count("*")
-  p:option("--date", "Date at which the expiry of loosened rules is judged (default: today)."):argname("YYYY-MM-DD")
-  p:option("--format", "text (one page), markdown or json."):argname("FORMAT"):choices { "text", "markdown", "json" }
-  p:flag("--explain", "Say which rules fired, why the others did not, and where each figure comes from.")
-  p:option("--why", "Say why another choice lost, such as pipeline=8,schedule=zb_v."):argname("FIELD=VALUE,…"):count("*")
-  p:option("-o --output", "Write to this file instead of standard output."):argname("FILE")
-  p:flag("--jsonl", "Read one spec a line from standard input, write one plan a line, in the same order.")
-  p:option("--policies", "Read the default policies from this directory."):argname("DIR")
-  p:option("--stdlib", "Read pipeplan's own Lua from this directory."):argname("DIR")
-  p:flag("-h --help", "Show this help.")
+    :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
+  p:argument("spec", "spec files (JSON), laid over each other in order; - is standard input"):args("*")
+  p:group("What is printed",
+    p:option("--format", "text (one page), markdown or json (default text)"):argname("FORMAT"):choices { "text", "markdown", "json" },
+    p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
+    p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
+    p:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
+    p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order"),
+    p:flag("-h --help", "show this help"))
+  p:group("The policy",
+    p:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),
+    p:option("--set", "parameter of the policy, laid over everything"):argname("NAME=VALUE"):count("*"),
+    p:option("--date", "date at which the expiry of loosened rules is judged (default: today)"):argname("YYYY-MM-DD"),
+    p:option("--policies", "read the default policies from this directory"):argname("DIR"),
+    p:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR"))
   options.declare(p)
   return p
+end
+
+local function asks_for_help(arguments)
+  for _, argument in ipairs(arguments) do
+    if argument == "-h" or argument == "--help" then return true end
+  end
+  return false
 end
 
 local function settings(list)
@@ -125,9 +151,9 @@ end
 
 function command.run(arguments)
   local p = parser()
+  if asks_for_help(arguments) then return p:get_help() .. "\n", failure.status.ok end
   local good, parsed = p:pparse(arguments)
-  if not good then failure.usage("plan: %s", (parsed:gsub("\n", "; "))) end
-  if parsed.help then return p:get_help() .. "\n", failure.status.ok end
+  if not good then failure.usage("plan: %s", (parsed:gsub("\nDid", ", did"):gsub("\n", " "))) end
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)

@@ -9,15 +9,27 @@ local show = require "pipeplan.policy.show"
 local command = {}
 
 local usage = [[
-usage: pipeplan policy show [--policy FILE|DIR]… [--set NAME=VALUE]…
+Usage: pipeplan policy COMMAND [OPTIONS]
 
-  show    the effective policy: every row, rule and parameter with its layer, file and line, and what each override hides
+  show    the effective policy: every row, rule and parameter with its layer, file and line,
+          and what each override hides (pipeplan policy show --help)
+
+Examples:
+   pipeplan policy show --policy examples/sites/aws-p5.lua
 ]]
+
+local examples = [[
+Examples:
+   pipeplan policy show
+       the default policy
+   pipeplan policy show --policy examples/sites/aws-p5.lua --set tie_fraction=2%
+       what is left of it under a site's policy and one parameter]]
 
 local verbs = { "show" }
 
 local function new_parser()
   local parser = argparse("pipeplan policy show", "Prints the effective policy, and what each override hides."):add_help(false)
+    :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy show [OPTIONS]"):epilog(examples)
   parser:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*")
   parser:option("--set", "parameter, laid over everything; reason=… says why one is loosened"):argname("NAME=VALUE"):count("*")
   parser:option("--date", "date at which overrides expire (default: today)"):argname("YYYY-MM-DD")

@@ -13,14 +13,27 @@ local max_drawn_actions = 100000   -- a picture of more has several actions in e
 
 -- -------------------------------------------------------------------------------------------------------------------- arguments
 
+local examples = [[
+Examples:
+   pipeplan simulate 1f1b --ranks 4 --microbatches 8
+       the timeline, the bubble by three definitions, and the closed form
+   pipeplan simulate dualpipe --ranks 8 --microbatches 20 --times 1,1,1,3 --format json
+       an overlapped pair that takes as long as its parts
+   pipeplan simulate interleaved_1f1b --ranks 8 --microbatches 32 --virtual 4 --p2p 0.05
+       hand-overs between ranks that take time
+   pipeplan simulate zb_h1 --ranks 4 --microbatches 8 --format csv
+       the program, one rank a line]]
+
 local function new_parser()
   local parser = argparse("pipeplan simulate", "Builds, verifies and simulates one pipeline schedule."):add_help(false)
+    :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan simulate NAME --ranks P --microbatches M [OPTIONS]")
+    :epilog(examples)
   parser:argument("name", "schedule: " .. table.concat(engine.schedule.kinds, ", "))
   parser:option("--ranks", "pipeline depth P"):argname("P"):count(1)
   parser:option("--microbatches", "microbatches M per step; for dualpipe over both directions"):argname("M"):count(1)
   parser:option("--virtual", "chunks per rank of interleaved_1f1b (default 2); V schedules have 2"):argname("V")
   parser:option("--group", "microbatch group size of interleaved_1f1b (default P)"):argname("N")
-  parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair (default F+I+W)")
+  parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair (F+I+W if left out)")
     :argname("F,I,W[,FB]"):default("1,1,1")
   parser:option("--p2p", "seconds that a hop between ranks takes"):argname("SECONDS"):default("0")
   parser:option("--format", "what to print"):choices({ "text", "json", "csv" }):default("text")

@@ -5,21 +5,35 @@ local fields = require "pipeplan.input.fields"
 
 local options = {}
 
-local argument_names = { integer = "N", quantity = "QUANTITY", string = "NAME", choice = "NAME", kernel = "NAME|false", integers = "N,N,…",
-                         recompute = "MODULE,…", batch = "N|TOKEN:N,…", model = "FILE", path = "FILE" }
+-- In ASCII: argparse aligns by bytes.
+local argument_names = { integer = "N", quantity = "QUANTITY", string = "NAME", choice = "NAME", kernel = "NAME|false",
+                         integers = "N,N,...", recompute = "MODULE,...", batch = "N|TOKEN:N,...", model = "FILE", path = "FILE" }
 
--- Declares them on an argparse parser or command, in a help group of their own.
+-- Groups of the help, by the start of a field's path: the first that fits.
+local groups = {
+  { "^cluster%.network%.", "The network" }, { "^cluster%.", "The cluster" }, { "^training%.", "The training run" },
+  { "^parallelism%.", "The layout (fixed where given, searched where not)" }, { "", "The model, and what runs it" },
+}
+local order = { 5, 2, 1, 3, 4 }
+
+-- Declares them on an argparse parser or command, in help groups of their own.
 function options.declare(parser)
   local declared = {}
+  for i = 1, #groups do declared[i] = {} end
   for _, entry in ipairs(fields.list) do
     local dashed = entry.name:gsub("_", "-")
     local description = entry.meaning .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
     local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
       :target("field " .. entry.name)
     if dashed ~= entry.name then option:hidden_name("--" .. dashed) end
-    declared[#declared + 1] = option
+    for i, group in ipairs(groups) do
+      if entry.path:find(group[1]) then
+        table.insert(declared[i], option)
+        break
+      end
+    end
   end
-  parser:group("Fields of the spec", table.unpack(declared))
+  for _, i in ipairs(order) do parser:group(groups[i][2], table.unpack(declared[i])) end
 end
 
 -- What was given, as spec.read takes it: { name = text }.
