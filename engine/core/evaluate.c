@@ -7,169 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------------------------------------------------------- costs of a layout */
-
-pp_status pp_evaluate_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error) {
-  const pp_model *model = problem->model;
-  pp_block_parameters parameters[PP_BLOCKS];
-  pp_device device = *problem->device;
-  pp_status status = PP_OK;
-  double table = (double)(model->vocab * model->hidden) / layout->tensor;
-  for (int i = 0; i < 2 && status == PP_OK; i++) {
-    device.hides_alltoall = i == 1;
-    status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], error);
-    if (status == PP_OK) status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
-  }
-  if (status != PP_OK) return status;
-  out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
-  pp_model_block_parameters(model, parameters);
-  for (int block = 0; block < PP_BLOCKS; block++) {
-    out->dense[block] = (double)parameters[block].tensor / layout->tensor + (double)parameters[block].replicated;
-    out->expert[block] = (double)parameters[block].expert / ((double)layout->expert * layout->expert_tensor);
-    out->embedding_copy[block] = 0;
-  }
-  out->embedding_copy[PP_BLOCK_MTP] = table;
-  if (model->tied_embeddings) {
-    out->dense[PP_BLOCK_HEAD] -= table;
-    out->embedding_copy[PP_BLOCK_HEAD] = table;
-  }
-  return PP_OK;
-}
-
-double pp_evaluate_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel) {
-  pp_stage whole;
-  pp_stage_seconds seconds;
-  double sent, work;
-  if (pp_layout_stages(model, 1, NULL, &whole, NULL) != PP_OK) return 0;
-  pp_cost_stage(&whole, costs->seconds[kernel], &seconds);
-  sent = seconds.alltoall_forward + seconds.alltoall_backward;
-  work = seconds.forward + seconds.full;
-  return work > 0 ? sent / work : 0;
-}
-
-/* --------------------------------------------------------------------------------------------------------------------------- stages */
-
-static int stages_of(const pp_candidate *candidate) {
-  return candidate->layout.pipeline * candidate->layout.chunks;
-}
-
-/* Which ranks hold a stage of one chain: two for bidirectional schedules. Returns how many. */
-static int ranks_of(const pp_candidate *candidate, const pp_schedule_traits *traits, int stage, int rank[2]) {
-  int ranks = candidate->layout.pipeline, position = stage % ranks, chunk = stage / ranks;
-  bool upward = traits && traits->placement == PP_PLACE_V && chunk % 2 == 1;
-  rank[0] = rank[1] = upward ? ranks - 1 - position : position;
-  if (!traits || traits->placement != PP_PLACE_BIDIRECTIONAL) return 1;
-  rank[1] = ranks - 1 - rank[0];
-  return 2;
-}
-
-static const pp_schedule_traits *traits_of(const pp_candidate *candidate) {
-  return candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)candidate->kind);
-}
-
-/*
-** Time of a block as the split weighs it: all that a rank spends on it, without what overlapped pairs hide.
-*/
-static pp_block_weights weights_of(const pp_schedule_traits *traits, const pp_layout_costs *costs, bool kernel) {
-  pp_block_weights weights;
-  for (int block = 0; block < PP_BLOCKS; block++) {
-    const pp_block_seconds *seconds = &costs->seconds[kernel][block];
-    weights.seconds[block] = seconds->forward + seconds->input + seconds->weight;
-    if (!traits->overlaps || !kernel) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
-  }
-  return weights;
-}
-
-/* Which stages of a chain one rank (of bidirectional schedules: one mirror pair) executes. Returns how many such groups there are. */
-static int group_stages(const pp_candidate *candidate, const pp_schedule_traits *traits, int *group_of) {
-  int ranks = candidate->layout.pipeline;
-  bool mirrored = traits && traits->placement == PP_PLACE_BIDIRECTIONAL;
-  for (int s = 0; s < stages_of(candidate); s++) {
-    int rank[2];
-    ranks_of(candidate, traits, s, rank);
-    group_of[s] = mirrored && rank[1] < rank[0] ? rank[1] : rank[0];
-  }
-  return mirrored ? (ranks + 1) / 2 : ranks;
-}
-
-/* Is the split the planner's to choose? Given ones are those of the pipeline asked for: what is compared with it may have another number of
-** stages. */
-static bool splits_freely(const pp_problem *problem, const pp_candidate *candidate) {
-  int stages = stages_of(candidate);
-  if (candidate->kind == PP_NO_SCHEDULE || problem->model->layers < stages) return false;
-  if (problem->layers_per_stage && stages == problem->given_stages) return false;
-  return !(problem->even_layers[candidate->kind] && problem->model->layers % stages == 0);
-}
-
-static void split_by_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                          pp_split_share share, const int *most, int *layers) {
-  const pp_schedule_traits *traits = traits_of(candidate);
-  const pp_block_weights weights = weights_of(traits, costs, kernel);
-  int group_of[PP_MAX_LAYERS], groups = group_stages(candidate, traits, group_of);
-  pp_split_layers(problem->model, &weights, stages_of(candidate), group_of, groups, share, most, layers);
-}
-
-pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                             pp_stage *out, pp_error *error) {
-  int stages = stages_of(candidate), layers[PP_MAX_LAYERS];
-  const int *given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
-  if (stages > PP_MAX_LAYERS)
-    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages, PP_MAX_LAYERS);
-  if (!given && candidate->layers_per_stage) given = candidate->layers_per_stage;
-  else if (splits_freely(problem, candidate)) {
-    split_by_time(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, layers);
-    given = layers;
-  }
-  return pp_layout_stages(problem->model, stages, given, out, error);
-}
-
-/* Moves a layer between two stages of a group whose numbers differ by more than one, towards the later of equals. */
-static bool even_out(int stages, const int *group_of, int group, int *layers) {
-  int most = -1, fewest = -1;
-  for (int s = 0; s < stages; s++) {
-    if (group_of[s] != group) continue;
-    if (most < 0 || layers[s] > layers[most]) most = s;
-    if (fewest < 0 || layers[s] <= layers[fewest]) fewest = s;
-  }
-  if (most < 0 || layers[most] - layers[fewest] < 2) return false;
-  layers[most]--;
-  layers[fewest]++;
-  return true;
-}
-
-bool pp_evaluate_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                         const pp_stage *stages, int rank, int *most, int *layers) {
-  int group_of[PP_MAX_LAYERS], groups, held = 0, own = 0, group = rank;
-  bool loop;
-  int64_t room = 0;
-  if (!splits_freely(problem, candidate)) return false;
-  loop = traits_of(candidate)->placement == PP_PLACE_LOOP;
-  groups = group_stages(candidate, traits_of(candidate), group_of);
-  if (group >= groups) group = candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */
-  for (int s = 0; s < stages_of(candidate); s++) {
-    layers[s] = stages[s].count[PP_BLOCK_DENSE] + stages[s].count[PP_BLOCK_MOE];
-    if (group_of[s] != group) continue;
-    held += layers[s];
-    own++;
-  }
-  if (!loop && even_out(stages_of(candidate), group_of, group, layers)) return true;
-  if (held <= own) return false;
-  most[group] = held - 1;
-  for (int g = 0; g < groups; g++) room += most[g];
-  if (room < problem->model->layers) return false;
-  split_by_time(problem, candidate, costs, kernel, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, layers);
-  return true;
-}
-
-void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
-                               pp_stage_seconds *out) {
-  for (int s = 0; s < stages_of(candidate); s++) {
-    /* Most stages hold what their neighbour holds. */
-    if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
-    else pp_cost_stage(&stages[s], costs->seconds[kernel], &out[s]);
-  }
-}
-
 /* ----------------------------------------------------------------------------------------------------------------------------- time */
 
 static double step_sum(const pp_step_seconds *step) {
@@ -178,12 +15,11 @@ static double step_sum(const pp_step_seconds *step) {
 
 void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages, double *dense,
                             double *expert) {
-  const pp_schedule_traits *traits = traits_of(candidate);
   int ranks = candidate->layout.pipeline;
   double copy[PP_MAX_LAYERS];
   for (int rank = 0; rank < ranks; rank++) dense[rank] = expert[rank] = copy[rank] = 0;
-  for (int s = 0; s < stages_of(candidate); s++) {
-    int rank[2], holders = ranks_of(candidate, traits, s, rank);
+  for (int s = 0; s < pp_stages_count(candidate); s++) {
+    int rank[2], holders = pp_stages_ranks(candidate, s, rank);
     for (int i = 0; i < holders; i++)
       for (int block = 0; block < PP_BLOCKS; block++) {
         if (stages[s].count[block] == 0) continue;
@@ -193,7 +29,7 @@ void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs
       }
   }
   /* Stage 0 holds the embedding: its ranks need no further copy. */
-  int rank[2], holders = ranks_of(candidate, traits, 0, rank);
+  int rank[2], holders = pp_stages_ranks(candidate, 0, rank);
   for (int i = 0; i < holders; i++) copy[rank[i]] = 0;
   for (int r = 0; r < ranks; r++) dense[r] += copy[r];
 }
@@ -201,7 +37,7 @@ void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs
 /* What the step takes beside the pipeline on the rank where it takes longest. */
 static void step_seconds(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages,
                          pp_step_seconds *out) {
-  const pp_schedule_traits *traits = traits_of(candidate);
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
   int ranks = candidate->layout.pipeline, copies = traits ? traits->copies : 1;
   double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
   *out = (pp_step_seconds){ 0, 0, 0, 0 };
@@ -251,9 +87,9 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   pp_schedule schedule;
   pp_simulation simulation;
   pp_schedule_request request;
-  pp_status status = pp_evaluate_stages(problem, candidate, costs, kernel, stages, error);
+  pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
-  pp_evaluate_stage_seconds(candidate, costs, kernel, stages, seconds);
+  pp_stages_seconds(candidate, costs, kernel, stages, seconds);
   if (candidate->kind == PP_NO_SCHEDULE) {
     out->makespan_seconds = (double)candidate->microbatches * (seconds[0].forward + seconds[0].full);
     out->bubble_fraction = 0;
@@ -263,7 +99,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   request = pp_candidate_request(candidate, candidate->microbatches);
   status = pp_schedule_build(&request, &schedule, error);
   if (status != PP_OK) return status;
-  status = times_of(problem, &schedule, seconds, kernel && overlap && traits_of(candidate)->overlaps, &stage_times, &pair, error);
+  status = times_of(problem, &schedule, seconds, kernel && overlap && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
   if (status == PP_OK) {
     const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
     status = pp_simulate(&schedule, &times, false, &simulation, error);
@@ -283,6 +119,29 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
     pp_simulation_free(&simulation);
     pp_schedule_free(&schedule);
   }
+  return PP_OK;
+}
+
+pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                            const pp_schedule *program, pp_workspace *workspace, double *seconds, pp_error *error) {
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_seconds stage_seconds[PP_MAX_LAYERS];
+  pp_stage_times *stage_times = NULL;
+  double *pair = NULL;
+  pp_simulation simulation;
+  pp_timing timing;
+  pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
+  if (status != PP_OK) return status;
+  pp_stages_seconds(candidate, costs, kernel, stages, stage_seconds);
+  status = times_of(problem, program, stage_seconds, kernel && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
+  if (status != PP_OK) return status;
+  const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
+  status = pp_simulate_in(program, &times, false, workspace, &simulation, error);
+  free(stage_times);
+  if (status != PP_OK) return status;
+  timing.makespan_seconds = simulation.makespan * (double)candidate->microbatches / program->request.microbatches;
+  finish_timing(problem, candidate, costs, stages, &timing);
+  *seconds = timing.step_seconds;
   return PP_OK;
 }
 
@@ -318,7 +177,7 @@ static double rank_bound(const certain_work *rank) {
 }
 
 double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
-  const pp_schedule_traits *traits = traits_of(candidate);
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds seconds[PP_MAX_LAYERS];
   certain_work rank[PP_MAX_LAYERS];
@@ -326,8 +185,8 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
   pp_timing timing = { 0 };
   double filled = 0, drained = 0;
   int ranks = candidate->layout.pipeline;
-  if (pp_evaluate_stages(problem, candidate, costs, kernel, stages, NULL) != PP_OK) return INFINITY;
-  pp_evaluate_stage_seconds(candidate, costs, kernel, stages, seconds);
+  if (pp_stages_fill(problem, candidate, costs, kernel, stages, NULL) != PP_OK) return INFINITY;
+  pp_stages_seconds(candidate, costs, kernel, stages, seconds);
   if (!traits) {
     timing.makespan_seconds = (double)candidate->microbatches * (seconds[0].forward + seconds[0].full);
     finish_timing(problem, candidate, costs, stages, &timing);
@@ -335,11 +194,11 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
   }
   device.hides_alltoall = true;
   for (int r = 0; r < ranks; r++) rank[r] = (certain_work){ 0, 0, INFINITY, INFINITY, 0, candidate->microbatches * candidate->layout.chunks };
-  for (int s = 0; s < stages_of(candidate); s++) {
-    int holder[2], holders = ranks_of(candidate, traits, s, holder);
+  for (int s = 0; s < pp_stages_count(candidate); s++) {
+    int holder[2], holders = pp_stages_ranks(candidate, s, holder);
     if (s > 0) {
       int previous[2];
-      ranks_of(candidate, traits, s - 1, previous);
+      pp_stages_ranks(candidate, s - 1, previous);
       double hop = previous[0] == holder[0] ? 0 : costs->hop;
       filled += seconds[s - 1].forward + hop;
       drained += (traits->split_backward ? fmin(seconds[s - 1].full, seconds[s - 1].input) : seconds[s - 1].full) + hop;
@@ -351,7 +210,7 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
       here->tail = fmin(here->tail, drained);
       /* The slot that the stage can be paired with: the mirror stage of a V or of two chains. */
       if (traits->overlaps && kernel)
-        here->saving = fmax(here->saving, pair_saving(&device, &seconds[s], &seconds[stages_of(candidate) - 1 - s]));
+        here->saving = fmax(here->saving, pair_saving(&device, &seconds[s], &seconds[pp_stages_count(candidate) - 1 - s]));
     }
   }
   for (int r = 0; r < ranks; r++) timing.makespan_seconds = fmax(timing.makespan_seconds, rank_bound(&rank[r]));
@@ -480,14 +339,14 @@ pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *cand
   double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
   const pp_block_bytes *blocks = costs->bytes[copies - 1];
   int ranks = candidate->layout.pipeline, first = 0;
-  pp_status status = pp_evaluate_stages(problem, candidate, costs, kernel, stages, error);
+  pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
   if (!program) {
     *rank = 0;
     pp_memory_alone(stages, blocks, problem->overhead_bytes, out);
     return PP_OK;
   }
-  for (int s = 0; s < stages_of(candidate); s++) bytes[s] = bytes_of(&stages[s], blocks);
+  for (int s = 0; s < pp_stages_count(candidate); s++) bytes[s] = bytes_of(&stages[s], blocks);
   for (int r = 0; r < ranks; r++) {
     bound[r] = rank_bytes_bound(program, r, bytes) + problem->overhead_bytes;
     if (bound[r] > bound[first]) first = r;

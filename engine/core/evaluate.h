@@ -4,62 +4,8 @@
 #ifndef PP_EVALUATE_H
 #define PP_EVALUATE_H
 
-#include "core/candidate.h"
-#include "core/cost.h"
-#include "core/memory.h"
 #include "core/simulate.h"
-#include "core/split.h"
-
-/* What all candidates of one search share. */
-typedef struct {
-  const pp_model *model;
-  const pp_training *training;
-  const pp_device *device;         /* hides_alltoall is ignored: each candidate has its own kernel */
-  const pp_network *network;
-  const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
-  int given_stages;
-  bool even_layers[PP_SCHEDULE_KINDS];  /* schedules whose stages must hold equally many layers where that is possible; else balanced by time */
-  double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
-  double overhead_bytes;           /* of every GPU: context, communicators, allocator */
-  double step_overhead_seconds;    /* of every step, beside the pipeline */
-} pp_problem;
-
-/* Costs of one layout's blocks: shared by all its schedules. */
-typedef struct {
-  pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
-  double hop;                          /* seconds of a hand-over between ranks */
-  pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */
-  double dense[PP_BLOCKS], expert[PP_BLOCKS];  /* parameters of one block on one GPU: all but routed experts; routed experts */
-  double embedding_copy[PP_BLOCKS];    /* what it needs beside them on a rank without the embedding: tied output weights, MTP's input */
-} pp_layout_costs;
-
-/* PP_INVALID when the shape or recipe cannot be priced. */
-pp_status pp_evaluate_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error);
-
-/*
-** `kernel` below: does the candidate have a custom all-to-all kernel? It makes the all-to-all itself faster and lets it run beside compute.
-*/
-
-/* All-to-all seconds / seconds of the layout's work, before any overlap. 0 without experts. Derived: both sums run over all blocks of the
-** model once per microbatch, so M and P cancel. */
-double pp_evaluate_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel);
-
-/*
-** The stages of one chain, out[P × V], and their seconds. Layers as the problem gives them, as the candidate has them, or so that the rank
-** that takes longest takes least (split.h). PP_ILLEGAL when there are fewer layers than stages.
-*/
-pp_status pp_evaluate_stages(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                             pp_stage *out, pp_error *error);
-void pp_evaluate_stage_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
-                               pp_stage_seconds *out);
-
-/*
-** Makes the fullest rank emptier. In a V or with two chains first by evening out its own stages, for the early one holds many microbatches
-** and the late one few; then by the balanced split with one layer less on `rank` than `stages` has there. most[P] carries the limits of
-** ranks from call to call (INT_MAX: none). Writes layers[P × V]; false when that rank has nothing to give, or its split is given or even.
-*/
-bool pp_evaluate_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                         const pp_stage *stages, int rank, int *most, int *layers);
+#include "core/stages.h"
 
 /* Parameters on one GPU of each rank, all its stages and both copies: dense[P] without, expert[P] only routed experts. */
 void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs *costs, const pp_stage *stages, double *dense,
@@ -79,6 +25,13 @@ typedef struct {
 */
 pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                            bool overlap, pp_timing *out, pp_schedule *schedule, pp_simulation *simulation, pp_error *error);
+
+/*
+** Seconds by which splits of one candidate can be compared: those of a step, as if all its microbatches took what those of `program` take, a
+** program of the candidate's schedule with fewer of them. *workspace as pp_simulate_in. O(actions of the program).
+*/
+pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                            const pp_schedule *program, pp_workspace *workspace, double *seconds, pp_error *error);
 
 /*
 ** No more than the step seconds of pp_evaluate_time with overlap, without building anything: the busiest rank's work, less the most that its

@@ -49,8 +49,8 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   search->column[0] = block;
   search->layout_of = malloc((rows + 1) * sizeof *search->layout_of);
   search->fullest = calloc(rows + 1, sizeof *search->fullest);
-  search->squeezed = calloc(rows + 1, sizeof *search->squeezed);
-  if (!block || !search->layout_of || !search->fullest || !search->squeezed) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
+  search->split = calloc(rows + 1, sizeof *search->split);
+  if (!block || !search->layout_of || !search->fullest || !search->split) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
   for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
   search->bound = block + PP_COLUMNS * (rows + 1);
@@ -70,7 +70,7 @@ static pp_status price_layouts(pp_search *search, pp_error *error) {
   for (size_t row = 0; row < rows; row++) {
     pp_status status;
     if (row > 0 && search->layout_of[row] == search->layout_of[row - 1]) continue;
-    status = pp_evaluate_layout(&search->problem, &candidate[row].layout, &search->costs[search->layout_of[row]], error);
+    status = pp_price_layout(&search->problem, &candidate[row].layout, &search->costs[search->layout_of[row]], error);
     if (status != PP_OK) return status;
   }
   return PP_OK;
@@ -110,8 +110,8 @@ pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *sp
 }
 
 void pp_search_free(pp_search *search) {
-  for (size_t row = 0; search->squeezed && row < search->candidates.count; row++) free(search->squeezed[row]);
-  free(search->squeezed);
+  for (size_t row = 0; search->split && row < search->candidates.count; row++) free(search->split[row]);
+  free(search->split);
   pp_candidates_free(&search->candidates);
   free(search->column[0]);
   free(search->layout_of);
@@ -135,8 +135,8 @@ static void forget_time(pp_search *search, size_t row) {
 
 static void forget_split(pp_search *search, size_t row) {
   search->candidates.candidate[row].layers_per_stage = NULL;
-  free(search->squeezed[row]);
-  search->squeezed[row] = NULL;
+  free(search->split[row]);
+  search->split[row] = NULL;
 }
 
 void pp_search_kernels_changed(pp_search *search) {
@@ -148,7 +148,7 @@ void pp_search_kernels_changed(pp_search *search) {
     column[PP_COLUMN_PEAK_BYTES][row] = column[PP_COLUMN_ONE_COPY_BYTES][row] = NAN;
     column[PP_COLUMN_ALLTOALL_FRACTION][row] =
       as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
-                : pp_evaluate_alltoall_fraction(search->problem.model, costs_of(search, row), has_kernel(search, row));
+                : pp_price_alltoall_fraction(search->problem.model, costs_of(search, row), has_kernel(search, row));
   }
 }
 
@@ -202,53 +202,132 @@ static pp_status memory_of(const pp_search *search, size_t row, const pp_memory_
 static const double squeezable = 1.15;
 enum { MOST_SQUEEZES = 24 };
 
+/* One way to split a candidate's layers, and what its fullest rank then takes. */
+typedef struct {
+  const int *layers;  /* NULL: given or even */
+  fullness full;
+} split_choice;
+
+static pp_status try_split(pp_search *search, size_t row, const pp_memory_program *program, split_choice *out, pp_error *error) {
+  search->candidates.candidate[row].layers_per_stage = out->layers;
+  return memory_of(search, row, program, &out->full, error);
+}
+
 /*
 ** Stages balanced by time do not fit: a layer less on the fullest rank, again and again, as long as it fits at the end. Slower than
-** balanced, faster than a deeper pipeline.
+** balanced, faster than a deeper pipeline. `now` is the balanced split, and becomes the last that was tried, in layers[].
 */
-static pp_status squeeze(pp_search *search, size_t row, const pp_memory_program *program, fullness *full, pp_error *error) {
-  pp_candidate *candidate = &search->candidates.candidate[row];
-  size_t stages = (size_t)candidate->layout.pipeline * (size_t)candidate->layout.chunks;
-  int most[PP_MAX_LAYERS], layers[PP_MAX_LAYERS];
-  fullness now = *full;
+static pp_status squeeze(pp_search *search, size_t row, const pp_memory_program *program, split_choice *now, int *layers, pp_error *error) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  int most[PP_MAX_LAYERS];
   pp_stage split[PP_MAX_LAYERS];
   pp_status status = PP_OK;
   for (size_t g = 0; g < PP_MAX_LAYERS; g++) most[g] = INT_MAX;
-  for (int i = 0; i < MOST_SQUEEZES && now.bytes > search->problem.usable_bytes && status == PP_OK; i++) {
-    status = pp_evaluate_stages(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, error);
+  for (int i = 0; i < MOST_SQUEEZES && now->full.bytes > search->problem.usable_bytes && status == PP_OK; i++) {
+    search->candidates.candidate[row].layers_per_stage = now->layers;
+    status = pp_stages_fill(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, error);
     if (status != PP_OK) break;
-    if (!pp_evaluate_squeeze(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, now.rank, most, layers)) break;
-    candidate->layers_per_stage = layers;
-    status = memory_of(search, row, program, &now, error);
+    if (!pp_stages_squeeze(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, now->full.rank, most, layers)) break;
+    now->layers = layers;
+    status = try_split(search, row, program, now, error);
   }
-  candidate->layers_per_stage = NULL;
-  if (status != PP_OK || now.bytes > search->problem.usable_bytes) return status;
-  search->squeezed[row] = malloc(stages * sizeof *layers);
-  if (!search->squeezed[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", stages);
-  memcpy(search->squeezed[row], layers, stages * sizeof *layers);
-  candidate->layers_per_stage = search->squeezed[row];
-  *full = now;
+  return status;
+}
+
+/* Step times this close are one: no estimate of costs tells them apart, and the split that takes less memory is the better. */
+static const double same_time = 0.005;
+
+/* Of splits that fit the fastest, and of those as fast the one that takes least memory; where none fits, that too. Of equals the first. */
+static pp_status best_split(pp_search *search, size_t row, const pp_memory_program *program, pp_workspace *workspace,
+                            const split_choice *choice, int count, int *best, pp_error *error) {
+  const double usable = search->problem.usable_bytes;
+  double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
+  int fitting = 0;
+  for (int i = 0; i < count; i++) fitting += choice[i].full.bytes <= usable;
+  for (int i = 0; i < count && fitting > 1; i++) {
+    if (choice[i].full.bytes > usable) continue;
+    search->candidates.candidate[row].layers_per_stage = choice[i].layers;
+    pp_status status = pp_evaluate_split(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
+                                         has_kernel(search, row), &program->schedule, workspace, &seconds[i], error);
+    if (status != PP_OK) return status;
+    fastest = fmin(fastest, seconds[i]);
+  }
+  for (int i = 0; i < count; i++) {
+    if (fitting > 0 && (choice[i].full.bytes > usable || seconds[i] > fastest * (1 + same_time))) continue;
+    if (choice[i].full.bytes >= least) continue;
+    least = choice[i].full.bytes;
+    *best = i;
+  }
   return PP_OK;
 }
 
-static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_program *program, pp_error *error) {
+/* Chooses the row's split and says what it takes. */
+static pp_status choose_split(pp_search *search, size_t row, const pp_memory_program *program, pp_workspace *workspace, fullness *full,
+                              pp_error *error) {
+  pp_candidate *candidate = &search->candidates.candidate[row];
   const double usable = search->problem.usable_bytes;
-  fullness full;
-  pp_status status = memory_of(search, row, program, &full, error);
-  if (status == PP_OK && program && full.bytes > usable && full.bytes <= squeezable * usable)
-    status = squeeze(search, row, program, &full, error);
+  const size_t bytes = (size_t)pp_stages_count(candidate) * sizeof(int);
+  int layers[PP_MOST_SPLITS + 1][PP_MAX_LAYERS], best = 0;
+  split_choice choice[PP_MOST_SPLITS + 1] = { { NULL, { 0, 0, 0 } } };
+  int count = pp_stages_splits(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), layers);
+  pp_status status = PP_OK;
+  for (int i = 0; i < count && status == PP_OK; i++) {
+    choice[i].layers = layers[i];
+    status = try_split(search, row, program, &choice[i], error);
+  }
+  if (count == 0) {
+    count = 1;
+    status = try_split(search, row, program, &choice[0], error);
+  } else if (status == PP_OK && choice[0].full.bytes > usable && choice[0].full.bytes <= squeezable * usable) {
+    choice[count] = choice[0];
+    status = squeeze(search, row, program, &choice[count], layers[count], error);
+    if (choice[count].full.bytes <= usable) count++;
+  }
+  if (status == PP_OK) status = best_split(search, row, program, workspace, choice, count, &best, error);
+  candidate->layers_per_stage = NULL;
   if (status != PP_OK) return status;
-  if (search->squeezed[row]) forget_time(search, row);
+  *full = choice[best].full;
+  if (best == 0) return PP_OK;  /* what stages are without being told */
+  search->split[row] = malloc(bytes);
+  if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", bytes / sizeof(int));
+  memcpy(search->split[row], choice[best].layers, bytes);
+  candidate->layers_per_stage = search->split[row];
+  return PP_OK;
+}
+
+/* `program` is NULL at depth 1. */
+static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_program *program, pp_workspace *workspace, pp_error *error) {
+  fullness full;
+  pp_status status = program ? choose_split(search, row, program, workspace, &full, error) : memory_of(search, row, NULL, &full, error);
+  if (status != PP_OK) return status;
   search->column[PP_COLUMN_PEAK_BYTES][row] = full.bytes;
   search->column[PP_COLUMN_ONE_COPY_BYTES][row] = full.one_copy;
   search->fullest[row] = full.rank;
   return PP_OK;
 }
 
+pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  pp_workspace workspace = { 0 };
+  pp_memory_program program;
+  pp_status status;
+  if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
+  status = pp_candidate_check(candidate, search->problem.model, error);
+  if (status != PP_OK) return status;
+  if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, &workspace, error);
+  status = pp_memory_program_build(candidate, &program, error);
+  if (status != PP_OK) return status;
+  status = fill_memory(search, row, &program, &workspace, error);
+  pp_memory_program_free(&program);
+  pp_workspace_free(&workspace);
+  return status;
+}
+
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
   size_t rows = search->candidates.count, count = 0;
   program_key *key = malloc((rows + 1) * sizeof *key);
   pp_memory_program program;
+  pp_workspace workspace = { 0 };
   pp_status built = PP_ILLEGAL, status = PP_OK;
   if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++) {
@@ -267,10 +346,11 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
       if (built != PP_OK && built != PP_ILLEGAL) status = built;
     }
     if (built == PP_OK || key[i].kind == PP_NO_SCHEDULE)
-      status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &program, error);
+      status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &program, &workspace, error);
     if (status == PP_ILLEGAL) status = PP_OK;
   }
   if (built == PP_OK) pp_memory_program_free(&program);
+  pp_workspace_free(&workspace);
   free(key);
   return status;
 }
@@ -278,9 +358,11 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
 /* ------------------------------------------------------------------------------------------------------------------------------ time */
 
 double pp_search_bound(pp_search *search, size_t row) {
-  if (isnan(search->bound[row]))
+  if (isnan(search->bound[row])) {
+    (void)pp_search_settle(search, row, NULL);  /* where it fails, so will the simulation, which says why */
     search->bound[row] = pp_evaluate_bound(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
                                            has_kernel(search, row));
+  }
   return search->bound[row];
 }
 
@@ -289,7 +371,7 @@ pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error) {
   pp_timing timing;
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_STEP_SECONDS][row])) return PP_OK;
-  status = pp_candidate_check(candidate, search->problem.model, error);
+  status = pp_search_settle(search, row, error);
   if (status == PP_OK)
     status = pp_evaluate_time(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), true, &timing, NULL, NULL, error);
   if (status != PP_OK) return status;

@@ -39,7 +39,7 @@ typedef struct {
   double *column[PP_COLUMNS];  /* [rows] each */
   double *bound;               /* [rows] NAN until computed */
   int *fullest;                /* [rows] the rank of peak_bytes */
-  int **squeezed;              /* [rows] layers per stage of rows that only fit that way; candidates point to them */
+  int **split;                 /* [rows] layers per stage where they are not the first of pp_stages_splits; candidates point to them */
 } pp_search;
 
 /*
@@ -55,10 +55,13 @@ void pp_search_kernels_changed(pp_search *search);
 
 /*
 ** Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts.
-** Where stages balanced by time do not fit but come near, moves layers to emptier ranks, which costs time: call it before seconds are
-** asked for.
+** Bytes and seconds follow from the split of the layers, so it is chosen here: of those that fit the fastest. Where stages balanced by time
+** do not fit but come near, layers move to emptier ranks, which costs time.
 */
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error);
+
+/* The same for one row; PP_ILLEGAL when it cannot be built. Bounds and seconds of a row see to it by themselves. */
+pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error);
 
 /* Lower bound of the row's step_seconds, computed once. */
 double pp_search_bound(pp_search *search, size_t row);

@@ -7,16 +7,31 @@
 
 enum { MOST_MOVES = 64 };
 
-/* What the first and the last stage execute beside layers. */
-static double ends_of(const pp_model *model, const pp_block_weights *weights, int stage, int stages) {
-  double seconds = 0;
-  if (stage == 0) seconds += weights->seconds[PP_BLOCK_EMBEDDING];
-  if (stage == stages - 1) seconds += weights->seconds[PP_BLOCK_HEAD] + (double)model->mtp_layers * weights->seconds[PP_BLOCK_MTP];
-  return seconds;
+/* What there is to spread: the first `layers` layers of the model over the first `given.stages` stages of all. */
+typedef struct {
+  const pp_model *model;
+  const pp_block_weights *weights;
+  pp_split given;
+  int layers;
+  bool whole;   /* are these all stages? the last one then has the head */
+} spreading;
+
+static int fewest_of(const spreading *job, int stage) {
+  bool end = stage == 0 || (job->whole && stage == job->given.stages - 1);
+  return end && job->given.empty_ends ? 0 : 1;
 }
 
-static double layer_seconds(const pp_model *model, const pp_block_weights *weights, int layer) {
-  return weights->seconds[model->moe[layer] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+/* What the first and the last stage execute beside layers. */
+static double ends_of(const spreading *job, int stage) {
+  const double *seconds = job->weights->seconds;
+  double sum = 0;
+  if (stage == 0) sum += seconds[PP_BLOCK_EMBEDDING];
+  if (job->whole && stage == job->given.stages - 1) sum += seconds[PP_BLOCK_HEAD] + (double)job->model->mtp_layers * seconds[PP_BLOCK_MTP];
+  return sum;
+}
+
+static double layer_seconds(const spreading *job, int layer) {
+  return job->weights->seconds[job->model->moe[layer] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
 }
 
 /* The group with least to do that may take another layer, or −1. The last of equals: early ranks hold the most microbatches, and are the
@@ -29,21 +44,21 @@ static int lightest(const double *load, const int *held, int groups, const int *
 }
 
 /* The stage of a group that the next layer goes to: the one with least, the last of equals. */
-static int stage_for_more(int stages, const int *group_of, int group, pp_split_share share, const int *layers, const double *stage_load) {
+static int stage_for_more(const spreading *job, int group, const int *layers, const double *stage_load) {
   int best = -1;
-  for (int s = 0; s < stages; s++) {
-    if (group_of[s] != group) continue;
-    if (best < 0 || (share == PP_SHARE_LAYERS ? layers[s] <= layers[best] : stage_load[s] <= stage_load[best])) best = s;
+  for (int s = 0; s < job->given.stages; s++) {
+    if (job->given.group_of[s] != group) continue;
+    if (best < 0 || (job->given.share == PP_SHARE_LAYERS ? layers[s] <= layers[best] : stage_load[s] <= stage_load[best])) best = s;
   }
   return best;
 }
 
-/* The stage of a group that a layer is taken from: the one with most, the first of equals; −1: each has only one. */
-static int stage_for_less(int stages, const int *group_of, int group, pp_split_share share, const int *layers, const double *stage_load) {
+/* The stage of a group that a layer is taken from: the one with most, the first of equals; −1: each has only what it keeps. */
+static int stage_for_less(const spreading *job, int group, const int *layers, const double *stage_load) {
   int best = -1;
-  for (int s = 0; s < stages; s++) {
-    if (group_of[s] != group || layers[s] <= 1) continue;
-    if (best < 0 || (share == PP_SHARE_LAYERS ? layers[s] > layers[best] : stage_load[s] > stage_load[best])) best = s;
+  for (int s = 0; s < job->given.stages; s++) {
+    if (job->given.group_of[s] != group || layers[s] <= fewest_of(job, s)) continue;
+    if (best < 0 || (job->given.share == PP_SHARE_LAYERS ? layers[s] > layers[best] : stage_load[s] > stage_load[best])) best = s;
   }
   return best;
 }
@@ -65,18 +80,20 @@ static double level_of(const double *load, int groups, double more) {
   }
 }
 
-/* Layers taken as equal: one each, then as many as fit under the common level, then one by one to the lightest group. */
-static void spread(const pp_model *model, const pp_block_weights *weights, int stages, const int *group_of, int groups,
-                   pp_split_share share, const int *most, int *layers, int *held) {
+/* Layers taken as equal: what each stage keeps, then as many as fit under the common level, then one by one to the lightest group. */
+static void spread(const spreading *job, int *layers, int *held) {
+  const int stages = job->given.stages, groups = job->given.groups, *most = job->given.most;
   double each = 0, level, load[PP_MAX_LAYERS] = { 0 }, stage_load[PP_MAX_LAYERS];
-  int left = (int)model->layers - stages, wanted[PP_MAX_LAYERS] = { 0 };
+  int left = job->layers, wanted[PP_MAX_LAYERS] = { 0 };
   for (int g = 0; g < groups; g++) held[g] = 0;
-  for (int i = 0; i < model->layers; i++) each += layer_seconds(model, weights, i) / (double)model->layers;
+  for (int i = 0; i < job->layers; i++) each += layer_seconds(job, i) / job->layers;
   for (int s = 0; s < stages; s++) {
-    stage_load[s] = ends_of(model, weights, s, stages) + each;
-    load[group_of[s]] += stage_load[s];
-    layers[s] = 1;
-    held[group_of[s]]++;
+    int group = job->given.group_of[s];
+    layers[s] = fewest_of(job, s);
+    stage_load[s] = ends_of(job, s) + layers[s] * each;
+    load[group] += stage_load[s];
+    held[group] += layers[s];
+    left -= layers[s];
   }
   level = level_of(load, groups, each * left);
   for (int g = 0; g < groups && each > 0; g++) {
@@ -95,19 +112,18 @@ static void spread(const pp_model *model, const pp_block_weights *weights, int s
   }
   for (int g = 0; g < groups; g++)
     for (; wanted[g] > 0; wanted[g]--) {
-      int s = stage_for_more(stages, group_of, g, share, layers, stage_load);
+      int s = stage_for_more(job, g, layers, stage_load);
       layers[s]++;
       stage_load[s] += each;
     }
 }
 
-static void true_loads(const pp_model *model, const pp_block_weights *weights, int stages, const int *group_of, int groups,
-                       const int *layers, double *load, double *stage_load) {
-  for (int g = 0; g < groups; g++) load[g] = 0;
-  for (int s = 0, layer = 0; s < stages; s++) {
-    stage_load[s] = ends_of(model, weights, s, stages);
-    for (int i = 0; i < layers[s]; i++) stage_load[s] += layer_seconds(model, weights, layer++);
-    load[group_of[s]] += stage_load[s];
+static void true_loads(const spreading *job, const int *layers, double *load, double *stage_load) {
+  for (int g = 0; g < job->given.groups; g++) load[g] = 0;
+  for (int s = 0, layer = 0; s < job->given.stages; s++) {
+    stage_load[s] = ends_of(job, s);
+    for (int i = 0; i < layers[s]; i++) stage_load[s] += layer_seconds(job, layer++);
+    load[job->given.group_of[s]] += stage_load[s];
   }
 }
 
@@ -118,34 +134,81 @@ static int heaviest(const double *load, int groups) {
   return best;
 }
 
-static void move_layer(int *layers, int *held, const int *group_of, int from, int to) {
+static void move_layer(const spreading *job, int *layers, int *held, int from, int to) {
   layers[from]--;
-  held[group_of[from]]--;
+  held[job->given.group_of[from]]--;
   layers[to]++;
-  held[group_of[to]]++;
+  held[job->given.group_of[to]]++;
 }
 
-void pp_split_layers(const pp_model *model, const pp_block_weights *weights, int stages, const int *group_of, int groups,
-                     pp_split_share share, const int *most, int *layers) {
+static void balance(const spreading *job, int *layers) {
+  const int groups = job->given.groups;
   double load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS];
   int held[PP_MAX_LAYERS];
-  spread(model, weights, stages, group_of, groups, share, most, layers, held);
+  spread(job, layers, held);
   /* Dense and MoE layers differ: move single layers while that lightens the heaviest group. */
   for (int move = 0; move < MOST_MOVES; move++) {
     int heavy, light, from, to;
     double before;
-    true_loads(model, weights, stages, group_of, groups, layers, load, stage_load);
+    true_loads(job, layers, load, stage_load);
     heavy = heaviest(load, groups);
-    light = lightest(load, held, groups, most);
+    light = lightest(load, held, groups, job->given.most);
     if (light < 0 || light == heavy) return;
     before = load[heavy];
-    from = stage_for_less(stages, group_of, heavy, share, layers, stage_load);
-    to = stage_for_more(stages, group_of, light, share, layers, stage_load);
+    from = stage_for_less(job, heavy, layers, stage_load);
+    to = stage_for_more(job, light, layers, stage_load);
     if (from < 0) return;
-    move_layer(layers, held, group_of, from, to);
-    true_loads(model, weights, stages, group_of, groups, layers, load, stage_load);
+    move_layer(job, layers, held, from, to);
+    true_loads(job, layers, load, stage_load);
     if (load[heaviest(load, groups)] < before * (1 - 1e-12)) continue;
-    move_layer(layers, held, group_of, to, from);
+    move_layer(job, layers, held, to, from);
     return;
+  }
+}
+
+void pp_split_layers(const pp_model *model, const pp_block_weights *weights, const pp_split *split, int *layers) {
+  const spreading job = { model, weights, *split, (int)model->layers, true };
+  balance(&job, layers);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------------- phases */
+
+/* Sum over chunks of the heaviest of its stages. */
+static double round_seconds(const spreading *whole, int ranks, const int *layers) {
+  double load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS], sum = 0;
+  true_loads(whole, layers, load, stage_load);
+  for (int first = 0; first < whole->given.stages; first += ranks) sum += stage_load[first + heaviest(stage_load + first, ranks)];
+  return sum;
+}
+
+/* The stages of the last chunk get `each_stage` layers, the last of them as many as its ends leave time for. Returns how many in all. */
+static int fill_last_chunk(const spreading *whole, int ranks, int each_stage, double each, int *layers) {
+  const int last = whole->given.stages - 1, fewest = fewest_of(whole, last);
+  const double room = each > 0 ? each_stage - ends_of(whole, last) / each : each_stage;
+  for (int s = last - ranks + 1; s < last; s++) layers[s] = each_stage;
+  layers[last] = room > fewest ? (int)(room * (1 + 1e-12)) : fewest;
+  return (ranks - 1) * each_stage + layers[last];
+}
+
+void pp_split_phases(const pp_model *model, const pp_block_weights *weights, int ranks, int chunks, bool empty_ends, int *layers) {
+  int alone[PP_MAX_LAYERS], trial[PP_MAX_LAYERS];
+  const int stages = ranks * chunks, total = (int)model->layers;
+  double each = weights->seconds[total > 0 && model->moe[total - 1] ? PP_BLOCK_MOE : PP_BLOCK_DENSE], least = INFINITY;
+  for (int s = 0; s < stages; s++) alone[s] = s;
+  spreading whole = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends }, total, true };
+  spreading rest = whole;
+  rest.given.stages = rest.given.groups = stages - ranks;
+  rest.whole = false;
+  balance(&whole, layers);
+  least = round_seconds(&whole, ranks, layers);
+  for (int each_stage = 1; each_stage <= total; each_stage++) {
+    double seconds;
+    rest.layers = total - fill_last_chunk(&whole, ranks, each_stage, each, trial);
+    if (each_stage * each >= least || rest.layers < stages - ranks) return;
+    balance(&rest, trial);
+    seconds = round_seconds(&whole, ranks, trial);
+    if (seconds >= least * (1 - 1e-12)) continue;
+    least = seconds;
+    for (int s = 0; s < stages; s++) layers[s] = trial[s];
   }
 }

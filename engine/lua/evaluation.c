@@ -325,9 +325,9 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   pp_timing instant;
   pp_status status = pp_candidate_check(self->candidate, problem->model, error);
   if (status != PP_OK) return status;
-  status = pp_evaluate_stages(problem, self->candidate, self->costs, self->kernel, self->stage, error);
+  status = pp_stages_fill(problem, self->candidate, self->costs, self->kernel, self->stage, error);
   if (status != PP_OK) return status;
-  pp_evaluate_stage_seconds(self->candidate, self->costs, self->kernel, self->stage, self->seconds);
+  pp_stages_seconds(self->candidate, self->costs, self->kernel, self->stage, self->seconds);
   self->stages = self->candidate->layout.pipeline * self->candidate->layout.chunks;
   status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, true, &self->timing, &self->schedule, &self->simulation,
                             error);
@@ -361,7 +361,8 @@ int pp_search_evaluate(lua_State *L) {
   self->traits = self->candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)self->candidate->kind);
   self->costs = &search->search.costs[search->search.layout_of[row]];
   self->kernel = search->search.column[PP_COLUMN_KERNEL][row] >= 2;
-  status = compute(problem, self, &error);
+  status = pp_search_settle(&search->search, row, &error);
+  if (status == PP_OK) status = compute(problem, self, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, evaluation_call, &error);
   lua_createtable(L, 0, 44);

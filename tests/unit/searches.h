@@ -36,6 +36,22 @@ static inline void set_deepseek(search_case *out) {
   out->space.fixed.expert = 64;
 }
 
+static inline pp_layout_costs costs_of(const search_case *c, const pp_layout *layout) {
+  pp_layout_costs costs;
+  pp_error error;
+  if (pp_price_layout(&c->problem, layout, &costs, &error) != PP_OK) fail_msg("%s", error.message);
+  return costs;
+}
+
+static inline pp_candidate candidate_of(int kind, int ranks, int chunks, int64_t microbatches) {
+  pp_candidate out = { .layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 8, .pipeline = ranks, .chunks = chunks },
+                       .kind = kind, .configured_virtual = 1, .microbatches = microbatches, .smallest_microbatches = microbatches };
+  if (kind == PP_INTERLEAVED_1F1B)
+    for (out.group = ranks; out.group < microbatches; out.group++)
+      if (microbatches % out.group == 0 || microbatches % out.group >= ranks) break;
+  return out;
+}
+
 static inline const char *name_of(const pp_candidate *candidate) {
   return candidate->kind == PP_NO_SCHEDULE ? "none" : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->name;
 }

@@ -13,7 +13,8 @@ static const int each_for_itself[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static void expect_split(const pp_model *model, pp_block_weights weights, int stages, const int *group_of, int groups,
                          pp_split_share share, const int *most, const int *expected) {
   int layers[8];
-  pp_split_layers(model, &weights, stages, group_of, groups, share, most, layers);
+  const pp_split split = { stages, group_of, groups, share, most, false };
+  pp_split_layers(model, &weights, &split, layers);
   for (int s = 0; s < stages; s++)
     if (layers[s] != expected[s]) fail_msg("stage %d got %d layers, not %d", s, layers[s], expected[s]);
 }
@@ -72,9 +73,67 @@ static void layers_without_weight_are_spread_all_the_same(void **state) {
   const pp_model model = llama(8, 4096, 32, 8, 14336, 128256);
   int layers[4], sum = 0;
   (void)state;
-  pp_split_layers(&model, &(pp_block_weights){ { 0, 0, 0, 0, 0 } }, 4, each_for_itself, 4, PP_SHARE_TIME, NULL, layers);
+  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, false };
+  pp_split_layers(&model, &(pp_block_weights){ { 0, 0, 0, 0, 0 } }, &split, layers);
   for (int s = 0; s < 4; s++) sum += layers[s];
   assert_int_equal(sum, 8);
+}
+
+static void expect_layers(const int *expected, const int *layers, int stages) {
+  for (int s = 0; s < stages; s++)
+    if (layers[s] != expected[s]) fail_msg("stage %d got %d layers, not %d", s, layers[s], expected[s]);
+}
+
+/* 14 layers and a head of 6, 20 in all: four stages of 5. The head alone takes 6, with a layer beside it 7. */
+static void a_head_heavier_than_a_stage_leaves_its_stage_without_layers(void **state) {
+  const pp_model model = llama(14, 4096, 32, 8, 14336, 128256);
+  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, true };
+  int layers[4];
+  (void)state;
+  pp_split_layers(&model, &(pp_block_weights){ { 0, 1, 1, 6, 0 } }, &split, layers);
+  expect_layers((const int[]){ 4, 5, 5, 0 }, layers, 4);
+}
+
+static void an_embedding_as_heavy_as_a_stage_stands_alone(void **state) {
+  const pp_model model = llama(9, 4096, 32, 8, 14336, 128256);
+  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, true };
+  int layers[4];
+  (void)state;
+  pp_split_layers(&model, &(pp_block_weights){ { 3, 1, 1, 0, 0 } }, &split, layers);
+  expect_layers((const int[]){ 0, 3, 3, 3 }, layers, 4);
+}
+
+/* 8 layers and a head of two on 2 ranks with 2 chunks: 2 + 3 on either rank, and 2, then 3 a round. The last stage empty would take
+** 3, 3 and 2, 0 + 2, which is no less. */
+static void chunks_are_balanced_among_themselves(void **state) {
+  const pp_model model = llama(8, 4096, 32, 8, 14336, 128256);
+  const int rank_of[4] = { 0, 1, 0, 1 };
+  const pp_split split = { 4, rank_of, 2, PP_SHARE_TIME, NULL, true };
+  const pp_block_weights weights = { { 0, 1, 1, 2, 0 } };
+  int layers[4];
+  (void)state;
+  pp_split_layers(&model, &weights, &split, layers);
+  expect_layers((const int[]){ 2, 2, 3, 1 }, layers, 4);
+  pp_split_phases(&model, &weights, 2, 2, true, layers);
+  expect_layers((const int[]){ 2, 2, 3, 1 }, layers, 4);
+}
+
+/* A head of three layers' time sets the pace of the last chunk: its stages hold three, those of the first chunk one. 1 + 3 a round, where
+** two layers everywhere take 2 + 3. */
+static void a_heavy_head_lets_its_chunk_hold_more_layers(void **state) {
+  const pp_model model = llama(13, 4096, 32, 8, 14336, 128256);
+  int layers[8];
+  (void)state;
+  pp_split_phases(&model, &(pp_block_weights){ { 0, 1, 1, 3, 0 } }, 4, 2, true, layers);
+  expect_layers((const int[]){ 1, 1, 1, 1, 3, 3, 3, 0 }, layers, 8);
+}
+
+static void chunks_of_equal_layers_stay_equal(void **state) {
+  const pp_model model = llama(16, 4096, 32, 8, 14336, 128256);
+  int layers[8];
+  (void)state;
+  pp_split_phases(&model, &(pp_block_weights){ { 0, 1, 1, 0, 0 } }, 4, 2, true, layers);
+  expect_layers((const int[]){ 2, 2, 2, 2, 2, 2, 2, 2 }, layers, 8);
 }
 
 int main(void) {
@@ -86,6 +145,11 @@ int main(void) {
     cmocka_unit_test(cheap_dense_layers_leave_room_for_more),
     cmocka_unit_test(every_stage_keeps_a_layer_however_heavy_its_ends),
     cmocka_unit_test(a_limit_moves_layers_to_heavy_stages),
+    cmocka_unit_test(a_head_heavier_than_a_stage_leaves_its_stage_without_layers),
+    cmocka_unit_test(an_embedding_as_heavy_as_a_stage_stands_alone),
+    cmocka_unit_test(chunks_are_balanced_among_themselves),
+    cmocka_unit_test(a_heavy_head_lets_its_chunk_hold_more_layers),
+    cmocka_unit_test(chunks_of_equal_layers_stay_equal),
     cmocka_unit_test(layers_without_weight_are_spread_all_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,43 @@
+/*
+** price.c: costs of one layout's blocks. See price.h.
+*/
+#include "core/price.h"
+
+pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error) {
+  const pp_model *model = problem->model;
+  pp_block_parameters parameters[PP_BLOCKS];
+  pp_device device = *problem->device;
+  pp_status status = PP_OK;
+  double table = (double)(model->vocab * model->hidden) / layout->tensor;
+  for (int i = 0; i < 2 && status == PP_OK; i++) {
+    device.hides_alltoall = i == 1;
+    status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], error);
+    if (status == PP_OK) status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
+  }
+  if (status != PP_OK) return status;
+  out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
+  pp_model_block_parameters(model, parameters);
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    out->dense[block] = (double)parameters[block].tensor / layout->tensor + (double)parameters[block].replicated;
+    out->expert[block] = (double)parameters[block].expert / ((double)layout->expert * layout->expert_tensor);
+    out->embedding_copy[block] = 0;
+  }
+  out->embedding_copy[PP_BLOCK_MTP] = table;
+  if (model->tied_embeddings) {
+    out->dense[PP_BLOCK_HEAD] -= table;
+    out->embedding_copy[PP_BLOCK_HEAD] = table;
+  }
+  return PP_OK;
+}
+
+double pp_price_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel) {
+  pp_stage whole;
+  pp_stage_seconds seconds;
+  double sent, work;
+  if (pp_layout_stages(model, 1, NULL, &whole, NULL) != PP_OK) return 0;
+  pp_cost_stage(&whole, costs->seconds[kernel], &seconds);
+  sent = seconds.alltoall_forward + seconds.alltoall_backward;
+  work = seconds.forward + seconds.full;
+  return work > 0 ? sent / work : 0;
+}
+

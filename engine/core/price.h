@@ -1,0 +1,47 @@
+/*
+** price.h: what all candidates of one search share, and what the blocks of one layout cost: its schedules only differ in how they arrange
+** them.
+*/
+#ifndef PP_PRICE_H
+#define PP_PRICE_H
+
+#include "core/candidate.h"
+#include "core/cost.h"
+#include "core/memory.h"
+
+/* What all candidates of one search share. */
+typedef struct {
+  const pp_model *model;
+  const pp_training *training;
+  const pp_device *device;         /* hides_alltoall is ignored: each candidate has its own kernel */
+  const pp_network *network;
+  const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
+  int given_stages;
+  bool even_layers[PP_SCHEDULE_KINDS];  /* schedules whose stages must hold equally many layers where that is possible; else balanced by time */
+  double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
+  double overhead_bytes;           /* of every GPU: context, communicators, allocator */
+  double step_overhead_seconds;    /* of every step, beside the pipeline */
+} pp_problem;
+
+/* Costs of one layout's blocks: shared by all its schedules. */
+typedef struct {
+  pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
+  double hop;                          /* seconds of a hand-over between ranks */
+  pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */
+  double dense[PP_BLOCKS], expert[PP_BLOCKS];  /* parameters of one block on one GPU: all but routed experts; routed experts */
+  double embedding_copy[PP_BLOCKS];    /* what it needs beside them on a rank without the embedding: tied output weights, MTP's input */
+} pp_layout_costs;
+
+/* PP_INVALID when the shape or recipe cannot be priced. */
+pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error);
+
+/*
+** `kernel`, here and in stages.h and evaluate.h: does the candidate have a custom all-to-all kernel? It makes the all-to-all itself faster
+** and lets it run beside compute.
+*/
+
+/* All-to-all seconds / seconds of the layout's work, before any overlap. 0 without experts. Derived: both sums run over all blocks of the
+** model once per microbatch, so M and P cancel. */
+double pp_price_alltoall_fraction(const pp_model *model, const pp_layout_costs *costs, bool kernel);
+
+#endif

@@ -1,0 +1,149 @@
+/*
+** stages.c: splits of a model over a candidate's stages. See stages.h.
+*/
+#include "core/stages.h"
+
+#include <math.h>
+#include <string.h>
+
+int pp_stages_count(const pp_candidate *candidate) {
+  return candidate->layout.pipeline * candidate->layout.chunks;
+}
+
+const pp_schedule_traits *pp_stages_traits(const pp_candidate *candidate) {
+  return candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)candidate->kind);
+}
+
+int pp_stages_ranks(const pp_candidate *candidate, int stage, int rank[2]) {
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
+  int ranks = candidate->layout.pipeline, position = stage % ranks, chunk = stage / ranks;
+  bool upward = traits && traits->placement == PP_PLACE_V && chunk % 2 == 1;
+  rank[0] = rank[1] = upward ? ranks - 1 - position : position;
+  if (!traits || traits->placement != PP_PLACE_BIDIRECTIONAL) return 1;
+  rank[1] = ranks - 1 - rank[0];
+  return 2;
+}
+
+void pp_stages_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
+                       pp_stage_seconds *out) {
+  for (int s = 0; s < pp_stages_count(candidate); s++) {
+    /* Most stages hold what their neighbour holds. */
+    if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
+    else pp_cost_stage(&stages[s], costs->seconds[kernel], &out[s]);
+  }
+}
+
+/* Time of a block as the split weighs it: all that a rank spends on it, without what overlapped pairs hide. */
+static pp_block_weights weights_of(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
+  pp_block_weights weights;
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    const pp_block_seconds *seconds = &costs->seconds[kernel][block];
+    weights.seconds[block] = seconds->forward + seconds->input + seconds->weight;
+    if (!pp_stages_traits(candidate)->overlaps || !kernel) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
+  }
+  return weights;
+}
+
+/* Which stages of a chain one rank (of bidirectional schedules: one mirror pair) executes. Returns how many such groups there are. */
+static int group_stages(const pp_candidate *candidate, int *group_of) {
+  int ranks = candidate->layout.pipeline, holders = 1;
+  for (int s = 0; s < pp_stages_count(candidate); s++) {
+    int rank[2];
+    holders = pp_stages_ranks(candidate, s, rank);
+    group_of[s] = rank[1] < rank[0] ? rank[1] : rank[0];
+  }
+  return holders == 2 ? (ranks + 1) / 2 : ranks;
+}
+
+/* Is the split the planner's to choose? Given ones are those of the pipeline asked for: what is compared with it may have another number of
+** stages. */
+static bool splits_freely(const pp_problem *problem, const pp_candidate *candidate) {
+  int stages = pp_stages_count(candidate);
+  if (candidate->kind == PP_NO_SCHEDULE || problem->model->layers < stages) return false;
+  if (problem->layers_per_stage && stages == problem->given_stages) return false;
+  return !(problem->even_layers[candidate->kind] && problem->model->layers % stages == 0);
+}
+
+static void split_ranks(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                        pp_split_share share, const int *most, bool empty_ends, int *layers) {
+  const pp_block_weights weights = weights_of(candidate, costs, kernel);
+  int group_of[PP_MAX_LAYERS], groups = group_stages(candidate, group_of);
+  const pp_split split = { pp_stages_count(candidate), group_of, groups, share, most, empty_ends };
+  pp_split_layers(problem->model, &weights, &split, layers);
+}
+
+pp_status pp_stages_fill(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, pp_stage *out,
+                         pp_error *error) {
+  int stages = pp_stages_count(candidate), layers[PP_MAX_LAYERS];
+  const int *given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
+  if (stages > PP_MAX_LAYERS)
+    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages, PP_MAX_LAYERS);
+  if (!given && candidate->layers_per_stage) given = candidate->layers_per_stage;
+  else if (splits_freely(problem, candidate)) {
+    split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, layers);
+    given = layers;
+  }
+  return pp_layout_stages(problem->model, stages, given, out, error);
+}
+
+/* Is the last of the splits none of those before it? */
+static int keep_if_new(int layers[PP_MOST_SPLITS][PP_MAX_LAYERS], int count, int stages) {
+  for (int i = 0; i < count; i++)
+    if (memcmp(layers[i], layers[count], (size_t)stages * sizeof layers[i][0]) == 0) return count;
+  return count + 1;
+}
+
+int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                     int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
+  const int stages = pp_stages_count(candidate);
+  int count = 1;
+  if (!splits_freely(problem, candidate)) return 0;
+  split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, layers[0]);
+  if (candidate->layout.chunks > 1 && pp_stages_traits(candidate)->placement == PP_PLACE_LOOP) {
+    const pp_block_weights weights = weights_of(candidate, costs, kernel);
+    pp_split_phases(problem->model, &weights, candidate->layout.pipeline, candidate->layout.chunks, true, layers[count]);
+    count = keep_if_new(layers, count, stages);
+  }
+  if (layers[0][0] > 0 && layers[0][stages - 1] > 0) return count;
+  split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, false, layers[count]);
+  return keep_if_new(layers, count, stages);
+}
+
+/* Moves a layer between two stages of a group whose numbers differ by more than one, towards the later of equals. */
+static bool even_out(int stages, const int *group_of, int group, int *layers) {
+  int most = -1, fewest = -1;
+  for (int s = 0; s < stages; s++) {
+    if (group_of[s] != group) continue;
+    if (most < 0 || layers[s] > layers[most]) most = s;
+    if (fewest < 0 || layers[s] <= layers[fewest]) fewest = s;
+  }
+  if (most < 0 || layers[most] - layers[fewest] < 2) return false;
+  layers[most]--;
+  layers[fewest]++;
+  return true;
+}
+
+bool pp_stages_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                       const pp_stage *stages, int rank, int *most, int *layers) {
+  const int count = pp_stages_count(candidate);
+  int group_of[PP_MAX_LAYERS], groups, held = 0, kept = 0, group = rank;
+  bool loop;
+  int64_t room = 0;
+  if (!splits_freely(problem, candidate)) return false;
+  loop = pp_stages_traits(candidate)->placement == PP_PLACE_LOOP;
+  groups = group_stages(candidate, group_of);
+  if (group >= groups) group = candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */
+  for (int s = 0; s < count; s++) {
+    layers[s] = stages[s].count[PP_BLOCK_DENSE] + stages[s].count[PP_BLOCK_MOE];
+    if (group_of[s] != group) continue;
+    held += layers[s];
+    if (s > 0 && s < count - 1) kept++;
+  }
+  if (!loop && even_out(count, group_of, group, layers)) return true;
+  if (held <= kept) return false;
+  most[group] = held - 1;
+  for (int g = 0; g < groups; g++) room += most[g];
+  if (room < problem->model->layers) return false;
+  split_ranks(problem, candidate, costs, kernel, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, true, layers);
+  return true;
+}
