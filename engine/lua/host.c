@@ -9,6 +9,7 @@
 ** host:names() → every name that a policy can reach; host:close()
 ** A problem is { kind = "broken" | "budget", message, unknown = name that does not exist or nil }.
 ** engine.host.directory(path) → list of the names in that directory, or nil; engine.host.digest(text) → 16 hexadecimal digits
+** engine.host.workers(count, function(number) → text) → list of texts, each made in a process of its own
 ** engine.host.tag           key of what stands for something: t[tag] = "under", …, or "function"
 ** engine.host.bare          light userdata → "odd", "even", "any"
 ** engine.host.allowed       name → why; engine.host.blocked  name → what to use instead
@@ -24,6 +25,7 @@
 #include "host/directory.h"
 #include "host/language.h"
 #include "host/sandbox.h"
+#include "host/workers.h"
 #include "lua/arguments.h"
 
 #define TYPE "pipeplan.host"
@@ -157,6 +159,7 @@ static const luaL_Reg host_functions[] = {
   { "digest", host_digest },
   { "directory", host_directory },
   { "open", host_open },
+  { "workers", pp_workers },
   { NULL, NULL }
 };
 

@@ -36,6 +36,7 @@ local function parser()
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
     p:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order"),
+    p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
     p:flag("-h --help", "show this help"))
   p:group("The policy",
     p:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),
@@ -64,6 +65,12 @@ local function settings(list)
   return set
 end
 
+local function jobs_of(text)
+  local jobs = text == nil and 1 or text:match("^%d+$") and math.tointeger(tonumber(text))
+  if not jobs or jobs < 1 or jobs > 256 then failure.usage("--jobs must be an integer from 1 to 256, got '%s'", text) end
+  return jobs
+end
+
 local function load_policy(parsed)
   local load = require("pipeplan.policy.load").load
   return load { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
@@ -77,13 +84,11 @@ function render.text(plan) return require("pipeplan.report.text").render(plan) e
 
 function render.markdown(plan) return require("pipeplan.report.markdown").render(plan) end
 
-local function json_text(plan, indent)
+function render.json(plan)
   local json = require "pipeplan.report.json"
   local schema = require "pipeplan.schema.plan"
-  return json.encode(json.shape(plan, schema), { indent = indent }) .. "\n"
+  return json.encode(json.shape(plan, schema), { indent = 2 }) .. "\n"
 end
-
-function render.json(plan) return json_text(plan, 2) end
 
 local function status_of(plan)
   return plan.status == "planned" and failure.status.ok or failure.status.refused
@@ -108,45 +113,6 @@ local function write_file(path, text)
   failure.usage("cannot write %s: %s", path, problem)
 end
 
--- -------------------------------------------------------------------------------------------------------------------------- jsonl
-
--- Exit statuses from worst to best, for several inputs.
-local severity = {}
-for rank, name in ipairs { "bug", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" } do
-  severity[failure.status[name]] = rank
-end
-
--- One spec a line → one plan a line. A line that cannot be planned gives {"error": …} in its place and a message on stderr.
-local function plan_lines(parsed, policy, questions)
-  local read_json = require "pipeplan.input.json"
-  local spec = require "pipeplan.input.spec"
-  local json = require "pipeplan.report.json"
-  local planner = require "pipeplan.plan.init"
-  local lines, worst, number = {}, failure.status.ok, 0
-  for line in io.stdin:lines() do
-    number = number + 1
-    if line:find("%S") then
-      local good, outcome = xpcall(function()
-        local request = spec.from_table(read_json.decode(line, "line " .. number))
-        return planner.plan { request = request, policy = policy, explain = parsed.explain, why = questions }
-      end, function(problem) return failure.is(problem) and problem or debug.traceback(tostring(problem), 2) end)
-      local status
-      if good then
-        status = status_of(outcome)
-        lines[#lines + 1] = json_text(outcome)
-      else
-        status = failure.is(outcome) and outcome.status or failure.status.bug
-        local message = failure.is(outcome) and outcome.message or outcome
-        io.stderr:write("pipeplan: line ", number, ": ", message, "\n")
-        lines[#lines + 1] = json.encode { error = { line = number, message = message, status = status } } .. "\n"
-      end
-      if severity[status] < severity[worst] then worst = status end
-    end
-  end
-  if #lines == 0 then failure.raise("nothing", "no spec on standard input") end
-  return table.concat(lines), worst
-end
-
 -- ------------------------------------------------------------------------------------------------------------------------ the command
 
 function command.run(arguments)
@@ -163,8 +129,11 @@ function command.run(arguments)
     if #parsed.spec > 0 or next(given) then
       failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
     end
-    text, status = plan_lines(parsed, load_policy(parsed), questions)
+    local jobs = jobs_of(parsed.jobs)
+    text, status = require("pipeplan.cli.lines").plan {
+      input = io.stdin, policy = load_policy(parsed), jobs = jobs, explain = parsed.explain, questions = questions }
   else
+    if parsed.jobs then failure.usage("plan: --jobs is for --jsonl") end
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
     local plan = planner.plan { request = request, policy = load_policy(parsed), explain = parsed.explain, why = questions }

@@ -422,6 +422,31 @@ describe("the command line", function()
     assert.same({ 5, "" }, { result.status, result.stdout })
   end)
 
+  it("plans lines in several processes: the same bytes, messages and status as in one", function()
+    local specs = {}
+    for i = 1, 7 do
+      specs[i] = cjson.encode { cluster = { gpus = i == 4 and 0 or 16 * i, accelerator = "H100-SXM" }, training = { tokens = "1T" },
+                                model = { architecture = "dense", total = "70B", layers = 80 } }
+    end
+    local input = table.concat(specs, "\n\n") .. "\n"
+    local one = run("--jsonl --explain --why pipeline=4", input)
+    assert.equal(2, one.status)
+    assert.equal(7, #lines_of(one.stdout))
+    assert.matches("^pipeplan: line 7: [^\n]+\n$", one.stderr)
+    for _, jobs in ipairs { 1, 2, 3, 16 } do
+      assert.same(one, run("--jsonl --explain --why pipeline=4 --jobs " .. jobs, input))
+    end
+  end)
+
+  it("takes only counts of processes, and only for lines", function()
+    for _, arguments in ipairs { "--jsonl --jobs 0", "--jsonl --jobs two", "--jsonl --jobs=-1", "--jsonl --jobs 1.5", "--jsonl --jobs 1000",
+                                 headline .. " --jobs 2" } do
+      local result = run(arguments, "{}\n")
+      assert.same({ 2, "" }, { result.status, result.stdout })
+      assert.matches("%-%-jobs", result.stderr)
+    end
+  end)
+
   it("says what is wrong with an option on one line, and prints nothing", function()
     for _, arguments in ipairs { headline .. " --frobnicate", headline .. " --format xml", headline .. " --set nonsense", "--gpus 8" } do
       local result = run(arguments)
