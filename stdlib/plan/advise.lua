@@ -145,7 +145,7 @@ local function kernel(plan, result)
   local why = chosen.why
   if not chosen.name then
     why = (chosen.given and "stated in the spec" or "no kernel statement matches this topology")
-          .. ": the plain all-to-all overlaps with nothing"
+          .. "; the plain all-to-all overlaps with nothing"
   end
   return { name = chosen.name or nil, needs = entry and entry.needs or {}, why = why or "no kernel statement says why" }
 end

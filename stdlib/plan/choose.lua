@@ -275,7 +275,8 @@ local function freed_contexts(context, result)
   local list, fixed = {}, context.fixed
   local function free(field)
     if fixed[field] ~= nil then
-      list[#list + 1] = { copy(context, { fixed = candidates.without(fixed, field) }), field, "with " .. field .. " left free" }
+      list[#list + 1] = { copy(context, { fixed = candidates.without(fixed, field) }), field,
+                          "the plan where the spec leaves " .. field .. " free" }
     end
   end
   free "schedule"
@@ -286,7 +287,8 @@ local function freed_contexts(context, result)
     local record = copy(context.record, { global_batch_size = batch, smallest_batch_size = batch })
     list[#list + 1] = { copy(context, { arguments = arguments, record = record, fixed = candidates.without(fixed, "microbatches") }),
                         fixed.microbatches and "microbatches" or "batch",
-                        string.format("with a batch of %s: %s micro-batches", format.integer(batch), format.integer(microbatches)) }
+                        string.format("the plan with a batch of %s: %s micro-batches", format.integer(batch),
+                                      format.integer(microbatches)) }
   elseif fixed.microbatches then
     free "microbatches"
   end

@@ -63,6 +63,9 @@ function facts.of(request, policy)
   local assumptions = {}
   for i, entry in ipairs(request.assumptions) do assumptions[i] = entry end
   local batch, smallest = batches(request, policy, assumptions)
+  if not training.goodput then
+    assumptions[#assumptions + 1] = { field = "training.goodput", value = 1.0, why = "no restarts, no checkpoints in the days" }
+  end
   local usable = cluster.device_bytes * (1 - parameter(policy, "memory_headroom"))
   local recipe_training, network = recipe.training(request), recipe.network(request)
   local overhead = recipe.overhead_bytes(request)

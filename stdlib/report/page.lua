@@ -3,7 +3,8 @@
 --
 -- A section: { label, group, lines = { paragraph, … }, columns = { { title, left }, … }, rows = { { cell, … }, … }, keep, weight }
 --   It has lines or a table. With `inline` its lines are parts of one paragraph. `keep` is how many lines or rows stay when the page is
---   too long; sections of smaller `weight` are cut first. Sections of one group stand together.
+--   too long; sections of smaller `weight` are cut first. Sections of one group stand together. A column's `short` makes its cells shorter
+--   where a row would be wider than the page.
 
 local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
@@ -91,7 +92,7 @@ local function fits_line(memory)
   local verdict = memory.fit == "tight" and "yes, tightly" or memory.fit == "fits" and "yes" or "NO"
   return string.format("%s: %s of %s on rank %d, the fullest (activations %s); %s GiB %s the headroom of %s", verdict,
                        format.gib(rank.total_bytes), format.bytes(memory.device_bytes), rank.rank, format.gib(rank.activations_bytes),
-                       format.gib(math.abs(spare)), spare >= 0 and "beyond" or "inside", format.gib(memory.headroom_bytes))
+                       format.gib(math.abs(spare)), spare >= 0 and "free beyond" or "inside", format.gib(memory.headroom_bytes))
 end
 
 local bubble_definitions = { mean_idle = "mean idle share of the ranks", max_idle = "idle share of the most idle rank",
@@ -112,15 +113,23 @@ local function hours(number)
   return format.count(math.floor(number + 0.5))
 end
 
+-- ": bubble −7,709, overlap 580 k": what of a saving is due to which; what rounds to nothing is left out.
+local function by_cause(saving)
+  local parts = {}
+  for _, cause in ipairs { { "bubble ", saving.bubble }, { "overlap ", saving.overlap } } do
+    if math.abs(cause[2]) >= 0.5 then parts[#parts + 1] = cause[1] .. (cause[2] < 0 and "−" or "") .. hours(math.abs(cause[2])) end
+  end
+  return #parts > 0 and ": " .. table.concat(parts, ", ") or ""
+end
+
 local function saved_lines(plan)
   local lines = {}
   for _, saving in ipairs(plan.gpu_hours_saved or {}) do
-    local without = plan.gpu_hours + saving.total
-    local line = string.format(saving.total >= 0 and "%s GPU-hours against %s (%s): bubble %s, overlap %s"
-                               or "nothing: %s GPU-hours more than %s (%s): bubble %s, overlap %s", hours(math.abs(saving.total)),
-                               format.schedule(saving.baseline), format.percent(without > 0 and math.abs(saving.total) / without or 0),
-                               hours(saving.bubble), hours(saving.overlap))
-    if saving.baseline_fits == false then line = line .. "; it does not fit" end
+    local without, baseline = plan.gpu_hours + saving.total, format.schedule(saving.baseline)
+    local share = format.percent(without > 0 and math.abs(saving.total) / without or 0)
+    local line = string.format(saving.total >= 0 and "%s GPU-hours against %s (%s)%s" or "nothing: %s GPU-hours more than %s (%s)%s",
+                               hours(math.abs(saving.total)), baseline, share, by_cause(saving))
+    if saving.baseline_fits == false then line = line .. "; " .. baseline .. " does not fit" end
     lines[#lines + 1] = line
   end
   if #lines == 0 and plan.parallelism.pipeline > 1 then return { "nothing: the plan is the baseline, 1F1B" } end
@@ -175,17 +184,26 @@ end
 
 -- --------------------------------------------------------------------------------------------------------------- run and layout
 
+-- ": each 160 GB/s there, infiniband 400 Gb/s": speeds of one GPU, inside its scale-up domain and out of it.
+local function links(cluster)
+  local parts = {}
+  if cluster.scale_up_bytes_per_second then
+    parts[1] = format.rate(cluster.scale_up_bytes_per_second)
+      .. (cluster.scale_up_gpus == cluster.gpus_per_node and " there" or " among " .. format.integer(cluster.scale_up_gpus))
+  end
+  if cluster.network_bytes_per_second then
+    parts[#parts + 1] = (cluster.fabric or "network") .. " " .. format.rate(cluster.network_bytes_per_second)
+  end
+  return #parts > 0 and ": each " .. table.concat(parts, ", ") or ""
+end
+
 local function run_lines(plan)
   local model, cluster, training = plan.model, plan.cluster, plan.training
   local lines = {
     string.format("%s: %s, %s, %s parameters%s", model.name, model.architecture == "moe" and "MoE" or "dense",
                   plural(model.layers, "layer"), format.count(model.total_parameters),
                   model.architecture == "moe" and ", " .. format.count(model.active_parameters) .. " active" or ""),
-    string.format("%s × %s, %d a node%s%s", format.integer(cluster.gpus), cluster.accelerator, cluster.gpus_per_node,
-                  cluster.scale_up_bytes_per_second
-                    and string.format("; %s among %d", format.rate(cluster.scale_up_bytes_per_second), cluster.scale_up_gpus) or "",
-                  cluster.network_bytes_per_second
-                    and string.format("; %s %s", cluster.fabric or "network", format.rate(cluster.network_bytes_per_second)) or ""),
+    string.format("%s × %s, %d a node%s", format.integer(cluster.gpus), cluster.accelerator, cluster.gpus_per_node, links(cluster)),
   }
   local recipe = string.format("%s tokens; sequences of %s; %s", format.count(training.tokens), format.integer(training.sequence_length),
                                training.precision)
@@ -215,9 +233,9 @@ local function stage_lines(plan)
   local parts = {}
   for _, run in ipairs(runs(plan.layers_per_stage)) do
     local n = run.last - run.first + 1
-    parts[#parts + 1] = n == 1 and tostring(run.value) or run.value .. "×" .. n
+    parts[#parts + 1] = n == 1 and tostring(run.value) or n .. " times " .. run.value
   end
-  local line = "layers a stage, first to last: " .. table.concat(parts, " ")
+  local line = "layers a stage, first to last: " .. table.concat(parts, ", ")
   if plan.placement and #plan.placement > 0 then
     local both = true
     for _, ranks in ipairs(plan.placement) do both = both and #ranks == 2 end
@@ -292,13 +310,13 @@ local function stage_time_line(plan)
   local parts = { "F " .. format.ms(stage.forward_seconds), "I " .. format.ms(stage.input_seconds),
                   "W " .. format.ms(stage.weight_seconds) }
   if stage.pair_seconds then parts[#parts + 1] = "F&B " .. format.ms(stage.pair_seconds) end
+  local ahead, back = format.ms(stage.alltoall_forward_seconds), format.ms(stage.alltoall_backward_seconds)
   if stage.alltoall_forward_seconds + stage.alltoall_backward_seconds > 0 then
-    parts[#parts + 1] = string.format("of it all-to-all %s and %s", format.ms(stage.alltoall_forward_seconds),
-                                      format.ms(stage.alltoall_backward_seconds))
+    parts[#parts + 1] = ahead == back and "all-to-all " .. ahead .. " each way" or "all-to-all " .. ahead .. " of F, " .. back .. " of I"
   end
   local mean = 0
   for _, each in ipairs(plan.stages) do mean = mean + (each.forward_seconds + each.full_seconds) / #plan.stages end
-  return string.format("slowest stage (%d, %s × the mean), ms a micro-batch: %s", stage.stage,
+  return string.format("slowest is stage %d, %s × the mean; ms a micro-batch: %s", stage.stage,
                        format.digits((stage.forward_seconds + stage.full_seconds) / mean), table.concat(parts, ", "))
 end
 
@@ -314,7 +332,7 @@ local function step_line(plan)
     add("pipeline", plan.step.pipeline_seconds)
     add("gradients", plan.step.gradient_sync_seconds)
     add("parameters", plan.step.parameter_sync_seconds)
-    add("mirror sum", plan.step.mirror_seconds)
+    add("mirror ranks", plan.step.mirror_seconds)
     add("optimizer", plan.step.optimizer_seconds)
     add("other", plan.step.overhead_seconds)
     if #terms > 1 then parts[1] = parts[1] .. " = " .. table.concat(terms, " + ") end
@@ -355,8 +373,8 @@ end
 local function replication_line(plan)
   local replication = plan.replication
   if not replication then return nil end
-  local line = string.format("%d %s of the parameters at equal devices; the fullest GPU holds %s, one copy spread evenly is %s "
-                             .. "(density %s)", replication.copies, replication.copies == 1 and "copy" or "copies",
+  local line = string.format("%d %s of the parameters at equal devices; the fullest GPU holds %s of them, one copy spread "
+                             .. "evenly is %s (density %s)", replication.copies, replication.copies == 1 and "copy" or "copies",
                              format.count(replication.resident_parameters_per_gpu), format.count(replication.unique_parameters_per_gpu),
                              format.percent(replication.density_fraction))
   if replication.copies > 1 then line = line .. "; the second costs " .. format.bytes(replication.extra_bytes) .. " on the fullest rank" end
@@ -409,6 +427,13 @@ local function whole_gib(bytes)
   return bytes < 999.5 * 2 ^ 30 and format.gib(bytes) or format.integer(bytes / 2 ^ 30)
 end
 
+-- "no_framework, does_not_fit" where that is too long: "no_framework + 1".
+local function first_of(list)
+  local first, others = list:match("^([^,]+)(.*)$")
+  local _, count = (others or ""):gsub(",", "")
+  return count > 0 and first .. " + " .. count or list
+end
+
 local function alternatives_section(plan)
   if not plan.alternatives or #plan.alternatives == 0 then return nil end
   local rows, elsewhere = {}, false
@@ -416,7 +441,7 @@ local function alternatives_section(plan)
     local layout = other_layout(other.parallelism, plan.parallelism)
     elsewhere = elsewhere or layout ~= "same"
     local name = format.schedule(other.schedule)
-    if other.parallelism.virtual > 1 then name = name .. " V " .. other.parallelism.virtual end
+    if other.parallelism.virtual > 1 then name = name:gsub(" 1F1B$", "") .. " V " .. other.parallelism.virtual end
     rows[#rows + 1] = {
       name, layout,
       other.step_seconds and format.seconds(other.step_seconds) or "–",
@@ -424,7 +449,7 @@ local function alternatives_section(plan)
       table.concat(other.why_not, ", "),
     }
   end
-  local columns = { { "schedule", true }, { "layout", true }, { "step" }, { "bubble" }, { "GiB" }, { "why not", true } }
+  local columns = { { "schedule", true }, { "layout", true }, { "step" }, { "bubble" }, { "GiB" }, { "why not", true, short = first_of } }
   if not elsewhere then  -- all at the plan's layout: leave the room to the reasons
     table.remove(columns, 2)
     for _, row in ipairs(rows) do table.remove(row, 2) end

@@ -23,13 +23,33 @@ local function paragraph(words, label, limit)
   return kept
 end
 
--- Cells as lines: each column as wide as its widest cell, two spaces between them, or one where the page is too narrow for two.
-local function grid(columns, rows)
-  local widths, total_width = {}, label_width
+-- Width of each column, and of all with the label but without gaps.
+local function widths_of(columns, rows)
+  local widths, total = {}, label_width
   for i, column in ipairs(columns) do
     widths[i] = format.width(column[1])
     for _, row in ipairs(rows) do widths[i] = math.max(widths[i], format.width(row[i])) end
-    total_width = total_width + widths[i]
+    total = total + widths[i]
+  end
+  return widths, total
+end
+
+-- Rows with the cells of columns that can be shortened shortened.
+local function shortened(columns, rows)
+  local list = {}
+  for r, row in ipairs(rows) do
+    list[r] = {}
+    for i, column in ipairs(columns) do list[r][i] = column.short and column.short(row[i]) or row[i] end
+  end
+  return list
+end
+
+-- Cells as lines: each column as wide as its widest cell, two spaces between them, or one where the page is too narrow for two.
+local function grid(columns, rows)
+  local widths, total_width = widths_of(columns, rows)
+  if total_width + #columns - 1 > text.width then
+    rows = shortened(columns, rows)
+    widths, total_width = widths_of(columns, rows)
   end
   local gap = total_width + 2 * (#columns - 1) <= text.width and "  " or " "
   local function line(cells)

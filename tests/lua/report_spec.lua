@@ -107,6 +107,41 @@ describe("the page", function()
     assert.matches(" total\n", page, 1, true)
   end)
 
+  it("cuts no word of a table: where a row is too wide it names the first reason and counts the others", function()
+    local plan = fixtures.planned()
+    for _, other in ipairs(plan.alternatives) do other.why_not = { "not_in_framework", "does_not_fit" } end
+    assert.matches("not_in_framework, does_not_fit\n", text.render(plan), 1, true)
+    for _, other in ipairs(plan.alternatives) do other.why_not = { "dualpipe_tied_embeddings", "replication_does_not_fit" } end
+    local page = text.render(plan)
+    assert.matches("dualpipe_tied_embeddings + 1\n", page, 1, true)
+    assert.is_nil(page:find("…", 1, true))
+    assert.matches("dualpipe_tied_embeddings, replication_does_not_fit |", markdown.render(plan), 1, true)
+  end)
+
+  it("says what a saving is due to, and calls a loss a loss", function()
+    local plan = fixtures.planned()
+    plan.gpu_hours_saved = { { baseline = "1f1b", bubble = 51200, overlap = 0, total = 51200, baseline_fits = true },
+                             { baseline = "zb_h1", bubble = -7709, overlap = 0, total = -7709, baseline_fits = false } }
+    local page = text.render(plan):gsub("%s+", " ")
+    assert.matches("51.2 k GPU-hours against 1F1B (7.95 %): bubble 51.2 k nothing: ", page, 1, true)
+    assert.matches("nothing: 7,709 GPU-hours more than ZB-H1 (1.32 %): bubble −7,709; ZB-H1 does not fit", page, 1, true)
+  end)
+
+  it("says of links that their speed is one GPU's, and among how many GPUs", function()
+    local plan = fixtures.planned()
+    assert.matches("2,048 × H800-SXM-80GB, 8 a node: each 160 GB/s there, infiniband 400 Gb/s", text.render(plan):gsub("%s+", " "), 1, true)
+    plan.cluster.scale_up_gpus, plan.cluster.gpus_per_node = 72, 4
+    assert.matches("4 a node: each 160 GB/s among 72, infiniband", text.render(plan):gsub("%s+", " "), 1, true)
+  end)
+
+  it("tells every kind of communication that there is", function()
+    local plan = fixtures.planned()
+    plan.communication.tensor = { seconds = 0.5, exposed_seconds = 0.5 }
+    plan.communication.context = { seconds = 0.25, exposed_seconds = 0 }
+    local page = text.render(plan):gsub("%s+", " ")
+    assert.matches("pipeline 200 ms (+20 ms), TP 500 ms (+500 ms), CP 250 ms (+0 s), EP 1.3 s (+100 ms), DP", page, 1, true)
+  end)
+
   it("gives the verdict, each reason with its place, and the whole recommended layout when there is no plan", function()
     local page = text.render(fixtures.refused()):gsub("%s+", " ")
     assert.matches("^REFUSED · instead: no pipeline", page)
