@@ -306,7 +306,8 @@ function advise.fill(plan, request, policy, known, result, segments, record)
   plan.dominated_by = dominated_by(policy, result)
   plan.alltoall_kernel = kernel(plan, result)
   if plan.parallelism.expert > 1 and result.kernel and not result.kernel.given then
-    table.insert(plan.assumptions, { field = "cluster.alltoall_kernel", value = result.kernel.name or false, why = plan.alltoall_kernel.why })
+    table.insert(plan.assumptions, { field = "cluster.alltoall_kernel", value = result.kernel.name or false,
+                                     why = plan.alltoall_kernel.why })
   end
   plan.available_in = frameworks.running(plan.schedule)
   if plan.parallelism.pipeline > 1 then plan.rollback = rollback(plan, request, policy, known, result, segments) end
