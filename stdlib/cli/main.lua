@@ -2,6 +2,8 @@
 
 local failure = require "pipeplan.failure"
 
+local NO_MEMORY = "not enough memory"  -- Lua's own words
+
 local commands = { "plan", "simulate", "facts", "policy" }
 
 local usage = [[
@@ -35,7 +37,8 @@ end
 
 return function(arguments)
   local good, output, status = xpcall(dispatch, function(problem)
-    return failure.is(problem) and problem or debug.traceback(tostring(problem), 2)
+    if failure.is(problem) or problem == NO_MEMORY then return problem end
+    return debug.traceback(tostring(problem), 2)
   end, arguments)
   if good then
     if output == usage and status ~= 0 then io.stderr:write(output) else io.stdout:write(output) end
@@ -45,6 +48,7 @@ return function(arguments)
     io.stderr:write("pipeplan: ", output.message, "\n")
     return output.status
   end
-  io.stderr:write("pipeplan: internal error, please report it\n", output, "\n")
+  if output == NO_MEMORY then io.stderr:write("pipeplan: out of memory\n")
+  else io.stderr:write("pipeplan: internal error, please report it\n", output, "\n") end
   return failure.status.bug
 end
