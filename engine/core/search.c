@@ -359,7 +359,8 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
 
 double pp_search_bound(pp_search *search, size_t row) {
   if (isnan(search->bound[row])) {
-    (void)pp_search_settle(search, row, NULL);  /* where it fails, so will the simulation, which says why */
+    /* Where it fails, so will the simulation, which says why; a bound of 0 has it tried. */
+    if (pp_search_settle(search, row, NULL) == PP_NO_MEMORY) return 0;
     search->bound[row] = pp_evaluate_bound(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
                                            has_kernel(search, row));
   }

@@ -16,45 +16,8 @@
 #include <lua.h>
 #include <lualib.h>
 
+#include "allocations.h"
 #include "host/stdlib.h"
-
-/* The linker sends the allocations of everything but shared libraries here (--wrap). */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-void __real_free(void *pointer);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-void __wrap_free(void *pointer);
-
-static size_t asked;    /* allocations since the start of the run */
-static size_t fail_at;  /* the first that fails; 0: none */
-static bool for_good;   /* and all behind it */
-static size_t live;     /* blocks */
-
-static bool fails(void) {
-  asked++;
-  return fail_at > 0 && (for_good ? asked >= fail_at : asked == fail_at);
-}
-
-static void *counted(void *pointer) {
-  live += pointer != NULL;
-  return pointer;
-}
-
-void *__wrap_malloc(size_t size) { return fails() ? NULL : counted(__real_malloc(size)); }
-void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : counted(__real_calloc(count, size)); }
-
-void *__wrap_realloc(void *pointer, size_t size) {
-  if (fails()) return NULL;
-  return pointer ? __real_realloc(pointer, size) : counted(__real_malloc(size));
-}
-
-void __wrap_free(void *pointer) {
-  live -= pointer != NULL;
-  __real_free(pointer);
-}
 
 static void *allocate(void *unused, void *pointer, size_t old_size, size_t size) {
   (void)unused;
@@ -97,22 +60,21 @@ static void keep(const char *text) {
 /* One run. True when it ended in the plan; otherwise the error says that it was memory. */
 static bool run(size_t at, bool ever_after) {
   bool planned = false;
-  asked = live = 0;
-  fail_at = at;
-  for_good = ever_after;
+  fail_allocation(at);
+  allocations.for_good = ever_after;
   lua_State *L = lua_newstate(allocate, NULL);
   if (L) {
     lua_pushcfunction(L, plan);   /* needs no memory: the stack is there */
     planned = lua_pcall(L, 0, 1, 0) == LUA_OK;
-    fail_at = 0;
+    allocations.first = 0;
     const char *text = luaL_tolstring(L, -1, NULL);
     if (planned && !expected) keep(text);
     if (planned) assert_string_equal(text, expected);
     else assert_non_null(strstr(text, "memory"));
     lua_close(L);
   }
-  fail_at = 0;
-  assert_int_equal(live, 0);
+  allocations.first = 0;
+  assert_int_equal(allocations.live, 0);
   return planned;
 }
 
@@ -127,7 +89,7 @@ static size_t next(size_t n) { return n + (n < EACH ? 1 : n / STEP); }
 static void memory_that_runs_out_ends_in_an_error(void **state) {
   (void)state;
   assert_true(run(0, false));
-  size_t all = asked;
+  size_t all = allocations.asked;
   assert_true(all > 10000);
   for (size_t n = 1; n <= all; n = next(n)) assert_false(run(n, true));
   assert_true(run(all + 1, true));
@@ -137,7 +99,7 @@ static void memory_that_runs_out_ends_in_an_error(void **state) {
 static void one_failed_allocation_changes_no_plan(void **state) {
   (void)state;
   assert_true(run(0, false));
-  size_t all = asked, planned = 0, runs = 0;
+  size_t all = allocations.asked, planned = 0, runs = 0;
   for (size_t n = 1; n <= all; n = next(n + 2), runs++) planned += run(n, false);
   assert_true(planned > runs / 2);
 }

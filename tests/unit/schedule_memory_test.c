@@ -1,18 +1,7 @@
 /* schedule.c, simulate.c: each allocation fails once; nothing leaks, nothing is left half made, the status says so. */
 #include "schedules.h"
 
-/* The linker sends the library's allocations here (--wrap). Counts down to the one that fails; negative: none. */
-static int left = -1;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
-static int fails(void) { return left >= 0 && left-- == 0; }
-
-void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
+#include "allocations.h"
 
 static const pp_stage_times stages[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
 static const pp_times times = { .stage = stages };
@@ -22,16 +11,17 @@ static void building_survives_each_failing_allocation(void **state) {
   pp_schedule_request request = request_of(PP_ZB_V, 2, 4);
   pp_schedule schedule;
   pp_error error;
-  left = 0;
+  fail_allocation(1);
   assert_int_equal(pp_schedule_build(&request, &schedule, &error), PP_NO_MEMORY);
   assert_null(schedule.action);
-  left = 1;   /* one allocation a schedule: the second never comes */
+  fail_allocation(2);   /* one allocation a schedule: the second never comes */
   assert_int_equal(pp_schedule_build(&request, &schedule, &error), PP_OK);
-  assert_int_equal(left, 0);
-  left = 0;
+  assert_int_equal(allocations.asked, 1);
+  fail_allocation(1);
   assert_int_equal(pp_schedule_verify(&schedule, &error), PP_NO_MEMORY);
-  left = -1;
+  fail_allocation(0);
   pp_schedule_free(&schedule);
+  assert_int_equal(allocations.live, 0);
 }
 
 static void simulating_survives_each_failing_allocation(void **state) {
@@ -41,16 +31,17 @@ static void simulating_survives_each_failing_allocation(void **state) {
   pp_error error;
   int n = 0;
   for (;; n++) {
-    left = n;
+    fail_allocation((size_t)n + 1);
     pp_status status = pp_simulate(&schedule, &times, true, &result, &error);
     if (status == PP_OK) break;
     assert_int_equal(status, PP_NO_MEMORY);
     assert_null(result.busy);
   }
-  left = -1;
+  fail_allocation(0);
   assert_int_equal(n, 2);
   pp_simulation_free(&result);
   pp_schedule_free(&schedule);
+  assert_int_equal(allocations.live, 0);
 }
 
 static void a_workspace_allocates_only_to_grow(void **state) {
@@ -59,19 +50,20 @@ static void a_workspace_allocates_only_to_grow(void **state) {
   pp_workspace workspace = { 0 };
   pp_simulation result;
   pp_error error;
-  left = 0;
+  fail_allocation(1);
   assert_int_equal(pp_simulate_in(&large, &times, false, &workspace, &result, &error), PP_NO_MEMORY);
-  left = -1;
+  fail_allocation(0);
   assert_int_equal(pp_simulate_in(&large, &times, false, &workspace, &result, &error), PP_OK);
-  left = 0;
+  fail_allocation(1);
   assert_int_equal(pp_simulate_in(&small, &times, true, &workspace, &result, &error), PP_OK);
   assert_int_equal(pp_simulate_in(&large, &times, true, &workspace, &result, &error), PP_NO_MEMORY);   /* intervals need more */
-  left = 0;
+  fail_allocation(1);
   assert_int_equal(pp_simulate_in(&large, &times, false, &workspace, &result, &error), PP_OK);   /* what it had is still there */
-  left = -1;
+  fail_allocation(0);
   pp_workspace_free(&workspace);
   pp_schedule_free(&small);
   pp_schedule_free(&large);
+  assert_int_equal(allocations.live, 0);
 }
 
 int main(void) {
