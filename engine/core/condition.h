@@ -36,7 +36,7 @@ bool pp_condition_holds(const pp_condition *condition, size_t row);
 typedef uint64_t pp_mask_word;
 size_t pp_mask_words(size_t rows);
 
-/* mask = all rows for which every condition holds (no conditions: all rows). O(rows × conditions). */
+/* mask = all rows for which every condition holds (no conditions: all rows). O(rows × conditions), a list by its values. */
 void pp_conditions_match(const pp_condition *conditions, size_t count, size_t rows, pp_mask_word *mask);
 
 #endif

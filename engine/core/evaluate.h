@@ -36,7 +36,7 @@ pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candi
 /*
 ** No more than the step seconds of pp_evaluate_time with overlap, without building anything: the busiest rank's work, less the most that its
 ** overlapped pairs can save, after the pipeline has filled down to that rank and before it has drained. INFINITY when there are fewer
-** layers than stages. O(P × V).
+** layers than stages. O(P × V), and a split where layers are not given.
 */
 double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel);
 

@@ -32,7 +32,7 @@ typedef struct {
 ** layers[stages], adding up to the model's. Keeps the heaviest group as light as it can by moving single layers: within one layer of the
 ** least possible maximum, derived: layers of one kind cost the same and no group ends more than one layer above the mean unless its ends
 ** alone do. Of equals the last group or stage gets the layer. Needs layers ≥ stages, and Σ most ≥ layers.
-** O(layers + stages × (groups + moves)).
+** O(layers × (stages + moves)), at most 64 moves.
 */
 void pp_split_layers(const pp_model *model, const pp_block_weights *weights, const pp_split *split, int *layers);
 
@@ -40,7 +40,7 @@ void pp_split_layers(const pp_model *model, const pp_block_weights *weights, con
 ** The same for an interleaved schedule, whose ranks go through their chunks together, in phases: all wait for the heaviest stage of chunk 0,
 ** then for that of chunk 1, and so on, so that a round of microbatches takes the sum over chunks of the heaviest stage, which this keeps
 ** least. Where the last stage has a head of three layers' time the other stages of the last chunk may as well hold three layers, and those of
-** earlier chunks fewer. layers[ranks × chunks]. O(layers × stages).
+** earlier chunks fewer. layers[ranks × chunks]. Balances layers / ranks times.
 */
 void pp_split_phases(const pp_model *model, const pp_block_weights *weights, int ranks, int chunks, bool empty_ends, int *layers);
 
