@@ -1,6 +1,6 @@
 /*
-** schedule_bench.c: nanoseconds an action for building, verifying and simulating, from a plan's size to millions of actions.
-** CPU time of the fastest of several runs. Not part of ctest: cmake --build --preset release --target bench
+** schedule_bench.c: nanoseconds an action for building, verifying and simulating, from a plan's size to millions of actions: all are linear.
+** CPU time of the fastest of several runs. Rows of bench.sh.
 */
 #define _POSIX_C_SOURCE 200809L
 
@@ -67,7 +67,8 @@ static void bench(pp_schedule_kind kind, int ranks, int microbatches) {
     keep_least(&simulate, done - verified);
   }
   double scale = 1e9 / ((double)n * (double)actions);
-  printf("%-17s %5d %6d %9zu %8.2f %8.2f %8.2f\n", traits->name, ranks, microbatches, actions, build * scale, verify * scale, simulate * scale);
+  printf("schedule\t%s, P %d, M %d\tbuild %.1f, verify %.1f, simulate %.1f ns an action\t%zu actions\n", traits->name, ranks, microbatches,
+         build * scale, verify * scale, simulate * scale, actions);
   pp_workspace_free(&workspace);
   free(pair);
   free(stage);
@@ -76,7 +77,6 @@ static void bench(pp_schedule_kind kind, int ranks, int microbatches) {
 
 int main(void) {
   static const int sizes[][2] = { { 8, 64 }, { 16, 120 }, { 16, 960 }, { 64, 4096 } };
-  printf("%-17s %5s %6s %9s %8s %8s %8s   ns an action\n", "schedule", "P", "M", "actions", "build", "verify", "simulate");
   for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
     for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
       int ranks = sizes[size][0], microbatches = sizes[size][1];

@@ -1,5 +1,4 @@
--- search_bench.lua: processor time of choosing a plan, in milliseconds, best of several. Not a test: run it on a quiet machine, with a
--- release build:   LUA_CPATH="build/release/?.so;;" lua5.4 tests/bench/search_bench.lua
+-- search_bench.lua: processor time of choosing a plan, in milliseconds, best of several. Rows of bench.sh.
 -- Wanted: the DeepSeek-V3 headline under 10 ms, a free search on 16,384 GPUs under a second.
 
 require "pipeplan"
@@ -40,6 +39,10 @@ local function milliseconds(run)
   return best
 end
 
+local function row(case, what, value, note)
+  print(string.format("search\t%s\t%s %.2f ms\t%s", case, what, value, note))
+end
+
 for _, case in ipairs(cases) do
   local request = case.file and spec.read { files = { case.file } } or spec.from_table(case.table, ".")
   local known = facts.of(request, policy)
@@ -48,11 +51,11 @@ for _, case in ipairs(cases) do
     result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments }
   end)
   local simulated, c = 0, result.candidates
-  for row = 1, #c do
-    if c:get("step_seconds", row) then simulated = simulated + 1 end
+  for candidate = 1, #c do
+    if c:get("step_seconds", candidate) then simulated = simulated + 1 end
   end
   local plan = result.evaluation and string.format("%s P %d", result.evaluation.schedule, result.evaluation.pipeline) or result.status
-  print(string.format("%-40s choose %8.2f ms   %6d candidates, %4d simulated   %s", case[1], whole, #c, simulated, plan))
+  row(case[1], "choose", whole, string.format("%d candidates, %d simulated: %s", #c, simulated, plan))
 end
 
 -- Where the time of a free search goes.
@@ -61,12 +64,12 @@ local known = facts.of(request, policy)
 known.arguments.device_bytes, known.arguments.fixed = nil, {}
 known.arguments.schedules = policy.parameters.schedules.value
 local c
-print(string.format("%-40s open %8.2f ms", "", milliseconds(function() c = engine.search(known.arguments) end)))
-print(string.format("%-40s bounds %6.2f ms", "", milliseconds(function()
+row(cases[5][1], "enumerate", milliseconds(function() c = engine.search(known.arguments) end), "")
+row(cases[5][1], "bound all", milliseconds(function()
   c = engine.search(known.arguments)
-  for row = 1, #c do c:bound(row) end
-end)))
-print(string.format("%-40s memory %6.2f ms", "", milliseconds(function()
+  for candidate = 1, #c do c:bound(candidate) end
+end), "enumerated anew")
+row(cases[5][1], "measure memory of all", milliseconds(function()
   c = engine.search(known.arguments)
   c:memory(c:all())
-end)))
+end), "enumerated anew")
