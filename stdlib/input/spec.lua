@@ -123,7 +123,9 @@ local function build(given, name)
   hardware.read(request, given, accelerator, name, assume, complain)
   request.parallelism = {}
   for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end
-  if request.parallelism.schedule == "none" then request.parallelism.pipeline = request.parallelism.pipeline or 1 end
+  local fixed = request.parallelism
+  local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
+  if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework = value "framework"
   for _, entry in ipairs(fields.list) do
     local at = given[entry.path]
