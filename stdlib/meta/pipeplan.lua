@@ -356,6 +356,7 @@
 --- what to do instead; null when planned as wanted
 ---@class pipeplan.plan.recommend
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit?
+---@field micro_batch_size? integer sequences of a micro-batch
 ---@field microbatches? integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank

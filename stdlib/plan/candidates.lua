@@ -308,15 +308,16 @@ local function search_of(context)
   arguments.max_context = arguments.max_context or parameter and largest_power(context.record.sequence_length / parameter.value) or 1
   arguments.even_layers = even_schedules(context.request.framework)
   -- A fixed schedule is judged beside the others, which the plan compares it with.
-  arguments.schedules = candidates.planned(context.policy)
-  for _, name in ipairs(context.fixed.schedule and candidates.members(context.policy, context.fixed.schedule) or {}) do
+  local schedule = context.fixed.schedule
+  arguments.schedules = context.no_comparison and schedule and schedule ~= "none" and {} or candidates.planned(context.policy)
+  for _, name in ipairs(schedule and candidates.members(context.policy, schedule) or {}) do
     if name ~= "none" and not contains(arguments.schedules, name) then arguments.schedules[#arguments.schedules + 1] = name end
   end
   return engine.search(arguments)
 end
 
 --[[
-candidates.open{ request, policy, record, arguments, fixed } → set:
+candidates.open{ request, policy, record, arguments, fixed, no_comparison } → set (no_comparison: a fixed schedule stands alone):
   c            engine.search; policy; context: the argument
   entries      what drops candidates, in the order in which reasons are told
   main         rows that the search is about: pipelines (with the fixed schedule, where one is), or depth 1 where that is fixed

@@ -193,22 +193,30 @@ end
 
 local hard = { reject = true, engine = true, framework = true, rank = true }
 
+local function status_of(list)
+  for _, reason in ipairs(list) do
+    if hard[reason.kind] then return "rejected" end
+  end
+  return "refused"
+end
+
 local function verdict(set, result)
   local row = judge(set)
-  result.status, result.judged = "rejected", row
-  if not row then
-    result.reasons = no_layout(set)
-    return result
+  result.judged = row
+  if row then
+    set.c:simulate(row)
+    result.fields, result.reasons = set.c:row(row), reasons.all(set, row)
+    if #result.reasons == 0 then
+      local words = string.format("no row of the decision table that holds lists %s", format.schedule(set.c:get("schedule", row)))
+      result.reasons = { { id = "no_row", kind = "rank", message = words } }
+    end
+  else
+    -- rules that read the request alone say it better than that nothing divides; they hold at any depth, so at 2 and at 3
+    local depth = set.context.fixed.pipeline
+    result.reasons = reasons.without_candidate(set, depth and { depth } or { 2, 3 })
+    if #result.reasons == 0 then result.reasons = no_layout(set) end
   end
-  set.c:simulate(row)
-  result.fields, result.reasons = set.c:row(row), reasons.all(set, row)
-  if #result.reasons == 0 then
-    local words = string.format("no row of the decision table that holds lists %s", format.schedule(set.c:get("schedule", row)))
-    result.reasons = { { id = "no_row", kind = "rank", message = words } }
-  end
-  local soft = true
-  for _, reason in ipairs(result.reasons) do soft = soft and not hard[reason.kind] end
-  if soft then result.status = "refused" end
+  result.status = status_of(result.reasons)
   return result
 end
 
@@ -220,9 +228,10 @@ local function decide(context)
   local choice = rank.pick(set, set.main & set.alive)
   local result = { set = set, candidates = set.c, choice = choice, total = #set.main, survivors = #(set.main & set.alive) }
   if context.fixed.pipeline == 1 and context.fixed.schedule then
-    local list = reasons.at_depth_one(set, context.fixed.schedule)
+    -- no candidate has it there: at depth 1 every schedule is `none`
+    local list = reasons.without_candidate(set, { 1 })
     if #list > 0 then
-      result.status, result.reasons, result.choice = list[1].kind == "reject" and "rejected" or "refused", list, nil
+      result.status, result.reasons, result.choice = status_of(list), list, nil
       return result
     end
   end
@@ -236,24 +245,63 @@ end
 local function recommendation(set, row, why, source, freed)
   set.c:simulate(row)
   return { candidates = set.c, row = row, fields = set.c:row(row), evaluation = set.c:evaluate(row), why = why, source = source,
-           freed = freed }
+           freed = freed, micro_batch_size = set.context.record.micro_batch_size }
 end
 
--- The best layout without a pipeline. "data_parallel": TP and EP are freed too.
-local function without_pipeline(context, set, source)
-  local fixed = { pipeline = 1 }
-  if source == "data_parallel" then
-    fixed.tensor, fixed.context, fixed.expert, fixed.expert_tensor = 1, 1, 1, 1
-    local other = candidates.open(copy(context, { fixed = fixed }))
-    local row = compare.alone(other)
-    if row then return recommendation(other, row, "data parallelism only, optimizer state sharded", source) end
+-- The context with another batch, where there is one batch to change.
+local function with_batch(context, batch)
+  if context.arguments.smallest_batch ~= context.arguments.global_batch then return nil end
+  return copy(context, {
+    arguments = copy(context.arguments, { global_batch = batch, smallest_batch = batch }),
+    record = copy(context.record, { global_batch_size = batch, smallest_batch_size = batch }),
+  })
+end
+
+-- The context with micro-batches of one sequence.
+local function with_single_sequences(context)
+  if context.record.micro_batch_size == 1 then return nil end
+  return copy(context, {
+    arguments = copy(context.arguments, { training = copy(context.arguments.training, { micro_batch = 1 }) }),
+    record = copy(context.record, { micro_batch_size = 1 }),
+  })
+end
+
+-- Data parallelism alone over all GPUs. Where the GPUs do not divide the batch, at the nearest batch that they do.
+local function data_parallel_only(context, source)
+  local record = context.record
+  local step = record.gpus * record.micro_batch_size
+  local batch, why = record.global_batch_size, "optimizer state sharded"
+  if batch % step ~= 0 then
+    why = string.format("%s GPUs do not divide a batch of %s", format.integer(record.gpus), format.integer(batch))
+    batch = math.max(1, math.floor(batch / step + 0.5)) * step
+    context = with_batch(context, batch)
+    why = string.format("with a batch of %s: %s", format.integer(batch), why)
   end
+  if not context then return nil end
+  local fixed = { pipeline = 1, tensor = 1, context = 1, expert = 1, expert_tensor = 1 }
+  local set = candidates.open(copy(context, { fixed = fixed }))
+  local row = compare.alone(set)
+  if record.micro_batch_size < context.request.training.micro_batch_size then why = why .. ", micro-batches of one sequence" end
+  return row and recommendation(set, row, "data parallelism only, " .. why, source)
+end
+
+-- The best layout without a pipeline. "data_parallel": TP and EP are freed too; what does not fit one GPU at the spec's micro-batch or
+-- batch is last tried at others, for fits_one_gpu is about a micro-batch of one sequence.
+local function without_pipeline(context, set, source)
+  local pure, record = source == "data_parallel", context.record
+  local found = pure and record.global_batch_size % (record.gpus * record.micro_batch_size) == 0 and data_parallel_only(context, source)
+  if found then return found end
   local row = compare.alone(set)
   if not row then
     set = candidates.open(copy(context, { fixed = { pipeline = 1 } }))
     row = compare.alone(set)
   end
-  return row and recommendation(set, row, "no pipeline: data parallelism with tensor parallelism inside the scale-up domain", source)
+  if row then
+    return recommendation(set, row, "no pipeline: data parallelism with tensor parallelism inside the scale-up domain", source)
+  end
+  if not pure then return nil end
+  local single = with_single_sequences(context)
+  return data_parallel_only(context, source) or single and data_parallel_only(single, source) or nil
 end
 
 -- What a batch would have to be for the number of microbatches that a rule names: { batch, M }.
@@ -282,13 +330,11 @@ local function freed_contexts(context, result)
   free "schedule"
   local batch, microbatches
   if result.judged then batch, microbatches = batch_for(result) end
-  if batch and context.arguments.smallest_batch == context.arguments.global_batch then
-    local arguments = copy(context.arguments, { global_batch = batch, smallest_batch = batch })
-    local record = copy(context.record, { global_batch_size = batch, smallest_batch_size = batch })
-    list[#list + 1] = { copy(context, { arguments = arguments, record = record, fixed = candidates.without(fixed, "microbatches") }),
-                        fixed.microbatches and "microbatches" or "batch",
-                        string.format("the plan with a batch of %s: %s micro-batches", format.integer(batch),
-                                      format.integer(microbatches)) }
+  local other = batch and with_batch(context, batch)
+  if other then
+    local words = string.format("the plan with a batch of %s: %s micro-batches", format.integer(batch), format.integer(microbatches))
+    list[#list + 1] = { copy(other, { fixed = candidates.without(fixed, "microbatches") }),
+                        fixed.microbatches and "microbatches" or "batch", words }
   elseif fixed.microbatches then
     free "microbatches"
   end
@@ -330,9 +376,20 @@ local function finish_planned(set, choice, result)
   result.dominated_by = compare.dominated_by(set, choice)
 end
 
+local function context_of(arguments)
+  return { request = arguments.request, policy = arguments.policy, record = arguments.record, arguments = arguments.arguments,
+           fixed = arguments.request.parallelism or {} }
+end
+
+-- The layout that choose would plan, as c:evaluate gives it, or nil: for who only asks whether there is one.
+function choose.layout(arguments)
+  local set = candidates.open(copy(context_of(arguments), { no_comparison = true }))
+  local choice = rank.pick(set, set.main & set.alive)
+  return choice and set.c:evaluate(choice.row) or nil
+end
+
 function choose.choose(arguments)
-  local context = { request = arguments.request, policy = arguments.policy, record = arguments.record, arguments = arguments.arguments,
-                    fixed = arguments.request.parallelism or {} }
+  local context = context_of(arguments)
   local result = decide(context)
   local set, choice = result.set, result.choice
   result.choice = nil

@@ -9,7 +9,7 @@ local enough = {}
 local multiples = { 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 }
 
 -- At most so many counts between two multiples.
-local BETWEEN = 32
+local BETWEEN = 16
 
 local function copy(list, changes)
   local out = {}
@@ -26,8 +26,7 @@ local function plan_on(gpus, request, policy)
   policy.host:refill()  -- each count is a plan of its own
   local larger = copy(request, { cluster = copy(request.cluster, { gpus = gpus }) })
   local known = facts.of(larger, policy)
-  local result = choose.choose { request = larger, policy = policy, record = known.record, arguments = known.arguments }
-  return result.status == "planned" and result.evaluation or nil
+  return choose.layout { request = larger, policy = policy, record = known.record, arguments = known.arguments }
 end
 
 -- → GPUs, the layout; nil when none of the counts works.

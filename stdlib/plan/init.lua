@@ -66,7 +66,8 @@ local function recommend_of(recommend, known)
   local evaluation = recommend.evaluation
   return {
     schedule = evaluation.schedule, parallelism = measure.parallelism(evaluation), microbatches = evaluation.microbatches,
-    peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds, why = recommend.why,
+    micro_batch_size = recommend.micro_batch_size, peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds,
+    why = recommend.why,
     fit = measure.fit(evaluation.peak_bytes, known.usable_bytes, known.arguments.device_bytes),
   }
 end

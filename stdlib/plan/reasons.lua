@@ -3,6 +3,7 @@
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.report.format"
 local message = require "pipeplan.policy.message"
+local vocabulary = require "pipeplan.vocabulary"
 
 local reasons = {}
 
@@ -18,16 +19,27 @@ local function of_rule(set, entry, row)
   return of_fields(set.policy, entry.kind, entry.rule, set.c:row(row))
 end
 
--- Rejects and refusals that hold for a schedule at depth 1, where no candidate has it: there every schedule is `none`.
-function reasons.at_depth_one(set, schedule)
-  local fields, list = {}, {}
+-- What only a candidate says is known for none of these rules' conditions.
+local function reads_unknown(rule, fields)
+  for _, condition in ipairs(rule.conditions) do
+    if fields[condition.field] == nil and vocabulary.by_name[condition.field].scope ~= "request" then return true end
+  end
+  return false
+end
+
+-- Rejects and refusals that hold for what the spec says, whatever a candidate of those depths would be: for where there is none.
+function reasons.without_candidate(set, depths)
+  local fields, fixed, list = {}, set.context.fixed, {}
   for name, value in pairs(set.context.record) do fields[name] = value end
-  fields.schedule, fields.pipeline_parallel, fields.expert_parallel = schedule, 1, set.context.fixed.expert
+  fields.schedule, fields.tensor_parallel, fields.expert_parallel = fixed.schedule, fixed.tensor, fixed.expert
   for _, kind in ipairs { "reject", "refuse" } do
     for _, rule in ipairs(set.policy[kind .. "s"]) do
-      if not rule.when and conditions.holds(rule, set.policy, fields) then
-        list[#list + 1] = of_fields(set.policy, kind, rule, fields)
+      local holds = not rule.when
+      for _, depth in ipairs(depths) do
+        fields.pipeline_parallel = depth
+        holds = holds and not reads_unknown(rule, fields) and conditions.holds(rule, set.policy, fields)
       end
+      if holds then list[#list + 1] = of_fields(set.policy, kind, rule, fields) end
     end
   end
   return list

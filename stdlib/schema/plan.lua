@@ -94,7 +94,7 @@ local properties = {
   reasons = list(reference "reason", "rules that decided: why not planned, or why not the wanted schedule"),
   recommend = optional(object({
     schedule = one_of(schedules, "none: without a pipeline"), parallelism = reference "parallelism",
-    microbatches = optional(whole "M per pipeline and step"),
+    microbatches = optional(whole "M per pipeline and step"), micro_batch_size = optional(whole "sequences of a micro-batch"),
     peak_bytes = optional(bytes "memory of the fullest rank"), fit = optional(one_of(fits, "does it fit?")),
     step_seconds = optional(seconds "one training step"), why = text "why this instead",
   }, "what to do instead; null when planned as wanted")),

@@ -307,6 +307,11 @@ describe("it is rejected", function()
       assert.is_true(recommended.peak_bytes <= result.one_gpu.usable_bytes)
     end
     assert.equal("planned", small({ pipeline = 1 }).status)
+    -- where no pipeline could be laid out anyhow, and data parallelism needs another batch: 99 · 41 = 4,059
+    local odd = plan(llama, { model = "examples/models/llama-2-7b.json", cluster = { gpus = 99 },
+                              training = { global_batch_size = 4096, recompute = "full", sequence_length = 4096 } })
+    assert.same({ "rejected", "fits_one_gpu", 99, 41 },
+                { odd.status, odd.reasons[1].id, odd.recommend.parallelism.data, odd.recommend.microbatches })
     -- 8.03 B parameters × 6 bytes are 44.9 GiB: over a 40 GiB GPU
     assert.equal("planned", small({ pipeline = 4 }, "40GiB").status)
   end)
@@ -358,6 +363,9 @@ describe("it is refused", function()
       assert.is_true(result.recommend.parallelism.tensor > 1)
     end
     assert.equal("planned", at(999999999, { pipeline = 1 }).status)
+    -- nor where no pipeline could be laid out anyhow
+    local prime = plan(llama, { cluster = { gpus = 499 }, training = { tokens = 999999999, global_batch_size = 499 } })
+    assert.same({ "refused", "short_run" }, { prime.status, prime.reasons[1].id })
   end)
 end)
 

@@ -287,10 +287,19 @@ describe("no pipeline", function()
   end)
 
   it("ruling 24: is recommended where the GPUs have no other layout", function() -- ruling 24
-    local result = plan(llama, { model = "examples/models/qwen3-0.6b.json", cluster = { gpus = 1 }, training = { global_batch_size = 64 } })
+    -- 13 ranks have no stage each in 12 layers; 28 B parameters need their 13 experts spread
+    local spec = planning.merge(llama, { cluster = { gpus = 13 }, training = { global_batch_size = 130, sequence_length = 4096 } })
+    spec.model = { layers = 12, hidden = 4096, heads = 32, kv_heads = 8, head_dim = 128, vocab = 32000, experts = 13,
+                   experts_per_token = 2, expert_ffn = 14336 }
+    local result = plan(spec)
     assert.same({ "rejected", "no_candidates" }, { result.status, result.reasons[1].id })
-    assert.matches("no layout with a pipeline of 1 GPU ", result.reasons[1].message)
-    assert.same({ "none", 1 }, { result.recommend.schedule, result.recommend.parallelism.data })
+    assert.matches("no layout with a pipeline of 13 GPUs ", result.reasons[1].message)
+    assert.same({ "none", 13, 13 }, { result.recommend.schedule, result.recommend.parallelism.data, result.recommend.parallelism.expert })
+  end)
+
+  it("ruling 24: is fixed too where the other degrees leave no rank for one", function() -- ruling 24
+    local result = plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8, data = 32 } })
+    assert.same({ "planned", "none", 1 }, { result.status, result.schedule, result.parallelism.pipeline })
   end)
 end)
 
