@@ -43,7 +43,6 @@ local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.report.format"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
-local explained = require "pipeplan.plan.why"
 
 local choose = {}
 
@@ -404,8 +403,9 @@ function choose.choose(arguments)
     if row then result.avoidable = { row = row, fields = set.c:row(row) } end
   end
   result.dropped = dropped(set)
-  result.why = explained.of(set, choice, decide)
-  if arguments.explain then result.steps = explained.steps(set, choice) end
+  -- loaded when asked for: few plans are
+  result.why = function(...) return require("pipeplan.plan.why").of(set, choice, decide)(...) end
+  if arguments.explain then result.steps = require("pipeplan.plan.why").steps(set, choice) end
   return result
 end
 

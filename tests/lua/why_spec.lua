@@ -140,6 +140,31 @@ describe("questions", function()
   end)
 end)
 
+describe("any question", function()
+  local values = {
+    tensor = { 1, 3, 8 }, context = { 1, 2 }, expert = { 1, 7, 64 }, expert_tensor = { 1, 2 }, data = { 1, 64 }, pipeline = { 1, 7, 16, 96 },
+    virtual = { 1, 2, 9 }, microbatches = { 1, 33, 120 }, schedule = { "none", "gpipe", "interleaved_1f1b", "zero_bubble", "dualpipe" },
+    schedule_family = { "none", "zero_bubble" }, alltoall_kernel = { "false", "deepep" },
+  }
+  local list = {}
+  for field, each in pairs(values) do
+    for _, value in ipairs(each) do list[#list + 1] = field .. "=" .. value end
+  end
+  table.sort(list)
+
+  for _, name in ipairs { "mixtral-8x7b", "deepseek-v3-ramp", "7b-fits-one-gpu", "rules/too_deep", "rules/does_not_fit" } do
+    it("has a whole answer for " .. name, function()
+      local request = spec.read { files = { "examples/specs/" .. name .. ".json" } }
+      local plan = planner.plan { request = request, policy = policy, why = explain.questions(table.concat(list, ",")) }
+      assert.equal(#list, #plan.explanation.answers)
+      for _, answer in ipairs(plan.explanation.answers) do
+        assert.is_true(#answer.answer > 10, answer.question)
+        assert.is_nil(answer.answer:find("nil", 1, true) or answer.answer:find("%s$") or answer.answer:find("  ", 1, true), answer.answer)
+      end
+    end)
+  end
+end)
+
 describe("the steps to a plan", function()
   local function decided(name)
     local request = spec.read { files = { "examples/specs/" .. name .. ".json" } }
