@@ -331,6 +331,15 @@ describe("M/P outside the usual range", function() -- R5, ruling 9
     local answer = plan(headline .. " --global-batch-size " .. batch)
     assert.is_nil(ids(answer.warnings).few_microbatches)
   end)
+
+  it("is a note where it is large: there a larger micro-batch or more GPUs bring it down", function()
+    -- M/P = batch × TP × CP / (GPUs × micro-batch): more GPUs, not fewer
+    local note = ids(plan(rule "does_not_fit").warnings).many_microbatches
+    assert.equal("note", note.severity)
+    assert.matches("room for a larger micro-batch or more GPUs; M/P 16 takes ", note.message, 1, true)
+    local more = note.message:match("or ([%d,]+) GPUs %(now 64%)$"):gsub(",", "")
+    assert.is_true(tonumber(more) > 64)
+  end)
 end)
 
 describe("the JSON plan", function()
