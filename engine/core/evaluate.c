@@ -122,24 +122,49 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   return PP_OK;
 }
 
+void pp_comparison_free(pp_comparison *comparison) {
+  if (comparison->built) pp_schedule_free(&comparison->longer);
+  comparison->built = false;
+}
+
+/* The group after which an interleaved schedule repeats; elsewhere both directions of every rank. */
+static int64_t period_of(const pp_candidate *candidate) {
+  if (candidate->kind != PP_INTERLEAVED_1F1B) return 2 * (int64_t)candidate->layout.pipeline;
+  return candidate->group > 0 ? candidate->group : candidate->layout.pipeline;
+}
+
+static pp_status build_longer(const pp_candidate *candidate, const pp_schedule *program, pp_comparison *out, pp_error *error) {
+  const pp_schedule_request request = pp_candidate_request(candidate, program->request.microbatches + 2 * period_of(candidate));
+  if (out->built) return PP_OK;
+  pp_status status = pp_schedule_build(&request, &out->longer, error);
+  out->built = status == PP_OK;
+  return status;
+}
+
 pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                            const pp_schedule *program, pp_workspace *workspace, double *seconds, pp_error *error) {
+                            const pp_schedule *program, pp_comparison *comparison, pp_workspace *workspace, double *seconds, pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds stage_seconds[PP_MAX_LAYERS];
   pp_stage_times *stage_times = NULL;
   double *pair = NULL;
-  pp_simulation simulation;
+  pp_simulation shorter, longer;
   pp_timing timing;
+  int64_t more = candidate->microbatches - program->request.microbatches;
   pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
+  if (status == PP_OK && more > 0) status = build_longer(candidate, program, comparison, error);
   if (status != PP_OK) return status;
   pp_stages_seconds(candidate, costs, kernel, stages, stage_seconds);
   status = times_of(problem, program, stage_seconds, kernel && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
   if (status != PP_OK) return status;
   const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
-  status = pp_simulate_in(program, &times, false, workspace, &simulation, error);
+  status = pp_simulate_in(program, &times, false, workspace, &shorter, error);
+  timing.makespan_seconds = shorter.makespan;
+  if (status == PP_OK && more > 0) status = pp_simulate_in(&comparison->longer, &times, false, workspace, &longer, error);
   free(stage_times);
   if (status != PP_OK) return status;
-  timing.makespan_seconds = simulation.makespan * (double)candidate->microbatches / program->request.microbatches;
+  if (more > 0)
+    timing.makespan_seconds += (longer.makespan - shorter.makespan) * (double)more /
+                               (comparison->longer.request.microbatches - program->request.microbatches);
   finish_timing(problem, candidate, costs, stages, &timing);
   *seconds = timing.step_seconds;
   return PP_OK;

@@ -26,12 +26,21 @@ typedef struct {
 pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                            bool overlap, pp_timing *out, pp_schedule *schedule, pp_simulation *simulation, pp_error *error);
 
+/* A program with some microbatches more than the memory program of a candidate, built when first needed. Starts as { .built = false }. */
+typedef struct {
+  bool built;
+  pp_schedule longer;
+} pp_comparison;
+
+void pp_comparison_free(pp_comparison *comparison);
+
 /*
-** Seconds by which splits of one candidate can be compared: those of a step, as if all its microbatches took what those of `program` take, a
-** program of the candidate's schedule with fewer of them. *workspace as pp_simulate_in. O(actions of the program).
+** Seconds by which splits of one candidate can be compared: those of a step, from its capped program and a longer one, and as if microbatches
+** beyond took what those took by which these differ. All candidates with the same program share *comparison; *workspace as
+** pp_simulate_in. O(actions of the programs).
 */
 pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                            const pp_schedule *program, pp_workspace *workspace, double *seconds, pp_error *error);
+                            const pp_schedule *program, pp_comparison *comparison, pp_workspace *workspace, double *seconds, pp_error *error);
 
 /*
 ** No more than the step seconds of pp_evaluate_time with overlap, without building anything: the busiest rank's work, less the most that its

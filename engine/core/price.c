@@ -3,7 +3,7 @@
 */
 #include "core/price.h"
 
-pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error) {
+pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
   const pp_model *model = problem->model;
   pp_block_parameters parameters[PP_BLOCKS];
   pp_device device = *problem->device;
@@ -11,6 +11,7 @@ pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, pp
   double table = (double)(model->vocab * model->hidden) / layout->tensor;
   for (int i = 0; i < 2 && status == PP_OK; i++) {
     device.hides_alltoall = i == 1;
+    if (i == 1) device.alltoall_latency = kernel_latency;
     status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], error);
     if (status == PP_OK) status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
   }

@@ -13,7 +13,7 @@
 typedef struct {
   const pp_model *model;
   const pp_training *training;
-  const pp_device *device;         /* hides_alltoall is ignored: each candidate has its own kernel */
+  const pp_device *device;         /* hides_alltoall is ignored: each candidate has its own kernel; alltoall_latency: without a kernel */
   const pp_network *network;
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
@@ -32,8 +32,8 @@ typedef struct {
   double embedding_copy[PP_BLOCKS];    /* what it needs beside them on a rank without the embedding: tied output weights, MTP's input */
 } pp_layout_costs;
 
-/* PP_INVALID when the shape or recipe cannot be priced. */
-pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, pp_layout_costs *out, pp_error *error);
+/* kernel_latency: the alltoall_latency of the layout's custom kernel, if it has one. PP_INVALID when the shape or recipe cannot be priced. */
+pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error);
 
 /*
 ** `kernel`, here and in stages.h and evaluate.h: does the candidate have a custom all-to-all kernel? It makes the all-to-all itself faster

@@ -57,21 +57,39 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   return PP_OK;
 }
 
-/* Candidates of one layout stand together: V differs last. */
+/* false is 0, true 1: only a name is a kernel. */
+static bool has_kernel(const pp_search *search, size_t row) {
+  return search->column[PP_COLUMN_KERNEL][row] >= 2;
+}
+
+/* Seconds of a call of the row's kernel beside its transfers. */
+static double latency_of(const pp_search *search, size_t row) {
+  for (size_t i = 0; has_kernel(search, row) && i < search->latencies; i++)
+    if (search->latency[i].kernel == search->column[PP_COLUMN_KERNEL][row]) return search->latency[i].seconds;
+  return search->problem.device->alltoall_latency;
+}
+
+/* Candidates of one layout stand together: V differs last. Those of one kernel nearly always do too, so that neighbours tell. */
+static bool same_price(const pp_search *search, size_t row) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  return row > 0 && same_layout(&candidate->layout, &candidate[-1].layout) && latency_of(search, row) == latency_of(search, row - 1);
+}
+
 static pp_status price_layouts(pp_search *search, pp_error *error) {
-  size_t rows = search->candidates.count, layouts = 0;
-  const pp_candidate *candidate = search->candidates.candidate;
-  for (size_t row = 0; row < rows; row++) {
-    if (row == 0 || !same_layout(&candidate[row].layout, &candidate[row - 1].layout)) layouts++;
-    search->layout_of[row] = (uint32_t)(layouts - 1);
-  }
-  search->costs = malloc((layouts + 1) * sizeof *search->costs);
-  if (!search->costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", layouts);
+  size_t rows = search->candidates.count, prices = 0;
+  for (size_t row = 0; row < rows; row++) prices += !same_price(search, row);
+  free(search->costs);
+  search->costs = malloc((prices + 1) * sizeof *search->costs);
+  if (!search->costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", prices);
+  prices = 0;
   for (size_t row = 0; row < rows; row++) {
     pp_status status;
-    if (row > 0 && search->layout_of[row] == search->layout_of[row - 1]) continue;
-    status = pp_price_layout(&search->problem, &candidate[row].layout, &search->costs[search->layout_of[row]], error);
-    if (status != PP_OK) return status;
+    if (!same_price(search, row)) {
+      status = pp_price_layout(&search->problem, &search->candidates.candidate[row].layout, latency_of(search, row), &search->costs[prices++],
+                               error);
+      if (status != PP_OK) return status;
+    }
+    search->layout_of[row] = (uint32_t)(prices - 1);
   }
   return PP_OK;
 }
@@ -96,17 +114,15 @@ static void fill_row(pp_search *search, const pp_search_symbols *symbols, size_t
   column[PP_COLUMN_STAGES][row] = layout->pipeline * layout->chunks;
 }
 
-pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *space, const pp_search_symbols *symbols, pp_search *out,
-                         pp_error *error) {
+pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *latency, size_t latencies, const pp_candidate_space *space,
+                         const pp_search_symbols *symbols, pp_search *out, pp_error *error) {
   pp_status status;
-  *out = (pp_search){ .problem = *problem };
+  *out = (pp_search){ .problem = *problem, .latency = latency, .latencies = latencies };
   status = pp_candidates_enumerate(space, &out->candidates, error);
   if (status == PP_OK) status = allocate(out, error);
-  if (status == PP_OK) status = price_layouts(out, error);
   if (status != PP_OK) return status;
   for (size_t row = 0; row < out->candidates.count; row++) fill_row(out, symbols, row);
-  pp_search_kernels_changed(out);
-  return PP_OK;
+  return pp_search_kernels_changed(out, error);
 }
 
 void pp_search_free(pp_search *search) {
@@ -124,11 +140,6 @@ static const pp_layout_costs *costs_of(const pp_search *search, size_t row) {
   return &search->costs[search->layout_of[row]];
 }
 
-/* false is 0, true 1: only a name is a kernel. */
-static bool has_kernel(const pp_search *search, size_t row) {
-  return search->column[PP_COLUMN_KERNEL][row] >= 2;
-}
-
 static void forget_time(pp_search *search, size_t row) {
   search->bound[row] = search->column[PP_COLUMN_STEP_SECONDS][row] = search->column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
 }
@@ -139,8 +150,10 @@ static void forget_split(pp_search *search, size_t row) {
   search->split[row] = NULL;
 }
 
-void pp_search_kernels_changed(pp_search *search) {
+pp_status pp_search_kernels_changed(pp_search *search, pp_error *error) {
   double **column = search->column;
+  pp_status status = price_layouts(search, error);
+  if (status != PP_OK) return status;
   for (size_t row = 0; row < search->candidates.count; row++) {
     bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] && has_kernel(search, row) == has_kernel(search, row - 1);
     forget_time(search, row);
@@ -150,6 +163,7 @@ void pp_search_kernels_changed(pp_search *search) {
       as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
                 : pp_price_alltoall_fraction(search->problem.model, costs_of(search, row), has_kernel(search, row));
   }
+  return PP_OK;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------------- memory */
@@ -177,6 +191,24 @@ static int by_program(const void *left, const void *right) {
   const program_key *a = left, *b = right;
   int order = compare_programs(a, b);
   return order ? order : compare_numbers((int64_t)a->row, (int64_t)b->row);
+}
+
+/* What rows that need the same program share. */
+typedef struct {
+  pp_memory_program memory;
+  pp_comparison comparison;
+  pp_workspace workspace;
+} row_programs;
+
+static pp_status build_programs(const pp_candidate *candidate, row_programs *out, pp_error *error) {
+  out->comparison = (pp_comparison){ .built = false };
+  return pp_memory_program_build(candidate, &out->memory, error);
+}
+
+/* All but the workspace. */
+static void free_programs(row_programs *programs) {
+  pp_memory_program_free(&programs->memory);
+  pp_comparison_free(&programs->comparison);
 }
 
 /* The fullest rank, and what it would take with one copy of its stages: a second copy is half of its weights and gradients, for the
@@ -238,8 +270,8 @@ static pp_status squeeze(pp_search *search, size_t row, const pp_memory_program 
 static const double same_time = 0.005;
 
 /* Of splits that fit the fastest, and of those as fast the one that takes least memory; where none fits, that too. Of equals the first. */
-static pp_status best_split(pp_search *search, size_t row, const pp_memory_program *program, pp_workspace *workspace,
-                            const split_choice *choice, int count, int *best, pp_error *error) {
+static pp_status best_split(pp_search *search, size_t row, row_programs *programs, const split_choice *choice, int count, int *best,
+                            pp_error *error) {
   const double usable = search->problem.usable_bytes;
   double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
   int fitting = 0;
@@ -248,7 +280,8 @@ static pp_status best_split(pp_search *search, size_t row, const pp_memory_progr
     if (choice[i].full.bytes > usable) continue;
     search->candidates.candidate[row].layers_per_stage = choice[i].layers;
     pp_status status = pp_evaluate_split(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
-                                         has_kernel(search, row), &program->schedule, workspace, &seconds[i], error);
+                                         has_kernel(search, row), &programs->memory.schedule, &programs->comparison, &programs->workspace,
+                                         &seconds[i], error);
     if (status != PP_OK) return status;
     fastest = fmin(fastest, seconds[i]);
   }
@@ -262,8 +295,8 @@ static pp_status best_split(pp_search *search, size_t row, const pp_memory_progr
 }
 
 /* Chooses the row's split and says what it takes. */
-static pp_status choose_split(pp_search *search, size_t row, const pp_memory_program *program, pp_workspace *workspace, fullness *full,
-                              pp_error *error) {
+static pp_status choose_split(pp_search *search, size_t row, row_programs *programs, fullness *full, pp_error *error) {
+  const pp_memory_program *program = &programs->memory;
   pp_candidate *candidate = &search->candidates.candidate[row];
   const double usable = search->problem.usable_bytes;
   const size_t bytes = (size_t)pp_stages_count(candidate) * sizeof(int);
@@ -283,7 +316,7 @@ static pp_status choose_split(pp_search *search, size_t row, const pp_memory_pro
     status = squeeze(search, row, program, &choice[count], layers[count], error);
     if (choice[count].full.bytes <= usable) count++;
   }
-  if (status == PP_OK) status = best_split(search, row, program, workspace, choice, count, &best, error);
+  if (status == PP_OK) status = best_split(search, row, programs, choice, count, &best, error);
   candidate->layers_per_stage = NULL;
   if (status != PP_OK) return status;
   *full = choice[best].full;
@@ -295,10 +328,10 @@ static pp_status choose_split(pp_search *search, size_t row, const pp_memory_pro
   return PP_OK;
 }
 
-/* `program` is NULL at depth 1. */
-static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_program *program, pp_workspace *workspace, pp_error *error) {
+/* `programs` is NULL at depth 1. */
+static pp_status fill_memory(pp_search *search, size_t row, row_programs *programs, pp_error *error) {
   fullness full;
-  pp_status status = program ? choose_split(search, row, program, workspace, &full, error) : memory_of(search, row, NULL, &full, error);
+  pp_status status = programs ? choose_split(search, row, programs, &full, error) : memory_of(search, row, NULL, &full, error);
   if (status != PP_OK) return status;
   search->column[PP_COLUMN_PEAK_BYTES][row] = full.bytes;
   search->column[PP_COLUMN_ONE_COPY_BYTES][row] = full.one_copy;
@@ -308,26 +341,24 @@ static pp_status fill_memory(pp_search *search, size_t row, const pp_memory_prog
 
 pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
-  pp_workspace workspace = { 0 };
-  pp_memory_program program;
+  row_programs programs = { .workspace = { 0 } };
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
   status = pp_candidate_check(candidate, search->problem.model, error);
   if (status != PP_OK) return status;
-  if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, &workspace, error);
-  status = pp_memory_program_build(candidate, &program, error);
+  if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, error);
+  status = build_programs(candidate, &programs, error);
   if (status != PP_OK) return status;
-  status = fill_memory(search, row, &program, &workspace, error);
-  pp_memory_program_free(&program);
-  pp_workspace_free(&workspace);
+  status = fill_memory(search, row, &programs, error);
+  free_programs(&programs);
+  pp_workspace_free(&programs.workspace);
   return status;
 }
 
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
   size_t rows = search->candidates.count, count = 0;
   program_key *key = malloc((rows + 1) * sizeof *key);
-  pp_memory_program program;
-  pp_workspace workspace = { 0 };
+  row_programs programs = { .workspace = { 0 } };
   pp_status built = PP_ILLEGAL, status = PP_OK;
   if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++) {
@@ -340,17 +371,17 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   qsort(key, count, sizeof *key, by_program);
   for (size_t i = 0; i < count && status == PP_OK; i++) {
     if (i == 0 || compare_programs(&key[i], &key[i - 1]) != 0) {
-      if (built == PP_OK) pp_memory_program_free(&program);
+      if (built == PP_OK) free_programs(&programs);
       built = PP_ILLEGAL;
-      if (key[i].kind != PP_NO_SCHEDULE) built = pp_memory_program_build(&search->candidates.candidate[key[i].row], &program, error);
+      if (key[i].kind != PP_NO_SCHEDULE) built = build_programs(&search->candidates.candidate[key[i].row], &programs, error);
       if (built != PP_OK && built != PP_ILLEGAL) status = built;
     }
     if (built == PP_OK || key[i].kind == PP_NO_SCHEDULE)
-      status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &program, &workspace, error);
+      status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &programs, error);
     if (status == PP_ILLEGAL) status = PP_OK;
   }
-  if (built == PP_OK) pp_memory_program_free(&program);
-  pp_workspace_free(&workspace);
+  if (built == PP_OK) free_programs(&programs);
+  pp_workspace_free(&programs.workspace);
   free(key);
   return status;
 }

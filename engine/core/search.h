@@ -31,10 +31,18 @@ typedef struct {
   double schedule[PP_SCHEDULE_KINDS + 1], family[PP_SCHEDULE_KINDS + 1];
 } pp_search_symbols;
 
+/* What a call of a custom all-to-all kernel takes beside its transfers. */
+typedef struct {
+  double kernel;               /* its symbol, as in PP_COLUMN_KERNEL */
+  double seconds;
+} pp_kernel_latency;
+
 typedef struct {
   pp_problem problem;
+  const pp_kernel_latency *latency;  /* [latencies] of kernels by symbol; others take the device's alltoall_latency. Not owned */
+  size_t latencies;
   pp_candidates candidates;
-  uint32_t *layout_of;         /* [rows] index into costs */
+  uint32_t *layout_of;         /* [rows] index into costs: one for each layout and kernel */
   pp_layout_costs *costs;
   double *column[PP_COLUMNS];  /* [rows] each */
   double *bound;               /* [rows] NAN until computed */
@@ -43,15 +51,17 @@ typedef struct {
 } pp_search;
 
 /*
-** Enumerates candidates and fills what is known before anything is built. What `problem` and `space` point to must outlive the search.
+** Enumerates candidates and fills what is known before anything is built. What `problem`, `latency` and `space` point to must outlive the
+** search.
 ** `out` may be freed after a failure too. PP_INVALID when the model or the recipe cannot be priced.
 */
-pp_status pp_search_open(const pp_problem *problem, const pp_candidate_space *space, const pp_search_symbols *symbols, pp_search *out,
-                         pp_error *error);
+pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *latency, size_t latencies, const pp_candidate_space *space,
+                         const pp_search_symbols *symbols, pp_search *out, pp_error *error);
 void pp_search_free(pp_search *search);
 
-/* To be called when PP_COLUMN_KERNEL changed: computes alltoall_fraction and forgets bytes, seconds and bounds, which depend on it. */
-void pp_search_kernels_changed(pp_search *search);
+/* To be called when PP_COLUMN_KERNEL changed: prices what the kernels' latency changes, computes alltoall_fraction and forgets bytes, seconds
+** and bounds, which depend on them. */
+pp_status pp_search_kernels_changed(pp_search *search, pp_error *error);
 
 /*
 ** Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts.

@@ -113,6 +113,22 @@ static void check_space(lua_State *L, pp_lua_search *self) {
   check_fixed(L, self);
 }
 
+/* The argument kernel_latency = { name = seconds }. Symbols are compared for equality only, so that the order does not matter. */
+static void check_latencies(lua_State *L, pp_lua_search *self) {
+  if (!pp_args_has(L, 1, "kernel_latency")) return;
+  pp_args_table(L, 1, search_call, "kernel_latency");
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    double seconds = lua_isnumber(L, -1) ? lua_tonumber(L, -1) : -1;
+    if (lua_type(L, -2) != LUA_TSTRING || !(seconds >= 0 && seconds <= 1e6))
+      luaL_error(L, "%s: 'kernel_latency' must hold seconds by name", search_call);
+    if (self->latencies == PP_MAX_LATENCIES) luaL_error(L, "%s: more than %d kernels", search_call, PP_MAX_LATENCIES);
+    self->latency[self->latencies++] = (pp_kernel_latency){ pp_value(L, -2), seconds };
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
 static pp_search_symbols symbols_of(lua_State *L) {
   pp_search_symbols symbols;
   lua_pushliteral(L, "none");
@@ -132,15 +148,16 @@ static pp_search_symbols symbols_of(lua_State *L) {
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
 **   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
-**   max_virtual = 8, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage } }
+**   max_virtual = 8, kernel_latency = { name = seconds }, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage } }
 **   → candidates
-** Batches are in sequences; device.hides_alltoall does not matter, each candidate's alltoall_kernel does. Stages of the schedules in
+** Batches are in sequences; device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with
+** its latency; device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages of the schedules in
 ** even_layers hold equally many layers where that is possible, others are balanced by time.
 */
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "even_layers", "fixed",
-                                       "max_tensor", "max_context", "max_virtual", NULL };
+                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
@@ -171,8 +188,9 @@ static int search_open(lua_State *L) {
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0)
   };
   if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
+  check_latencies(L, self);
   symbols = symbols_of(L);
-  if (pp_search_open(&problem, &self->space, &symbols, &self->search, &error) != PP_OK) return pp_args_raise(L, search_call, &error);
+  if (pp_search_open(&problem, self->latency, self->latencies, &self->space, &symbols, &self->search, &error) != PP_OK) return pp_args_raise(L, search_call, &error);
   lua_settop(L, 2);
   return 1;
 }
@@ -218,12 +236,13 @@ static int search_set(lua_State *L) {
   pp_lua_search *self = pp_check_search(L);
   const char *name = luaL_checkstring(L, 2);
   double value = pp_value(L, 3);
+  pp_error error;
   pp_fact *fact;
   if (column_of_name(name) == PP_COLUMN_KERNEL) {
     const pp_mask *mask = lua_isnoneornil(L, 4) ? NULL : pp_check_mask(L, 4, row_count(self));
     for (size_t row = 0; row < row_count(self); row++)
       if (!mask || mask->word[row / 64] >> row % 64 & 1) self->search.column[PP_COLUMN_KERNEL][row] = value;
-    pp_search_kernels_changed(&self->search);
+    if (pp_search_kernels_changed(&self->search, &error) != PP_OK) return pp_args_raise(L, "candidates:set", &error);
     return 0;
   }
   if (column_of_name(name) >= 0) return luaL_error(L, "candidates:set: '%s' is computed", name);

@@ -8,7 +8,7 @@
 
 #include "core/search.h"
 
-enum { PP_MAX_FACTS = 96 };
+enum { PP_MAX_FACTS = 96, PP_MAX_LATENCIES = 256 };
 
 /* A request field: the same for all candidates. */
 typedef struct {
@@ -26,6 +26,8 @@ typedef struct {
   double usable_bytes;
   pp_candidate_space space;
   pp_search search;
+  size_t latencies;
+  pp_kernel_latency latency[PP_MAX_LATENCIES];
   size_t facts;
   pp_fact fact[PP_MAX_FACTS];
 } pp_lua_search;

@@ -56,6 +56,15 @@ local function one_gpu_bytes(request, training, overhead_bytes, sharded)
   return ranks[1].total
 end
 
+-- What a call costs beside its transfers, by kernel: those that the policy may choose, and the given one.
+local function kernel_latency(request, policy)
+  local latency, given = {}, request.cluster.alltoall_kernel
+  local function add(name) latency[name] = recipe.device(request, name).alltoall_latency end
+  for _, rule in ipairs(policy.kernels) do add(rule.recommend or rule.id) end
+  if given then add(given) end
+  return latency
+end
+
 -- → { record, arguments, one_gpu, batch, smallest_batch, assumptions, parameters, usable_bytes }
 --   record: every request field of the vocabulary; arguments: of choose.choose (and engine.search)
 function facts.of(request, policy)
@@ -86,7 +95,8 @@ function facts.of(request, policy)
     one_gpu = { bytes = one, usable_bytes = usable, fits = one <= usable,
                 sharded_bytes = one_gpu_bytes(request, recipe_training, overhead, true) },
     arguments = {
-      model = model.shape, training = recipe_training, device = recipe.device(request, cluster.alltoall_kernel), network = network,
+      model = model.shape, training = recipe_training, device = recipe.device(request, false),
+      kernel_latency = kernel_latency(request, policy), network = network,
       gpus = cluster.gpus,
       global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
       overhead_bytes = overhead, step_overhead_seconds = recipe.step_overhead_seconds(request),

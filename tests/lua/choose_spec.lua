@@ -220,6 +220,13 @@ describe("refusing a schedule", function()
     assert.equal("dualpipev", result.list[1])
   end)
 
+  it("takes as long with a kernel that the policy picks as with the same kernel given", function()
+    local picked, given = decide(deepseek), decide(deepseek, { cluster = { alltoall_kernel = "deepep" } })
+    assert.equal("deepep", picked.kernel.name)
+    assert.is_false(picked.kernel.given)
+    assert.equal(given.evaluation.step_seconds, picked.evaluation.step_seconds)
+  end)
+
   it("puts Zero Bubble in DualPipe's place without a kernel", function()  -- R16
     local result = decide(deepseek, { cluster = { alltoall_kernel = false } })
     assert.equal("planned", result.status)

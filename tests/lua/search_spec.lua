@@ -56,6 +56,30 @@ describe("engine.search", function()
     assert.is_nil(row.alltoall_kernel)
   end)
 
+  -- Dispatch and combine, forward and backward: four calls a MoE layer and microbatch; 58 layers and MTP's one, spread over 16 ranks.
+  it("prices calls of the all-to-all by each candidate's kernel", function()
+    local request = spec.read { files = { "examples/specs/deepseek-v3.json" } }
+    local device = recipe.device(request, false)
+    device.alltoall_latency = 0
+    local c = open {
+      model = request.model.shape, training = recipe.training(request), device = device, network = recipe.network(request),
+      gpus = 2048, global_batch = 15360, fixed = { tensor = 1, expert = 64, pipeline = 16, schedule = "1f1b" },
+      kernel_latency = { slow_ep = 5e-4, quick_ep = 1e-4 },
+    }
+    local row = c:match({ equal("pipeline_parallel", 16) }):first()
+    local function work(kernel)
+      c:set("alltoall_kernel", kernel)
+      local evaluation = c:evaluate(row)
+      return evaluation.work_seconds, evaluation.microbatches
+    end
+    local slow, microbatches = work "slow_ep"
+    local quick, other = work "quick_ep", work "other_ep"
+    local call = 4 * 59 * microbatches / 16
+    assert.near(4e-4 * call, slow - quick, 1e-6)
+    assert.near(1e-4 * call, quick - other, 1e-6)
+    assert.error_matches(function() open { kernel_latency = { slow_ep = -1 } } end, "kernel_latency")
+  end)
+
   it("reads request fields beside columns, and takes absent ones for absent", function()
     local c = open()
     c:set("gpus", 64)

@@ -20,7 +20,7 @@ static pp_search_symbols symbols(void) {
 static void open_search(const search_case *c, pp_search *out) {
   pp_search_symbols names = symbols();
   pp_error error;
-  if (pp_search_open(&c->problem, &c->space, &names, out, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_search_open(&c->problem, NULL, 0, &c->space, &names, out, &error) != PP_OK) fail_msg("%s", error.message);
 }
 
 static pp_mask_word *mask_of(const pp_search *search, bool all) {
@@ -36,7 +36,7 @@ static bool has(const pp_mask_word *mask, size_t row) {
 
 static void give_kernels(pp_search *search) {
   for (size_t row = 0; row < search->candidates.count; row++) search->column[PP_COLUMN_KERNEL][row] = 99;
-  pp_search_kernels_changed(search);
+  assert_int_equal(pp_search_kernels_changed(search, NULL), PP_OK);
 }
 
 static void small_case(search_case *c) {
@@ -231,12 +231,12 @@ static void a_kernel_makes_overlapping_schedules_faster_again(void **state) {
     if (search.candidates.candidate[row].kind != PP_DUALPIPE || pp_search_simulate(&search, row, NULL) != PP_OK) continue;
     plain = search.column[PP_COLUMN_STEP_SECONDS][row];
     search.column[PP_COLUMN_KERNEL][row] = 99;
-    pp_search_kernels_changed(&search);
+    assert_int_equal(pp_search_kernels_changed(&search, NULL), PP_OK);
     assert_true(search.column[PP_COLUMN_ALLTOALL_FRACTION][row] < fraction);
     assert_int_equal(pp_search_simulate(&search, row, NULL), PP_OK);
     assert_true(search.column[PP_COLUMN_STEP_SECONDS][row] < plain);
     search.column[PP_COLUMN_KERNEL][row] = 0;
-    pp_search_kernels_changed(&search);
+    assert_int_equal(pp_search_kernels_changed(&search, NULL), PP_OK);
   }
   pp_search_free(&search);
 }
