@@ -3,7 +3,6 @@
 */
 #include "core/search.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,164 +192,38 @@ static int by_program(const void *left, const void *right) {
   return order ? order : compare_numbers((int64_t)a->row, (int64_t)b->row);
 }
 
-/* What rows that need the same program share. */
-typedef struct {
-  pp_memory_program memory;
-  pp_comparison comparison;
-  pp_workspace workspace;
-} row_programs;
-
-static pp_status build_programs(const pp_candidate *candidate, row_programs *out, pp_error *error) {
-  out->comparison = (pp_comparison){ .built = false };
-  return pp_memory_program_build(candidate, &out->memory, error);
-}
-
-/* All but the workspace. */
-static void free_programs(row_programs *programs) {
-  pp_memory_program_free(&programs->memory);
-  pp_comparison_free(&programs->comparison);
-}
-
-/* The fullest rank, and what it would take with one copy of its stages: a second copy is half of its weights and gradients, for the
-** optimizer's state is spread over both. */
-typedef struct {
-  double bytes, one_copy;
-  int rank;
-} fullness;
-
-static pp_status memory_of(const pp_search *search, size_t row, const pp_memory_program *program, fullness *out, pp_error *error) {
-  const pp_candidate *candidate = &search->candidates.candidate[row];
-  int copies = candidate->kind == PP_NO_SCHEDULE ? 1 : pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies;
-  pp_rank_bytes sum;
-  pp_status status = pp_evaluate_memory(&search->problem, candidate, costs_of(search, row), copies, has_kernel(search, row), program, &sum,
-                                        &out->rank, error);
-  if (status != PP_OK) return status;
-  out->bytes = sum.total;
-  out->one_copy = copies > 1 ? sum.total - (sum.parameters + sum.gradients) * (copies - 1) / copies : NAN;
-  return PP_OK;
-}
-
-/* How far moving layers may reach: a rank that is over by more is not worth the work. */
-static const double squeezable = 1.15;
-enum { MOST_SQUEEZES = 24 };
-
-/* One way to split a candidate's layers, and what its fullest rank then takes. */
-typedef struct {
-  const int *layers;  /* NULL: given or even */
-  fullness full;
-} split_choice;
-
-static pp_status try_split(pp_search *search, size_t row, const pp_memory_program *program, split_choice *out, pp_error *error) {
-  search->candidates.candidate[row].layers_per_stage = out->layers;
-  return memory_of(search, row, program, &out->full, error);
-}
-
-/*
-** Stages balanced by time do not fit: a layer less on the fullest rank, again and again, as long as it fits at the end. Slower than
-** balanced, faster than a deeper pipeline. `now` is the balanced split, and becomes the last that was tried, in layers[].
-*/
-static pp_status squeeze(pp_search *search, size_t row, const pp_memory_program *program, split_choice *now, int *layers, pp_error *error) {
-  const pp_candidate *candidate = &search->candidates.candidate[row];
-  int most[PP_MAX_LAYERS];
-  pp_stage split[PP_MAX_LAYERS];
-  pp_status status = PP_OK;
-  for (size_t g = 0; g < PP_MAX_LAYERS; g++) most[g] = INT_MAX;
-  for (int i = 0; i < MOST_SQUEEZES && now->full.bytes > search->problem.usable_bytes && status == PP_OK; i++) {
-    search->candidates.candidate[row].layers_per_stage = now->layers;
-    status = pp_stages_fill(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, error);
-    if (status != PP_OK) break;
-    if (!pp_stages_squeeze(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), split, now->full.rank, most, layers)) break;
-    now->layers = layers;
-    status = try_split(search, row, program, now, error);
-  }
-  return status;
-}
-
-/* Step times this close are one: no estimate of costs tells them apart, and the split that takes less memory is the better. */
-static const double same_time = 0.005;
-
-/* Of splits that fit the fastest, and of those as fast the one that takes least memory; where none fits, that too. Of equals the first. */
-static pp_status best_split(pp_search *search, size_t row, row_programs *programs, const split_choice *choice, int count, int *best,
-                            pp_error *error) {
-  const double usable = search->problem.usable_bytes;
-  double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
-  int fitting = 0;
-  for (int i = 0; i < count; i++) fitting += choice[i].full.bytes <= usable;
-  for (int i = 0; i < count && fitting > 1; i++) {
-    if (choice[i].full.bytes > usable) continue;
-    search->candidates.candidate[row].layers_per_stage = choice[i].layers;
-    pp_status status = pp_evaluate_split(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
-                                         has_kernel(search, row), &programs->memory.schedule, &programs->comparison, &programs->workspace,
-                                         &seconds[i], error);
-    if (status != PP_OK) return status;
-    fastest = fmin(fastest, seconds[i]);
-  }
-  for (int i = 0; i < count; i++) {
-    if (fitting > 0 && (choice[i].full.bytes > usable || seconds[i] > fastest * (1 + same_time))) continue;
-    if (choice[i].full.bytes >= least) continue;
-    least = choice[i].full.bytes;
-    *best = i;
-  }
-  return PP_OK;
-}
-
-/* Chooses the row's split and says what it takes. */
-static pp_status choose_split(pp_search *search, size_t row, row_programs *programs, fullness *full, pp_error *error) {
-  const pp_memory_program *program = &programs->memory;
-  pp_candidate *candidate = &search->candidates.candidate[row];
-  const double usable = search->problem.usable_bytes;
-  const size_t bytes = (size_t)pp_stages_count(candidate) * sizeof(int);
-  int layers[PP_MOST_SPLITS + 1][PP_MAX_LAYERS], best = 0;
-  split_choice choice[PP_MOST_SPLITS + 1] = { { NULL, { 0, 0, 0 } } };
-  int count = pp_stages_splits(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), layers);
-  pp_status status = PP_OK;
-  for (int i = 0; i < count && status == PP_OK; i++) {
-    choice[i].layers = layers[i];
-    status = try_split(search, row, program, &choice[i], error);
-  }
-  if (count == 0) {
-    count = 1;
-    status = try_split(search, row, program, &choice[0], error);
-  } else if (status == PP_OK && choice[0].full.bytes > usable && choice[0].full.bytes <= squeezable * usable) {
-    choice[count] = choice[0];
-    status = squeeze(search, row, program, &choice[count], layers[count], error);
-    if (choice[count].full.bytes <= usable) count++;
-  }
-  if (status == PP_OK) status = best_split(search, row, programs, choice, count, &best, error);
-  candidate->layers_per_stage = NULL;
-  if (status != PP_OK) return status;
-  *full = choice[best].full;
-  if (best == 0) return PP_OK;  /* what stages are without being told */
-  search->split[row] = malloc(bytes);
-  if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", bytes / sizeof(int));
-  memcpy(search->split[row], choice[best].layers, bytes);
-  candidate->layers_per_stage = search->split[row];
-  return PP_OK;
-}
-
 /* `programs` is NULL at depth 1. */
-static pp_status fill_memory(pp_search *search, size_t row, row_programs *programs, pp_error *error) {
-  fullness full;
-  pp_status status = programs ? choose_split(search, row, programs, &full, error) : memory_of(search, row, NULL, &full, error);
+static pp_status fill_memory(pp_search *search, size_t row, pp_fit_programs *programs, pp_error *error) {
+  pp_candidate *candidate = &search->candidates.candidate[row];
+  const size_t bytes = (size_t)pp_stages_count(candidate) * sizeof(int);
+  int layers[PP_MAX_LAYERS];
+  pp_fit fit;
+  pp_status status = pp_fit_candidate(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), programs, layers, &fit,
+                                      error);
   if (status != PP_OK) return status;
-  search->column[PP_COLUMN_PEAK_BYTES][row] = full.bytes;
-  search->column[PP_COLUMN_ONE_COPY_BYTES][row] = full.one_copy;
-  search->fullest[row] = full.rank;
+  if (candidate->layers_per_stage) {
+    candidate->layers_per_stage = search->split[row] = malloc(bytes);
+    if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", bytes / sizeof(int));
+    memcpy(search->split[row], layers, bytes);
+  }
+  search->column[PP_COLUMN_PEAK_BYTES][row] = fit.bytes;
+  search->column[PP_COLUMN_ONE_COPY_BYTES][row] = fit.one_copy;
+  search->fullest[row] = fit.rank;
   return PP_OK;
 }
 
 pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
-  row_programs programs = { .workspace = { 0 } };
+  pp_fit_programs programs = { .workspace = { 0 } };
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
   status = pp_candidate_check(candidate, search->problem.model, error);
   if (status != PP_OK) return status;
   if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, error);
-  status = build_programs(candidate, &programs, error);
+  status = pp_fit_programs_build(candidate, &programs, error);
   if (status != PP_OK) return status;
   status = fill_memory(search, row, &programs, error);
-  free_programs(&programs);
+  pp_fit_programs_free(&programs);
   pp_workspace_free(&programs.workspace);
   return status;
 }
@@ -358,7 +231,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
   size_t rows = search->candidates.count, count = 0;
   program_key *key = malloc((rows + 1) * sizeof *key);
-  row_programs programs = { .workspace = { 0 } };
+  pp_fit_programs programs = { .workspace = { 0 } };
   pp_status built = PP_ILLEGAL, status = PP_OK;
   if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++) {
@@ -371,16 +244,16 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   qsort(key, count, sizeof *key, by_program);
   for (size_t i = 0; i < count && status == PP_OK; i++) {
     if (i == 0 || compare_programs(&key[i], &key[i - 1]) != 0) {
-      if (built == PP_OK) free_programs(&programs);
+      if (built == PP_OK) pp_fit_programs_free(&programs);
       built = PP_ILLEGAL;
-      if (key[i].kind != PP_NO_SCHEDULE) built = build_programs(&search->candidates.candidate[key[i].row], &programs, error);
+      if (key[i].kind != PP_NO_SCHEDULE) built = pp_fit_programs_build(&search->candidates.candidate[key[i].row], &programs, error);
       if (built != PP_OK && built != PP_ILLEGAL) status = built;
     }
     if (built == PP_OK || key[i].kind == PP_NO_SCHEDULE)
       status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &programs, error);
     if (status == PP_ILLEGAL) status = PP_OK;
   }
-  if (built == PP_OK) free_programs(&programs);
+  if (built == PP_OK) pp_fit_programs_free(&programs);
   pp_workspace_free(&programs.workspace);
   free(key);
   return status;

@@ -6,7 +6,7 @@
 #define PP_SEARCH_H
 
 #include "core/condition.h"
-#include "core/evaluate.h"
+#include "core/fit.h"
 
 /* One value per row each. Strings are the caller's symbols. */
 typedef enum {
@@ -65,8 +65,7 @@ pp_status pp_search_kernels_changed(pp_search *search, pp_error *error);
 
 /*
 ** Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts.
-** Bytes and seconds follow from the split of the layers, so it is chosen here: of those that fit the fastest. Where stages balanced by time
-** do not fit but come near, layers move to emptier ranks, which costs time.
+** Bytes and seconds follow from the split of the layers, so it is chosen here (fit.h).
 */
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error);
 

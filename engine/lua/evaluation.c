@@ -293,27 +293,28 @@ static void set_step(lua_State *L, const evaluation *self, const pp_problem *pro
 static void set_baseline(lua_State *L, const pp_lua_search *search, const evaluation *self, pp_schedule_kind kind) {
   const pp_problem *problem = &search->search.problem;
   pp_candidate baseline = *self->candidate;
-  pp_memory_program program;
-  pp_rank_bytes bytes;
+  pp_fit_programs programs = { .workspace = { 0 } };
+  pp_fit fit;
   pp_timing timing;
-  int rank;
+  int layers[PP_MAX_LAYERS];
   pp_status status;
   baseline.kind = (int)kind;
   baseline.layout.chunks = baseline.configured_virtual = 1;
   baseline.group = 0;
   baseline.layers_per_stage = NULL;
   if (pp_candidate_check(&baseline, problem->model, NULL) != PP_OK) return;
-  if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
-  if (pp_memory_program_build(&baseline, &program, NULL) != PP_OK) return;
-  status = pp_evaluate_memory(problem, &baseline, self->costs, 1, self->kernel, &program, &bytes, &rank, NULL);
-  pp_memory_program_free(&program);
+  if (pp_fit_programs_build(&baseline, &programs, NULL) != PP_OK) return;
+  status = pp_fit_candidate(problem, &baseline, self->costs, self->kernel, &programs, layers, &fit, NULL);
+  pp_fit_programs_free(&programs);
+  pp_workspace_free(&programs.workspace);
   if (status != PP_OK) return;
+  if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
   lua_createtable(L, 0, 5);
   set_number(L, "step_seconds", timing.step_seconds);
   set_number(L, "makespan_seconds", timing.makespan_seconds);
   set_number(L, "bubble_fraction", timing.bubble_fraction);
-  set_number(L, "peak_bytes", bytes.total);
-  lua_pushboolean(L, bytes.total <= search->usable_bytes);
+  set_number(L, "peak_bytes", fit.bytes);
+  lua_pushboolean(L, fit.bytes <= search->usable_bytes);
   lua_setfield(L, -2, "fits");
   lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
 }

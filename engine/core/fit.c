@@ -1,0 +1,124 @@
+/*
+** fit.c: the choice of a split. See fit.h.
+*/
+#include "core/fit.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+/* How far moving layers may reach: a rank that is over by more is not worth the work. */
+static const double squeezable = 1.15;
+enum { MOST_SQUEEZES = 24 };
+
+/* Step times this close are one: no estimate of costs tells them apart, and the split that takes less memory is the better. */
+static const double same_time = 0.005;
+
+pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *out, pp_error *error) {
+  out->comparison = (pp_comparison){ .built = false };
+  return pp_memory_program_build(candidate, &out->memory, error);
+}
+
+void pp_fit_programs_free(pp_fit_programs *programs) {
+  pp_memory_program_free(&programs->memory);
+  pp_comparison_free(&programs->comparison);
+}
+
+typedef struct {
+  const pp_problem *problem;
+  pp_candidate *candidate;
+  const pp_layout_costs *costs;
+  bool kernel;
+  pp_fit_programs *programs;
+} fitting;
+
+/* One way to split a candidate's layers, and what its fullest rank then takes. */
+typedef struct {
+  const int *layers;  /* NULL: given or even */
+  pp_fit fit;
+} choice;
+
+static pp_status measure(const fitting *job, choice *out, pp_error *error) {
+  int copies = job->candidate->kind == PP_NO_SCHEDULE ? 1 : pp_stages_traits(job->candidate)->copies;
+  pp_rank_bytes sum;
+  job->candidate->layers_per_stage = out->layers;
+  pp_status status = pp_evaluate_memory(job->problem, job->candidate, job->costs, copies, job->kernel,
+                                        job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
+  if (status != PP_OK) return status;
+  out->fit.bytes = sum.total;
+  out->fit.one_copy = copies > 1 ? sum.total - (sum.parameters + sum.gradients) * (copies - 1) / copies : NAN;
+  return PP_OK;
+}
+
+/*
+** Stages balanced by time do not fit: a layer less on the fullest rank, again and again, as long as it fits at the end. Slower than
+** balanced, faster than a deeper pipeline. `now` is the balanced split, and becomes the last that was tried, in layers[].
+*/
+static pp_status squeeze(const fitting *job, choice *now, int *layers, pp_error *error) {
+  int most[PP_MAX_LAYERS];
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_status status = PP_OK;
+  for (size_t g = 0; g < PP_MAX_LAYERS; g++) most[g] = INT_MAX;
+  for (int i = 0; i < MOST_SQUEEZES && now->fit.bytes > job->problem->usable_bytes && status == PP_OK; i++) {
+    job->candidate->layers_per_stage = now->layers;
+    status = pp_stages_fill(job->problem, job->candidate, job->costs, job->kernel, stages, error);
+    if (status != PP_OK) break;
+    if (!pp_stages_squeeze(job->problem, job->candidate, job->costs, job->kernel, stages, now->fit.rank, most, layers)) break;
+    now->layers = layers;
+    status = measure(job, now, error);
+  }
+  return status;
+}
+
+/* Of equals the first. */
+static pp_status best_of(const fitting *job, const choice *from, int count, int *best, pp_error *error) {
+  const double usable = job->problem->usable_bytes;
+  double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
+  int fits = 0;
+  for (int i = 0; i < count; i++) fits += from[i].fit.bytes <= usable;
+  for (int i = 0; i < count && fits > 1; i++) {
+    if (from[i].fit.bytes > usable) continue;
+    job->candidate->layers_per_stage = from[i].layers;
+    pp_status status = pp_evaluate_split(job->problem, job->candidate, job->costs, job->kernel, &job->programs->memory.schedule,
+                                         &job->programs->comparison, &job->programs->workspace, &seconds[i], error);
+    if (status != PP_OK) return status;
+    fastest = fmin(fastest, seconds[i]);
+  }
+  for (int i = 0; i < count; i++) {
+    if (fits > 0 && (from[i].fit.bytes > usable || seconds[i] > fastest * (1 + same_time))) continue;
+    if (from[i].fit.bytes >= least) continue;
+    least = from[i].fit.bytes;
+    *best = i;
+  }
+  return PP_OK;
+}
+
+pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                           pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error) {
+  const fitting job = { problem, candidate, costs, kernel, programs };
+  const double usable = problem->usable_bytes;
+  int splits[PP_MOST_SPLITS + 1][PP_MAX_LAYERS], best = 0;
+  choice from[PP_MOST_SPLITS + 1] = { { .layers = NULL } };
+  int count = pp_stages_splits(problem, candidate, costs, kernel, splits);
+  pp_status status = PP_OK;
+  for (int i = 0; i < count && status == PP_OK; i++) {
+    from[i].layers = splits[i];
+    status = measure(&job, &from[i], error);
+  }
+  if (count == 0) {
+    count = 1;
+    status = measure(&job, &from[0], error);
+  } else if (status == PP_OK && from[0].fit.bytes > usable && from[0].fit.bytes <= squeezable * usable) {
+    from[count] = from[0];
+    status = squeeze(&job, &from[count], splits[count], error);
+    if (from[count].fit.bytes <= usable) count++;
+  }
+  if (status == PP_OK) status = best_of(&job, from, count, &best, error);
+  candidate->layers_per_stage = NULL;
+  if (status != PP_OK) return status;
+  *out = from[best].fit;
+  if (best == 0) return PP_OK;  /* what stages are without being told */
+  memcpy(layers, from[best].layers, (size_t)pp_stages_count(candidate) * sizeof *layers);
+  candidate->layers_per_stage = layers;
+  return PP_OK;
+}

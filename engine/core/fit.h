@@ -1,0 +1,36 @@
+/*
+** fit.h: how a candidate's layers are split, and what its fullest rank then takes: of the splits that fit into memory the fastest.
+*/
+#ifndef PP_FIT_H
+#define PP_FIT_H
+
+#include "core/evaluate.h"
+
+/* The fullest rank, and what it would take with one copy of its stages: a second copy is half of its weights and gradients, for the
+** optimizer's state is spread over both. one_copy is NAN where there is one anyway. */
+typedef struct {
+  double bytes, one_copy;
+  int rank;
+} pp_fit;
+
+/* What candidates of one schedule, P, V, group and capped M share. Starts as { 0 }; the workspace may serve several of them in turn. */
+typedef struct {
+  pp_memory_program memory;
+  pp_comparison comparison;
+  pp_workspace workspace;
+} pp_fit_programs;
+
+/* PP_ILLEGAL as pp_candidate_check. Depth 1 has none. */
+pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *out, pp_error *error);
+/* All but the workspace. */
+void pp_fit_programs_free(pp_fit_programs *programs);
+
+/*
+** Chooses the split and says what it takes. candidate->layers_per_stage becomes NULL where that is the first of pp_stages_splits, given or
+** even, otherwise layers[P × V]. Where stages balanced by time do not fit but come near, layers move to emptier ranks, which costs time. Of
+** splits as fast the one that takes least memory; where none fits, that too. `programs` is NULL at depth 1.
+*/
+pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                           pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error);
+
+#endif
