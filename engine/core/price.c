@@ -16,6 +16,7 @@ pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, do
     if (status == PP_OK) status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
   }
   if (status != PP_OK) return status;
+  out->kernel_latency = kernel_latency;
   out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
   pp_model_block_parameters(model, parameters);
   for (int block = 0; block < PP_BLOCKS; block++) {

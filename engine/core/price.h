@@ -25,6 +25,7 @@ typedef struct {
 
 /* Costs of one layout's blocks: shared by all its schedules. */
 typedef struct {
+  double kernel_latency;               /* as given */
   pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
   double hop;                          /* seconds of a hand-over between ranks */
   pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */

@@ -74,20 +74,35 @@ static bool same_price(const pp_search *search, size_t row) {
   return row > 0 && same_layout(&candidate->layout, &candidate[-1].layout) && latency_of(search, row) == latency_of(search, row - 1);
 }
 
+static bool priced(const pp_search *search) {
+  bool all = search->costs != NULL;
+  for (size_t row = 0; all && row < search->candidates.count; row++)
+    all = search->costs[search->layout_of[row]].kernel_latency == latency_of(search, row);
+  return all;
+}
+
+/* After a failure the prices are those of before. */
 static pp_status price_layouts(pp_search *search, pp_error *error) {
   size_t rows = search->candidates.count, prices = 0;
+  pp_layout_costs *costs;
+  if (priced(search)) return PP_OK;
   for (size_t row = 0; row < rows; row++) prices += !same_price(search, row);
-  free(search->costs);
-  search->costs = malloc((prices + 1) * sizeof *search->costs);
-  if (!search->costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", prices);
+  costs = malloc((prices + 1) * sizeof *costs);
+  if (!costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", prices);
   prices = 0;
   for (size_t row = 0; row < rows; row++) {
-    pp_status status;
-    if (!same_price(search, row)) {
-      status = pp_price_layout(&search->problem, &search->candidates.candidate[row].layout, latency_of(search, row), &search->costs[prices++],
-                               error);
-      if (status != PP_OK) return status;
-    }
+    if (same_price(search, row)) continue;
+    pp_status status = pp_price_layout(&search->problem, &search->candidates.candidate[row].layout, latency_of(search, row),
+                                       &costs[prices++], error);
+    if (status == PP_OK) continue;
+    free(costs);
+    return status;
+  }
+  free(search->costs);
+  search->costs = costs;
+  prices = 0;
+  for (size_t row = 0; row < rows; row++) {
+    prices += !same_price(search, row);
     search->layout_of[row] = (uint32_t)(prices - 1);
   }
   return PP_OK;

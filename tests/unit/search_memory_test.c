@@ -33,7 +33,7 @@ static pp_status open_and_free(void *given) {
   const search_case *c = given;
   pp_search search;
   pp_error error;
-  pp_status status = pp_search_open(&c->problem, &c->space, &symbols, &search, &error);
+  pp_status status = pp_search_open(&c->problem, NULL, 0, &c->space, &symbols, &search, &error);
   pp_search_free(&search);
   return status;
 }
@@ -56,7 +56,7 @@ static void open_search(opened *out, double usable_bytes) {
   pp_error error;
   set_deepseek(&out->c);
   out->c.problem.usable_bytes = usable_bytes;
-  if (pp_search_open(&out->c.problem, &out->c.space, &symbols, &out->search, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_search_open(&out->c.problem, NULL, 0, &out->c.space, &symbols, &out->search, &error) != PP_OK) fail_msg("%s", error.message);
   out->mask = calloc(pp_mask_words(out->search.candidates.count), sizeof *out->mask);
   assert_non_null(out->mask);
 }
@@ -78,7 +78,7 @@ static size_t first_legal(const opened *at) {
 }
 
 /* What an earlier attempt computed is forgotten. */
-static void forget(opened *at) { pp_search_kernels_changed(&at->search); }
+static void forget(opened *at) { assert_int_equal(pp_search_kernels_changed(&at->search, NULL), PP_OK); }
 
 static pp_status measure_memory(void *given) {
   opened *at = given;
