@@ -5,6 +5,7 @@
 --   assert.is_not.decided(plan, "planned")
 
 local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
 
 local assertions = {}
 
@@ -16,24 +17,17 @@ local function reason_ids(plan)
   return ids
 end
 
-local function contains(list, value)
-  for _, entry in ipairs(list) do
-    if entry == value then return true end
-  end
-  return false
-end
-
 -- luassert calls with its state and { plan, outcome, rule?, n = }. A test that asks for an outcome that cannot be is an error, not a pass.
 local function decided(state, arguments)
   local plan, outcome, rule = arguments[1], arguments[2], arguments[3]
   if type(plan) ~= "table" or not plan.status then error("assert.decided: a plan is expected first", 2) end
-  if not contains(outcomes, outcome) then
+  if not lists.contains(outcomes, outcome) then
     error(string.format("assert.decided: no outcome '%s'%s", tostring(outcome), failure.suggestion(outcome, outcomes)), 2)
   end
   local ids = reason_ids(plan)
   state.failure_message = string.format("expected the plan to be %s%s; it is %s (%s)", outcome, rule and " by " .. rule or "", plan.status,
                                         #ids > 0 and table.concat(ids, ", ") or "no reasons")
-  return plan.status == outcome and (rule == nil or contains(ids, rule))
+  return plan.status == outcome and (rule == nil or lists.contains(ids, rule))
 end
 
 function assertions.register()

@@ -12,6 +12,7 @@
 -- latency               seconds of a call beside its transfers: from the low-latency or small-message tables
 -- measured              { where, GB/s a GPU (logical: own copies counted): dispatch, combine }
 
+local contains = require("pipeplan.lists").contains
 local lookup = require "pipeplan.catalog.lookup"
 
 local nvidia = { "ampere", "hopper", "blackwell", "gb200", "gb300" }
@@ -86,13 +87,6 @@ local entries = {
 }
 
 local catalogue = lookup { entries = entries }
-
-local function contains(list, value)
-  for _, item in ipairs(list) do
-    if item == value then return true end
-  end
-  return false
-end
 
 -- Does a kernel work there? situation = { accelerator_family, fabric, expert_parallel, scale_up_gpus, gpus_per_node }, of which what is absent is not
 -- judged. → true, or false and why not. Says nothing about software versions: those are its `needs`.

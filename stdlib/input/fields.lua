@@ -15,6 +15,7 @@
 
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.input.json"
+local lists = require "pipeplan.lists"
 local units = require "pipeplan.input.units"
 local vocabulary = require "pipeplan.vocabulary"
 local writer = require "pipeplan.report.json"
@@ -107,10 +108,7 @@ end
 
 -- Sorted keys of a group.
 function fields.keys(group)
-  local keys = {}
-  for key in pairs(fields.groups[group]) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
+  return lists.sorted_keys(fields.groups[group])
 end
 
 -- ----------------------------------------------------------------------------------------------------------- checking one value

@@ -47,7 +47,7 @@
 ---| "rollback_fallback"
 ---| string
 
---- Rows and rules of the default policy; a layer may have others.
+--- Rules of the default policy; a layer may have others.
 ---@alias pipeplan.rule
 ---| "deepep"
 ---| "deepep_v1"

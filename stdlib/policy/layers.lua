@@ -3,12 +3,15 @@
 
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
 local loosening = require "pipeplan.policy.loosening"
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.input.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local layers = {}
+
+local contains, sorted_keys = lists.contains, lists.sorted_keys
 
 -- In these the order decides, and a later layer's come before an earlier layer's.
 local ordered = { row = true, refuse = true, prefer = true, kernel = true }
@@ -42,13 +45,6 @@ local function field_names()
     add_name(names, field.name, { kind = "field", unit = field.unit or "1", type = field.type })
   end
   return names
-end
-
-local function contains(list, value)
-  for _, entry in ipairs(list) do
-    if entry == value then return true end
-  end
-  return false
 end
 
 -- nil, or why a rule or parameter cannot be called that.
@@ -100,13 +96,6 @@ local function record_loosening(builder, statement, id, title)
     id = id, kind = statement.verb, layer = statement.layer, file = statement.file, line = statement.line,
     reason = statement.reason, expires = statement.expires,
   }
-end
-
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
 end
 
 local function set_parameters(builder, statement)

@@ -3,6 +3,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local layers = require "pipeplan.policy.layers"
+local sorted_keys = require("pipeplan.lists").sorted_keys
 local statements = require "pipeplan.policy.statements"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -10,14 +11,6 @@ local load = {}
 
 local DEFAULT = "policies/default/"
 local REPORTED = 20  -- problems shown at most
-
--- Everything that a policy can name, for suggestions when one does not exist.
-local function known_names()
-  local names = {}
-  for name in pairs(engine.host.allowed) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- files
 
@@ -87,7 +80,7 @@ local function run(host, file)
   local stated, problem = host:run(file.path, file.text, file.embedded or false)
   if stated then return stated end
   local message = in_full(problem.message, file.path)
-  if problem.unknown then message = message .. failure.suggestion(problem.unknown, known_names()) end
+  if problem.unknown then message = message .. failure.suggestion(problem.unknown, sorted_keys(engine.host.allowed)) end
   if not message:find(file.path, 1, true) and not message:match("^[^:]+%.lua:%d+:") then message = file.path .. ": " .. message end
   failure.raise(problem.kind == "budget" and "over_budget" or "usage", "%s", message)
 end
@@ -129,10 +122,7 @@ local function digest_of(list, set)
     parts[#parts + 1] = "layer " .. layer.name .. "\n"
     for _, file in ipairs(layer.files) do parts[#parts + 1] = file.path:match("[^/]*$") .. "\n" .. file.text .. "\n" end
   end
-  local names = {}
-  for name in pairs(set or {}) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(sorted_keys(set or {})) do
     local value = set[name]
     parts[#parts + 1] = name .. "=" .. (type(value) == "table" and table.concat(value, ",") or tostring(value)) .. "\n"
   end

@@ -1,6 +1,7 @@
 -- api.lua: definitions of what `require "pipeplan"` returns: policies to plan with, what a spec may say, and the plan as its schema has it.
 
 local fields = require "pipeplan.input.fields"
+local lists = require "pipeplan.lists"
 local plan_schema = require "pipeplan.schema.plan"
 local writer = require "generate.writer"
 
@@ -40,7 +41,7 @@ end
 function collect(schema, name, classes)
   local class = { name = name, meaning = schema.description, fields = {} }
   classes[#classes + 1] = class
-  for _, property in ipairs(writer.sorted(schema.properties)) do
+  for _, property in ipairs(lists.sorted_keys(schema.properties)) do
     local entry = schema.properties[property]
     local type, optional = type_of(entry, name .. "." .. property, classes)
     local inner = entry.anyOf and entry.anyOf[1] or entry
@@ -50,7 +51,7 @@ end
 
 local function add_plan(out)
   local classes = {}
-  for _, name in ipairs(writer.sorted(plan_schema["$defs"])) do collect(plan_schema["$defs"][name], PLAN .. "." .. name, classes) end
+  for _, name in ipairs(lists.sorted_keys(plan_schema["$defs"])) do collect(plan_schema["$defs"][name], PLAN .. "." .. name, classes) end
   collect(plan_schema, PLAN, classes)
   for _, class in ipairs(classes) do
     out:class(class.name, nil, class.meaning)
@@ -81,7 +82,7 @@ local function add_spec(out)
   out:class("pipeplan.request", nil, "What to plan: spec files, laid over each other in order, and fields over all of them.")
   out:field("[integer]", "string", false, "spec files")
   for _, entry in ipairs(fields.list) do add_field(out, entry) end
-  for _, group in ipairs(writer.sorted(fields.groups)) do
+  for _, group in ipairs(lists.sorted_keys(fields.groups)) do
     local top = group == ""
     out:class("pipeplan.spec" .. (top and "" or "." .. group), nil, top and "A spec: what its JSON says, as a Lua table." or nil)
     for _, key in ipairs(fields.keys(group)) do

@@ -1,5 +1,6 @@
 -- engine.lua: definitions of the engine's primitives, from their description.
 
+local lists = require "pipeplan.lists"
 local primitives = require "generate.primitives"
 local writer = require "generate.writer"
 
@@ -83,7 +84,7 @@ end
 
 return function()
   local out = writer.new "The engine's arithmetic, for `when` functions. Ranks, stages and microbatches are numbered from 0."
-  for _, name in ipairs(writer.sorted(primitives.classes)) do add_class(out, name, primitives.classes[name]) end
+  for _, name in ipairs(lists.sorted_keys(primitives.classes)) do add_class(out, name, primitives.classes[name]) end
   for _, list in ipairs { primitives.functions, primitives.methods } do
     for _, entry in ipairs(list) do
       if entry.arguments then

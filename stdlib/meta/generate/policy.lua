@@ -1,6 +1,7 @@
 -- policy.lua: definitions of what a policy file can say: statements from their schemas, fields from the vocabulary, parameters and rules
 -- from the default policy.
 
+local lists = require "pipeplan.lists"
 local load = require("pipeplan.policy.load").load
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.input.units"
@@ -147,13 +148,6 @@ local function add_statement(out, verb, argument)
   out:add("function %s(%s) end", verb, argument.name or "statement")
 end
 
-local function contains(list, value)
-  for _, entry in ipairs(list) do
-    if entry == value then return true end
-  end
-  return false
-end
-
 local function add_rules(out)
   for _, verb in ipairs(order) do
     local schema, parents = statements.verbs[verb], {}
@@ -162,8 +156,8 @@ local function add_rules(out)
     end
     out:class("pipeplan.statement." .. verb, parents)
     out:field("id", "string", false, "its name: letters, digits and underscores")
-    for _, property in ipairs(writer.sorted(schema.properties)) do
-      out:field(property, kinds[schema.properties[property]], not contains(schema.required, property),
+    for _, property in ipairs(lists.sorted_keys(schema.properties)) do
+      out:field(property, kinds[schema.properties[property]], not lists.contains(schema.required, property),
                 property == "recommend" and recommended[verb] or meanings[property])
     end
     out:field("when", "fun(record: pipeplan.record): boolean", true, "a condition that fields cannot express")
@@ -181,10 +175,10 @@ local function add_overrides(out)
     for property, kind in pairs(statements.verbs[verb].properties) do
       local type = kinds[kind]
       if not properties[property] then properties[property] = { type }
-      elseif not contains(properties[property], type) then table.insert(properties[property], type) end
+      elseif not lists.contains(properties[property], type) then table.insert(properties[property], type) end
     end
   end
-  for _, property in ipairs(writer.sorted(properties)) do
+  for _, property in ipairs(lists.sorted_keys(properties)) do
     out:field(property, table.concat(properties[property], "|"), true,
               meanings[property] or "what to do instead, or the kernel's name in the catalogue")
   end
@@ -238,11 +232,11 @@ local function add_names(out, policy)
   for _, name in ipairs(vocabulary.schedules) do
     if name ~= "none" then schedules[#schedules + 1] = name end
   end
-  for _, name in ipairs(writer.sorted(statements.families)) do schedules[#schedules + 1] = name end
+  for _, name in ipairs(lists.sorted_keys(statements.families)) do schedules[#schedules + 1] = name end
   out:alias("pipeplan.schedule", schedules, "Schedules, and families that stand for several.")
   out:alias("pipeplan.layout", statements.layouts, "Recommendations that are layouts.")
   out:alias("pipeplan.parameter", policy.parameter_order, "Parameters of the default policy; a layer may have others.", { open = true })
-  out:alias("pipeplan.rule", writer.sorted(policy.rules), "Rows and rules of the default policy; a layer may have others.", { open = true })
+  out:alias("pipeplan.rule", lists.sorted_keys(policy.rules), "Rules of the default policy; a layer may have others.", { open = true })
 end
 
 -- → text. `policies` is the directory of the default policy.

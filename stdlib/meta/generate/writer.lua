@@ -48,14 +48,6 @@ function writer:alias(name, values, meaning, options)
   if options and options.open then self:add("---| string") end
 end
 
--- Keys of a table in the order of the alphabet.
-function writer.sorted(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
 -- "≥ 1", "0 … 1", or nil.
 function writer.range(low, high)
   if low and high then return string.format("%.14g … %.14g", low, high) end
