@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lua/results.h"
+
 enum { NAME_LIMIT = 48 };  /* longer keys are never near a known one */
 
 static size_t least(size_t a, size_t b) {
@@ -207,18 +209,14 @@ int pp_args_raise(lua_State *L, const char *call, const pp_error *error) {
 int pp_push_illegal(lua_State *L, const pp_error *error) {
   lua_pushnil(L);
   lua_createtable(L, 0, 4);
-  lua_pushstring(L, error->id);
-  lua_setfield(L, -2, "id");
-  lua_pushstring(L, error->field);
-  lua_setfield(L, -2, "field");
+  pp_set_string(L, "id", error->id);
+  pp_set_string(L, "field", error->field);
   if (!isnan(error->nearest)) {
     if (error->nearest <= 0x1p53 && error->nearest >= -0x1p53 && error->nearest <= floor(error->nearest))
-      lua_pushinteger(L, (lua_Integer)error->nearest);
+      pp_set_integer(L, "nearest", (lua_Integer)error->nearest);
     else
-      lua_pushnumber(L, error->nearest);
-    lua_setfield(L, -2, "nearest");
+      pp_set_number(L, "nearest", error->nearest);
   }
-  lua_pushstring(L, error->message);
-  lua_setfield(L, -2, "message");
+  pp_set_string(L, "message", error->message);
   return 2;
 }

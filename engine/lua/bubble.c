@@ -10,14 +10,13 @@
 #include "core/bubble.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
+#include "lua/results.h"
 #include "lua/schedule.h"
 
 static const char call[] = "engine.bubble";
 
-static void set_number(lua_State *L, const char *name, double value) {
-  if (isnan(value)) return;
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
+static void set_known(lua_State *L, const char *name, double value) {
+  if (!isnan(value)) pp_set_number(L, name, value);
 }
 
 static int bubble(lua_State *L) {
@@ -40,13 +39,11 @@ static int bubble(lua_State *L) {
     default: return pp_args_raise(L, call, &error);
   }
   lua_createtable(L, 0, 5);
-  set_number(L, "seconds", form.seconds);
-  set_number(L, "low", form.low);
-  set_number(L, "high", form.high);
-  lua_pushboolean(L, form.exact);
-  lua_setfield(L, -2, "exact");
-  lua_pushstring(L, form.conditions);
-  lua_setfield(L, -2, "conditions");
+  set_known(L, "seconds", form.seconds);
+  set_known(L, "low", form.low);
+  set_known(L, "high", form.high);
+  pp_set_boolean(L, "exact", form.exact);
+  pp_set_string(L, "conditions", form.conditions);
   return 1;
 }
 

@@ -27,6 +27,7 @@
 #include "host/sandbox.h"
 #include "host/workers.h"
 #include "lua/arguments.h"
+#include "lua/results.h"
 
 #define TYPE "pipeplan.host"
 
@@ -41,14 +42,9 @@ static pp_sandbox *check_host(lua_State *L) {
 static int push_problem(lua_State *L, const pp_sandbox *sandbox, pp_outcome outcome) {
   lua_pushnil(L);
   lua_createtable(L, 0, 3);
-  lua_pushstring(L, outcome == PP_OVER_BUDGET ? "budget" : "broken");
-  lua_setfield(L, -2, "kind");
-  lua_pushstring(L, sandbox->message);
-  lua_setfield(L, -2, "message");
-  if (sandbox->unknown[0]) {
-    lua_pushstring(L, sandbox->unknown);
-    lua_setfield(L, -2, "unknown");
-  }
+  pp_set_string(L, "kind", outcome == PP_OVER_BUDGET ? "budget" : "broken");
+  pp_set_string(L, "message", sandbox->message);
+  if (sandbox->unknown[0]) pp_set_string(L, "unknown", sandbox->unknown);
   return 2;
 }
 
@@ -100,19 +96,14 @@ static int host_refill(lua_State *L) {
   return 0;
 }
 
-static void set_count(lua_State *L, const char *name, uint64_t value) {
-  lua_pushinteger(L, (lua_Integer)value);
-  lua_setfield(L, -2, name);
-}
-
 static int host_usage(lua_State *L) {
   const pp_budget *budget = &check_host(L)->budget;
   lua_createtable(L, 0, 5);
-  set_count(L, "work", budget->spent);
-  set_count(L, "work_limit", budget->limit);
-  set_count(L, "bytes", budget->used);
-  set_count(L, "bytes_peak", budget->peak);
-  set_count(L, "bytes_limit", budget->cap);
+  pp_set_integer(L, "work", (lua_Integer)budget->spent);
+  pp_set_integer(L, "work_limit", (lua_Integer)budget->limit);
+  pp_set_integer(L, "bytes", (lua_Integer)budget->used);
+  pp_set_integer(L, "bytes_peak", (lua_Integer)budget->peak);
+  pp_set_integer(L, "bytes_limit", (lua_Integer)budget->cap);
   return 1;
 }
 
@@ -183,16 +174,10 @@ int pp_open_host(lua_State *L) {
   }
   lua_setfield(L, -2, "bare");
   lua_newtable(L);
-  for (size_t i = 0; i < pp_allowed_count; i++) {
-    lua_pushstring(L, pp_allowed_names[i].why);
-    lua_setfield(L, -2, pp_allowed_names[i].name);
-  }
+  for (size_t i = 0; i < pp_allowed_count; i++) pp_set_string(L, pp_allowed_names[i].name, pp_allowed_names[i].why);
   lua_setfield(L, -2, "allowed");
   lua_newtable(L);
-  for (size_t i = 0; i < pp_blocked_count; i++) {
-    lua_pushstring(L, pp_blocked_names[i].instead);
-    lua_setfield(L, -2, pp_blocked_names[i].name);
-  }
+  for (size_t i = 0; i < pp_blocked_count; i++) pp_set_string(L, pp_blocked_names[i].name, pp_blocked_names[i].instead);
   lua_setfield(L, -2, "blocked");
   return 1;
 }

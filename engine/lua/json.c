@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 
 #include "core/json_check.h"
+#include "lua/results.h"
 
 /* Offsets of empty arrays. A callback may not call Lua while the scanner holds memory, so they are collected in a first pass that counts
 ** and a second that fills. */
@@ -51,14 +52,10 @@ static int json_check(lua_State *L) {
   }
   lua_pushnil(L);
   lua_createtable(L, 0, 4);
-  lua_pushinteger(L, (lua_Integer)problem.line);
-  lua_setfield(L, -2, "line");
-  lua_pushinteger(L, (lua_Integer)problem.column);
-  lua_setfield(L, -2, "column");
-  lua_pushinteger(L, (lua_Integer)problem.offset + 1);
-  lua_setfield(L, -2, "offset");
-  lua_pushstring(L, problem.message);
-  lua_setfield(L, -2, "message");
+  pp_set_integer(L, "line", (lua_Integer)problem.line);
+  pp_set_integer(L, "column", (lua_Integer)problem.column);
+  pp_set_integer(L, "offset", (lua_Integer)problem.offset + 1);
+  pp_set_string(L, "message", problem.message);
   return 2;
 }
 

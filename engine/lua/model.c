@@ -6,22 +6,9 @@
 #include "core/layout.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
+#include "lua/recipe.h"
+#include "lua/results.h"
 #include "lua/shape.h"
-
-static const char *const block_names[PP_BLOCKS] = {
-  [PP_BLOCK_EMBEDDING] = "embedding", [PP_BLOCK_DENSE] = "dense", [PP_BLOCK_MOE] = "moe", [PP_BLOCK_HEAD] = "head",
-  [PP_BLOCK_MTP] = "mtp",
-};
-
-static void set_integer(lua_State *L, const char *name, int64_t value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_number(lua_State *L, const char *name, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
-}
 
 /* engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, blocks = { embedding = { tensor, replicated, expert }, … } } */
 static int model_parameters(lua_State *L) {
@@ -31,17 +18,17 @@ static int model_parameters(lua_State *L) {
   const pp_parameter_totals totals = pp_model_parameters(&model);
   pp_model_block_parameters(&model, blocks);
   lua_createtable(L, 0, 5);
-  set_integer(L, "total", totals.total);
-  set_integer(L, "active", totals.active);
-  set_integer(L, "active_without_embedding", totals.active_without_embedding);
-  set_integer(L, "mtp", totals.mtp);
+  pp_set_integer(L, "total", totals.total);
+  pp_set_integer(L, "active", totals.active);
+  pp_set_integer(L, "active_without_embedding", totals.active_without_embedding);
+  pp_set_integer(L, "mtp", totals.mtp);
   lua_createtable(L, 0, PP_BLOCKS);
   for (int i = 0; i < PP_BLOCKS; i++) {
     lua_createtable(L, 0, 3);
-    set_integer(L, "tensor", blocks[i].tensor);
-    set_integer(L, "replicated", blocks[i].replicated);
-    set_integer(L, "expert", blocks[i].expert);
-    lua_setfield(L, -2, block_names[i]);
+    pp_set_integer(L, "tensor", blocks[i].tensor);
+    pp_set_integer(L, "replicated", blocks[i].replicated);
+    pp_set_integer(L, "expert", blocks[i].expert);
+    lua_setfield(L, -2, pp_block_names[i]);
   }
   lua_setfield(L, -2, "blocks");
   return 1;
@@ -59,15 +46,15 @@ static int model_flops(lua_State *L) {
   luaL_argcheck(L, sequence_length >= 1, 2, "a sequence has at least one token");
   pp_model_block_flops(&model, sequence_length, blocks);
   lua_createtable(L, 0, 2);
-  set_number(L, "per_token", pp_model_flops_per_token(&model, sequence_length));
+  pp_set_number(L, "per_token", pp_model_flops_per_token(&model, sequence_length));
   lua_createtable(L, 0, PP_BLOCKS);
   for (int i = 0; i < PP_BLOCKS; i++) {
     lua_createtable(L, 0, 4);
-    set_number(L, "linear", blocks[i].linear);
-    set_number(L, "expert", blocks[i].expert);
-    set_number(L, "attention", blocks[i].attention);
-    set_number(L, "router", blocks[i].router);
-    lua_setfield(L, -2, block_names[i]);
+    pp_set_number(L, "linear", blocks[i].linear);
+    pp_set_number(L, "expert", blocks[i].expert);
+    pp_set_number(L, "attention", blocks[i].attention);
+    pp_set_number(L, "router", blocks[i].router);
+    lua_setfield(L, -2, pp_block_names[i]);
   }
   lua_setfield(L, -2, "blocks");
   return 1;
@@ -106,7 +93,7 @@ static int model_stages(lua_State *L) {
   lua_createtable(L, (int)stages, 0);
   for (lua_Integer s = 0; s < stages; s++) {
     lua_createtable(L, 0, PP_BLOCKS);
-    for (int i = 0; i < PP_BLOCKS; i++) set_integer(L, block_names[i], out[s].count[i]);
+    for (int i = 0; i < PP_BLOCKS; i++) pp_set_integer(L, pp_block_names[i], out[s].count[i]);
     lua_rawseti(L, -2, s + 1);
   }
   return 1;

@@ -16,6 +16,7 @@
 #include "core/simulate.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
+#include "lua/results.h"
 
 #define SCHEDULE "pipeplan.schedule"
 #define WORKSPACE "pipeplan.workspace"
@@ -25,35 +26,6 @@ static const char simulate_call[] = "schedule:simulate";
 
 static const char *const placements[] = { "loop", "v", "bidirectional" };
 static const char *const action_kinds[] = { "F", "B", "I", "W", "FB" };
-
-static void set_integer(lua_State *L, const char *name, lua_Integer value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_number(lua_State *L, const char *name, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_string(lua_State *L, const char *name, const char *value) {
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_boolean(lua_State *L, const char *name, bool value) {
-  lua_pushboolean(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_numbers(lua_State *L, const char *name, const double *values, int count) {
-  lua_createtable(L, count, 0);
-  for (int i = 0; i < count; i++) {
-    lua_pushnumber(L, values[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, name);
-}
 
 /* -- what kinds there are, what is legal ----------------------------------------------------------------------------------------------- */
 
@@ -104,14 +76,14 @@ static int schedule_traits(lua_State *L) {
   if (kind < 0) return luaL_error(L, "engine.schedule.traits: no schedule is named '%s'", lua_tostring(L, 1));
   const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
   lua_createtable(L, 0, 8);
-  set_string(L, "name", traits->name);
-  set_string(L, "family", traits->family);
-  set_string(L, "placement", placements[traits->placement]);
-  if (traits->chunks) set_integer(L, "virtual", traits->chunks);
-  set_integer(L, "chains", traits->chains);
-  set_integer(L, "copies", traits->copies);
-  set_boolean(L, "split_backward", traits->split_backward);
-  set_boolean(L, "overlaps", traits->overlaps);
+  pp_set_string(L, "name", traits->name);
+  pp_set_string(L, "family", traits->family);
+  pp_set_string(L, "placement", placements[traits->placement]);
+  if (traits->chunks) pp_set_integer(L, "virtual", traits->chunks);
+  pp_set_integer(L, "chains", traits->chains);
+  pp_set_integer(L, "copies", traits->copies);
+  pp_set_boolean(L, "split_backward", traits->split_backward);
+  pp_set_boolean(L, "overlaps", traits->overlaps);
   return 1;
 }
 
@@ -144,14 +116,14 @@ static int schedule_info(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   const pp_schedule_traits *traits = pp_schedule_traits_of(schedule->request.kind);
   lua_createtable(L, 0, 9);
-  set_string(L, "kind", traits->name);
-  set_integer(L, "ranks", schedule->request.ranks);
-  set_integer(L, "microbatches", schedule->request.microbatches);
-  set_integer(L, "virtual", schedule->request.chunks);
-  set_integer(L, "stages", schedule->stages);
-  set_integer(L, "chains", schedule->chains);
-  set_integer(L, "chunks_per_rank", schedule->chunks_per_rank);
-  set_integer(L, "actions", (lua_Integer)schedule->first[schedule->request.ranks]);
+  pp_set_string(L, "kind", traits->name);
+  pp_set_integer(L, "ranks", schedule->request.ranks);
+  pp_set_integer(L, "microbatches", schedule->request.microbatches);
+  pp_set_integer(L, "virtual", schedule->request.chunks);
+  pp_set_integer(L, "stages", schedule->stages);
+  pp_set_integer(L, "chains", schedule->chains);
+  pp_set_integer(L, "chunks_per_rank", schedule->chunks_per_rank);
+  pp_set_integer(L, "actions", (lua_Integer)schedule->first[schedule->request.ranks]);
   lua_createtable(L, schedule->stages, 0);
   for (int stage = 0; stage < schedule->stages; stage++) {
     lua_pushinteger(L, schedule->rank_of[stage]);
@@ -178,12 +150,12 @@ static int schedule_actions(lua_State *L) {
   for (size_t i = 0; i < count; i++) {
     const pp_action *action = &schedule->action[schedule->first[rank] + i];
     lua_createtable(L, 0, action->kind == PP_FB ? 5 : 3);
-    set_string(L, "kind", action_kinds[action->kind]);
-    set_integer(L, "stage", action->stage);
-    set_integer(L, "microbatch", action->microbatch);
+    pp_set_string(L, "kind", action_kinds[action->kind]);
+    pp_set_integer(L, "stage", action->stage);
+    pp_set_integer(L, "microbatch", action->microbatch);
     if (action->kind == PP_FB) {
-      set_integer(L, "stage_b", action->stage_b);
-      set_integer(L, "microbatch_b", action->microbatch_b);
+      pp_set_integer(L, "stage_b", action->stage_b);
+      pp_set_integer(L, "microbatch_b", action->microbatch_b);
     }
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
@@ -306,8 +278,8 @@ static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_i
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
       lua_createtable(L, 0, 2);
-      set_number(L, "start", interval[schedule->first[rank] + i].start);
-      set_number(L, "finish", interval[schedule->first[rank] + i].end);
+      pp_set_number(L, "start", interval[schedule->first[rank] + i].start);
+      pp_set_number(L, "finish", interval[schedule->first[rank] + i].end);
       lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_rawseti(L, -2, rank + 1);
@@ -331,15 +303,15 @@ static int schedule_simulate(lua_State *L) {
   pp_status status = pp_simulate_in(schedule, &times, intervals, workspace, &result, &error);
   if (status != PP_OK) return answer(L, simulate_call, status, &error);
   lua_createtable(L, 0, 10);
-  set_number(L, "makespan", result.makespan);
-  set_number(L, "max_span", result.max_span);
-  set_number(L, "max_idle", result.max_idle);
-  set_number(L, "min_idle", result.min_idle);
-  set_number(L, "bubble_fraction", result.bubble_fraction);
-  set_number(L, "max_idle_fraction", result.max_idle_fraction);
-  set_numbers(L, "busy", result.busy, result.ranks);
-  set_numbers(L, "idle", result.idle, result.ranks);
-  set_numbers(L, "span", result.span, result.ranks);
+  pp_set_number(L, "makespan", result.makespan);
+  pp_set_number(L, "max_span", result.max_span);
+  pp_set_number(L, "max_idle", result.max_idle);
+  pp_set_number(L, "min_idle", result.min_idle);
+  pp_set_number(L, "bubble_fraction", result.bubble_fraction);
+  pp_set_number(L, "max_idle_fraction", result.max_idle_fraction);
+  pp_set_numbers(L, "busy", result.busy, result.ranks);
+  pp_set_numbers(L, "idle", result.idle, result.ranks);
+  pp_set_numbers(L, "span", result.span, result.ranks);
   if (intervals) {
     push_intervals(L, schedule, result.interval);
     lua_setfield(L, -2, "intervals");
