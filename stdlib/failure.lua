@@ -26,6 +26,9 @@ end
 -- The name in `names` (a list) that is nearest to `name`, or nil when none is near: Levenshtein distance at most a third of its length + 1.
 function failure.nearest(name, names)
   if #name > 64 then return nil end  -- no name of ours; the table below would grow with it
+  for _, candidate in ipairs(names) do
+    if candidate == name then return name end
+  end
   local best, best_distance
   for _, candidate in ipairs(names) do
     local previous = {}

@@ -142,22 +142,26 @@ function format.wrap(text, width, first, rest)
   first = first or ""
   rest = rest or string.rep(" ", format.width(first))
   local lines, line, bare = {}, first, true
+  local used = format.width(line)
   text = text:gsub("(%d) ([%a%%µ][%a/]*)", function(digit, word) return units[word] and digit .. "\0" .. word end)
   for word in text:gmatch("[^ \n\t]+") do
     word = word:gsub("\0", " ")
     while true do
-      local room = width - format.width(line) - (bare and 0 or 1)
-      if format.width(word) <= room then
+      local room, wanted = width - used - (bare and 0 or 1), format.width(word)
+      if wanted <= room then
         line = line .. (bare and "" or " ") .. word
+        used = used + wanted + (bare and 0 or 1)
         bare = false
         break
       elseif not bare then
         lines[#lines + 1] = line
         line, bare = rest, true
+        used = format.width(rest)
       else
         local at = utf8.offset(word, room + 1) or room + 1
         lines[#lines + 1] = line .. word:sub(1, at - 1)
         line, word = rest, word:sub(at)
+        used = format.width(rest)
       end
     end
   end
