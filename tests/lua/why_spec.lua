@@ -66,7 +66,7 @@ end)
 
 describe("a choice that was dropped", function()
   it("tells every rule with its message, and the bytes where they are too many as well", function()
-    local answer = ask("deepseek-v3", "schedule=zb_v")
+    local answer = ask("deepseek-v3", "schedule=zb_v", { framework = "deepseek-dualpipe" })
     assert.equal("dropped", answer.verdict)
     assert.same({ "not_in_framework", "does_not_fit" }, answer.candidate.why_not)
     assert.matches("DeepSeek DualPipe package does not run ZB-V; does_not_fit: rank 15 takes ", answer.answer, 1, true)
