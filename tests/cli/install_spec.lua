@@ -55,7 +55,7 @@ describe("an installed tree", function()
 
   it("holds definitions for editors, examples, licence, and nothing of the build or the tests", function()
     for _, path in ipairs { "share/pipeplan/meta/policy.lua", "share/pipeplan/meta/engine.lua", "share/pipeplan/meta/pipeplan.lua",
-                            "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE" } do
+                            "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE", "share/doc/pipeplan/README.md" } do
       assert.is_true(exists(path), path)
     end
     local listed = run("cd '%s' && find . -type f -not -path './share/pipeplan/examples/*'", prefix).text
