@@ -2,7 +2,7 @@
 --
 -- schedules           name → { since or state, flag: how a user asks for it, and where stricter than the schedule itself: its rules }
 --   rules: microbatches_multiple_of "ranks" | "group", min_microbatches_per_rank, even_layers (layers divide by ranks × virtual),
---          layers_multiple_of (per rank), max_virtual
+--          layers_multiple_of (per rank), max_virtual, microbatches_short_of_ranks n (M ≥ P − n)
 -- even_layers         the framework cannot give stages different numbers of layers at all
 -- zero_stages         ZeRO stages that go together with a pipeline
 -- tied_embeddings     can embedding and output weights be tied across stages?
@@ -46,7 +46,7 @@ local entries = {
     source = "deepseek-ai/DualPipe dualpipe.py, dualpipev.py" },
   { name = "torchtitan", title = "torchtitan", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
     schedules = {
-      gpipe = { flag = "GPipe" }, ["1f1b"] = { flag = "1F1B" }, interleaved_1f1b = { flag = "Interleaved1F1B" },
+      gpipe = { flag = "GPipe" }, ["1f1b"] = { flag = "1F1B", microbatches_short_of_ranks = 0 }, interleaved_1f1b = { flag = "Interleaved1F1B" },
       zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "parallelism.num_pp_microbatches", pipeline = "parallelism.pipeline_parallel_degree" },
@@ -54,7 +54,7 @@ local entries = {
     source = "pytorch/torchtitan configs.py, pipeline_parallel.py @b5bcd76" },
   { name = "torch", title = "torch.distributed.pipelining", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
     schedules = {
-      gpipe = { flag = "ScheduleGPipe" }, ["1f1b"] = { flag = "Schedule1F1B" }, interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" },
+      gpipe = { flag = "ScheduleGPipe" }, ["1f1b"] = { flag = "Schedule1F1B", microbatches_short_of_ranks = 0 }, interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" },
       zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "n_microbatches", pipeline = "size of the process group" },
@@ -66,7 +66,7 @@ local entries = {
     notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (#823, #568); DualPipeV: open PR 8576",
     source = "deepspeedai/DeepSpeed runtime/pipe @edaa722" },
   { name = "nanotron", title = "nanotron", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
-    schedules = { gpipe = { flag = "pp_engine: afab" }, ["1f1b"] = { flag = "pp_engine: 1f1b" } },
+    schedules = { gpipe = { flag = "pp_engine: afab" }, ["1f1b"] = { flag = "pp_engine: 1f1b", microbatches_short_of_ranks = 1 } },
     names = { microbatches = "batch_accumulation_per_replica", pipeline = "parallelism.pp" },
     notes = "needs M ≥ P − 1 (#347)", source = "huggingface/nanotron @2411b02" },
   { name = "mindspeed", title = "MindSpeed", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = false,

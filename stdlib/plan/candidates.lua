@@ -238,6 +238,14 @@ local function apply_framework(set)
       add(set, "framework", "not_in_framework", here & set.c:match { { field = "virtual", op = "over", value = rules.max_virtual } },
           { framework = entry, virtual = rules.max_virtual })
     end
+    if rules.microbatches_short_of_ranks then
+      local few = {}
+      for _, row in ipairs(here:rows()) do
+        local least = set.c:get("pipeline_parallel", row) - rules.microbatches_short_of_ranks
+        if set.c:get("microbatches", row) < least then few[#few + 1] = row end
+      end
+      add(set, "framework", "not_in_framework", set.c:only(few), { framework = entry, short_of_ranks = rules.microbatches_short_of_ranks })
+    end
     if rules.microbatches_multiple_of == "ranks" then
       local odd = set.c:match { { field = "microbatches", op = "not_multiple_of", value = { field = "pipeline_parallel" } } }
       add(set, "framework", "not_in_framework", here & odd, { framework = entry, microbatches = true })

@@ -58,7 +58,7 @@ end
 
 local function of_framework(set, entry, row)
   local schedule, title = set.c:get("schedule", row), entry.framework and entry.framework.title
-  local words
+  local words, nearest
   if entry.id == "uneven_layers" then
     local layers, stages = set.context.record.layers, set.c:get("stages", row)
     words = string.format("%s gives every stage of %s as many layers: %d layers do not divide by %d stages", title,
@@ -71,12 +71,17 @@ local function of_framework(set, entry, row)
     words = string.format("%s has no pipeline for tied embedding and output weights", title)
   elseif entry.virtual then
     words = string.format("%s runs %s with at most %d chunks per rank", title, format.schedule(schedule), entry.virtual)
+  elseif entry.short_of_ranks then
+    local depth, left = set.c:get("pipeline_parallel", row), entry.short_of_ranks
+    words = string.format("%s needs M ≥ P%s = %d for %s, M is %d: %s there", title, left > 0 and " − " .. left or "", depth - left,
+                          format.schedule(schedule), set.c:get("microbatches", row), entry.framework.names.microbatches)
+    nearest = { field = "microbatches", value = depth - left }
   elseif entry.microbatches then
     words = string.format("%s runs %s only with a multiple of P micro-batches", title, format.schedule(schedule))
   else
     words = string.format("%s does not run %s", title, format.schedule(schedule))
   end
-  return { id = entry.id, kind = "framework", message = words }
+  return { id = entry.id, kind = "framework", message = words, nearest = nearest }
 end
 
 -- "ZB-H1 at P 8, TP 1, EP 64: rank 7 takes 103 GiB of 73.3 GiB usable, 29.7 GiB too much"; `detail` is what follows the colon.
