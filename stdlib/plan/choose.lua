@@ -155,8 +155,8 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- verdict
 
--- Nothing is left: the dropped candidate with the fewest rules, then the best rank. Of those that only do not fit, the one that comes
--- nearest, for it says what is missing.
+-- Nothing is left: the dropped candidate with the fewest rules, one that can be built before one that cannot, then the best rank. Of those
+-- that only do not fit, the one that comes nearest, for it says what is missing.
 local function judge(set)
   set:fill_memory()
   rank.groups(set)
@@ -164,6 +164,8 @@ local function judge(set)
   if #mask == 0 then mask = set.main end
   if #mask == 0 then return nil end
   local fewest = rank.fewest(set, mask)
+  local built = fewest - set.unbuildable
+  if #built > 0 then fewest = built end
   local memory_only = true
   for _, entry in ipairs(set.entries) do
     if entry.kind ~= "memory" and #(entry.mask & fewest) > 0 then memory_only = false end
