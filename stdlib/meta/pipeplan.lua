@@ -194,6 +194,7 @@
 ---@field memory? pipeplan.plan.memory memory
 ---@field mfu_fraction? number training FLOPs of the model / (step × bf16 peak of the GPUs)
 ---@field micro_batch_size? integer sequences of a microbatch
+---@field microbatch_group_size? integer interleaved: micro-batches that a chunk runs before the next one's turn; Megatron's default is P
 ---@field microbatches? integer M per pipeline and step; for DualPipe over both directions
 ---@field microbatches_per_rank? number M/P
 ---@field model pipeplan.plan.model the model's shape

@@ -268,6 +268,7 @@ function measure.fill(plan, request, known, result)
   plan.placement = {}
   for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
   plan.megatron_layout = megatron_layout(evaluation)
+  plan.microbatch_group_size = evaluation.group
   plan.microbatches = evaluation.microbatches
   plan.microbatches_per_rank = evaluation.microbatches / evaluation.pipeline
   plan.micro_batch_size = training.micro_batch_size

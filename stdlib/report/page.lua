@@ -247,6 +247,9 @@ local function stage_lines(plan)
   end
   local lines = { line }
   if plan.megatron_layout then lines[2] = "--pipeline-model-parallel-layout '" .. plan.megatron_layout .. "'" end
+  if plan.microbatch_group_size and plan.microbatch_group_size ~= plan.parallelism.pipeline then
+    lines[#lines + 1] = "--microbatch-group-size-per-virtual-pipeline-stage " .. plan.microbatch_group_size
+  end
   return lines
 end
 
