@@ -298,7 +298,8 @@ function candidates.without(fixed, field)
 end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
-                        "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual", "kernel_latency" }
+                        "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
+                        "kernel_latency" }
 
 -- The largest power of two up to a number, at least 1.
 local function largest_power(number)
@@ -325,7 +326,7 @@ local function search_of(context)
 end
 
 --[[
-candidates.open{ request, policy, record, arguments, fixed, no_comparison } → set (no_comparison: a fixed schedule stands alone):
+candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fixed schedule stands alone } → set:
   c            engine.search; policy; context: the argument
   entries      what drops candidates, in the order in which reasons are told
   main         rows that the search is about: pipelines (with the fixed schedule, where one is), or depth 1 where that is fixed
