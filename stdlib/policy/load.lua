@@ -129,10 +129,6 @@ local function digest_of(list, set)
   return engine.host.digest(table.concat(parts))
 end
 
-local function is_date(text)
-  return type(text) == "string" and text:match("^%d%d%d%d%-%d%d%-%d%d$") ~= nil
-end
-
 local function count_rules(policy)
   local count = 0
   for _ in pairs(policy.rules) do count = count + 1 end
@@ -144,7 +140,8 @@ end
 -- Raises an answer: exit 2 for what cannot be loaded, 4 over budget, 5 nothing there.
 function load.load(options)
   local date = options.date or os.date("%Y-%m-%d")
-  if not is_date(date) then failure.usage("--date: a date such as 2026-11-27 is expected, got '%s'", tostring(date)) end
+  local _, undated = statements.date(date)
+  if undated then failure.usage("--date: %s, got '%s'", undated, tostring(date)) end
   local problems, more = {}, 0
   local function report(file, line, text)
     if #problems == REPORTED then more = more + 1 return end

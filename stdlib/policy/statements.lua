@@ -106,6 +106,8 @@ function check.date(value)
   return value
 end
 
+statements.date = check.date
+
 -- "{field}" in a message must name a field or a parameter.
 function check.template(value, names)
   local text, problem = check.text(value)

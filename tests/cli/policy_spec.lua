@@ -82,7 +82,7 @@ describe("a policy that cannot be used", function()
       assert.equal("pipeplan: " .. path .. case[3] .. "\n", show("--policy " .. path, case[1]))
     end
     assert.matches("^pipeplan: nowhere%.lua: cannot be read: ", show("--policy nowhere.lua", 2))
-    assert.equal("pipeplan: --date: a date such as 2026-11-27 is expected, got 'today'\n", show("--date today", 2))
+    assert.equal("pipeplan: --date: a date such as \"2027-06-30\" is expected, got 'today'\n", show("--date today", 2))
     assert.equal("pipeplan: --set: 'x' is not name=value\n", show("--set x", 2))
   end)
 

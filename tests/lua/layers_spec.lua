@@ -197,6 +197,14 @@ describe("expiry", function()
     assert.equal(2, problem.status)
   end)
 
+  it("is judged at a day that there is", function()
+    for _, date in ipairs { "2026-02-30", "2026-13-01", "tomorrow", "2026-1-1" } do
+      local good, problem = at(date)
+      assert.same({ false, 2 }, { good, problem.status })
+      assert.matches("^%-%-date: .*got '" .. date:gsub("%p", "%%%0") .. "'$", problem.message)
+    end
+  end)
+
   it("is warned of in its last thirty days", function()
     assert.same({}, select(2, at "2027-05-30").warnings)
     local warnings = select(2, at "2027-05-31").warnings
