@@ -84,7 +84,13 @@ local function why_without(set, group, name, choice)
   local alive = mine & set.alive
   if #alive > 0 then
     for _, step in ipairs(choice.steps) do
-      if step.by == "preference" and #(alive & step.left) == 0 then return { reasons.preference(name, step.rule) } end
+      if step.by == "preference" and #(alive & step.left) == 0 then
+        -- and what stands in the way of those that would match
+        local list, matching = { reasons.preference(name, step.rule) }, set:match(step.rule, mine)
+        local row = #matching > 0 and nearest_depth(set, rank.fewest(set, matching), choice.row)
+        for _, reason in ipairs(row and reasons.all(set, row) or {}) do list[#list + 1] = reason end
+        return list
+      end
     end
   end
   -- Where memory alone stands in the way, that is what to tell: at the plan's own layout another rule may hold that the next depth escapes.

@@ -53,6 +53,10 @@ describe("the wanted schedule", function()
     end
     assert.matches("replaced by interleaved 1F1B", table.concat(first, "\n"))
     assert.matches("too_few_microbatches", table.concat(first, "\n"))
+    -- with TP free it has plans with TP over several hosts, which a preference leaves out: both are said
+    local free = plan(llama, { model = "examples/models/llama-3.1-405b.json", cluster = { gpus = 16384 },
+                               training = { global_batch_size = 2048 }, parallelism = { context = 1 } })
+    assert.same({ "tensor_parallel_in_scale_up", "too_few_microbatches" }, ids(free.reasons))
     local elsewhere = plan(deepseek, { framework = "megatron" })
     assert.equal("planned", elsewhere.status)
     assert.is_true(has(elsewhere.reasons, "not_in_framework"))
