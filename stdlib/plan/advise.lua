@@ -116,6 +116,19 @@ local function overlap_warning(plan, result)
   }
 end
 
+-- A kernel that the spec states is taken at its word; where the catalogue knows better, that is said.
+local function kernel_warning(plan, request, result)
+  local entry = result.kernel and result.kernel.given and result.kernel.name and kernels.find(result.kernel.name)
+  if not entry or plan.parallelism.expert == 1 then return nil end
+  local works, why = kernels.works(entry, {
+    accelerator_family = request.cluster.accelerator_family, fabric = request.cluster.network.fabric,
+    expert_parallel = plan.parallelism.expert, scale_up_gpus = request.cluster.network.scale_up_gpus,
+  })
+  if works then return nil end
+  return { id = "kernel_elsewhere", severity = "warning",
+           message = why .. "; the spec states it, so the plan counts on it (pipeplan facts kernels)" }
+end
+
 -- ---------------------------------------------------------------------------------------------------------- dominated by, kernel
 
 local function dominated_by(policy, result)
@@ -303,6 +316,7 @@ end
 function advise.fill(plan, request, policy, known, result, segments, record)
   plan.warnings = advise.warnings(request, policy, record)
   plan.warnings[#plan.warnings + 1] = overlap_warning(plan, result)
+  plan.warnings[#plan.warnings + 1] = kernel_warning(plan, request, result)
   plan.dominated_by = dominated_by(policy, result)
   plan.alltoall_kernel = kernel(plan, result)
   if plan.parallelism.expert > 1 and result.kernel and not result.kernel.given then

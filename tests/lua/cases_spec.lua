@@ -314,6 +314,16 @@ describe("slow links and kernels", function()
   end)
 end)
 
+describe("a kernel that the spec states", function()
+  it("is taken at its word, and doubted where it is not known to work: DeepEP over EFA", function() -- awslabs/awsome-distributed-ai #1116
+    local function warned(cluster) return entry(plan(planning.deepseek, { cluster = cluster }).warnings, "kernel_elsewhere") end
+    local warning = warned { alltoall_kernel = "deepep", network = { fabric = "efa" } }
+    assert.matches("DeepEP V2 does not run over efa", warning.message, 1, true)
+    assert.is_nil(warned { alltoall_kernel = "deepep" })
+    assert.is_nil(warned { network = { fabric = "efa" } })  -- the policy's own choice needs no doubt
+  end)
+end)
+
 describe("a pipeline that buys nothing", function()
   it("on 8 B200 with Qwen3-30B-A3B is told so", function() -- mlc-ai/pith-train#79
     local result = plan(spec(8, "B200", models["qwen3-30b"], { sequence_length = 8192, global_batch_size = 64, recompute = "selective" }, {}))
