@@ -1,0 +1,74 @@
+-- others.lua: the end of the page: what was compared with the plan, what rules dropped, what was assumed, and by which policy.
+
+local format = require "pipeplan.report.format"
+local layout = require "pipeplan.report.layout"
+local vocabulary = require "pipeplan.vocabulary"
+
+local others = {}
+
+local function whole_gib(bytes)
+  return bytes < 999.5 * 2 ^ 30 and format.gib(bytes) or format.integer(bytes / 2 ^ 30)
+end
+
+-- "no_framework, does_not_fit" where that is too long: "no_framework + 1".
+local function first_of(list)
+  local first, rest = list:match("^([^,]+)(.*)$")
+  local _, count = (rest or ""):gsub(",", "")
+  return count > 0 and first .. " + " .. count or list
+end
+
+function others.alternatives(plan)
+  if not plan.alternatives or #plan.alternatives == 0 then return nil end
+  local rows, elsewhere = {}, false
+  for _, other in ipairs(plan.alternatives) do
+    local where = layout.difference(other.parallelism, plan.parallelism)
+    elsewhere = elsewhere or where ~= "same"
+    local name = format.schedule(other.schedule)
+    if other.parallelism.virtual > 1 then name = name:gsub(" 1F1B$", "") .. " V " .. other.parallelism.virtual end
+    rows[#rows + 1] = {
+      name, where,
+      other.step_seconds and format.seconds(other.step_seconds) or "–",
+      other.bubble_fraction and format.percent(other.bubble_fraction) or "–", other.peak_bytes and whole_gib(other.peak_bytes) or "–",
+      table.concat(other.why_not, ", "),
+    }
+  end
+  local columns = { { "schedule", true }, { "layout", true }, { "step" }, { "bubble" }, { "GiB" }, { "why not", true, short = first_of } }
+  if not elsewhere then  -- all at the plan's layout: leave the room to the reasons
+    table.remove(columns, 2)
+    for _, row in ipairs(rows) do table.remove(row, 2) end
+  end
+  return { label = "others", group = "others", weight = 8, keep = 3, rows = rows, columns = columns }
+end
+
+function others.dropped(plan)
+  local parts = {}
+  for _, entry in ipairs(plan.dropped) do
+    local text = entry.rule .. " " .. format.integer(entry.count)
+    if entry.nearest then
+      local near = entry.nearest
+      local field = vocabulary.by_name[near.field]
+      text = text .. string.format(" (legal: %s %s%s)", near.field, near.beyond and "beyond " or "",
+                                   format.quantity(near.value, field and field.unit))
+    end
+    parts[#parts + 1] = text
+  end
+  if parts[1] then parts[1] = "candidates that a rule held for: " .. parts[1] end
+  return parts
+end
+
+-- "micro_batch_size 1 (least memory)"
+function others.assumptions(plan)
+  local parts = {}
+  for i, entry in ipairs(plan.assumptions) do
+    local value = format.quantity(entry.value)
+    parts[i] = string.format("%s%s (%s)", entry.field:match("[^.]+$"), value ~= "" and " " .. value or "", entry.why)
+  end
+  return parts
+end
+
+function others.policy(plan)
+  return string.format("%s; digest %s; judged at %s; pipeplan %s", table.concat(plan.policy.layers, " + "), plan.policy.digest:sub(1, 12),
+                       plan.policy.date, plan.engine_version)
+end
+
+return others

@@ -1,0 +1,251 @@
+-- run.lua: the middle of the page: the run, its stages, memory, time, traffic, copies of the parameters, the all-to-all kernel, and where
+-- the schedule can be run. Each function returns a paragraph, a list of them, or nil where there is nothing to say.
+
+local format = require "pipeplan.report.format"
+local frameworks = require "pipeplan.catalog.frameworks"
+
+local run = {}
+
+local function plural(n, word)
+  return format.integer(n) .. " " .. word .. (n == 1 and "" or "s")
+end
+
+-- Consecutive numbers as ranges: { 0, 1, 2, 5 } → "0–2, 5".
+local function ranges(numbers)
+  local parts, i = {}, 1
+  while i <= #numbers do
+    local j = i
+    while numbers[j + 1] == numbers[j] + 1 do j = j + 1 end
+    parts[#parts + 1] = i == j and tostring(numbers[i]) or numbers[i] .. "–" .. numbers[j]
+    i = j + 1
+  end
+  return table.concat(parts, ", ")
+end
+
+-- Runs of equal values: { 4, 4, 3 } → { { value = 4, first = 1, last = 2 }, { value = 3, first = 3, last = 3 } }.
+local function runs(list)
+  local result = {}
+  for i, value in ipairs(list) do
+    local last = result[#result]
+    if last and last.value == value then last.last = i
+    else result[#result + 1] = { value = value, first = i, last = i } end
+  end
+  return result
+end
+
+-- ": each 160 GB/s there, infiniband 400 Gb/s": speeds of one GPU, inside its scale-up domain and out of it.
+local function links(cluster)
+  local parts = {}
+  if cluster.scale_up_bytes_per_second then
+    parts[1] = format.rate(cluster.scale_up_bytes_per_second)
+      .. (cluster.scale_up_gpus == cluster.gpus_per_node and " there" or " among " .. format.integer(cluster.scale_up_gpus))
+  end
+  if cluster.network_bytes_per_second then
+    parts[#parts + 1] = (cluster.fabric or "network") .. " " .. format.rate(cluster.network_bytes_per_second)
+  end
+  return #parts > 0 and ": each " .. table.concat(parts, ", ") or ""
+end
+
+function run.described(plan)
+  local model, cluster, training = plan.model, plan.cluster, plan.training
+  local lines = {
+    string.format("%s: %s, %s, %s parameters%s", model.name, model.architecture == "moe" and "MoE" or "dense",
+                  plural(model.layers, "layer"), format.count(model.total_parameters),
+                  model.architecture == "moe" and ", " .. format.count(model.active_parameters) .. " active" or ""),
+    string.format("%s × %s, %d a node%s", format.integer(cluster.gpus), cluster.accelerator, cluster.gpus_per_node, links(cluster)),
+  }
+  local recipe = string.format("%s tokens; sequences of %s; %s", format.count(training.tokens), format.integer(training.sequence_length),
+                               training.precision)
+  if #training.recompute > 0 then recipe = recipe .. "; recompute " .. table.concat(training.recompute, ", ") end
+  lines[#lines + 1] = recipe
+  if plan.global_batch_size then
+    lines[#lines + 1] = string.format("batch %s (%s tokens) = M %s × DP %s × micro-batch %d; M/P %s",
+      format.integer(plan.global_batch_size), format.count(plan.tokens_per_step), format.integer(plan.microbatches),
+      format.integer(plan.parallelism.data), plan.micro_batch_size, format.digits(plan.microbatches_per_rank))
+  end
+  return lines
+end
+
+function run.ramp(plan)
+  local ramp = plan.training.batch_ramp
+  if not ramp then return nil end
+  local parts = {}
+  for _, segment in ipairs(ramp) do
+    parts[#parts + 1] = string.format("from %s: %s%s", format.count(segment.first_token), format.integer(segment.global_batch_size),
+                                      segment.microbatches and " (M " .. segment.microbatches .. ")" or "")
+  end
+  return { "legality at the smallest batch, totals over the whole ramp: " .. table.concat(parts, ", ") }
+end
+
+function run.stages(plan)
+  if not plan.layers_per_stage then return nil end
+  local parts = {}
+  for _, same in ipairs(runs(plan.layers_per_stage)) do
+    local n = same.last - same.first + 1
+    parts[#parts + 1] = n == 1 and tostring(same.value) or n .. " times " .. same.value
+  end
+  local line = "layers a stage, first to last: " .. table.concat(parts, ", ")
+  if plan.placement and #plan.placement > 0 then
+    local both = true
+    for _, ranks in ipairs(plan.placement) do both = both and #ranks == 2 end
+    if both then
+      line = line .. "; rank r holds slices r and " .. (#plan.placement - 1) .. " − r, embedding and head meet on rank 0"
+    elseif plan.schedule == "zb_v" or plan.schedule == "dualpipev" then
+      line = line .. "; placed as a V, embedding and head meet on rank 0"
+    end
+  end
+  local lines = { line }
+  if plan.megatron_layout then lines[2] = "--pipeline-model-parallel-layout '" .. plan.megatron_layout .. "'" end
+  if plan.microbatch_group_size and plan.microbatch_group_size ~= plan.parallelism.pipeline then
+    lines[#lines + 1] = "--microbatch-group-size-per-virtual-pipeline-stage " .. plan.microbatch_group_size
+  end
+  return lines
+end
+
+-- --------------------------------------------------------------------------------------------------------------- memory and time
+
+local max_rank_rows = 5
+
+-- Ranks that look alike in the table are one row; of many rows the first, the last, the fullest and the emptiest stay.
+local function memory_rows(ranks)
+  local groups = {}
+  for _, rank in ipairs(ranks) do
+    local cells = { format.gib(rank.parameters_bytes), format.gib(rank.gradients_bytes), format.gib(rank.optimizer_bytes),
+                    format.gib(rank.activations_bytes), format.gib(rank.buffers_bytes), format.gib(rank.total_bytes) }
+    local key = table.concat(cells, " ")
+    local last = groups[#groups]
+    if last and last.key == key then last.ranks[#last.ranks + 1] = rank.rank
+    else groups[#groups + 1] = { key = key, cells = cells, ranks = { rank.rank }, total = rank.total_bytes } end
+  end
+  local kept = {}
+  if #groups > max_rank_rows then
+    local full, empty = 1, 1
+    for i, group in ipairs(groups) do
+      if group.total > groups[full].total then full = i end
+      if group.total < groups[empty].total then empty = i end
+    end
+    kept = { [1] = true, [2] = true, [#groups] = true, [full] = true, [empty] = true }
+  end
+  local rows, others = {}, 0
+  for i, group in ipairs(groups) do
+    if #groups <= max_rank_rows or kept[i] then
+      rows[#rows + 1] = { (#group.ranks > 1 and "ranks " or "rank ") .. ranges(group.ranks), table.unpack(group.cells) }
+    else
+      others = others + #group.ranks
+    end
+  end
+  return rows, others
+end
+
+function run.memory(plan)
+  if not plan.memory then return nil end
+  local rows, others = memory_rows(plan.memory.ranks)
+  local title = others > 0 and string.format("GiB, %d more", others) or "GiB"
+  return {
+    label = "memory", group = "sizes", weight = 17, keep = #rows, rows = rows,
+    columns = { { title, true }, { "weights" }, { "grads" }, { "optimizer" }, { "activations" }, { "buffers" }, { "total" } },
+  }
+end
+
+local function slowest(stages)
+  local best = stages[1]
+  local function work(stage) return stage.forward_seconds + stage.full_seconds end
+  for _, stage in ipairs(stages) do
+    if work(stage) > work(best) then best = stage end
+  end
+  return best
+end
+
+function run.stage_time(plan)
+  if not plan.stages or #plan.stages == 0 then return nil end
+  local stage = slowest(plan.stages)
+  local parts = { "F " .. format.ms(stage.forward_seconds), "I " .. format.ms(stage.input_seconds),
+                  "W " .. format.ms(stage.weight_seconds) }
+  if stage.pair_seconds then parts[#parts + 1] = "F&B " .. format.ms(stage.pair_seconds) end
+  local ahead, back = format.ms(stage.alltoall_forward_seconds), format.ms(stage.alltoall_backward_seconds)
+  if stage.alltoall_forward_seconds + stage.alltoall_backward_seconds > 0 then
+    parts[#parts + 1] = ahead == back and "all-to-all " .. ahead .. " each way" or "all-to-all " .. ahead .. " of F, " .. back .. " of I"
+  end
+  local mean = 0
+  for _, each in ipairs(plan.stages) do mean = mean + (each.forward_seconds + each.full_seconds) / #plan.stages end
+  return string.format("slowest is stage %d, %s × the mean; ms a micro-batch: %s", stage.stage,
+                       format.digits((stage.forward_seconds + stage.full_seconds) / mean), table.concat(parts, ", "))
+end
+
+function run.step(plan)
+  local parts = { "step " .. format.seconds(plan.step_seconds) }
+  if plan.step then
+    local terms = {}
+    local function add(name, value)
+      if value and value >= 0.0005 * plan.step_seconds then
+        terms[#terms + 1] = name .. " " .. format.digits(value, value < 1 and 2 or 3)
+      end
+    end
+    add("pipeline", plan.step.pipeline_seconds)
+    add("gradients", plan.step.gradient_sync_seconds)
+    add("parameters", plan.step.parameter_sync_seconds)
+    add("mirror ranks", plan.step.mirror_seconds)
+    add("optimizer", plan.step.optimizer_seconds)
+    add("other", plan.step.overhead_seconds)
+    if #terms > 1 then parts[1] = parts[1] .. " = " .. table.concat(terms, " + ") end
+  end
+  if plan.ideal_step_seconds then
+    parts[#parts + 1] = string.format("ideal %s, utilisation %s", format.seconds(plan.ideal_step_seconds),
+                                      format.percent(plan.predicted_utilisation_fraction))
+  end
+  return table.concat(parts, "; ")
+end
+
+local traffic_names = { { "pipeline", "pipeline" }, { "tensor", "TP" }, { "context", "CP" }, { "expert", "EP" }, { "data", "DP" } }
+
+function run.traffic(plan)
+  if not plan.communication then return nil end
+  local parts = {}
+  for _, name in ipairs(traffic_names) do
+    local traffic = plan.communication[name[1]]
+    if traffic and traffic.seconds > 0 then
+      parts[#parts + 1] = name[2] .. " " .. format.seconds(traffic.seconds)
+        .. (traffic.exposed_seconds and " (+" .. format.seconds(traffic.exposed_seconds) .. ")" or "")
+    end
+  end
+  return #parts > 0 and "communication a step (and what it adds): " .. table.concat(parts, ", ") or nil
+end
+
+function run.copies(plan)
+  local replication = plan.replication
+  if not replication then return nil end
+  local line = string.format("%d %s of the parameters at equal devices; the fullest GPU holds %s of them, one copy spread "
+                             .. "evenly is %s (density %s)", replication.copies, replication.copies == 1 and "copy" or "copies",
+                             format.count(replication.resident_parameters_per_gpu), format.count(replication.unique_parameters_per_gpu),
+                             format.percent(replication.density_fraction))
+  if replication.copies > 1 then line = line .. "; the second costs " .. format.bytes(replication.extra_bytes) .. " on the fullest rank" end
+  if plan.schedule == "dualpipev" then line = line .. "; \"2×\" in other tables counts at equal stages, not at equal devices" end
+  return line
+end
+
+-- Frameworks that run the schedule; of few, how a user asks for it there.
+function run.available(plan)
+  local names = plan.available_in
+  if not names then return nil end
+  if #names == 0 then return "no framework that pipeplan knows" end
+  if #names > 4 then return table.concat(names, ", ") end
+  local parts = {}
+  for i, name in ipairs(names) do
+    local entry = frameworks.find(name)
+    local how = entry and entry.schedules[plan.schedule] or {}
+    local details = { how.flag }
+    details[#details + 1] = how.state or how.since
+    parts[i] = name .. (#details > 0 and " (" .. table.concat(details, "; ") .. ")" or "")
+  end
+  return table.concat(parts, ", ")
+end
+
+function run.kernel(plan)
+  local kernel = plan.alltoall_kernel
+  if not kernel then return nil end
+  local lines = { kernel.name and kernel.name .. ": " .. kernel.why or "none: " .. kernel.why }
+  if #kernel.needs > 0 then lines[2] = "needs " .. table.concat(kernel.needs, "; ") end
+  return lines
+end
+
+return run
