@@ -6,6 +6,7 @@ local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local kernels = require "pipeplan.catalog.kernels"
+local layout = require "pipeplan.report.layout"
 local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
 
@@ -269,8 +270,8 @@ local function paragraph(rollback, words)
   }
   if rollback.fallback then
     local where = rollback.fallback.schedule == "none" and "no pipeline (" .. words.layout .. ")"
-                  or string.format("%s at P %d%s", format.schedule(rollback.fallback.schedule), rollback.fallback.pipeline,
-                                   words.elsewhere and " (" .. words.layout .. ")" or "")
+                  or format.schedule(rollback.fallback.schedule) .. " at "
+                     .. (words.elsewhere and words.layout or "P " .. rollback.fallback.pipeline)
     if words.framework then where = where .. ", which " .. words.framework .. " does not run" end
     parts[#parts + 1] = threshold .. " switch to " .. where .. ": that is what the simpler plan reaches."
     if rollback.inside_error_band then
@@ -300,9 +301,11 @@ local function rollback(plan, request, policy, known, result, segments)
     out.threshold_fraction = ideal / step
     out.inside_error_band = math.abs(words.gain) < measure.expected_error.comparison_fraction
     words.framework = framework and request.framework
-    local layout = measure.parallelism_of_fields(fields)
-    words.layout = string.format("TP %d · EP %d · DP %d", layout.tensor, layout.expert, layout.data)
-    words.elsewhere = layout.tensor ~= plan.parallelism.tensor or layout.expert ~= plan.parallelism.expert
+    local degrees = measure.parallelism_of_fields(fields)
+    words.layout = layout.line(degrees)
+    for _, name in ipairs { "tensor", "context", "expert", "expert_tensor" } do
+      words.elsewhere = words.elsewhere or degrees[name] ~= plan.parallelism[name]
+    end
   else
     -- Nothing to compare with: then the plan is judged against the error of its own estimate.
     out.threshold_fraction = ideal / (own_step * (1 + measure.expected_error.time_fraction))

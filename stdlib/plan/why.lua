@@ -7,6 +7,8 @@ local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
 local kernels = require "pipeplan.catalog.kernels"
+local layout = require "pipeplan.report.layout"
+local measure = require "pipeplan.plan.measure"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
 local vocabulary = require "pipeplan.vocabulary"
@@ -71,23 +73,10 @@ end
 
 -- --------------------------------------------------------------------------------------------------------------------------- in words
 
--- "DualPipeV at P 8, M 60, TP 1, EP 64, DP 256": what is 1 and could be left out is, but for TP. M at the smallest batch.
+-- "DualPipeV at P 8, M 60, TP 1, EP 64, DP 256"; M at the smallest batch.
 local function label(c, row)
-  local parts = {}
-  local function add(name, field, always)
-    local degree = c:get(field, row)
-    if always or degree > 1 then parts[#parts + 1] = name .. " " .. format.integer(degree) end
-  end
-  local pipeline = c:get("pipeline_parallel", row) > 1
-  add("P", "pipeline_parallel")
-  add("V", "virtual")
-  if pipeline then add("M", "microbatches", true) end
-  add("TP", "tensor_parallel", true)
-  add("CP", "context_parallel")
-  add("EP", "expert_parallel")
-  if c:get("expert_tensor_parallel", row) ~= c:get("tensor_parallel", row) then add("ETP", "expert_tensor_parallel") end
-  add("DP", "data_parallel", true)
-  return format.schedule(c:get("schedule", row)) .. " at " .. table.concat(parts, ", ")
+  local fields = c:row(row)
+  return format.schedule(fields.schedule) .. " at " .. layout.line(measure.parallelism_of_fields(fields), fields.microbatches, ", ")
 end
 
 -- "16.5 % slower than the plan's 16.3 s".

@@ -53,6 +53,17 @@ describe("the page", function()
     end)
   end
 
+  -- Megatron-LM: --expert-tensor-parallel-size is that of --tensor-model-parallel-size when nobody says (megatron/training/arguments.py)
+  it("says how experts are cut where that is not how the rest is", function()
+    local plan = fixtures.planned()
+    plan.parallelism.tensor, plan.parallelism.expert, plan.parallelism.expert_tensor = 2, 8, 1
+    assert.matches("TP 2 · EP 8 · ETP 1 · DP", lines_of(text.render(plan))[1])
+    plan.parallelism.expert_tensor = 2
+    assert.matches("TP 2 · EP 8 · DP", lines_of(text.render(plan))[1])
+    plan.parallelism.expert, plan.parallelism.expert_tensor = 1, 1  -- a dense model: no experts to cut
+    assert.matches("TP 2 · DP", lines_of(text.render(plan))[1])
+  end)
+
   it("ends with the rollback paragraph, also when it is crowded", function()
     local plan = fixtures.planned()
     assert.matches("switch to ZB%-H1 at P 16%.\n$", text.render(plan))
@@ -146,7 +157,7 @@ describe("the page", function()
     local page = text.render(fixtures.refused()):gsub("%s+", " ")
     assert.matches("^REFUSED · instead: no pipeline", page)
     assert.matches("short_run: 500 M tokens are too few to be worth a pipeline [policies/default/refusals.lua:31, R17]", page, 1, true)
-    assert.matches("TP 8 · EP 64 · DP 256", page, 1, true)
+    assert.matches("TP 8 · EP 64 · ETP 1 · DP 256", page, 1, true)
     assert.matches("61.0 of 80 GiB a GPU", page, 1, true)
   end)
 end)
