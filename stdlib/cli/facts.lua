@@ -1,6 +1,7 @@
 -- facts.lua: `pipeplan facts TOPIC`: what pipeplan knows, as tables to read, and the JSON Schemas of spec and plan.
 
 local argparse = require "argparse"
+local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
@@ -158,9 +159,8 @@ function facts.run(arguments)
   parser:argument("topic"):args("*")
   parser:option("--stdlib")  -- read by the program before any Lua runs
   parser:flag("-h --help")
-  local good, parsed = parser:pparse(arguments)
-  if not good then failure.usage("facts: %s", (parsed:gsub("\n", "; "))) end
-  if parsed.help then return usage, failure.status.ok end
+  local parsed = command_line.parse(parser, arguments, "facts")
+  if not parsed then return usage, failure.status.ok end
   local topic, which, extra = table.unpack(parsed.topic)
   if not topic then failure.usage("facts: expected a topic: %s", table.concat(topics, ", ")) end
   if not show[topic] then failure.usage("facts: no topic '%s'%s", topic, failure.suggestion(topic, topics)) end

@@ -32,7 +32,8 @@ local function dispatch(arguments)
       return require("pipeplan.cli." .. name).run(table.pack(table.unpack(arguments, 2)))
     end
   end
-  failure.usage("no command '%s'%s", name, failure.suggestion(name, commands))
+  local near = failure.suggestion(name, commands)
+  failure.usage("no command '%s'%s", name, near ~= "" and near or ": expected one of " .. table.concat(commands, ", "))
 end
 
 return function(arguments)

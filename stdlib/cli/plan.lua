@@ -1,6 +1,7 @@
 -- plan.lua: `pipeplan plan`: specs and policies in, one plan out (or, with --jsonl, one a line).
 
 local argparse = require "argparse"
+local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 local options = require "pipeplan.input.options"
 
@@ -38,42 +39,15 @@ local function parser()
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
     p:flag("-h --help", "show this help"))
-  p:group("The policy",
-    p:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),
-    p:option("--set", "parameter of the policy, laid over everything"):argname("NAME=VALUE"):count("*"),
-    p:option("--date", "date at which the expiry of loosened rules is judged (default: today)"):argname("YYYY-MM-DD"),
-    p:option("--policies", "read the default policies from this directory"):argname("DIR"),
-    p:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR"))
+  p:group("The policy", command_line.declare_policy(p))
   options.declare(p)
   return p
-end
-
-local function asks_for_help(arguments)
-  for _, argument in ipairs(arguments) do
-    if argument == "-h" or argument == "--help" then return true end
-  end
-  return false
-end
-
-local function settings(list)
-  local set = {}
-  for _, entry in ipairs(list) do
-    local name, value = entry:match("^([%w_]+)=(.*)$")
-    if not name then failure.usage("--set: '%s' is not name=value", entry) end
-    set[name] = value
-  end
-  return set
 end
 
 local function jobs_of(text)
   local jobs = text == nil and 1 or text:match("^%d+$") and math.tointeger(tonumber(text))
   if not jobs or jobs < 1 or jobs > 256 then failure.usage("--jobs must be an integer from 1 to 256, got '%s'", text) end
   return jobs
-end
-
-local function load_policy(parsed)
-  local load = require("pipeplan.policy.load").load
-  return load { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- rendering
@@ -116,10 +90,8 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------ the command
 
 function command.run(arguments)
-  local p = parser()
-  if asks_for_help(arguments) then return p:get_help() .. "\n", failure.status.ok end
-  local good, parsed = p:pparse(arguments)
-  if not good then failure.usage("plan: %s", (parsed:gsub("\nDid", ", did"):gsub("\n", " "))) end
+  local parsed, help = command_line.parse(parser(), arguments, "plan")
+  if not parsed then return help, failure.status.ok end
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
@@ -131,12 +103,12 @@ function command.run(arguments)
     end
     local jobs = jobs_of(parsed.jobs)
     text, status = require("pipeplan.cli.lines").plan {
-      input = io.stdin, policy = load_policy(parsed), jobs = jobs, explain = parsed.explain, questions = questions }
+      input = io.stdin, policy = command_line.policy(parsed), jobs = jobs, explain = parsed.explain, questions = questions }
   else
     if parsed.jobs then failure.usage("plan: --jobs is for --jsonl") end
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
-    local plan = planner.plan { request = request, policy = load_policy(parsed), explain = parsed.explain, why = questions }
+    local plan = planner.plan { request = request, policy = command_line.policy(parsed), explain = parsed.explain, why = questions }
     text, status = render[parsed.format or "text"](plan), status_of(plan)
   end
   if not parsed.output then return text, status end

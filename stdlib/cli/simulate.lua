@@ -1,10 +1,12 @@
 -- simulate.lua: `pipeplan simulate NAME`: builds one schedule, verifies it, simulates it, and shows when each rank works and waits.
 
 local argparse = require "argparse"
+local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
+local lists = require "pipeplan.lists"
 local timeline = require "pipeplan.report.timeline"
 
 local simulate = {}
@@ -63,21 +65,10 @@ local function times_of(text)
   return { F = values[1], I = values[2], W = values[3], FB = values[4] or values[1] + values[2] + values[3] }
 end
 
-local function engine_knows(name)
-  for _, kind in ipairs(engine.schedule.kinds) do
-    if kind == name then return true end
-  end
-  return false
-end
-
 local function read_arguments(arguments)
-  local parser = new_parser()
-  for _, argument in ipairs(arguments) do
-    if argument == "-h" or argument == "--help" then return nil, parser:get_help() .. "\n" end
-  end
-  local good, options = parser:pparse(arguments)
-  if not good then failure.usage("simulate: %s", (options:gsub("\nDid", ", did"):gsub("\n", " "))) end
-  if not engine_knows(options.name) then
+  local options, help = command_line.parse(new_parser(), arguments, "simulate")
+  if not options then return nil, help end
+  if not lists.contains(engine.schedule.kinds, options.name) then
     failure.usage("no schedule '%s'%s", options.name, failure.suggestion(options.name, engine.schedule.kinds))
   end
   return {

@@ -303,8 +303,8 @@ local function rollback(plan, request, policy, known, result, segments)
     words.framework = framework and request.framework
     local degrees = measure.parallelism_of_fields(fields)
     words.layout = layout.line(degrees)
-    for _, name in ipairs { "tensor", "context", "expert", "expert_tensor" } do
-      words.elsewhere = words.elsewhere or degrees[name] ~= plan.parallelism[name]
+    for _, degree in ipairs { "tensor", "context", "expert", "expert_tensor" } do
+      words.elsewhere = words.elsewhere or degrees[degree] ~= plan.parallelism[degree]
     end
   else
     -- Nothing to compare with: then the plan is judged against the error of its own estimate.

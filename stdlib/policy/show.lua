@@ -1,7 +1,6 @@
 -- show.lua: the effective policy as text and as data: every row, rule and parameter, where it comes from, and what each override hides.
 
 local conditions = require "pipeplan.policy.conditions"
-local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
 local layers = require "pipeplan.policy.layers"
 
@@ -168,19 +167,6 @@ function show.data(policy, list)
   for i, entry in ipairs(policy.loosened) do data.loosened[i] = entry end
   for _, name in ipairs { "layers", "parameters", "loosened", "disabled" } do data[name] = list(data[name]) end
   return data
-end
-
--- ------------------------------------------------------------------------------------------------------------------- command line
-
--- { "name=value", … } → { name = value }.
-function show.settings(entries)
-  local set = {}
-  for _, entry in ipairs(entries) do
-    local name, value = entry:match("^([%w_]+)=(.*)$")
-    if not name then failure.usage("--set: '%s' is not name=value", entry) end
-    set[name] = value
-  end
-  return set
 end
 
 return show

@@ -4,8 +4,8 @@ local format = require "pipeplan.report.format"
 
 local layout = {}
 
-local names = { { "pipeline", "P" }, { "virtual", "V" }, { "microbatches", "M" }, { "tensor", "TP" }, { "context", "CP" }, { "expert", "EP" },
-                { "expert_tensor", "ETP" }, { "data", "DP" } }
+local names = { { "pipeline", "P" }, { "virtual", "V" }, { "microbatches", "M" }, { "tensor", "TP" }, { "context", "CP" },
+                { "expert", "EP" }, { "expert_tensor", "ETP" }, { "data", "DP" } }
 
 -- Shown whatever they are.
 local always = { tensor = true, data = true }

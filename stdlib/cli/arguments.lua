@@ -1,0 +1,45 @@
+-- arguments.lua: what every command does with its command line, and the options that several of them share.
+
+local failure = require "pipeplan.failure"
+
+local arguments = {}
+
+-- arguments.parse(parser, list, command) → what argparse read, or nil and the text of the help. Who asks for help gets it, whatever else
+-- stands there; what cannot be read is answered in one line.
+function arguments.parse(parser, list, command)
+  for _, argument in ipairs(list) do
+    if argument == "-h" or argument == "--help" then return nil, parser:get_help() .. "\n" end
+  end
+  local good, parsed = parser:pparse(list)
+  if not good then failure.usage("%s: %s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " "))) end
+  return parsed
+end
+
+-- The options that say which policy holds and where Lua is read from, declared on a parser; for a group of its help.
+function arguments.declare_policy(parser)
+  return parser:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),
+         parser:option("--set", "parameter of the policy, laid over everything; reason=… says why one is loosened")
+           :argname("NAME=VALUE"):count("*"),
+         parser:option("--date", "date at which the expiry of loosened rules is judged (default: today)"):argname("YYYY-MM-DD"),
+         parser:option("--policies", "read the default policies from this directory"):argname("DIR"),
+         parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")  -- done before Lua starts
+end
+
+-- { "name=value", … } → { name = value }.
+local function settings(entries)
+  local set = {}
+  for _, entry in ipairs(entries) do
+    local name, value = entry:match("^([%w_]+)=(.*)$")
+    if not name then failure.usage("--set: '%s' is not name=value", entry) end
+    set[name] = value
+  end
+  return set
+end
+
+-- The policy that those options name.
+function arguments.policy(parsed)
+  local load = require("pipeplan.policy.load").load
+  return load { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
+end
+
+return arguments
