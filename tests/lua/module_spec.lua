@@ -19,4 +19,15 @@ describe("require 'pipeplan'", function()
     for _ in pairs(copies) do n = n + 1 end
     assert.equal(built_in and 0 or 1, n)
   end)
+
+  it("loads again where a test runner emptied package.loaded between two files", function()
+    require "pipeplan"
+    local kept = {}
+    for name in pairs(package.loaded) do
+      if name == "engine" or name:find "^pipeplan" then kept[name] = package.loaded[name] end
+    end
+    for name in pairs(kept) do package.loaded[name] = nil end
+    assert.matches("^%d", require("pipeplan").version)
+    for name, module in pairs(kept) do package.loaded[name] = module end
+  end)
 end)
