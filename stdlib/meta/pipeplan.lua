@@ -361,6 +361,7 @@
 ---@field microbatches? integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank
+---@field recompute? string what it recomputes, where that is more than the spec says
 ---@field schedule "none"|"gpipe"|"1f1b"|"interleaved_1f1b"|"zb_h1"|"zb_h2"|"zb_v"|"dualpipe"|"dualpipev" none: without a pipeline
 ---@field step_seconds? number one training step
 ---@field why string why this instead

@@ -252,7 +252,7 @@ end
 local function recommendation(set, row, why, source, freed)
   set.c:simulate(row)
   return { candidates = set.c, row = row, fields = set.c:row(row), evaluation = set.c:evaluate(row), why = why, source = source,
-           freed = freed, micro_batch_size = set.context.record.micro_batch_size }
+           freed = freed, micro_batch_size = set.context.record.micro_batch_size, recompute = set.context.recompute }
 end
 
 -- The context with another batch, where there is one batch to change.
@@ -271,6 +271,14 @@ local function with_single_sequences(context)
     arguments = copy(context.arguments, { training = copy(context.arguments.training, { micro_batch = 1 }) }),
     record = copy(context.record, { micro_batch_size = 1 }),
   })
+end
+
+-- The context with whole layers recomputed, where they are not.
+local function with_full_recompute(context)
+  local training = context.arguments.training
+  if training.recompute.full then return nil end
+  return copy(context, { arguments = copy(context.arguments, { training = copy(training, { recompute = { full = true } }) }),
+                         recompute = "full" })
 end
 
 -- Data parallelism alone over all GPUs. Where the GPUs do not divide the batch, at the nearest batch that they do.
@@ -292,6 +300,15 @@ local function data_parallel_only(context, source)
   return row and recommendation(set, row, "data parallelism only, " .. why, source)
 end
 
+-- A layout without a pipeline where none fits as the spec has it: with full recompute.
+local function recomputed(context, source)
+  local full = with_full_recompute(context)
+  local set = full and candidates.open(copy(full, { fixed = { pipeline = 1 } }))
+  local row = set and compare.alone(set)
+  local why = "no pipeline: data parallelism with tensor parallelism, with full recompute: without it none fits"
+  return row and recommendation(set, row, why, source) or nil
+end
+
 -- The best layout without a pipeline. "data_parallel": TP and EP are freed too; what does not fit one GPU at the spec's micro-batch or
 -- batch is last tried at others, for fits_one_gpu is about a micro-batch of one sequence.
 local function without_pipeline(context, set, source)
@@ -306,7 +323,7 @@ local function without_pipeline(context, set, source)
   if row then
     return recommendation(set, row, "no pipeline: data parallelism with tensor parallelism inside the scale-up domain", source)
   end
-  if not pure then return nil end
+  if not pure then return recomputed(context, source) end
   local single = with_single_sequences(context)
   return data_parallel_only(context, source) or single and data_parallel_only(single, source) or nil
 end

@@ -97,6 +97,7 @@ local properties = {
     microbatches = optional(whole "M per pipeline and step"), micro_batch_size = optional(whole "sequences of a micro-batch"),
     peak_bytes = optional(bytes "memory of the fullest rank"), fit = optional(one_of(fits, "does it fit?")),
     step_seconds = optional(seconds "one training step"), why = text "why this instead",
+    recompute = optional(text "what it recomputes, where that is more than the spec says"),
   }, "what to do instead; null when planned as wanted")),
   model = object({
     name = text "the model", architecture = one_of({ "dense", "moe" }, "dense, or mixture of experts"), layers = whole "decoder layers",

@@ -166,6 +166,7 @@ local function check_recommended(plan, spec)
   if type(batch) ~= "table" then batch = recommended.microbatches * layout.data * recommended.micro_batch_size end
   local fixed = fixed_spec(spec, layout, batch)
   fixed.training.micro_batch_size = recommended.micro_batch_size
+  fixed.training.recompute = recommended.recompute or fixed.training.recompute
   local again = planning.plan(fixed)
   expect(again.status == "planned", "its recommendation %s at P %d is %s: %s", layout.schedule, layout.pipeline, again.status,
          table.concat(planning.ids(again.reasons), ", "))
