@@ -1,7 +1,10 @@
 -- advise.lua: what the plan's reader should know beside the plan: warnings, which schedule would be faster, the all-to-all kernel, where
 -- the schedule can be run, and the condition under which to roll back.
 
+local accuracy = require "pipeplan.catalog.accuracy"
+local candidates = require "pipeplan.plan.candidates"
 local conditions = require "pipeplan.policy.conditions"
+local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
@@ -108,8 +111,7 @@ local function overlap_warning(plan, result)
   for _, reason in ipairs(plan.reasons) do
     if reason.id == "no_alltoall_kernel" then return nil end  -- said there
   end
-  local overlaps = plan.schedule == "dualpipe" or plan.schedule == "dualpipev"
-  if not overlaps or plan.parallelism.expert == 1 or not result.kernel or result.kernel.name then return nil end
+  if not measure.overlaps(plan.schedule) or plan.parallelism.expert == 1 or not result.kernel or result.kernel.name then return nil end
   return {
     id = "no_overlap", severity = "warning",
     message = string.format("%s wants an all-to-all kernel that overlaps with compute: without one its pairs hide nothing",
@@ -166,27 +168,16 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- rollback
 
--- Names of a list with families replaced by their members.
-local function expanded(names, policy)
-  local list = {}
-  for _, name in ipairs(names) do
-    if name == "zero_bubble" then
-      for _, member in ipairs(facts.parameter(policy, "zero_bubble_members")) do list[#list + 1] = member end
-    else
-      list[#list + 1] = name
-    end
-  end
-  return list
-end
-
--- Simpler schedules in the policy's order: those behind the plan's own, or all where the plan's is not among them.
+-- Simpler schedules in the policy's order: those behind the plan's own, or all where the plan's is not among them. A family stands for its
+-- members, none of which is simpler than another.
 local function simpler(plan, policy)
-  local names = expanded(facts.parameter(policy, "rollback_fallback"), policy)
-  local from = 1
-  for i, name in ipairs(names) do
-    if name == plan.schedule or (plan.schedule_family == "zero_bubble" and name:find("^zb_")) then from = i + 1 end
+  local names = {}
+  for _, name in ipairs(facts.parameter(policy, "rollback_fallback")) do
+    local members = candidates.members(policy, name)
+    if engine.schedule.traits(members[1]).family == plan.schedule_family then names = {}
+    else table.move(members, 1, #members, #names + 1, names) end
   end
-  return table.move(names, from, #names, 1, {})
+  return names
 end
 
 -- Can that alternative be run: 1 at the plan's layout (a switch then needs no resharding), 2 at another, 3 only in another framework.
@@ -299,7 +290,7 @@ local function rollback(plan, request, policy, known, result, segments)
     words.gain = step / own_step - 1
     out.fallback = { schedule = name, pipeline = fields.pipeline_parallel }
     out.threshold_fraction = ideal / step
-    out.inside_error_band = math.abs(words.gain) < measure.expected_error.comparison_fraction
+    out.inside_error_band = math.abs(words.gain) < accuracy.comparison_fraction
     words.framework = framework and request.framework
     local degrees = measure.parallelism_of_fields(fields)
     words.layout = layout.line(degrees)
@@ -308,7 +299,7 @@ local function rollback(plan, request, policy, known, result, segments)
     end
   else
     -- Nothing to compare with: then the plan is judged against the error of its own estimate.
-    out.threshold_fraction = ideal / (own_step * (1 + measure.expected_error.time_fraction))
+    out.threshold_fraction = ideal / (own_step * (1 + accuracy.time_fraction))
     out.inside_error_band = false
   end
   out.paragraph = paragraph(out, words)

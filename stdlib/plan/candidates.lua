@@ -6,6 +6,7 @@ local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local frameworks = require "pipeplan.catalog.frameworks"
 local kernels = require "pipeplan.catalog.kernels"
+local lists = require "pipeplan.lists"
 local statements = require "pipeplan.policy.statements"
 
 local candidates = {}
@@ -32,13 +33,6 @@ function candidates.planned(policy)
   return list
 end
 
-local function contains(list, value)
-  for _, entry in ipairs(list) do
-    if entry == value then return true end
-  end
-  return false
-end
-
 -- -------------------------------------------------------------------------------------------------------------------------- matching
 
 local methods = {}
@@ -60,11 +54,11 @@ function methods:scheduled(names)
   return self.c:match { { field = "schedule", op = "one_of", values = names } }
 end
 
--- Rows with the layout of that one (all degrees; not schedule and V).
-function methods:layout_of(row)
-  local list = {}
+-- Rows with the layout of that one (all degrees; not schedule and V), which may be a row of another search.
+function methods:layout_of(row, other)
+  local c, list = other or self.c, {}
   for _, field in ipairs { "pipeline_parallel", "tensor_parallel", "context_parallel", "expert_parallel", "expert_tensor_parallel" } do
-    list[#list + 1] = { field = field, op = "equal", value = self.c:get(field, row) }
+    list[#list + 1] = { field = field, op = "equal", value = c:get(field, row) }
   end
   return self.c:match(list)
 end
@@ -320,7 +314,7 @@ local function search_of(context)
   local schedule = context.fixed.schedule
   arguments.schedules = context.no_comparison and schedule and schedule ~= "none" and {} or candidates.planned(context.policy)
   for _, name in ipairs(schedule and candidates.members(context.policy, schedule) or {}) do
-    if name ~= "none" and not contains(arguments.schedules, name) then arguments.schedules[#arguments.schedules + 1] = name end
+    if name ~= "none" and not lists.contains(arguments.schedules, name) then arguments.schedules[#arguments.schedules + 1] = name end
   end
   return engine.search(arguments)
 end

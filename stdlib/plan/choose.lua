@@ -41,8 +41,10 @@ evaluation: tensor context expert expert_tensor data pipeline virtual chunks gro
 local candidates = require "pipeplan.plan.candidates"
 local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.report.format"
+local lists = require "pipeplan.lists"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
+local statements = require "pipeplan.policy.statements"
 
 local choose = {}
 
@@ -142,7 +144,7 @@ local function dropped(set)
     if #mask > 0 and found then
       found.mask = found.mask | mask
     elseif #mask > 0 then
-      list[#list + 1] = { rule = entry.id, mask = mask, entry = entry, place = #list + 1 }
+      list[#list + 1] = { rule = entry.id, mask = mask, entry = entry }
     end
   end
   for _, item in ipairs(list) do
@@ -155,7 +157,6 @@ local function dropped(set)
     if a.count ~= b.count then return a.count > b.count end
     return a.rule < b.rule
   end)
-  for _, item in ipairs(list) do item.place = nil end
   return list
 end
 
@@ -366,11 +367,9 @@ local function freed_contexts(context, result)
   return list
 end
 
-local layouts = { data_parallel = true, data_and_tensor_parallel = true }
-
 local function recommend(context, result)
   for _, reason in ipairs(result.reasons) do
-    if layouts[reason.recommend] then
+    if lists.contains(statements.layouts, reason.recommend) then
       local found = without_pipeline(context, result.set, reason.recommend)
       if found then return found end
     end

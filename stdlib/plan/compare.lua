@@ -1,13 +1,11 @@
 -- compare.lua: what a plan is compared with: the other schedules, those that would be faster, no pipeline at all. All by step time.
 
+local accuracy = require "pipeplan.catalog.accuracy"
 local candidates = require "pipeplan.plan.candidates"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
 
 local compare = {}
-
--- Gains under this are called a tie: what an estimate without measured kernels can tell apart.
-local TIE_GAIN = 0.05
 
 -- Where other schedules are looked for: with V and a given split freed, for these are the planned schedule's own.
 local function open_others(set)
@@ -17,15 +15,6 @@ local function open_others(set)
   for key, value in pairs(set.context) do context[key] = value end
   context.fixed = candidates.without(candidates.without(fixed, "virtual"), "schedule")
   return candidates.open(context)
-end
-
--- The rows of `others` that have the plan's layout.
-local function at_layout(others, set, row)
-  local list = {}
-  for _, field in ipairs { "pipeline_parallel", "tensor_parallel", "context_parallel", "expert_parallel", "expert_tensor_parallel" } do
-    list[#list + 1] = { field = field, op = "equal", value = set.c:get(field, row) }
-  end
-  return others.main & others.c:match(list)
 end
 
 -- The row that speaks for a schedule: the fastest survivor, else the fastest of those with the fewest rules against them.
@@ -63,7 +52,7 @@ function compare.alternatives(set, choice)
   if set.context.fixed.pipeline == 1 then return {} end
   set.others = set.others or open_others(set)
   local list, mine = {}, set.c:get("schedule", choice.row)
-  local here = at_layout(set.others, set, choice.row)
+  local here = set.others.main & set.others:layout_of(choice.row, set.c)
   for _, name in ipairs(candidates.planned(set.policy)) do
     if name ~= mine then list[#list + 1] = alternative(set.others, here, name) end
   end
@@ -75,13 +64,7 @@ function compare.dominated_by(set, choice)
   if set.context.fixed.pipeline == 1 then return {} end
   set.others = set.others or open_others(set)
   local others, list = set.others, {}
-  local left = others.main & others.alive
-  for _, rule in ipairs(set.policy.prefers) do
-    if rule.within == "any" then
-      local matching = others:match(rule, left)
-      if #matching > 0 then left = matching end
-    end
-  end
+  local left = rank.preferred(others, others.main & others.alive)
   local seconds, mine = set.c:get("step_seconds", choice.row), set.c:get("schedule", choice.row)
   local limit = seconds * (1 - set.policy.parameters.tie_fraction.value)
   for _, name in ipairs(candidates.planned(set.policy)) do
@@ -90,7 +73,7 @@ function compare.dominated_by(set, choice)
     if row then
       local gain = 1 - faster / seconds
       list[#list + 1] = { schedule = name, gain_fraction = gain, row = row, candidates = others.c, fields = others.c:row(row),
-                          tie = gain < TIE_GAIN }
+                          tie = gain < accuracy.comparison_fraction }
     end
   end
   table.sort(list, function(a, b)
@@ -102,13 +85,7 @@ end
 
 -- The best candidate without a pipeline that no rule drops: what R14 and R17 recommend, and what a plan has to be worth.
 function compare.alone(set, among)
-  local left = (among or set.alone) & set.alive
-  for _, rule in ipairs(set.policy.prefers) do
-    if rule.within == "any" then
-      local matching = set:match(rule, left)
-      if #matching > 0 then left = matching end
-    end
-  end
+  local left = rank.preferred(set, (among or set.alone) & set.alive)
   local _, _, close = set.c:best(left, set.policy.parameters.tie_fraction.value)
   local best
   for _, row in ipairs(close and close:rows() or {}) do

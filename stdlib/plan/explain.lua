@@ -85,12 +85,7 @@ local function candidate(answer, known)
   local list = {}
   for i, reason in ipairs(answer.reasons) do list[i] = reason.id end
   if answer.lost then list[1] = answer.lost.id or answer.lost.by end
-  return {
-    schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
-    microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
-    fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
-    bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = list,
-  }
+  return measure.other(fields, known, list)
 end
 
 -- field=value pairs of --why, each answered by the search.

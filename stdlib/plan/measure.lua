@@ -1,15 +1,10 @@
 -- measure.lua: the chosen candidate in full: what the plan says about layout, time, memory, replication, and what was saved. Reads
 -- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
 
+local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
 
 local measure = {}
-
--- How far off the estimates may be. Assumptions, until a table of measured runs says better: absolute times depend on what kernels reach;
--- in the ratio of two schedules that error cancels, and what is left is the share of F, I, W and of the overlap.
-measure.expected_error = {
-  time_fraction = 0.25, memory_fraction = 0.10, comparison_fraction = 0.05, source = "assumed, not yet measured",
-}
 
 local seconds_per_hour, seconds_per_day = 3600, 86400
 
@@ -27,6 +22,11 @@ function measure.parallelism_of_fields(fields)
     expert_tensor = fields.expert_tensor_parallel, context = fields.context_parallel, pipeline = fields.pipeline_parallel,
     virtual = fields.virtual,
   }
+end
+
+-- Does the schedule run a forward and a backward at once, each hiding the other's all-to-all?
+function measure.overlaps(schedule)
+  return schedule ~= "none" and engine.schedule.traits(schedule).overlaps
 end
 
 -- fits with another headroom to spare, fits, or not.
@@ -63,11 +63,11 @@ measure.evaluate_at = evaluate_at
 -- Segments of the run at constant batch: { first_token, batch, tokens, steps, evaluation }. One segment without a ramp.
 local function segments(request, known, evaluation, kernel)
   local training = request.training
-  local ramp = training.batch_ramp or { { 0, known.batch } }
+  local ramp = training.batch_ramp or { { 0, known.batch } }  -- { first token, sequences } each
   local list = {}
   for i, entry in ipairs(ramp) do
-    local first, batch = entry.first_token or entry[1], entry.sequences or entry[2]
-    local next_first = ramp[i + 1] and (ramp[i + 1].first_token or ramp[i + 1][1]) or training.tokens
+    local first, batch = entry[1], entry[2]
+    local next_first = ramp[i + 1] and ramp[i + 1][1] or training.tokens
     local tokens = math.min(next_first, training.tokens) - first
     if tokens > 0 then
       local at = batch == known.batch and evaluation or evaluate_at(known.arguments, evaluation, evaluation.schedule, kernel, batch)
@@ -155,8 +155,8 @@ end
 
 -- F&B of a stage's forward with the backward of the other slice that its rank holds; nil where the schedule has no such pairs.
 local function pair_seconds(evaluation, device, stage)
-  if evaluation.schedule ~= "dualpipe" and evaluation.schedule ~= "dualpipev" then return nil end
-  local other = #evaluation.stage_seconds + 1 - stage  -- both placements give a rank the slices s and n − 1 − s
+  if not measure.overlaps(evaluation.schedule) then return nil end
+  local other = #evaluation.stage_seconds + 1 - stage  -- V and bidirectional placements give a rank the slices s and n − 1 − s
   return engine.cost.pair { device = device, forward = evaluation.stage_seconds[stage], backward = evaluation.stage_seconds[other] }
 end
 
@@ -292,11 +292,11 @@ function measure.fill(plan, request, known, result)
   plan.gpu_hours_saved = {}
   if evaluation.pipeline > 1 and evaluation.schedule ~= "1f1b" then
     plan.gpu_hours_saved[1] = saving(list, goodput, gpus, "1f1b")
-    if evaluation.schedule == "dualpipe" or evaluation.schedule == "dualpipev" then
+    if measure.overlaps(evaluation.schedule) then
       plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, "zb_h1")
     end
   end
-  plan.expected_error = measure.expected_error
+  plan.expected_error = accuracy
   plan.step = {
     pipeline_seconds = evaluation.makespan_seconds, gradient_sync_seconds = evaluation.step.gradient_sync,
     parameter_sync_seconds = evaluation.step.parameter_sync, optimizer_seconds = evaluation.step.optimizer,
@@ -309,17 +309,19 @@ function measure.fill(plan, request, known, result)
   return list
 end
 
+-- Another candidate as the plan lists it, from its row of fields.
+function measure.other(fields, known, why_not)
+  return {
+    schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
+    microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
+    fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
+    bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
+  }
+end
+
 -- Other schedules as the plan lists them; P = 1 beside them.
 function measure.alternatives(result, known, step_seconds)
   local list = {}
-  local function add(schedule, fields, why_not)
-    list[#list + 1] = {
-      schedule = schedule, parallelism = measure.parallelism_of_fields(fields),
-      microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
-      fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
-      bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
-    }
-  end
   local function compared(fields)
     local ratio = fields.step_seconds and step_seconds and fields.step_seconds / step_seconds - 1
     if not ratio then return nil end
@@ -331,10 +333,11 @@ function measure.alternatives(result, known, step_seconds)
       local why_not = {}
       for i, reason in ipairs(other.why_not) do why_not[i] = reason.id end
       if #why_not == 0 then why_not[1] = other.fits == false and "does_not_fit" or compared(other.fields) end
-      add(other.schedule, other.fields, why_not)
+      list[#list + 1] = measure.other(other.fields, known, why_not)
     end
   end
-  if result.avoidable then add("none", result.avoidable.fields, { compared(result.avoidable.fields) }) end
+  local avoidable = result.avoidable and result.avoidable.fields
+  if avoidable then list[#list + 1] = measure.other(avoidable, known, { compared(avoidable) }) end
   return list
 end
 

@@ -7,10 +7,10 @@
 --   5  position in the row's list, then in the family's; smaller P, V, TP, bytes, EP. The order is total.
 
 local candidates = require "pipeplan.plan.candidates"
+local lists = require "pipeplan.lists"
+local statements = require "pipeplan.policy.statements"
 
 local rank = {}
-
-local layouts = { data_parallel = true, data_and_tensor_parallel = true }
 
 local function parameter(policy, id)
   return policy.parameters[id].value
@@ -42,7 +42,7 @@ local function with_recommendations(set, group)
         if entry.kind == "refuse" and candidates.names_schedule(entry.rule) and #(entry.mask & allowed) > 0 then
           group.refusals[#group.refusals + 1] = { name = name, entry = entry, row = (entry.mask & allowed):first() }
           local instead = entry.rule.recommend
-          if instead and not layouts[instead] then put(instead) end
+          if instead and not lists.contains(statements.layouts, instead) then put(instead) end
         end
       end
     else
@@ -111,12 +111,13 @@ end
 
 -- ----------------------------------------------------------------------------------------------------------------------------- steps
 
-local function any_preferences(set, left, steps)
+-- What the preferences that apply to all leave of those rows; adds a step for each to `steps`, where given.
+function rank.preferred(set, left, steps)
   for _, rule in ipairs(set.policy.prefers) do
     if rule.within == "any" then
       local matching = set:match(rule, left)
       if #matching > 0 then left = matching end
-      steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left }
+      if steps then steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left } end
     end
   end
   return left
@@ -138,15 +139,11 @@ local function wanted_or_others(set, group, left, best)
   return others, "too_slow", seconds, faster
 end
 
-local function fraction_of(set, rule)
-  return type(rule.within) == "string" and parameter(set.policy, rule.within) or rule.within
-end
-
 -- Preferences among those that come close to the fastest: each has its own idea of close, and sees what the ones before it left.
 local function close_preferences(set, left, fastest, steps)
   for _, rule in ipairs(set.policy.prefers) do
     if rule.within ~= "any" then
-      local close = left & set.c:match { { field = "step_seconds", op = "at_most", value = fastest * (1 + fraction_of(set, rule)) } }
+      local close = left & set.c:match { { field = "step_seconds", op = "at_most", value = fastest * (1 + rule.within) } }
       local matching = set:match(rule, close)
       if #matching > 0 then left = matching end
       steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left }
@@ -202,7 +199,7 @@ local function settle(set, left, best, bounded, steps)
   local tie = parameter(set.policy, "tie_fraction")
   local window = tie
   for _, rule in ipairs(set.policy.prefers) do
-    if rule.within ~= "any" then window = math.max(window, fraction_of(set, rule)) end
+    if rule.within ~= "any" then window = math.max(window, rule.within) end
   end
   local _, fastest, close = best(left, bounded and tie or window)
   if not fastest then return nil end
@@ -225,7 +222,7 @@ preferred (rows after "any" preferences), steps = { { by = "preference" | "wante
 function rank.pick(set, left, bounded)
   local groups, steps = rank.groups(set), {}
   local best = bounded and by_bound(set) or by_simulation(set)
-  left = any_preferences(set, left & set.listed, steps)
+  left = rank.preferred(set, left & set.listed, steps)
   local preferred, kept = left, set.c:none()
   local how = {}
   for i, group in ipairs(groups) do

@@ -1,6 +1,7 @@
 -- run.lua: the middle of the page: the run, its stages, memory, time, traffic, copies of the parameters, the all-to-all kernel, and where
 -- the schedule can be run. Each function returns a paragraph, a list of them, or nil where there is nothing to say.
 
+local engine = require "engine"
 local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 
@@ -85,12 +86,12 @@ function run.stages(plan)
     parts[#parts + 1] = n == 1 and tostring(same.value) or n .. " times " .. same.value
   end
   local line = "layers a stage, first to last: " .. table.concat(parts, ", ")
-  if plan.placement and #plan.placement > 0 then
+  if plan.placement and plan.schedule ~= "none" then
     local both = true
     for _, ranks in ipairs(plan.placement) do both = both and #ranks == 2 end
     if both then
       line = line .. "; rank r holds slices r and " .. (#plan.placement - 1) .. " − r, embedding and head meet on rank 0"
-    elseif plan.schedule == "zb_v" or plan.schedule == "dualpipev" then
+    elseif engine.schedule.traits(plan.schedule).placement == "v" then
       line = line .. "; placed as a V, embedding and head meet on rank 0"
     end
   end
