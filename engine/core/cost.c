@@ -26,8 +26,9 @@ typedef struct {
 
 /* What recompute does again at the start of I. */
 typedef struct {
-  double linear, attention, traffic;
-  bool all, experts;
+  double linear, kept, traffic, tensor_seconds;  /* as in work */
+  bool all;       /* the whole forward */
+  bool experts;   /* grouped products, dispatch and combine */
 } again;
 
 typedef struct {
@@ -76,7 +77,10 @@ static double cast_traffic(const scene *at, double elements) {
   return at->training->precision == PP_FP8 ? 4 * elements : 0;
 }
 
-/* All-gather and reduce-scatter around a TP region under sequence parallelism; an all-reduce without it. Korthikanti §4.2.2. */
+/*
+** All-gather and reduce-scatter around a TP region under sequence parallelism; an all-reduce without it. Korthikanti §4.2.2; the further
+** all-gather of backward, for the input that W reads, runs beside I there and is not counted.
+*/
 static double tensor_region_seconds(const scene *at) {
   if (at->layout->tensor < 2) return 0;
   const double bytes = 2 * at->tokens * (double)at->model->hidden;
@@ -158,17 +162,25 @@ static work mtp_work(const scene *at, const pp_block_flops *flops, const pp_bloc
   return out;
 }
 
-static again recompute_work(const scene *at, bool moe) {
+static again recompute_work(const scene *at, const pp_block_flops *flops, bool moe) {
   const pp_model *model = at->model;
   const pp_recompute *recompute = &at->training->recompute;
   again out = { .all = recompute->full, .experts = recompute->moe && moe };
+  if (out.experts) {   /* router and shared experts belong to the expert MLP */
+    work mlp = { 0 };
+    add_experts(at, flops, &mlp);
+    out.linear += at->tokens * 2 * (gate_factor(model) + 1) * (double)(model->hidden * model->shared_ffn) / at->tensor;
+    out.kept += mlp.kept;
+    out.traffic += mlp.traffic;
+    out.tensor_seconds += mlp.tensor_seconds;
+  }
   if (recompute->norm) out.traffic += at->tokens * 4 * 2 * (double)model->hidden / at->sequence;
-  if (recompute->activation) {
+  if (recompute->activation && !out.experts) {
     const double routed = (double)model->experts_per_token * at->training->expert_imbalance * (double)model->expert_ffn;
     out.traffic += at->tokens * activation_traffic(model, (moe ? routed + (double)model->shared_ffn : (double)model->ffn) / at->tensor);
   }
   if (recompute->mla_up_projection && model->attention == PP_ATTENTION_MLA) {
-    const double query = (double)model->q_lora_rank * query_width(model);
+    const double query = (double)(model->q_lora_rank > 0 ? model->q_lora_rank : model->hidden) * query_width(model);
     const double key_value = (double)model->kv_lora_rank * (double)(model->heads * (model->qk_nope_dim + model->v_dim));
     out.linear += at->tokens * 2 * (query + key_value) / at->tensor;
   }
@@ -292,13 +304,15 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
     add_ring(out, &ahead);
     return;
   }
-  out->input += redo->linear / (device->flops * device->gemm_efficiency) + moved(device, redo->traffic);
+  out->input += redo->linear / (device->flops * device->gemm_efficiency) + redo->kept / (device->flops_bf16 * device->gemm_efficiency) +
+                moved(device, redo->traffic) + redo->tensor_seconds;
+  out->tensor += redo->tensor_seconds;
   if (training->recompute.core_attention) {
     out->input += ahead.seconds + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
     add_ring(out, &ahead);
   }
   if (redo->experts) {
-    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor;
+    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor + device->routing_latency;
     out->alltoall_backward += out->alltoall_forward;
     out->tensor += expert_tensor;
   }
@@ -365,7 +379,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   for (int moe = 0; moe <= (model->experts > 0); moe++) {
     const pp_block block = moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE;
     const work job = layer_work(&at, &flops[block], &parameters[block], moe);
-    const again redo = recompute_work(&at, moe);
+    const again redo = recompute_work(&at, &flops[block], moe);
     time_block(&at, &job, &redo, &out[block]);
   }
   work head = { 0 };
@@ -373,7 +387,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   time_block(&at, &head, &(again){ 0 }, &out[PP_BLOCK_HEAD]);
   if (model->mtp_layers > 0) {
     const work job = mtp_work(&at, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP]);
-    const again redo = recompute_work(&at, model->moe[model->layers - 1]);
+    const again redo = recompute_work(&at, &flops[PP_BLOCK_MTP], model->moe[model->layers - 1]);
     time_block(&at, &job, &redo, &out[PP_BLOCK_MTP]);
     out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
     out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
@@ -417,7 +431,7 @@ static double optimizer_bytes(const pp_training *training, double parameters, do
 
 /*
 ** With a sharded optimizer gradients are reduce-scattered and parameters gathered; without, gradients are all-reduced. The mirror pair
-** (DualPipe) exchanges what is left of both after the sharding inside each copy.
+** (DualPipe) does the same with what the sharding inside each copy leaves.
 */
 void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
                   double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
@@ -434,11 +448,11 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   out->optimizer = moved(device, optimizer_bytes(training, dense_parameters, (double)dense_ranks * copies) +
                                  optimizer_bytes(training, expert_parameters, (double)expert_ranks * copies));
   if (copies > 1) {
-    const double left = sharded ? dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks
-                                : dense_parameters + expert_parameters;
+    const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;
     const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
-    out->mirror = pp_comm_allgather(network, copies, stride, gradient * left) +
-                  pp_comm_allgather(network, copies, stride, parameter * left);
+    out->mirror = sharded ? pp_comm_allgather(network, copies, stride, gradient * share) +
+                              pp_comm_allgather(network, copies, stride, parameter * share)
+                          : pp_comm_allreduce(network, copies, stride, gradient * (dense_parameters + expert_parameters));
   }
 }
 

@@ -127,6 +127,43 @@ static void recompute_is_paid_at_the_start_of_i(void **state) {
   expect(2.0 * 4096 * (1536.0 * 128 * 192 + 512.0 * 128 * 256) / 1e15, some[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-6);
 }
 
+/* The whole expert MLP, as Megatron-LM's recompute module "moe" (transformer/moe/moe_layer.py, forward): router, shared and routed experts,
+** dispatch and combine. 2 · 4096 tokens · (256 + 3·2048 + 8·3·2048)·7168 products. */
+static void recompute_of_the_experts_repeats_their_whole_mlp(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds none[PP_BLOCKS], experts[PP_BLOCKS];
+  const pp_layout layout = layout_of(1, 1, 64, 64, 1);
+  (void)state;
+  device.routing_latency = 1e-3;
+  blocks_of(&model, layout, &training, &device, &real, none);
+  training.recompute.moe = training.recompute.activation = true;
+  blocks_of(&model, layout, &training, &device, &real, experts);
+  expect(1e-3 + 2.0 * 4096 * (256.0 + 3 * 2048 + 8 * 3 * 2048) * 7168 / 1e15, experts[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-6);
+  expect(2 * none[PP_BLOCK_MOE].alltoall_backward, experts[PP_BLOCK_MOE].alltoall_backward, 1e-12);
+  expect(none[PP_BLOCK_MOE].forward, experts[PP_BLOCK_MOE].forward, 1e-12);
+  /* with TP the shared expert gathers and scatters once more: two collectives of 2·s·b·h bytes */
+  blocks_of(&model, layout_of(8, 1, 1, 8, 1), &training, &device, &real, experts);
+  training.recompute = (pp_recompute){ .moe = false };
+  blocks_of(&model, layout_of(8, 1, 1, 8, 1), &training, &device, &real, none);
+  expect(2 * (7 * 2e-6 + 7.0 / 8 * 2 * 4096 * 7168 / (400e9 * 0.8)), experts[PP_BLOCK_MOE].tensor - none[PP_BLOCK_MOE].tensor, 1e-9);
+}
+
+/* DeepSeek-V2-Lite has no latent of queries (config.json, q_lora_rank null): they come from the hidden state, and are expanded again too. */
+static void queries_without_a_latent_are_recomputed_from_the_hidden_state(void **state) {
+  pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_block_seconds none[PP_BLOCKS], some[PP_BLOCKS];
+  const pp_layout layout = layout_of(1, 1, 64, 64, 1);
+  (void)state;
+  model.q_lora_rank = 0;
+  blocks_of(&model, layout, &training, &ideal, &real, none);
+  training.recompute.mla_up_projection = true;
+  blocks_of(&model, layout, &training, &ideal, &real, some);
+  expect(2.0 * 4096 * (7168.0 * 128 * 192 + 512.0 * 128 * 256) / 1e15, some[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-6);
+}
+
 /* Few tokens: experts' products wait for their weights. 4 local experts of 3·7168·2048 bf16 weights from 1 TB/s. */
 static void experts_are_not_faster_than_their_weights_arrive(void **state) {
   const pp_model model = deepseek_v3(4, 0, 0);
@@ -259,6 +296,17 @@ static void two_copies_exchange_what_sharding_leaves(void **state) {
   expect(once.optimizer / 2, twice.optimizer, 1e-12);
 }
 
+/* Nothing is sharded: two ranks all-reduce all their gradients, 2·(α + 1/2 · S/B), and each keeps its parameters. */
+static void two_unsharded_copies_reduce_their_gradients(void **state) {
+  const pp_layout layout = layout_of(8, 1, 1, 16, 2);
+  pp_training training = bf16_recipe(4096);
+  pp_step_seconds step;
+  (void)state;
+  training.shard_optimizer = false;
+  pp_cost_step(&layout, &training, &ideal, &real, 1e9, 0, 2, &step);
+  expect(2 * (10e-6 + 0.5 * 4e9 / 45e9), step.mirror, 1e-12);
+}
+
 /* 2 · tokens · hidden bytes, a TP rank's share with sequence parallelism (Narayanan et al. §4.1, scatter/gather). */
 static void a_hop_carries_the_boundary_activations(void **state) {
   const pp_model model = llama(32, 4096, 32, 8, 14336, 128256);
@@ -291,6 +339,8 @@ int main(void) {
     cmocka_unit_test(tensor_parallel_traffic_is_told_apart),
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
+    cmocka_unit_test(recompute_of_the_experts_repeats_their_whole_mlp),
+    cmocka_unit_test(queries_without_a_latent_are_recomputed_from_the_hidden_state),
     cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),
     cmocka_unit_test(narrow_experts_reach_less_of_their_peak),
     cmocka_unit_test(routing_costs_its_latency_each_way),
@@ -300,6 +350,7 @@ int main(void) {
     cmocka_unit_test(a_pair_without_all_to_all_gains_nothing),
     cmocka_unit_test(a_step_reduces_gradients_and_gathers_parameters),
     cmocka_unit_test(two_copies_exchange_what_sharding_leaves),
+    cmocka_unit_test(two_unsharded_copies_reduce_their_gradients),
     cmocka_unit_test(a_hop_carries_the_boundary_activations),
     cmocka_unit_test(a_device_without_speed_is_named),
   };
