@@ -130,10 +130,11 @@ static void add_experts(ledger *book, const pp_model *model, const pp_layout *la
 /* Norm, MLP or experts, and the norms that some families put behind attention and MLP. */
 static void add_mlp(ledger *book, const pp_model *model, const pp_layout *layout, const pp_training *training, split by, bool moe) {
   const double hidden = (double)model->hidden / by.sequence;
-  if (model->norms_per_layer >= 2) {
+  const int64_t norms = model->norms_per_layer > 0 ? model->norms_per_layer : 2;   /* 0: two without weights */
+  if (norms >= 2) {
     keep(book, 2 * hidden, false);
     keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
-    keep(book, 2 * hidden * (double)(model->norms_per_layer - 2), false);
+    keep(book, 2 * hidden * (double)(norms - 2), false);
   }
   if (moe) add_experts(book, model, layout, training, by);
   else add_dense_mlp(book, model, training, by);

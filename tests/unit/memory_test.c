@@ -84,6 +84,16 @@ static void a_gpt_layer_keeps_what_table_2_says(void **state) {
   expect(sbh * 2, layer_bytes(&model, 8, &training), 1e-12);
 }
 
+/* OLMo's norms have no weights (arXiv 2402.00838 §2.1), but backward reads their inputs and outputs as any norm's. */
+static void norms_without_weights_keep_what_norms_keep(void **state) {
+  pp_model model = llama(16, 2048, 16, 16, 8192, 50304);
+  const pp_training training = bf16_recipe(2048);
+  const double with = layer_bytes(&model, 1, &training);
+  (void)state;
+  model.norms_per_layer = 0;
+  expect(with, layer_bytes(&model, 1, &training), 1e-12);
+}
+
 /* Korthikanti Table 3 and Fig. 1: GiB of the first stage's layers, as the schedule holds them, without recompute and with sequence
 ** parallelism and selective recompute (calculon-ai/calculon validation/seqsel holds the same values). */
 static void the_four_gpt_sizes_hold_the_published_activations(void **state) {
@@ -465,6 +475,7 @@ static void bad_recipes_name_their_field(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_gpt_layer_keeps_what_table_2_says),
+    cmocka_unit_test(norms_without_weights_keep_what_norms_keep),
     cmocka_unit_test(the_four_gpt_sizes_hold_the_published_activations),
     cmocka_unit_test(recompute_saves_the_published_shares),
     cmocka_unit_test(a_llama_layer_keeps_139392_bytes_per_token),
