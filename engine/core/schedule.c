@@ -180,6 +180,11 @@ size_t pp_schedule_actions(const pp_schedule_request *request) {
   return actions;
 }
 
+size_t pp_schedule_bytes(const pp_schedule_request *request) {
+  size_t ranks = (size_t)request->ranks, stages = ranks * (size_t)request->chunks * (size_t)kinds[request->kind].traits.chains;
+  return pp_schedule_actions(request) * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + 3 * stages * sizeof(int);
+}
+
 /* Sizes, and one block for everything: actions first, for they are the largest and want the start's alignment. */
 static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedule, pp_error *error) {
   int chains = pp_schedule_traits_of(request->kind)->chains;
@@ -188,17 +193,17 @@ static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedu
   schedule->stages = schedule->stages_per_chain * chains;
   schedule->microbatches_per_chain = request->microbatches / chains;
 
-  size_t actions = pp_schedule_actions(request), ranks = (size_t)request->ranks, stages = (size_t)schedule->stages;
-  char *memory = malloc(actions * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + 3 * stages * sizeof(int));
+  size_t actions = pp_schedule_actions(request);
+  char *memory = malloc(pp_schedule_bytes(request));
   if (!memory) {
     *schedule = (pp_schedule){ 0 };
     return pp_fail(error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", actions);
   }
   schedule->action = (pp_action *)(void *)memory;
   schedule->first = (size_t *)(void *)(memory + actions * sizeof(pp_action));
-  schedule->rank_of = (int *)(void *)(schedule->first + ranks + 1);
-  schedule->slot_of = schedule->rank_of + stages;
-  schedule->stage_at = schedule->slot_of + stages;
+  schedule->rank_of = (int *)(void *)(schedule->first + request->ranks + 1);
+  schedule->slot_of = schedule->rank_of + schedule->stages;
+  schedule->stage_at = schedule->slot_of + schedule->stages;
   return PP_OK;
 }
 

@@ -79,8 +79,9 @@ typedef struct {
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
 
-/* Actions of the program of a request that pp_schedule_check accepts. O(ranks). */
+/* Actions of the program of a request that pp_schedule_check accepts, and the bytes that pp_schedule_build allocates for it. O(ranks). */
 size_t pp_schedule_actions(const pp_schedule_request *request);
+size_t pp_schedule_bytes(const pp_schedule_request *request);
 
 /* Builds the program. O(actions) time, one allocation. On PP_OK the caller frees it. */
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);

@@ -99,3 +99,27 @@ void pp_charge(lua_State *L, uint64_t units) {
   budget->spent = add(budget->spent, units);
   check(L, budget, lua_getstack(L, 1, &caller) ? &caller : NULL);
 }
+
+static bool has_room(const pp_budget *budget, size_t bytes) {
+  return bytes <= budget->cap && budget->used <= budget->cap - bytes;
+}
+
+void pp_hold(lua_State *L, size_t bytes) {
+  pp_budget *budget = budget_of(L);
+  if (!budget) return;
+  if (!has_room(budget, bytes)) {
+    budget->spent = add(budget->spent, budget->used / 2);
+    lua_gc(L, LUA_GCCOLLECT);
+  }
+  if (!has_room(budget, bytes)) {
+    budget->out_of_memory = true;
+    luaL_error(L, "over budget");
+  }
+  budget->used += bytes;
+  if (budget->used > budget->peak) budget->peak = budget->used;
+}
+
+void pp_release(lua_State *L, size_t bytes) {
+  pp_budget *budget = budget_of(L);
+  if (budget) budget->used -= bytes;
+}

@@ -15,7 +15,7 @@
 typedef struct {
   uint64_t limit;       /* units of work */
   uint64_t spent;
-  size_t cap;           /* live bytes; a single block may have a 16th of it */
+  size_t cap;           /* live bytes; a single block of Lua's may have a 16th of it */
   size_t used;
   size_t peak;
   size_t refused;       /* size of the last allocation refused, while Lua may still retry it after a collection */
@@ -44,5 +44,12 @@ void pp_budget_refill(pp_budget *budget);
 ** budget is spent. A no-op in a state without a budget (the program's own, or the interpreter's). May longjmp.
 */
 void pp_charge(lua_State *L, uint64_t units);
+
+/*
+** Memory that the engine holds for a state outside its allocator counts under the same cap. pp_hold raises a Lua error when it does not fit,
+** even after a collection; what was held is given back with pp_release, from a finalizer. No-ops without a budget. pp_hold may longjmp.
+*/
+void pp_hold(lua_State *L, size_t bytes);
+void pp_release(lua_State *L, size_t bytes);
 
 #endif

@@ -89,26 +89,40 @@ static int schedule_traits(lua_State *L) {
 
 /* -- the object ------------------------------------------------------------------------------------------------------------------------ */
 
+/* The program lies outside the allocator whose memory a policy's budget caps. */
+typedef struct {
+  pp_schedule program;
+  size_t held;   /* bytes of the budget */
+} schedule_object;
+
 static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments) */
   pp_schedule_request request;
   pp_error error;
   check_arguments(L, 2, &request);
-  /* A unit per byte: the actions lie outside the allocator whose memory a policy's budget caps. */
-  if (pp_schedule_check(&request, NULL) == PP_OK) pp_charge(L, 1 + sizeof(pp_action) * pp_schedule_actions(&request));
-  pp_schedule *schedule = lua_newuserdatauv(L, sizeof *schedule, 0);
-  *schedule = (pp_schedule){ 0 };
+  pp_status status = pp_schedule_check(&request, &error);
+  if (status != PP_OK) return answer(L, construct_call, status, &error);
+  size_t bytes = pp_schedule_bytes(&request);
+  pp_charge(L, 1 + bytes);
+  schedule_object *object = lua_newuserdatauv(L, sizeof *object, 0);
+  *object = (schedule_object){ .held = 0 };
   luaL_setmetatable(L, SCHEDULE);
-  pp_status status = pp_schedule_build(&request, schedule, &error);
+  pp_hold(L, bytes);
+  object->held = bytes;
+  status = pp_schedule_build(&request, &object->program, &error);
   return status == PP_OK ? 1 : answer(L, construct_call, status, &error);
 }
 
 static int schedule_gc(lua_State *L) {
-  pp_schedule_free(luaL_checkudata(L, 1, SCHEDULE));
+  schedule_object *object = luaL_checkudata(L, 1, SCHEDULE);
+  pp_schedule_free(&object->program);
+  pp_release(L, object->held);
+  object->held = 0;
   return 0;
 }
 
 const pp_schedule *pp_check_schedule(lua_State *L, int index) {
-  return luaL_checkudata(L, index, SCHEDULE);
+  const schedule_object *object = luaL_checkudata(L, index, SCHEDULE);
+  return &object->program;
 }
 
 /* schedule:info() */
@@ -247,7 +261,8 @@ static bool check_times(lua_State *L, const char *name, const pp_schedule *sched
 static void check_simulation_arguments(lua_State *L, const pp_schedule *schedule, pp_times *out) {
   static const char *const known[] = { "F", "I", "W", "B", "FB", "p2p", "intervals", NULL };
   static const char *const names[] = { "F", "I", "W", "B" };
-  size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
+  bool overlaps = pp_schedule_traits_of(schedule->request.kind)->overlaps;   /* others have no pairs to look up */
+  size_t stages = (size_t)schedule->stages, slots = overlaps ? (size_t)schedule->chunks_per_rank : 0;
   pp_args_begin(L, 2, simulate_call, known);
   double *values = lua_newuserdatauv(L, stages * (slots + 1) * sizeof *values + stages * sizeof(pp_stage_times), 0);
   double *pair = values + stages;
@@ -265,7 +280,7 @@ static void check_simulation_arguments(lua_State *L, const pp_schedule *schedule
     }
   }
   *out = (pp_times){ .stage = stage, .p2p = pp_args_number_or(L, 2, simulate_call, "p2p", 0, HUGE_VAL, 0) };
-  if (!check_times(L, "FB", schedule, values)) return;
+  if (!check_times(L, "FB", schedule, values) || !overlaps) return;
   for (size_t s = 0; s < stages; s++)
     for (size_t slot = 0; slot < slots; slot++) pair[s * slots + slot] = values[s];
   out->pair = pair;

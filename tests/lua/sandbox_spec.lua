@@ -214,6 +214,35 @@ describe("the budget", function()
     assert.equal("over budget: more than 67108864 bytes of memory, or a 16th of that in one piece", problem.message)
   end)
 
+  -- 4 ranks × 4,096 microbatches × F and B × 16 bytes are half a MiB.
+  it("covers the schedules that a policy keeps, over all evaluations; those it drops are collected", function()
+    local function run(body, evaluations)
+      local host = open { bytes = 8 * 2 ^ 20 }
+      local statements = assert(host:run("a.lua", string.format([[
+        local kept
+        reject { id = "x", when = function()
+          local schedule = engine.schedule { kind = "1f1b", ranks = 4, microbatches = 4096 }
+          %s
+          return true
+        end }]], body), false))
+      local result, problem
+      for _ = 1, evaluations do
+        host:refill()
+        result, problem = host:call(statements[1].argument.when[1], {})
+        if result == nil then break end
+      end
+      return result, problem, host:usage()
+    end
+    local result, problem = run("kept = { kept, schedule }", 32)
+    assert.is_nil(result)
+    assert.equal("budget", problem.kind)
+    assert.matches("over budget: more than 8388608 bytes of memory", problem.message)
+    local usage
+    result, problem, usage = run("", 64)
+    assert.is_true(result, problem and problem.message)
+    assert.is_true(usage.bytes_peak <= 8 * 2 ^ 20)
+  end)
+
   it("charges the parser by the size of the text, which is limited", function()
     local host = open()
     local _, problem = host:run("big.lua", "--" .. string.rep("x", 256 * 1024), false)
