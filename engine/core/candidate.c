@@ -97,7 +97,7 @@ static pp_status append_layouts(const pp_candidate_space *space, int pipeline, i
   const pp_fixed *fixed = &space->fixed;
   const pp_model *model = space->model;
   bool apart = pipeline == 1 && fixed->pipeline != 1;  /* depth 1 beside a search for pipelines */
-  int64_t data = space->gpus / ((int64_t)pipeline * tensor * context);
+  int64_t stage_gpus = space->gpus / pipeline, data = stage_gpus / ((int64_t)tensor * context);
   int expert_tensor = fixed->expert_tensor ? fixed->expert_tensor : 1;
   int64_t last_expert = model->experts > 0 ? model->experts : 1;
   pp_candidate base = { .kind = PP_NO_SCHEDULE, .configured_virtual = 1, .group = 0 };
@@ -110,7 +110,7 @@ static pp_status append_layouts(const pp_candidate_space *space, int pipeline, i
   for (int64_t expert = fixed->expert ? fixed->expert : 1; expert <= last_expert; expert++) {
     pp_status status;
     if (!fixed->expert && model->experts > 0 && !divides(expert, model->experts)) continue;
-    if (!divides(expert * expert_tensor * pipeline, space->gpus)) continue;
+    if (!divides(expert * expert_tensor, stage_gpus)) continue;
     base.layout = (pp_layout){ .tensor = tensor, .context = context, .expert = (int)expert, .expert_tensor = expert_tensor,
                                .data = (int)data, .pipeline = pipeline, .chunks = 1 };
     status = pipeline == 1 ? append(out, &base, error) : append_schedules(space, &base, out, error);
@@ -165,6 +165,7 @@ static int64_t divisor_at_most(int64_t number, int64_t limit) {
 
 pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *model, pp_error *error) {
   const pp_layout *layout = &candidate->layout;
+  const int64_t stages = (int64_t)layout->pipeline * layout->chunks;
   pp_schedule_request request;
   pp_status status;
   if (!divides(layout->tensor, model->heads))
@@ -174,10 +175,10 @@ pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *mode
     return pp_illegal(error, "engine.expert_count", "expert",
                       model->experts > 0 ? (double)divisor_at_most(model->experts, layout->expert) : 1,
                       "EP %d does not divide the %lld experts", layout->expert, (long long)model->experts);
-  if ((int64_t)layout->pipeline * layout->chunks > model->layers)
+  if (stages > model->layers)
     return pp_illegal(error, "engine.layers_below_stages", "pipeline",
                       layout->chunks <= model->layers ? (double)(model->layers / layout->chunks) : NAN,
-                      "%lld layers are too few for %d stages", (long long)model->layers, layout->pipeline * layout->chunks);
+                      "%lld layers are too few for %lld stages", (long long)model->layers, (long long)stages);
   if (candidate->kind == PP_NO_SCHEDULE) return PP_OK;
   request = pp_candidate_request(candidate, candidate->smallest_microbatches);
   status = pp_schedule_check(&request, error);

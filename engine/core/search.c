@@ -125,7 +125,7 @@ static void fill_row(pp_search *search, const pp_search_symbols *symbols, size_t
   column[PP_COLUMN_FAMILY][row] = symbols->family[candidate->kind + 1];
   if (layout->expert > 1)  /* expert TP lies inside, as in Megatron-Core's rank order */
     column[PP_COLUMN_EXPERT_LINK][row] = pp_comm_tier(search->problem.network, layout->expert, layout->expert_tensor)->bandwidth;
-  column[PP_COLUMN_STAGES][row] = layout->pipeline * layout->chunks;
+  column[PP_COLUMN_STAGES][row] = (double)layout->pipeline * layout->chunks;
 }
 
 pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *latency, size_t latencies, const pp_candidate_space *space,

@@ -74,10 +74,13 @@ static void split_ranks(const pp_problem *problem, const pp_candidate *candidate
 
 pp_status pp_stages_fill(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, pp_stage *out,
                          pp_error *error) {
-  int stages = pp_stages_count(candidate), layers[PP_MAX_LAYERS];
-  const int *given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
-  if (stages > PP_MAX_LAYERS)
-    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d stages are more than %d", stages, PP_MAX_LAYERS);
+  int stages, layers[PP_MAX_LAYERS];
+  const int *given;
+  if (candidate->layout.pipeline > PP_MAX_LAYERS / candidate->layout.chunks)
+    return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d ranks of %d stages are more than %d stages",
+                      candidate->layout.pipeline, candidate->layout.chunks, PP_MAX_LAYERS);
+  stages = pp_stages_count(candidate);
+  given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
   if (!given && candidate->layers_per_stage) given = candidate->layers_per_stage;
   else if (splits_freely(problem, candidate)) {
     split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, layers);

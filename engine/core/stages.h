@@ -7,7 +7,7 @@
 #include "core/price.h"
 #include "core/split.h"
 
-/* Stages of one chain: P × V. */
+/* Stages of one chain: P × V. For candidates that pp_stages_fill or pp_candidate_check accepts: others may have more than an int holds. */
 int pp_stages_count(const pp_candidate *candidate);
 /* NULL at depth 1. */
 const pp_schedule_traits *pp_stages_traits(const pp_candidate *candidate);

@@ -220,6 +220,28 @@ static void tensor_and_expert_degrees_are_checked_against_the_model(void **state
   assert_int_equal((int)error.nearest, 32);
 }
 
+/* P × V = 2^33, and EP × ETP × P beyond 2^63, are judged rather than wrapped. */
+static void degrees_of_any_size_are_judged(void **state) {
+  search_case c;
+  pp_error error;
+  (void)state;
+  set_case(&c, deepseek_v3(61, 3, 0), 1 << 24, 1 << 24);
+  c.space.fixed.pipeline = 1 << 23;
+  c.space.fixed.configured_virtual = 1024;
+  c.space.fixed.kind = PP_INTERLEAVED_1F1B;
+  pp_candidates list = enumerate(&c);
+  const pp_candidate *deep = find(&list, 1 << 23, PP_INTERLEAVED_1F1B, 1024);
+  assert_non_null(deep);
+  assert_int_equal(pp_candidate_check(deep, &c.model, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.layers_below_stages");
+  assert_string_equal(error.message, "61 layers are too few for 8589934592 stages");
+  pp_candidates_free(&list);
+  c.space.fixed.expert = c.space.fixed.expert_tensor = 1 << 24;
+  list = enumerate(&c);
+  assert_null(find(&list, 1 << 23, PP_INTERLEAVED_1F1B, 1024));
+  pp_candidates_free(&list);
+}
+
 static void the_order_is_total_and_has_no_twins(void **state) {
   search_case c;
   (void)state;
@@ -252,6 +274,7 @@ int main(void) {
     cmocka_unit_test(virtual_stages_that_are_fixed_reach_dualpipe),
     cmocka_unit_test(a_given_split_decides_the_number_of_stages),
     cmocka_unit_test(tensor_and_expert_degrees_are_checked_against_the_model),
+    cmocka_unit_test(degrees_of_any_size_are_judged),
     cmocka_unit_test(the_order_is_total_and_has_no_twins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
