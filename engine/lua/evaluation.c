@@ -7,6 +7,7 @@
 
 #include "lua/arguments.h"
 #include "lua/recipe.h"
+#include "lua/results.h"
 #include "lua/search.h"
 
 static const char evaluation_type[] = "pipeplan.evaluation";
@@ -52,41 +53,26 @@ static evaluation *push_evaluation(lua_State *L) {
   return self;
 }
 
-static void set_number(lua_State *L, const char *name, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_integer(lua_State *L, const char *name, int64_t value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, name);
-}
-
-static void set_string(lua_State *L, const char *name, const char *value) {
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, name);
-}
-
 /* -------------------------------------------------------------------------------------------------------------------------- the parts */
 
 static void set_layout(lua_State *L, const evaluation *self) {
   const pp_candidate *candidate = self->candidate;
   const pp_layout *layout = &candidate->layout;
-  set_integer(L, "tensor", layout->tensor);
-  set_integer(L, "context", layout->context);
-  set_integer(L, "expert", layout->expert);
-  set_integer(L, "expert_tensor", layout->expert_tensor);
-  set_integer(L, "data", layout->data);
-  set_integer(L, "pipeline", layout->pipeline);
-  set_integer(L, "virtual", candidate->configured_virtual);
-  set_integer(L, "chunks", layout->chunks);
-  set_string(L, "schedule", self->traits ? self->traits->name : "none");
-  set_string(L, "schedule_family", self->traits ? self->traits->family : "none");
-  set_integer(L, "copies", self->traits ? self->traits->copies : 1);
-  set_integer(L, "chains", self->traits ? self->traits->chains : 1);
-  set_integer(L, "microbatches", candidate->microbatches);
-  set_integer(L, "smallest_microbatches", candidate->smallest_microbatches);
-  if (candidate->group > 0) set_integer(L, "group", candidate->group);
+  pp_set_integer(L, "tensor", layout->tensor);
+  pp_set_integer(L, "context", layout->context);
+  pp_set_integer(L, "expert", layout->expert);
+  pp_set_integer(L, "expert_tensor", layout->expert_tensor);
+  pp_set_integer(L, "data", layout->data);
+  pp_set_integer(L, "pipeline", layout->pipeline);
+  pp_set_integer(L, "virtual", candidate->configured_virtual);
+  pp_set_integer(L, "chunks", layout->chunks);
+  pp_set_string(L, "schedule", self->traits ? self->traits->name : "none");
+  pp_set_string(L, "schedule_family", self->traits ? self->traits->family : "none");
+  pp_set_integer(L, "copies", self->traits ? self->traits->copies : 1);
+  pp_set_integer(L, "chains", self->traits ? self->traits->chains : 1);
+  pp_set_integer(L, "microbatches", candidate->microbatches);
+  pp_set_integer(L, "smallest_microbatches", candidate->smallest_microbatches);
+  if (candidate->group > 0) pp_set_integer(L, "group", candidate->group);
 }
 
 static void set_stages(lua_State *L, const evaluation *self) {
@@ -99,7 +85,7 @@ static void set_stages(lua_State *L, const evaluation *self) {
   lua_createtable(L, self->stages, 0);
   for (int s = 0; s < self->stages; s++) {
     lua_createtable(L, 0, PP_BLOCKS);
-    for (int block = 0; block < PP_BLOCKS; block++) set_integer(L, pp_block_names[block], self->stage[s].count[block]);
+    for (int block = 0; block < PP_BLOCKS; block++) pp_set_integer(L, pp_block_names[block], self->stage[s].count[block]);
     lua_rawseti(L, -2, s + 1);
   }
   lua_setfield(L, -2, "stages");
@@ -107,12 +93,12 @@ static void set_stages(lua_State *L, const evaluation *self) {
   for (int s = 0; s < self->stages; s++) {
     const pp_stage_seconds *seconds = &self->seconds[s];
     lua_createtable(L, 0, 6);
-    set_number(L, "forward", seconds->forward);
-    set_number(L, "input", seconds->input);
-    set_number(L, "weight", seconds->weight);
-    set_number(L, "full", seconds->full);
-    set_number(L, "alltoall_forward", seconds->alltoall_forward);
-    set_number(L, "alltoall_backward", seconds->alltoall_backward);
+    pp_set_number(L, "forward", seconds->forward);
+    pp_set_number(L, "input", seconds->input);
+    pp_set_number(L, "weight", seconds->weight);
+    pp_set_number(L, "full", seconds->full);
+    pp_set_number(L, "alltoall_forward", seconds->alltoall_forward);
+    pp_set_number(L, "alltoall_backward", seconds->alltoall_backward);
     lua_rawseti(L, -2, s + 1);
   }
   lua_setfield(L, -2, "stage_seconds");
@@ -156,25 +142,25 @@ static void set_memory(lua_State *L, const evaluation *self, const pp_problem *p
       heaviest_rank = rank;
     }
     lua_createtable(L, 0, 9);
-    set_integer(L, "rank", rank);
+    pp_set_integer(L, "rank", rank);
     lua_createtable(L, slots, 0);
     for (int slot = 0; slot < slots; slot++) {
       lua_pushinteger(L, stage_in_slot(self, rank, slot) + 1);
       lua_rawseti(L, -2, slot + 1);
     }
     lua_setfield(L, -2, "stages");
-    set_number(L, "parameters", bytes.parameters);
-    set_number(L, "gradients", bytes.gradients);
-    set_number(L, "optimizer", bytes.optimizer);
-    set_number(L, "activations", bytes.activations);
-    set_number(L, "transient", bytes.transient);
-    set_number(L, "overhead", bytes.overhead);
-    set_number(L, "total", bytes.total);
+    pp_set_number(L, "parameters", bytes.parameters);
+    pp_set_number(L, "gradients", bytes.gradients);
+    pp_set_number(L, "optimizer", bytes.optimizer);
+    pp_set_number(L, "activations", bytes.activations);
+    pp_set_number(L, "transient", bytes.transient);
+    pp_set_number(L, "overhead", bytes.overhead);
+    pp_set_number(L, "total", bytes.total);
     lua_rawseti(L, -2, rank + 1);
   }
   lua_setfield(L, -2, "memory");
-  set_integer(L, "heaviest_rank", heaviest_rank);
-  set_number(L, "peak_bytes", heaviest);
+  pp_set_integer(L, "heaviest_rank", heaviest_rank);
+  pp_set_number(L, "peak_bytes", heaviest);
 }
 
 /* Parameters on one GPU: resident on the rank that holds most, and what each would hold of one copy spread evenly. */
@@ -187,34 +173,26 @@ static void set_parameters(lua_State *L, const evaluation *self) {
     unique += (dense[rank] + expert[rank]) / ranks / (self->traits ? self->traits->copies : 1);
   }
   lua_createtable(L, 0, 2);
-  set_number(L, "resident", resident);
-  set_number(L, "unique", unique);
+  pp_set_number(L, "resident", resident);
+  pp_set_number(L, "unique", unique);
   lua_setfield(L, -2, "parameters");
-}
-
-static void set_list(lua_State *L, const char *name, const double *values, int count) {
-  lua_createtable(L, count, 0);
-  for (int i = 0; i < count; i++) {
-    lua_pushnumber(L, values ? values[i] : 0);
-    lua_rawseti(L, -2, i + 1);
-  }
-  lua_setfield(L, -2, name);
 }
 
 static void set_simulation(lua_State *L, const evaluation *self) {
   const pp_simulation *simulation = &self->simulation;
-  set_number(L, "makespan_seconds", self->timing.makespan_seconds);
-  set_number(L, "bubble_fraction", self->timing.bubble_fraction);
-  set_number(L, "max_idle_fraction", self->traits ? simulation->max_idle_fraction : 0);
-  set_number(L, "max_idle_seconds", self->traits ? simulation->max_idle : 0);
-  set_number(L, "min_idle_seconds", self->traits ? simulation->min_idle : 0);
-  set_number(L, "max_span_seconds", self->traits ? simulation->max_span : self->timing.makespan_seconds);
+  pp_set_number(L, "makespan_seconds", self->timing.makespan_seconds);
+  pp_set_number(L, "bubble_fraction", self->timing.bubble_fraction);
+  pp_set_number(L, "max_idle_fraction", self->traits ? simulation->max_idle_fraction : 0);
+  pp_set_number(L, "max_idle_seconds", self->traits ? simulation->max_idle : 0);
+  pp_set_number(L, "min_idle_seconds", self->traits ? simulation->min_idle : 0);
+  pp_set_number(L, "max_span_seconds", self->traits ? simulation->max_span : self->timing.makespan_seconds);
   if (self->traits) {
-    set_list(L, "idle_per_rank_seconds", simulation->idle, simulation->ranks);
-    set_list(L, "busy_per_rank_seconds", simulation->busy, simulation->ranks);
+    pp_set_numbers(L, "idle_per_rank_seconds", simulation->idle, simulation->ranks);
+    pp_set_numbers(L, "busy_per_rank_seconds", simulation->busy, simulation->ranks);
   } else {
-    set_list(L, "idle_per_rank_seconds", NULL, 1);
-    set_list(L, "busy_per_rank_seconds", &self->timing.makespan_seconds, 1);
+    const double idle = 0;
+    pp_set_numbers(L, "idle_per_rank_seconds", &idle, 1);
+    pp_set_numbers(L, "busy_per_rank_seconds", &self->timing.makespan_seconds, 1);
   }
 }
 
@@ -241,10 +219,10 @@ static void set_alltoall(lua_State *L, const evaluation *self) {
       exposed = fmin(sent, fmax(0, busy - (here - sent)));
     }
   }
-  set_number(L, "work_seconds", work);
-  set_number(L, "ideal_step_seconds", compute);
-  set_number(L, "alltoall_seconds", most);
-  set_number(L, "alltoall_exposed_seconds", exposed);
+  pp_set_number(L, "work_seconds", work);
+  pp_set_number(L, "ideal_step_seconds", compute);
+  pp_set_number(L, "alltoall_seconds", most);
+  pp_set_number(L, "alltoall_exposed_seconds", exposed);
 }
 
 /* TP and CP collectives of one step on the rank that spends most on them. */
@@ -266,26 +244,26 @@ static void set_collectives(lua_State *L, const evaluation *self) {
       exposed = beyond;
     }
   }
-  set_number(L, "tensor_seconds", tensor);
-  set_number(L, "context_seconds", context);
-  set_number(L, "context_exposed_seconds", exposed);
+  pp_set_number(L, "tensor_seconds", tensor);
+  pp_set_number(L, "context_seconds", context);
+  pp_set_number(L, "context_exposed_seconds", exposed);
 }
 
 static void set_step(lua_State *L, const evaluation *self, const pp_problem *problem) {
-  set_number(L, "step_seconds", self->timing.step_seconds);
-  set_number(L, "hop_seconds", self->costs->hop);
-  set_number(L, "hop_exposed_seconds", self->hop_exposed);
+  pp_set_number(L, "step_seconds", self->timing.step_seconds);
+  pp_set_number(L, "hop_seconds", self->costs->hop);
+  pp_set_number(L, "hop_exposed_seconds", self->hop_exposed);
   lua_createtable(L, 0, 5);
-  set_number(L, "gradient_sync", self->timing.step.gradient_sync);
-  set_number(L, "parameter_sync", self->timing.step.parameter_sync);
-  set_number(L, "optimizer", self->timing.step.optimizer);
-  set_number(L, "mirror", self->timing.step.mirror);
-  set_number(L, "overhead", problem->step_overhead_seconds);
+  pp_set_number(L, "gradient_sync", self->timing.step.gradient_sync);
+  pp_set_number(L, "parameter_sync", self->timing.step.parameter_sync);
+  pp_set_number(L, "optimizer", self->timing.step.optimizer);
+  pp_set_number(L, "mirror", self->timing.step.mirror);
+  pp_set_number(L, "overhead", problem->step_overhead_seconds);
   lua_setfield(L, -2, "step");
   lua_createtable(L, 0, 3);
-  set_number(L, "step_seconds", self->no_overlap.step_seconds);
-  set_number(L, "makespan_seconds", self->no_overlap.makespan_seconds);
-  set_number(L, "bubble_fraction", self->no_overlap.bubble_fraction);
+  pp_set_number(L, "step_seconds", self->no_overlap.step_seconds);
+  pp_set_number(L, "makespan_seconds", self->no_overlap.makespan_seconds);
+  pp_set_number(L, "bubble_fraction", self->no_overlap.bubble_fraction);
   lua_setfield(L, -2, "no_overlap");
 }
 
@@ -310,12 +288,11 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   if (status != PP_OK) return;
   if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
   lua_createtable(L, 0, 5);
-  set_number(L, "step_seconds", timing.step_seconds);
-  set_number(L, "makespan_seconds", timing.makespan_seconds);
-  set_number(L, "bubble_fraction", timing.bubble_fraction);
-  set_number(L, "peak_bytes", fit.bytes);
-  lua_pushboolean(L, fit.bytes <= search->usable_bytes);
-  lua_setfield(L, -2, "fits");
+  pp_set_number(L, "step_seconds", timing.step_seconds);
+  pp_set_number(L, "makespan_seconds", timing.makespan_seconds);
+  pp_set_number(L, "bubble_fraction", timing.bubble_fraction);
+  pp_set_number(L, "peak_bytes", fit.bytes);
+  pp_set_boolean(L, "fits", fit.bytes <= search->usable_bytes);
   lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
 }
 
@@ -329,7 +306,7 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   status = pp_stages_fill(problem, self->candidate, self->costs, self->kernel, self->stage, error);
   if (status != PP_OK) return status;
   pp_stages_seconds(self->candidate, self->costs, self->kernel, self->stage, self->seconds);
-  self->stages = self->candidate->layout.pipeline * self->candidate->layout.chunks;
+  self->stages = pp_stages_count(self->candidate);
   status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, true, &self->timing, &self->schedule, &self->simulation,
                             error);
   if (status != PP_OK) return status;
