@@ -21,7 +21,7 @@ static double bytes_of(lua_State *L, const char *call) {
 }
 
 static int64_t stride_of(lua_State *L, const char *call) {
-  return pp_args_integer_or(L, 1, call, "stride", 1, 1 << 30, 1);
+  return pp_args_integer_or(L, 1, call, "stride", 1, INT32_MAX, 1);
 }
 
 /* engine.comm.p2p{ network, stride = 1, bytes } → seconds */
@@ -42,7 +42,7 @@ static int comm_collective(lua_State *L, const char *call, collective seconds) {
   pp_network network;
   pp_args_begin(L, 1, call, known);
   check_network(L, call, &network);
-  const int64_t size = pp_args_integer(L, 1, call, "size", 1, 1 << 30);
+  const int64_t size = pp_args_integer(L, 1, call, "size", 1, INT32_MAX);
   lua_pushnumber(L, seconds(&network, size, stride_of(L, call), bytes_of(L, call)));
   return 1;
 }
@@ -66,11 +66,11 @@ static int comm_alltoall(lua_State *L) {
   pp_args_begin(L, 1, call, known);
   check_network(L, call, &network);
   const pp_alltoall transfer = {
-    .group = pp_args_integer(L, 1, call, "group", 1, 1 << 30),
+    .group = pp_args_integer(L, 1, call, "group", 1, INT32_MAX),
     .stride = stride_of(L, call),
     .tokens = pp_args_number(L, 1, call, "tokens", 0, HUGE_VAL),
     .experts_per_token = pp_args_integer(L, 1, call, "experts_per_token", 1, 1 << 16),
-    .max_domains = pp_args_integer_or(L, 1, call, "max_domains", 0, 1 << 30, 0),
+    .max_domains = pp_args_integer_or(L, 1, call, "max_domains", 0, INT32_MAX, 0),
     .bytes_per_token = pp_args_number(L, 1, call, "bytes_per_token", 0, HUGE_VAL),
     .flat = pp_args_boolean_or(L, 1, call, "flat", false),
   };

@@ -66,17 +66,10 @@ static int memory_blocks(lua_State *L) {
 /* The argument layers_per_stage as a userdata that stays on the stack, or NULL when absent. */
 static const int *check_layers(lua_State *L, const char *call, int stages) {
   if (!pp_args_has(L, 1, "layers_per_stage")) return NULL;
-  pp_args_table(L, 1, call, "layers_per_stage");
-  if (luaL_len(L, -1) != stages) luaL_error(L, "%s: 'layers_per_stage' must list %d stages", call, stages);
   int *layers = lua_newuserdatauv(L, (size_t)stages * sizeof *layers, 0);
-  for (int s = 0; s < stages; s++) {
-    int integral;
-    lua_rawgeti(L, -2, s + 1);
-    const lua_Integer count = lua_tointegerx(L, -1, &integral);
-    if (!integral || count < 0 || count > PP_MAX_LAYERS) luaL_error(L, "%s: 'layers_per_stage' must list integers ≥ 0", call);
-    layers[s] = (int)count;
-    lua_pop(L, 1);
-  }
+  pp_args_table(L, 1, call, "layers_per_stage");
+  pp_check_layers(L, -1, call, stages, layers);
+  lua_pop(L, 1);
   return layers;
 }
 

@@ -60,36 +60,24 @@ static int model_flops(lua_State *L) {
   return 1;
 }
 
-/* The optional list of layers per stage at index 3, into a userdata that stays on the stack; NULL when absent. */
-static const int *check_layers_per_stage(lua_State *L, lua_Integer stages) {
-  if (lua_isnoneornil(L, 3)) return NULL;
-  luaL_checktype(L, 3, LUA_TTABLE);
-  luaL_argcheck(L, luaL_len(L, 3) == stages, 3, "one number of layers per stage expected");
-  int *layers = lua_newuserdatauv(L, (size_t)stages * sizeof *layers, 0);
-  for (lua_Integer s = 1; s <= stages; s++) {
-    int integral;
-    lua_rawgeti(L, 3, s);
-    const lua_Integer count = lua_tointegerx(L, -1, &integral);
-    luaL_argcheck(L, integral && count >= 0 && count <= PP_MAX_LAYERS, 3, "layers per stage are integers ≥ 0");
-    layers[s - 1] = (int)count;
-    lua_pop(L, 1);
-  }
-  return layers;
-}
-
 /* engine.model.stages(shape, stages [, layers_per_stage]) → list of { embedding, dense, moe, head, mtp } counts | nil, illegal */
 static int model_stages(lua_State *L) {
+  static const char stages_call[] = "engine.model.stages";
   pp_model model;
   pp_error error;
   pp_check_shape(L, 1, &model);
   const lua_Integer stages = luaL_checkinteger(L, 2);
   luaL_argcheck(L, stages >= 1 && stages <= 65536, 2, "number of stages from 1 to 65536 expected");
   pp_charge(L, 50 * (uint64_t)stages);  /* a table of five fields each */
-  const int *layers_per_stage = check_layers_per_stage(L, stages);
+  int *layers = NULL;
+  if (!lua_isnoneornil(L, 3)) {
+    layers = lua_newuserdatauv(L, (size_t)stages * sizeof *layers, 0);
+    pp_check_layers(L, 3, stages_call, (int)stages, layers);
+  }
   pp_stage *out = lua_newuserdatauv(L, (size_t)stages * sizeof *out, 0);
-  const pp_status status = pp_layout_stages(&model, (int)stages, layers_per_stage, out, &error);
+  const pp_status status = pp_layout_stages(&model, (int)stages, layers, out, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
-  if (status != PP_OK) return pp_args_raise(L, "engine.model.stages", &error);
+  if (status != PP_OK) return pp_args_raise(L, stages_call, &error);
   lua_createtable(L, (int)stages, 0);
   for (lua_Integer s = 0; s < stages; s++) {
     lua_createtable(L, 0, PP_BLOCKS);

@@ -17,8 +17,8 @@ const char *const pp_block_names[PP_BLOCKS + 1] = {
 
 static const char training_call[] = "training", layout_call[] = "layout", device_call[] = "device", network_call[] = "network";
 
-/* Far beyond any recipe; keeps every product of sizes finite and exact. */
-enum { SIZE_LIMIT = 1 << 30 };
+/* Far beyond any recipe, and what a spec may say; keeps the product of two sizes within int64. */
+enum { SIZE_LIMIT = INT32_MAX };
 
 /* Units of pp_charge that reading one field takes, its lookup and its check. */
 enum { FIELD = 10 };
@@ -181,4 +181,19 @@ void pp_check_stage(lua_State *L, int index, const char *call, pp_stage *out) {
   index = lua_absindex(L, index);
   pp_args_begin(L, index, call, pp_block_names);
   for (int i = 0; i < PP_BLOCKS; i++) out->count[i] = (int)pp_args_integer_or(L, index, call, pp_block_names[i], 0, PP_MAX_LAYERS, 0);
+}
+
+void pp_check_layers(lua_State *L, int index, const char *call, int stages, int *out) {
+  index = lua_absindex(L, index);
+  if (lua_type(L, index) != LUA_TTABLE || luaL_len(L, index) != stages)
+    luaL_error(L, "%s: 'layers_per_stage' must list %d stages", call, stages);
+  for (int s = 0; s < stages; s++) {
+    int integral;
+    lua_rawgeti(L, index, s + 1);
+    const lua_Integer count = lua_tointegerx(L, -1, &integral);
+    if (!integral || count < 0 || count > PP_MAX_LAYERS)
+      luaL_error(L, "%s: 'layers_per_stage' must list integers from 0 to %d", call, PP_MAX_LAYERS);
+    out[s] = (int)count;
+    lua_pop(L, 1);
+  }
 }

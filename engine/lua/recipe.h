@@ -23,7 +23,8 @@ void pp_check_training(lua_State *L, int index, pp_training *out);
 /* tensor, context, expert, expert_tensor, data, pipeline, chunks: each 1 when absent. Experts have to divide what they lie over. */
 void pp_check_layout(lua_State *L, int index, pp_layout *out);
 
-/* Required: all but grouped_gemm_half, overlap_overhead, routing_latency, alltoall_latency (0) and hides_alltoall (false); flops_bf16 is flops when absent. */
+/* Required: all but grouped_gemm_half, overlap_overhead, routing_latency, alltoall_latency (0) and hides_alltoall (false); flops_bf16 is flops
+** when absent. */
 void pp_check_device(lua_State *L, int index, pp_device *out);
 
 /* { tiers = { { reach, bandwidth, efficiency (1), latency (0) }, … } }, from the innermost outwards. */
@@ -36,6 +37,9 @@ typedef struct {
 } pp_named_number;
 
 void pp_push_numbers(lua_State *L, const pp_named_number *fields);
+
+/* The list of whole numbers of layers at that index, 0 … PP_MAX_LAYERS for each of `stages` stages, into out[stages]. */
+void pp_check_layers(lua_State *L, int index, const char *call, int stages, int *out);
 
 /* Names of the kinds of block, and how many of each a stage holds: { embedding, dense, moe, head, mtp }, each 0 when absent. */
 extern const char *const pp_block_names[PP_BLOCKS + 1];

@@ -42,11 +42,7 @@ static void check_layers_per_stage(lua_State *L, int index, pp_lua_search *self)
   if (lua_getfield(L, index, "layers_per_stage") == LUA_TTABLE) {
     size_t stages = (size_t)lua_rawlen(L, -1);
     if (stages < 1 || stages > PP_MAX_LAYERS) luaL_error(L, "%s: 'layers_per_stage' has %d entries", search_call, (int)stages);
-    for (size_t s = 0; s < stages; s++) {
-      lua_rawgeti(L, -1, (lua_Integer)s + 1);
-      self->layers_per_stage[s] = (int)luaL_checkinteger(L, -1);
-      lua_pop(L, 1);
-    }
+    pp_check_layers(L, -1, search_call, (int)stages, self->layers_per_stage);
     self->space.fixed.stages = (int)stages;
   } else if (!lua_isnil(L, -1)) {
     luaL_error(L, "%s: 'layers_per_stage' must be a list, got %s", search_call, luaL_typename(L, -1));
@@ -102,12 +98,12 @@ static void check_space(lua_State *L, pp_lua_search *self) {
   pp_candidate_space *space = &self->space;
   space->model = &self->model;
   space->gpus = pp_args_integer(L, 1, search_call, "gpus", 1, 1 << 24);
-  space->global_batch = pp_args_integer(L, 1, search_call, "global_batch", 1, INT32_MAX);
+  space->global_batch = pp_args_integer(L, 1, search_call, "global_batch", 1, (int64_t)1 << 53);
   space->smallest_batch = pp_args_integer_or(L, 1, search_call, "smallest_batch", 1, space->global_batch, space->global_batch);
   space->micro_batch = self->training.micro_batch;
   space->scale_up_gpus = (int)pp_args_integer(L, 1, search_call, "scale_up_gpus", 1, 1 << 24);
   space->max_tensor = (int)pp_args_integer_or(L, 1, search_call, "max_tensor", 1, 1 << 16, 64);
-  space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 16, 1);
+  space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 24, 1);
   space->max_chunks = (int)pp_args_integer_or(L, 1, search_call, "max_virtual", 1, PP_MAX_LAYERS, 8);
   check_schedules(L, "schedules", space->planned);
   check_fixed(L, self);
@@ -148,10 +144,10 @@ static pp_search_symbols symbols_of(lua_State *L) {
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
 **   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
-**   max_virtual = 8, kernel_latency = { name = seconds }, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage } }
-**   → candidates
-** Batches are in sequences; device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with
-** its latency; device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages of the schedules in
+**   max_virtual = 8, kernel_latency = { name = seconds }, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual,
+**   microbatches, schedule, layers_per_stage } } → candidates
+** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
+** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages of the schedules in
 ** even_layers hold equally many layers where that is possible, others are balanced by time.
 */
 static int search_open(lua_State *L) {
@@ -190,7 +186,8 @@ static int search_open(lua_State *L) {
   if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
   check_latencies(L, self);
   symbols = symbols_of(L);
-  if (pp_search_open(&problem, self->latency, self->latencies, &self->space, &symbols, &self->search, &error) != PP_OK) return pp_args_raise(L, search_call, &error);
+  if (pp_search_open(&problem, self->latency, self->latencies, &self->space, &symbols, &self->search, &error) != PP_OK)
+    return pp_args_raise(L, search_call, &error);
   lua_settop(L, 2);
   return 1;
 }

@@ -102,8 +102,11 @@ static void read_fields(lua_State *L, int index, pp_model *out) {
 static void read_dense_layers(lua_State *L, int index, pp_model *out) {
   if (!pp_args_has(L, index, "dense_layers")) return;
   pp_args_table(L, index, call, "dense_layers");
-  for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) {
+  const lua_Unsigned count = lua_rawlen(L, -1);
+  if (count > (lua_Unsigned)out->layers) luaL_error(L, "%s: 'dense_layers' has more entries than there are layers", call);
+  for (lua_Integer i = 1; i <= (lua_Integer)count; i++) {
     int integral;
+    lua_rawgeti(L, -1, i);
     const lua_Integer layer = lua_tointegerx(L, -1, &integral);
     if (!integral || layer < 1 || layer > out->layers)
       luaL_error(L, "%s: 'dense_layers' must hold layer numbers from 1 to %I, entry %I is %s", call, (lua_Integer)out->layers, i,
@@ -111,7 +114,7 @@ static void read_dense_layers(lua_State *L, int index, pp_model *out) {
     out->moe[layer - 1] = false;
     lua_pop(L, 1);
   }
-  lua_pop(L, 2);
+  lua_pop(L, 1);
 }
 
 static void read_moe_layers(lua_State *L, int index, pp_model *out) {

@@ -81,7 +81,7 @@ fields.list = {
   field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP)", { unit = "rank" }),
   field("parallelism.data", "integer", "data parallelism (DP)", { unit = "rank" }),
   field("parallelism.pipeline", "integer", "pipeline depth (P)", { unit = "rank" }),
-  field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)"),
+  field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)", { high = 1024 }),
   field("parallelism.microbatches", "integer", "microbatches of one pipeline and step (M), at the smallest batch"),
   field("parallelism.schedule", "choice", "pipeline schedule", { domain = schedules }),
   field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last", { low = 0, high = 1024 }),

@@ -99,13 +99,13 @@
 
 --- How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor GPUs of a stage, which must divide tensor × context × data.
 ---@class pipeplan.engine.layout
----@field tensor? integer TP; 1 … 1073741824; default 1
----@field context? integer CP; 1 … 1073741824; default 1
----@field expert? integer EP; 1 … 1073741824; default 1
----@field expert_tensor? integer TP of experts; 1 … 1073741824; default 1
----@field data? integer DP; 1 … 1073741824; default 1
----@field pipeline? integer P; 1 … 1073741824; default 1
----@field chunks? integer V: stages per rank and pipeline direction; 1 … 1073741824; default 1
+---@field tensor? integer TP; 1 … 2147483647; default 1
+---@field context? integer CP; 1 … 2147483647; default 1
+---@field expert? integer EP; 1 … 2147483647; default 1
+---@field expert_tensor? integer TP of experts; 1 … 2147483647; default 1
+---@field data? integer DP; 1 … 2147483647; default 1
+---@field pipeline? integer P; 1 … 2147483647; default 1
+---@field chunks? integer V: stages per rank and pipeline direction; 1 … 2147483647; default 1
 
 --- 1 to 4 tiers from the innermost (scale-up) outwards; reach grows.
 ---@class pipeplan.engine.network
@@ -251,7 +251,7 @@
 
 --- One tier of a network.
 ---@class pipeplan.engine.tier
----@field reach integer GPUs within it; the last tier reaches all; 1 … 1073741824
+---@field reach integer GPUs within it; the last tier reaches all; 1 … 2147483647
 ---@field bandwidth number bytes per second per GPU, one direction, nominal; 1e-09 … 1e+30
 ---@field efficiency? number achieved share of it; 1e-09 … 10; default 1
 ---@field latency? number seconds; 0 … 1000000; default 0
@@ -259,8 +259,8 @@
 --- What of a training recipe decides bytes and seconds.
 ---@class pipeplan.engine.training
 ---@field precision "bf16"|"fp8"|"fp16"|"fp32" of matrix products
----@field sequence_length integer tokens of a sequence; 1 … 1073741824
----@field micro_batch? integer sequences of a microbatch; 1 … 1073741824; default 1
+---@field sequence_length integer tokens of a sequence; 1 … 2147483647
+---@field micro_batch? integer sequences of a microbatch; 1 … 2147483647; default 1
 ---@field parameter_bytes number bytes of a stored weight; 0 … 64
 ---@field gradient_bytes number bytes of an accumulated gradient; 0 … 64
 ---@field master_bytes number bytes of a master weight; 0: the stored one is the master; 0 … 64
@@ -279,7 +279,7 @@
 ---@field dispatch_bytes? number … of a dispatched token; default 2, fp8: 1.03125; 0 … 64
 ---@field combine_bytes? number … of a combined token; 0 … 64; default 2
 ---@field expert_imbalance? number tokens on the busiest expert rank / mean; 1 … 1000000; default 1
----@field max_domains? integer scale-up domains that one token may reach; 0: no limit; 0 … 1073741824; default 0
+---@field max_domains? integer scale-up domains that one token may reach; 0: no limit; 0 … 2147483647; default 0
 ---@field recompute? pipeplan.engine.recompute what is computed again
 
 --- What a schedule is, independent of its size.
@@ -309,32 +309,32 @@
 --- Arguments. Seconds of an all-gather, or of a reduce-scatter.
 ---@class pipeplan.engine.comm_allgather_arguments
 ---@field network pipeplan.engine.network the network
----@field size integer GPUs of the group; 1 … 1073741824
----@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field size integer GPUs of the group; 1 … 2147483647
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 2147483647; default 1
 ---@field bytes number of all ranks together; ≥ 0
 
 --- Arguments. Seconds of an all-reduce.
 ---@class pipeplan.engine.comm_allreduce_arguments
 ---@field network pipeplan.engine.network the network
----@field size integer GPUs of the group; 1 … 1073741824
----@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field size integer GPUs of the group; 1 … 2147483647
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 2147483647; default 1
 ---@field bytes number of all ranks together; ≥ 0
 
 --- Arguments. Seconds of one dispatch, or of one combine.
 ---@class pipeplan.engine.comm_alltoall_arguments
 ---@field network pipeplan.engine.network the network
----@field group integer EP; 1 … 1073741824
----@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field group integer EP; 1 … 2147483647
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 2147483647; default 1
 ---@field tokens number that one rank sends; ≥ 0
 ---@field experts_per_token integer copies of a token; 1 … 65536
 ---@field bytes_per_token number of one copy; ≥ 0
----@field max_domains? integer scale-up domains that a token may reach; 0: no limit; 0 … 1073741824; default 0
+---@field max_domains? integer scale-up domains that a token may reach; 0: no limit; 0 … 2147483647; default 0
 ---@field flat? boolean every copy crosses the network by itself, instead of one per domain; default false
 
 --- Arguments. Seconds of one message.
 ---@class pipeplan.engine.comm_p2p_arguments
 ---@field network pipeplan.engine.network the network
----@field stride? integer distance between neighbours of the group, in GPUs; 1 … 1073741824; default 1
+---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 2147483647; default 1
 ---@field bytes number of it; ≥ 0
 
 --- Arguments. Seconds of one block of each kind.

@@ -49,6 +49,16 @@ describe("bad input", function()
     assert.equal('pipeplan: command line: --pipeline is "0": expected a whole number of ranks, at least 1; nearest: 1', headline "--pipeline 0")
   end)
 
+  it("with counts beyond what the engine takes", function()
+    assert.equal('pipeplan: command line: --virtual is "5000": expected a whole number, at least 1 and at most 1024; nearest: 1024',
+                 headline "--virtual 5000")
+    for _, option in ipairs { "--sequence_length 2147483647", "--micro_batch_size 2147483647 --global_batch_size 2147483647" } do
+      local result = program.run("plan examples/specs/7b-fits-one-gpu.json " .. option)
+      assert.is_nil(result.stderr:find("internal error", 1, true), result.stderr)
+      assert.is_true(result.status <= 4, result.status)
+    end
+  end)
+
   it("with GPUs that a fixed layout does not divide", function()
     assert.equal("pipeplan: command line: --gpus is 2000: not divisible by the fixed layout expert 64 × pipeline 16 = 1024; nearest: 2048",
                  headline "--gpus 2000 --pipeline 16")

@@ -75,7 +75,7 @@ describe("engine.model.stages", function()
     assert.equal(12, stages[2].dense)
     local message = error_of(model.stages, llama_3_8b(), 3, { 10, 11, 10 })
     assert.matches("layers_per_stage adds up to 31, the model has 32 layers", message, 1, true)
-    assert.matches("one number of layers per stage", error_of(model.stages, llama_3_8b(), 3, { 10, 22 }))
+    assert.matches("'layers_per_stage' must list 3 stages", error_of(model.stages, llama_3_8b(), 3, { 10, 22 }))
   end)
 
   it("answers more stages than layers with the rule", function()
@@ -109,6 +109,9 @@ describe("a shape", function()
     refused({ experts = 8 }, "'experts_per_token' must be from 1 to 8, got 0")
     refused({ experts = 8, experts_per_token = 2, expert_ffn = 64, dense_layers = { 33 } },
             "'dense_layers' must hold layer numbers from 1 to 32, entry 1 is 33")
+    local twice = {}
+    for i = 1, 33 do twice[i] = 1 end
+    refused({ experts = 8, experts_per_token = 2, expert_ffn = 64, dense_layers = twice }, "'dense_layers' has more entries than there are layers")
     refused({ attention = "linear" }, "'attention' must be gqa or mla, got the string 'linear'")
     refused({ kvheads = 8 }, "model shape: no argument 'kvheads', did you mean 'kv_heads'?")
   end)

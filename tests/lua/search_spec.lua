@@ -41,6 +41,9 @@ describe("engine.search", function()
     assert.error_matches(function() open { schedule = {} } end, "schedule")
     assert.error_matches(function() open { schedules = { "zb_h9" } } end, "no schedule is called 'zb_h9'")
     assert.error_matches(function() open { fixed = { pipelines = 4 } } end, "pipelines")
+    for _, layers in ipairs { 2 ^ 32 + 16, -1, 1.5 } do
+      assert.error_matches(function() open { fixed = { layers_per_stage = { 16, layers } } } end, "must list integers from 0 to 1024")
+    end
   end)
 
   it("gives every row all columns, degrees as integers, what is not known yet as nil", function()

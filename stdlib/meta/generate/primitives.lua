@@ -3,7 +3,7 @@
 --
 -- An argument or field is { name, type, meaning, low =, high =, default = or optional = true }; neither: it must be there.
 
-local HUGE_SIZE = 2 ^ 30  -- far beyond any recipe
+local HUGE_SIZE = 2 ^ 31 - 1  -- far beyond any recipe
 
 local function degree(name, meaning) return { name, "integer", meaning, low = 1, high = HUGE_SIZE, default = 1 } end
 local function flag(name, meaning) return { name, "boolean", meaning, default = false } end
