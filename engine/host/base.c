@@ -126,7 +126,8 @@ typedef struct {
   bool integer;
   lua_Integer whole;  /* of an integer; the number itself may not fit a double */
   double number;
-  const char *text;
+  const char *text;   /* of a string; it may hold zeros */
+  size_t length;
 } key;
 
 static int rank_of(int type) {
@@ -136,7 +137,10 @@ static int rank_of(int type) {
 static int compare_keys(const void *left, const void *right) {
   const key *a = left, *b = right;
   if (a->type != b->type) return rank_of(a->type) - rank_of(b->type);
-  if (a->type == LUA_TSTRING) return strcmp(a->text, b->text);
+  if (a->type == LUA_TSTRING) {
+    int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
+    return order ? order : (a->length > b->length) - (a->length < b->length);
+  }
   if (a->integer && b->integer) return (a->whole > b->whole) - (a->whole < b->whole);
   return (a->number > b->number) - (a->number < b->number);
 }
@@ -174,7 +178,7 @@ static int base_pairs(lua_State *L) {
         k->number = lua_tonumber(L, -2);
         if (k->integer) k->whole = lua_tointeger(L, -2);
         break;
-      case LUA_TSTRING: k->text = lua_tostring(L, -2); break;
+      case LUA_TSTRING: k->text = lua_tolstring(L, -2, &k->length); break;
       case LUA_TBOOLEAN: k->number = lua_toboolean(L, -2); break;
       default: return luaL_error(L, "pairs in policies needs keys with an order, not a %s", luaL_typename(L, -2));
     }
@@ -183,7 +187,7 @@ static int base_pairs(lua_State *L) {
   lua_pushvalue(L, 1);
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
-    if (keys[i].type == LUA_TSTRING) lua_pushstring(L, keys[i].text);
+    if (keys[i].type == LUA_TSTRING) lua_pushlstring(L, keys[i].text, keys[i].length);
     else if (keys[i].type == LUA_TBOOLEAN) lua_pushboolean(L, keys[i].number > 0);
     else if (keys[i].integer) lua_pushinteger(L, keys[i].whole);
     else lua_pushnumber(L, keys[i].number);
