@@ -14,15 +14,17 @@
 #define PREFIX "pipeplan"
 
 /* "pipeplan.input.spec" → "stdlib/input/spec.lua", "pipeplan" → "stdlib/init.lua"; false when the name is not ours or too long. */
-static int file_of_module(const char *module, char *path, size_t size) {
-  const char *rest = module + strlen(PREFIX);
+static bool file_of_module(const char *module, char *path, size_t size) {
+  const char *rest;
   int written;
-  if (strncmp(module, PREFIX, strlen(PREFIX)) != 0 || (*rest != '\0' && *rest != '.')) return 0;
+  if (strncmp(module, PREFIX, strlen(PREFIX)) != 0) return false;
+  rest = module + strlen(PREFIX);
+  if (*rest != '\0' && *rest != '.') return false;
   written = snprintf(path, size, "stdlib/%s.lua", *rest ? rest + 1 : "init");
-  if (written < 0 || (size_t)written >= size) return 0;
+  if (written < 0 || (size_t)written >= size) return false;
   for (char *p = path + strlen("stdlib/"); p < path + written - 4; p++)
     if (*p == '.') *p = '/';
-  return 1;
+  return true;
 }
 
 /* package.searchers entry. Upvalue 1: directory that replaces the embedded stdlib, or nil. */
