@@ -47,7 +47,7 @@ static void zb_h2(const setting *at, pp_closed_form *out) {
   out->exact = at->whole && at_most(at->w, at->f) && at->request->microbatches >= 2 * ranks - 1;
 }
 
-/* (P − 1) max(I, 2(I − W)), which is the paper's (P − 1)F at F = I = W; derived from simulation for the rest. */
+/* (P − 1) max(F, I, 2(I − W)), which is the paper's (P − 1)F at F = I = W; derived from simulation for the rest. */
 static void zb_v(const setting *at, pp_closed_form *out) {
   int ranks = at->request->ranks;
   out->seconds = (ranks - 1) * larger(larger(at->f, at->i), 2 * (at->i - at->w));

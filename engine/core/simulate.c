@@ -5,9 +5,9 @@
 ** allows. A rank that waits notes for which arrival; whoever brings it puts the rank on the stack again. Each action runs once and each
 ** wait is answered once, so the work is O(actions) whatever the order.
 **
-** arrival[] has a row with a double per microbatch for the forward input of each stage, one for its backward input, and one row for what nobody waits for
-** (the backward of a chain's first stage). NAN, which compares false with everything, is "not yet". A last stage's backward input arrives
-** when its own forward ends.
+** arrival[] has a row with a double per microbatch for the forward input of each stage, one for its backward input, and one row for what
+** nobody waits for (the backward of a chain's first stage). NAN, which compares false with everything, is "not yet". A last stage's
+** backward input arrives when its own forward ends.
 */
 #include "core/simulate.h"
 
@@ -82,7 +82,7 @@ static void lay_out_result(const pp_schedule *schedule, bool with_intervals, voi
 
 /* -- preparation ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_time(double seconds) { return seconds >= 0 && seconds <= HUGE_VAL && !isinf(seconds); }
+static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
 
 static pp_status check_times(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
   if (!is_time(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be seconds ≥ 0, got %g", times->p2p);
