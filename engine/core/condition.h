@@ -36,6 +36,9 @@ bool pp_condition_holds(const pp_condition *condition, size_t row);
 typedef uint64_t pp_mask_word;
 size_t pp_mask_words(size_t rows);
 
+static inline bool pp_mask_has(const pp_mask_word *mask, size_t row) { return mask[row / 64] >> row % 64 & 1; }
+static inline void pp_mask_add(pp_mask_word *mask, size_t row) { mask[row / 64] |= (pp_mask_word)1 << row % 64; }
+
 /* mask = all rows for which every condition holds (no conditions: all rows). O(rows × conditions), a list by its values. */
 void pp_conditions_match(const pp_condition *conditions, size_t count, size_t rows, pp_mask_word *mask);
 

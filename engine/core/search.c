@@ -29,10 +29,6 @@ const char *const pp_search_column_names[PP_COLUMNS] = {
   [PP_COLUMN_BUBBLE_FRACTION] = "bubble_fraction",
 };
 
-static bool has(const pp_mask_word *mask, size_t row) {
-  return mask[row / 64] >> (row % 64) & 1;
-}
-
 /* ------------------------------------------------------------------------------------------------------------------------- the table */
 
 static bool same_layout(const pp_layout *a, const pp_layout *b) {
@@ -251,7 +247,7 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++) {
     const pp_candidate *candidate = &search->candidates.candidate[row];
-    if (!has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
+    if (!pp_mask_has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
     if (pp_candidate_check(candidate, search->problem.model, NULL) != PP_OK) continue;
     key[count++] = (program_key){ candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, candidate->group,
                                   pp_evaluate_capped_microbatches(candidate, candidate->microbatches), row };
@@ -322,7 +318,7 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
   if (!order) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   *found = false;
   for (size_t row = 0; row < rows; row++) {
-    if (!has(mask, row)) continue;
+    if (!pp_mask_has(mask, row)) continue;
     order[count].row = row;
     order[count].bound = pp_search_bound(search, row);
     if (order[count].bound < limit) count++;
@@ -343,7 +339,7 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
     memset(within, 0, pp_mask_words(rows) * sizeof *within);
     for (size_t i = 0; i < count && *found; i++) {
       size_t row = order[i].row;
-      if (seconds[row] < limit && seconds[row] <= fastest * (1 + tolerance)) within[row / 64] |= (pp_mask_word)1 << (row % 64);
+      if (seconds[row] < limit && seconds[row] <= fastest * (1 + tolerance)) pp_mask_add(within, row);
     }
   }
   free(order);

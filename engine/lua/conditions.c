@@ -251,7 +251,7 @@ static int conditions_match(lua_State *L) {
   pp_conditions_match(conditions, count, rows, mask);
   lua_createtable(L, (int)rows, 0);
   for (size_t i = 0; i < rows; i++) {
-    lua_pushboolean(L, (int)(mask[i / 64] >> i % 64 & 1));
+    lua_pushboolean(L, pp_mask_has(mask, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;

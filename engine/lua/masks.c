@@ -25,10 +25,6 @@ static size_t count(const pp_mask *mask) {
   return sum;
 }
 
-static bool has(const pp_mask *mask, size_t row) {
-  return mask->word[row / 64] >> row % 64 & 1;
-}
-
 static int mask_and(lua_State *L) {
   const pp_mask *a = check(L, 1), *b = pp_check_mask(L, 2, a->rows);
   pp_mask *out = pp_push_mask(L, a->rows, false);
@@ -65,7 +61,7 @@ static int mask_count(lua_State *L) {
 static int mask_has(lua_State *L) {
   const pp_mask *mask = check(L, 1);
   lua_Integer row = luaL_checkinteger(L, 2);
-  lua_pushboolean(L, row >= 1 && (lua_Unsigned)row <= mask->rows && has(mask, (size_t)row - 1));
+  lua_pushboolean(L, row >= 1 && (lua_Unsigned)row <= mask->rows && pp_mask_has(mask->word, (size_t)row - 1));
   return 1;
 }
 
@@ -73,7 +69,7 @@ static int mask_has(lua_State *L) {
 static int mask_first(lua_State *L) {
   const pp_mask *mask = check(L, 1);
   for (size_t row = 0; row < mask->rows; row++)
-    if (has(mask, row)) {
+    if (pp_mask_has(mask->word, row)) {
       lua_pushinteger(L, (lua_Integer)row + 1);
       return 1;
     }
@@ -86,7 +82,7 @@ static int mask_rows(lua_State *L) {
   lua_Integer n = 0;
   lua_createtable(L, (int)count(mask), 0);
   for (size_t row = 0; row < mask->rows; row++)
-    if (has(mask, row)) {
+    if (pp_mask_has(mask->word, row)) {
       lua_pushinteger(L, (lua_Integer)row + 1);
       lua_rawseti(L, -2, ++n);
     }
@@ -116,7 +112,7 @@ pp_mask *pp_push_mask(lua_State *L, size_t rows, bool all) {
   mask->words = words;
   memset(mask->word, 0, words * sizeof *mask->word);
   if (all)
-    for (size_t row = 0; row < rows; row++) mask->word[row / 64] |= (pp_mask_word)1 << row % 64;
+    for (size_t row = 0; row < rows; row++) pp_mask_add(mask->word, row);
   if (luaL_newmetatable(L, mask_type)) {
     luaL_setfuncs(L, mask_operators, 0);
     luaL_newlib(L, mask_functions);

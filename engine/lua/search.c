@@ -238,7 +238,7 @@ static int search_set(lua_State *L) {
   if (column_of_name(name) == PP_COLUMN_KERNEL) {
     const pp_mask *mask = lua_isnoneornil(L, 4) ? NULL : pp_check_mask(L, 4, row_count(self));
     for (size_t row = 0; row < row_count(self); row++)
-      if (!mask || mask->word[row / 64] >> row % 64 & 1) self->search.column[PP_COLUMN_KERNEL][row] = value;
+      if (!mask || pp_mask_has(mask->word, row)) self->search.column[PP_COLUMN_KERNEL][row] = value;
     if (pp_search_kernels_changed(&self->search, &error) != PP_OK) return pp_args_raise(L, "candidates:set", &error);
     return 0;
   }
@@ -351,7 +351,7 @@ static int search_only(lua_State *L) {
     else lua_pushvalue(L, 2);
     row = luaL_checkinteger(L, -1);
     if (row < 1 || (lua_Unsigned)row > row_count(self)) return luaL_error(L, "candidates:only: there is no candidate %d", (int)row);
-    mask->word[(row - 1) / 64] |= (pp_mask_word)1 << (row - 1) % 64;
+    pp_mask_add(mask->word, (size_t)row - 1);
     lua_pop(L, 1);
   }
   return 1;
@@ -410,9 +410,9 @@ static int search_engine_rules(lua_State *L) {
   lua_newtable(L);
   for (size_t row = 0; row < mask->rows; row++) {
     pp_error error;
-    if (!(mask->word[row / 64] >> row % 64 & 1)) continue;
+    if (!pp_mask_has(mask->word, row)) continue;
     if (pp_candidate_check(&self->search.candidates.candidate[row], &self->model, &error) == PP_OK) continue;
-    rule_mask(L, 3, &error, mask->rows)->word[row / 64] |= (pp_mask_word)1 << row % 64;
+    pp_mask_add(rule_mask(L, 3, &error, mask->rows)->word, row);
   }
   return 1;
 }
