@@ -23,9 +23,9 @@ void pp_evaluate_parameters(const pp_candidate *candidate, const pp_layout_costs
     for (int i = 0; i < holders; i++)
       for (int block = 0; block < PP_BLOCKS; block++) {
         if (stages[s].count[block] == 0) continue;
-        dense[rank[i]] += stages[s].count[block] * costs->dense[block];
-        expert[rank[i]] += stages[s].count[block] * costs->expert[block];
-        copy[rank[i]] = fmax(copy[rank[i]], costs->embedding_copy[block]);
+        dense[rank[i]] += stages[s].count[block] * costs->parameters[block].dense;
+        expert[rank[i]] += stages[s].count[block] * costs->parameters[block].expert;
+        copy[rank[i]] = fmax(copy[rank[i]], costs->parameters[block].embedding_copy);
       }
   }
   /* Stage 0 holds the embedding: its ranks need no further copy. */

@@ -239,6 +239,32 @@ static pp_block_bytes block_bytes(const ledger *book, double tokens, double weig
   };
 }
 
+void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu_parameters out[PP_BLOCKS]) {
+  const double table = (double)(model->vocab * model->hidden) / layout->tensor;
+  pp_block_parameters parameters[PP_BLOCKS];
+  pp_model_block_parameters(model, parameters);
+  for (int i = 0; i < PP_BLOCKS; i++)
+    out[i] = (pp_gpu_parameters){
+      .dense = (double)parameters[i].tensor / layout->tensor + (double)parameters[i].replicated,
+      .expert = (double)parameters[i].expert / ((double)layout->expert * layout->expert_tensor),
+    };
+  out[PP_BLOCK_MTP].embedding_copy = table;
+  if (!model->tied_embeddings) return;
+  out[PP_BLOCK_HEAD].dense -= table;
+  out[PP_BLOCK_HEAD].embedding_copy = table;
+}
+
+/*
+** Weights whose gradients exist at once beside the accumulated ones: one per shape, so all of a layer's dense weights, of the experts one.
+** An embedding's rows are added in place; tied output weights have a product of their own.
+*/
+static double gradient_shapes(const pp_model *model, const pp_layout *layout, int block, const pp_block_parameters *parameters) {
+  const double local_experts = fmax(1, (double)model->experts / layout->expert);
+  if (block == PP_BLOCK_EMBEDDING) return 0;
+  return (double)parameters->tensor / layout->tensor +
+         (double)parameters->expert / ((double)layout->expert * layout->expert_tensor) / local_experts;
+}
+
 pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
                            pp_block_bytes out[PP_BLOCKS], pp_error *error) {
   const pp_status status = check_recipe(layout, training, copies, error);
@@ -257,23 +283,16 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   add_head(&books[PP_BLOCK_HEAD], model, training, by);
 
   pp_block_parameters parameters[PP_BLOCKS];
+  pp_gpu_parameters held[PP_BLOCKS];
   pp_model_block_parameters(model, parameters);
-  if (model->tied_embeddings) parameters[PP_BLOCK_HEAD].tensor -= model->vocab * model->hidden;
+  pp_memory_parameters(model, layout, held);
   const double alike = (double)layout->data * layout->context, experts_alike = pp_layout_expert_data(layout);
-  const double expert_ranks = (double)layout->expert * layout->expert_tensor;
   for (int i = 0; i < PP_BLOCKS; i++) {
-    const double dense = (double)parameters[i].tensor / tensor + (double)parameters[i].replicated;
-    const double expert = (double)parameters[i].expert / expert_ranks;
-    /* One gradient per weight shape: all of a layer's dense weights, of the experts one. An embedding's rows are added in place. */
-    const double local_experts = fmax(1, (double)model->experts / layout->expert);
-    const double shapes = i == PP_BLOCK_EMBEDDING ? 0 : (double)parameters[i].tensor / tensor + expert / local_experts;
-    out[i] = block_bytes(&books[i], tokens, training->weight_gradient_bytes * shapes, state_of(dense, alike, training, copies),
-                         state_of(expert, experts_alike, training, copies));
+    const double gradients = training->weight_gradient_bytes * gradient_shapes(model, layout, i, &parameters[i]);
+    out[i] = block_bytes(&books[i], tokens, gradients, state_of(held[i].dense, alike, training, copies),
+                         state_of(held[i].expert, experts_alike, training, copies));
+    out[i].embedding_copy = state_of(held[i].embedding_copy, alike, training, copies);
   }
-  const double table = (double)(model->vocab * model->hidden) / tensor;
-  const pp_state_bytes copy = state_of(table, alike, training, copies);
-  if (model->tied_embeddings) out[PP_BLOCK_HEAD].embedding_copy = copy;
-  out[PP_BLOCK_MTP].embedding_copy = copy;
   return PP_OK;
 }
 

@@ -8,6 +8,16 @@
 #include "core/schedule.h"
 #include "core/training.h"
 
+/* Parameters of one block on one GPU. */
+typedef struct {
+  double dense;           /* all but routed experts; tied output weights are left out */
+  double expert;          /* routed experts */
+  double embedding_copy;  /* what it needs beside them where its rank holds no embedding: tied output weights, MTP's input embedding */
+} pp_gpu_parameters;
+
+/* Degrees ≥ 1. */
+void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu_parameters out[PP_BLOCKS]);
+
 /* Weights with what training keeps beside them, on one GPU. */
 typedef struct {
   double parameters, gradients, optimizer;
@@ -19,7 +29,7 @@ typedef struct {
   double stored;     /* activations kept from F to I (or B) */
   double pending;    /* kept from I to W: the inputs of the linear layers, the output gradients, and what recompute brought back */
   double transient;  /* the largest temporary of the block's F, B, I or W, beside stored and pending: recomputed layer, fp32 logits */
-  pp_state_bytes embedding_copy;  /* what the block needs where its rank holds no embedding: tied output weights, MTP's input embedding */
+  pp_state_bytes embedding_copy;  /* of pp_gpu_parameters.embedding_copy */
 } pp_block_bytes;
 
 /*

@@ -5,10 +5,8 @@
 
 pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
   const pp_model *model = problem->model;
-  pp_block_parameters parameters[PP_BLOCKS];
   pp_device device = *problem->device;
   pp_status status = PP_OK;
-  double table = (double)(model->vocab * model->hidden) / layout->tensor;
   for (int i = 0; i < 2 && status == PP_OK; i++) {
     device.hides_alltoall = i == 1;
     if (i == 1) device.alltoall_latency = kernel_latency;
@@ -18,17 +16,7 @@ pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, do
   if (status != PP_OK) return status;
   out->kernel_latency = kernel_latency;
   out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
-  pp_model_block_parameters(model, parameters);
-  for (int block = 0; block < PP_BLOCKS; block++) {
-    out->dense[block] = (double)parameters[block].tensor / layout->tensor + (double)parameters[block].replicated;
-    out->expert[block] = (double)parameters[block].expert / ((double)layout->expert * layout->expert_tensor);
-    out->embedding_copy[block] = 0;
-  }
-  out->embedding_copy[PP_BLOCK_MTP] = table;
-  if (model->tied_embeddings) {
-    out->dense[PP_BLOCK_HEAD] -= table;
-    out->embedding_copy[PP_BLOCK_HEAD] = table;
-  }
+  pp_memory_parameters(model, layout, out->parameters);
   return PP_OK;
 }
 

@@ -29,8 +29,7 @@ typedef struct {
   pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
   double hop;                          /* seconds of a hand-over between ranks */
   pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */
-  double dense[PP_BLOCKS], expert[PP_BLOCKS];  /* parameters of one block on one GPU: all but routed experts; routed experts */
-  double embedding_copy[PP_BLOCKS];    /* what it needs beside them on a rank without the embedding: tied output weights, MTP's input */
+  pp_gpu_parameters parameters[PP_BLOCKS];
 } pp_layout_costs;
 
 /* kernel_latency: the alltoall_latency of the layout's custom kernel, if it has one. PP_INVALID when the shape or recipe cannot be priced. */

@@ -408,6 +408,21 @@ static void tied_output_weights_are_copied_only_where_the_ends_are_apart(void **
   expect(2 * (double)pp_model_parameters(&model).total, alone(&model, &single, &training).parameters, 1e-12);
 }
 
+/* Derived: W of the output weights is a product of logits' gradients and hidden states, V × h, whoever else uses these weights. */
+static void tied_output_weights_have_a_gradient_of_their_own(void **state) {
+  pp_model model = llama(32, 2048, 16, 8, 6144, 151936);
+  pp_training training = bf16_recipe(4096);
+  pp_block_bytes apart[PP_BLOCKS], added_in_place[PP_BLOCKS], tied[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, &single, &training, 1, added_in_place);
+  training.weight_gradient_bytes = 2;
+  blocks_of(&model, &single, &training, 1, apart);
+  model.tied_embeddings = true;
+  blocks_of(&model, &single, &training, 1, tied);
+  expect(2.0 * 151936 * 2048, apart[PP_BLOCK_HEAD].transient - added_in_place[PP_BLOCK_HEAD].transient, 1e-9);
+  expect(apart[PP_BLOCK_HEAD].transient, tied[PP_BLOCK_HEAD].transient, 1e-12);
+}
+
 /* Llama-class 70B on 128 H100 of 80 GB with TP 8 PP 2 (NVIDIA/Megatron-LM#1031): states 79 GB unsharded, 33 GB at DP 8, 28 GB at DP 48. */
 static void a_70b_model_fits_only_with_a_sharded_optimizer(void **state) {
   const pp_model model = llama(80, 8192, 64, 8, 28672, 128256);
@@ -494,6 +509,7 @@ int main(void) {
     cmocka_unit_test(memory_grows_with_m_until_p),
     cmocka_unit_test(a_v_placement_puts_both_ends_on_rank_0),
     cmocka_unit_test(tied_output_weights_are_copied_only_where_the_ends_are_apart),
+    cmocka_unit_test(tied_output_weights_have_a_gradient_of_their_own),
     cmocka_unit_test(a_70b_model_fits_only_with_a_sharded_optimizer),
     cmocka_unit_test(full_training_of_qwen3_235b_does_not_fit_32_gpus),
     cmocka_unit_test(deepseek_v3_on_ep_8_without_a_pipeline_is_hopeless),
