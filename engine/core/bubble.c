@@ -79,8 +79,8 @@ static const struct {
                       "(Qi et al. 2024, table 1)" },
   [PP_ZB_H2] = { zb_h2, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)" },
   [PP_ZB_V] = { zb_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)" },
-  [PP_DUALPIPE] = { eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, W ≤ F "
-                                "(deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },
+  [PP_DUALPIPE] = { eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, "
+                                "W ≤ F (deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },
   [PP_DUALPIPEV] = { eight_step, "(P−1)(F&B+max(F,I)−2W) of one chunk; exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when "
                                  "I > F, W ≤ F (deepseek-ai/DualPipe README, PP = 2P stages)" },
 };

@@ -20,7 +20,7 @@ typedef struct {
   double memory_efficiency;     /* share of memory_bandwidth that element-wise kernels reach */
   double overlap_overhead;      /* share of a pair's compute that sharing SMs with communication kernels costs: ≥ 0 */
   bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
-  double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of many small kernels */
+  double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of small kernels */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
 } pp_device;
 

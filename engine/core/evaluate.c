@@ -142,7 +142,8 @@ static pp_status build_longer(const pp_candidate *candidate, const pp_schedule *
 }
 
 pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                            const pp_schedule *program, pp_comparison *comparison, pp_workspace *workspace, double *seconds, pp_error *error) {
+                            const pp_schedule *program, pp_comparison *comparison, pp_workspace *workspace, double *seconds,
+                            pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds stage_seconds[PP_MAX_LAYERS];
   pp_stage_times *stage_times = NULL;
@@ -324,7 +325,8 @@ void pp_memory_program_free(pp_memory_program *program) {
   program->stored = program->pending = NULL;
 }
 
-/* Bytes of one stage: what is always there (copies: of the embedding, on ranks without it), per microbatch in flight, and the largest temporary. */
+/* Bytes of one stage: what is always there (copies: of the embedding, on ranks without it), per microbatch in flight, and the largest
+** temporary. */
 typedef struct {
   double fixed, copies, stored, pending, transient;
 } stage_bytes;

@@ -17,7 +17,7 @@ typedef struct {
   const pp_network *network;
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
-  bool even_layers[PP_SCHEDULE_KINDS];  /* schedules whose stages must hold equally many layers where that is possible; else balanced by time */
+  bool even_layers[PP_SCHEDULE_KINDS];  /* whose stages must hold equally many layers where that is possible; others are balanced by time */
   double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
   double overhead_bytes;           /* of every GPU: context, communicators, allocator */
   double step_overhead_seconds;    /* of every step, beside the pipeline */

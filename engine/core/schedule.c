@@ -39,7 +39,8 @@ int pp_schedule_kind_of(const char *name) {
 /* -- legality ------------------------------------------------------------------------------------------------------------------------- */
 
 static pp_status check_ranges(const pp_schedule_request *request, pp_error *error) {
-  if (request->kind < 0 || request->kind >= PP_SCHEDULE_KINDS) return pp_fail(error, PP_INVALID, "no schedule has number %d", (int)request->kind);
+  if (request->kind < 0 || request->kind >= PP_SCHEDULE_KINDS)
+    return pp_fail(error, PP_INVALID, "no schedule has number %d", (int)request->kind);
   if (request->ranks < 1) return pp_fail(error, PP_INVALID, "ranks must be at least 1, got %d", request->ranks);
   if (request->microbatches < 1) return pp_fail(error, PP_INVALID, "microbatches must be at least 1, got %d", request->microbatches);
   if (request->chunks < 1) return pp_fail(error, PP_INVALID, "virtual must be at least 1, got %d", request->chunks);
@@ -66,7 +67,8 @@ static pp_status check_size(const pp_schedule_request *request, const pp_schedul
   if ((int64_t)least * request->ranks > PP_MAX_ACTIONS / per_microbatch) {
     int64_t most = (int64_t)sqrt((double)PP_MAX_ACTIONS * request->ranks / (double)(least * per_microbatch));
     return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(most - most % traits->chains),
-                      "%s on %d ranks, with the microbatches it needs, has more than %d actions", traits->name, request->ranks, PP_MAX_ACTIONS);
+                      "%s on %d ranks, with the microbatches it needs, has more than %d actions", traits->name, request->ranks,
+                      PP_MAX_ACTIONS);
   }
   if (request->microbatches > PP_MAX_ACTIONS / per_microbatch) {
     int64_t most = PP_MAX_ACTIONS / per_microbatch;
@@ -124,8 +126,8 @@ static pp_status check_group(const pp_schedule_request *request, pp_error *error
 static pp_status check_eight_step(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
   int ranks = request->ranks, microbatches = request->microbatches;
   if (traits->chains == 2 && ranks % 2 != 0)
-    return pp_illegal(error, "engine.odd_depth", "ranks", ranks == 1 ? 2 : ranks - 1, "%s needs an even number of ranks, got %d", traits->name,
-                      ranks);
+    return pp_illegal(error, "engine.odd_depth", "ranks", ranks == 1 ? 2 : ranks - 1, "%s needs an even number of ranks, got %d",
+                      traits->name, ranks);
   if (microbatches < 2 * ranks)
     return pp_illegal(error, "engine.too_few_microbatches", "microbatches", 2 * ranks,
                       "%s needs at least 2 microbatches per rank: %d < %d", traits->name, microbatches, 2 * ranks);
@@ -272,7 +274,8 @@ static pp_status verify_actions(verification *at) {
       const pp_action *action = &schedule->action[i];
       bool pair = action->kind == PP_FB;
       if (action->kind > PP_FB)
-        return pp_illegal(at->error, "engine.unknown_action", "action", NAN, "rank %d runs an action of unknown kind %d", at->rank, action->kind);
+        return pp_illegal(at->error, "engine.unknown_action", "action", NAN, "rank %d runs an action of unknown kind %d", at->rank,
+                          action->kind);
       status = verify_one(at, pair ? PP_F : (pp_action_kind)action->kind, action->stage, action->microbatch);
       if (pair && status == PP_OK) status = verify_one(at, PP_B, action->stage_b, action->microbatch_b);
     }

@@ -45,7 +45,8 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   search->layout_of = malloc((rows + 1) * sizeof *search->layout_of);
   search->fullest = calloc(rows + 1, sizeof *search->fullest);
   search->split = calloc(rows + 1, sizeof *search->split);
-  if (!block || !search->layout_of || !search->fullest || !search->split) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
+  if (!block || !search->layout_of || !search->fullest || !search->split)
+    return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
   for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
   search->bound = block + PP_COLUMNS * (rows + 1);
@@ -165,7 +166,8 @@ pp_status pp_search_kernels_changed(pp_search *search, pp_error *error) {
   pp_status status = price_layouts(search, error);
   if (status != PP_OK) return status;
   for (size_t row = 0; row < search->candidates.count; row++) {
-    bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] && has_kernel(search, row) == has_kernel(search, row - 1);
+    bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] &&
+                     has_kernel(search, row) == has_kernel(search, row - 1);
     forget_time(search, row);
     forget_split(search, row);
     column[PP_COLUMN_PEAK_BYTES][row] = column[PP_COLUMN_ONE_COPY_BYTES][row] = NAN;

@@ -47,8 +47,8 @@ static void write_message(pp_sandbox *sandbox) {
 static pp_outcome over_budget(pp_sandbox *sandbox) {
   const pp_budget *budget = &sandbox->budget;
   if (budget->exhausted)
-    snprintf(sandbox->message, sizeof sandbox->message, "%s%sover budget: more than %llu units of work", budget->where, *budget->where ? ": " : "",
-             (unsigned long long)budget->limit);
+    snprintf(sandbox->message, sizeof sandbox->message, "%s%sover budget: more than %llu units of work", budget->where,
+             *budget->where ? ": " : "", (unsigned long long)budget->limit);
   else
     snprintf(sandbox->message, sizeof sandbox->message, "over budget: more than %llu bytes of memory, or a 16th of that in one piece",
              (unsigned long long)budget->cap);

@@ -81,8 +81,8 @@ static void push_rank(lua_State *L, const pp_rank_bytes *rank) {
 }
 
 /*
-** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, layers_per_stage = nil (even) } → list, one entry
-** a rank: { parameters, gradients, optimizer, activations, transient, overhead, total }; or nil and the broken rule when there are more
+** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, layers_per_stage = nil (even) } → list, one
+** entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total }; or nil and the broken rule when there are more
 ** stages than layers.
 */
 static int memory_stages(lua_State *L) {

@@ -10,7 +10,10 @@
 #include "lua/results.h"
 #include "lua/shape.h"
 
-/* engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, blocks = { embedding = { tensor, replicated, expert }, … } } */
+/*
+** engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, blocks = { embedding = { tensor, replicated, expert },
+** … } }
+*/
 static int model_parameters(lua_State *L) {
   pp_model model;
   pp_block_parameters blocks[PP_BLOCKS];

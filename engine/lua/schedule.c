@@ -240,7 +240,8 @@ static bool check_times(lua_State *L, const char *name, const pp_schedule *sched
   if (type == LUA_TTABLE) {
     lua_Integer length = luaL_len(L, -1);
     if (length != schedule->stages && length != schedule->stages_per_chain)
-      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", simulate_call, name, schedule->stages_per_chain, (LUAI_UACINT)length);
+      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", simulate_call, name, schedule->stages_per_chain,
+                 (LUAI_UACINT)length);
     for (int stage = 0; stage < schedule->stages; stage++) {
       lua_geti(L, -1, stage % length + 1);
       values[stage] = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
