@@ -1,6 +1,8 @@
 -- planning.lua: specs that several tests start from, and what they ask of a plan. The figures are those of the reports named beside them.
 
-local pipeplan = require "pipeplan"
+local pipeplan = require "pipeplan"  -- first: it loads the rest
+local files = require "policy_files"
+local text = require "pipeplan.report.text"
 
 local planning = {}
 
@@ -72,5 +74,23 @@ function planning.ids(list)
   for i, entry in ipairs(list) do out[i] = entry.id or entry.rule or entry.schedule end
   return out
 end
+
+-- Is there an entry with that id, rule or schedule?
+function planning.has(list, name) return planning.entry(list, name) ~= nil end
+
+-- What the plan assumes of a field of the spec, or nil.
+function planning.assumption(plan, field)
+  for _, one in ipairs(plan.assumptions) do
+    if one.field == field then return one end
+  end
+end
+
+-- A policy of these statements over the default one.
+function planning.policy_of(source)
+  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27" })
+end
+
+-- The page in one line.
+function planning.page_of(plan) return (text.render(plan):gsub("%s+", " ")) end
 
 return planning

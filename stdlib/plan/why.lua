@@ -9,6 +9,7 @@ local format = require "pipeplan.report.format"
 local kernels = require "pipeplan.catalog.kernels"
 local layout = require "pipeplan.report.layout"
 local measure = require "pipeplan.plan.measure"
+local message = require "pipeplan.policy.message"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
 local vocabulary = require "pipeplan.vocabulary"
@@ -106,12 +107,7 @@ local function said(list)
   local words = {}
   for i, reason in ipairs(list) do
     words[i] = reason.id .. ": " .. (reason.detail or reason.message)
-    local near = reason.nearest
-    if near then
-      local field = vocabulary.by_name[near.field]
-      words[i] = words[i] .. string.format(" (legal: %s %s%s)", near.field, near.beyond and "beyond " or "",
-                                           format.quantity(near.value, field and field.unit))
-    end
+    if reason.nearest then words[i] = words[i] .. message.legal(reason.nearest) end
   end
   return table.concat(words, "; ")
 end

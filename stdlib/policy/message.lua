@@ -1,5 +1,6 @@
 -- message.lua: the texts of rules. "{name}" becomes the value of that field or parameter, in the unit people read it in.
 
+local format = require "pipeplan.report.format"
 local units = require "pipeplan.input.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -23,6 +24,13 @@ end
 -- fill("P is {pipeline_parallel}", { pipeline_parallel = 72 }, policy) → "P is 72". Names were checked when the policy was loaded.
 function message.fill(template, record, policy)
   return (template:gsub("{([^{}]*)}", function(name) return shown(name, record, policy) end))
+end
+
+-- A nearest legal value, { field, value, beyond }, as it stands behind a rule: " (legal: microbatches 16)".
+function message.legal(near)
+  local field = vocabulary.by_name[near.field]
+  return string.format(" (legal: %s %s%s)", near.field, near.beyond and "beyond " or "",
+                       format.quantity(near.value, field and field.unit))
 end
 
 return message

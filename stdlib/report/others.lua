@@ -2,7 +2,7 @@
 
 local format = require "pipeplan.report.format"
 local layout = require "pipeplan.report.layout"
-local vocabulary = require "pipeplan.vocabulary"
+local message = require "pipeplan.policy.message"
 
 local others = {}
 
@@ -44,12 +44,7 @@ function others.dropped(plan)
   local parts = {}
   for _, entry in ipairs(plan.dropped) do
     local text = entry.rule .. " " .. format.integer(entry.count)
-    if entry.nearest then
-      local near = entry.nearest
-      local field = vocabulary.by_name[near.field]
-      text = text .. string.format(" (legal: %s %s%s)", near.field, near.beyond and "beyond " or "",
-                                   format.quantity(near.value, field and field.unit))
-    end
+    if entry.nearest then text = text .. message.legal(entry.nearest) end
     parts[#parts + 1] = text
   end
   if parts[1] then parts[1] = "candidates that a rule held for: " .. parts[1] end

@@ -4,10 +4,9 @@ local planning = require "planning"  -- first: it loads the module
 local models = require "oracles.models"
 
 local plan, entry, ids = planning.plan, planning.entry, planning.ids
+local has = planning.has
 local gib = 2 ^ 30
 local shipped = "examples/models/"
-
-local function has(list, id) return entry(list, id) ~= nil end
 
 -- GPUs, accelerator, model, training, parallelism; changes are laid over the cluster.
 local function spec(gpus, accelerator, model, training, parallelism, more)

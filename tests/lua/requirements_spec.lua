@@ -6,16 +6,9 @@ local conditions = require "pipeplan.policy.conditions"
 local text = require "pipeplan.report.text"
 
 local plan, entry, ids = planning.plan, planning.entry, planning.ids
+local has, assumption = planning.has, planning.assumption
 local deepseek, llama, mixtral = planning.deepseek, planning.llama, planning.mixtral
 local gib = 2 ^ 30
-
-local function has(list, id) return entry(list, id) ~= nil end
-
-local function assumption(result, field)
-  for _, one in ipairs(result.assumptions) do
-    if one.field == field then return one end
-  end
-end
 
 -- DeepSeek-V3 at P 16, DP 128, so M = batch / 128.
 local function at_16(microbatches, schedule)

@@ -3,27 +3,13 @@
 
 local planning = require "planning"  -- first: it loads the module
 local files = require "policy_files"
-local pipeplan = require "pipeplan"
 local text = require "pipeplan.report.text"
 
 local plan, entry, ids = planning.plan, planning.entry, planning.ids
+local has, policy_of, page_of, assumption = planning.has, planning.policy_of, planning.page_of, planning.assumption
 local deepseek, llama, mixtral = planning.deepseek, planning.llama, planning.mixtral
 
 teardown(files.remove)
-
-local function has(list, id) return entry(list, id) ~= nil end
-
-local function policy_of(source)
-  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27" })
-end
-
-local function page_of(result) return (text.render(result):gsub("%s+", " ")) end
-
-local function assumption(result, field)
-  for _, one in ipairs(result.assumptions) do
-    if one.field == field then return one end
-  end
-end
 
 describe("the wanted schedule", function()
   it("ruling 13: is replaced where it is slower than the fastest of its list by more than the tolerance", function() -- ruling 13

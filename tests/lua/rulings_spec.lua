@@ -5,22 +5,13 @@ local planning = require "planning"  -- first: it loads the module
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local files = require "policy_files"
-local pipeplan = require "pipeplan"
-local text = require "pipeplan.report.text"
 
 local plan, entry, ids = planning.plan, planning.entry, planning.ids
+local has, policy_of, page_of = planning.has, planning.policy_of, planning.page_of
 local deepseek, llama, mixtral = planning.deepseek, planning.llama, planning.mixtral
 local gib = 2 ^ 30
 
 teardown(files.remove)
-
-local function has(list, id) return entry(list, id) ~= nil end
-
-local function policy_of(source)
-  return pipeplan.policy(files.write("site.lua", source), { date = "2026-11-27" })
-end
-
-local function page_of(result) return (text.render(result):gsub("%s+", " ")) end
 
 local qwen = planning.merge(llama, { model = "examples/models/qwen3-235b-a22b.json",
                                      training = { sequence_length = 4096, global_batch_size = 2048 } })
