@@ -81,4 +81,10 @@ end
 -- Words that statements use themselves; never the name of a field, rule or parameter.
 local reserved = { "id", "message", "reason", "expires", "source", "recommend", "why", "within", "severity", "unless", "when", "try", "overlapping" }
 
-return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules }
+-- What a spec and a plan call `parallelism.…`, and the field of a candidate that it is.
+local parallelism = {
+  data = "data_parallel", tensor = "tensor_parallel", expert = "expert_parallel", expert_tensor = "expert_tensor_parallel",
+  context = "context_parallel", pipeline = "pipeline_parallel", virtual = "virtual",
+}
+
+return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules, parallelism = parallelism }

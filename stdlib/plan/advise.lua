@@ -241,9 +241,8 @@ end
 local function fallback_step(known, result, name, fields)
   return function(segment)
     if segment.batch == known.batch then return fields.step_seconds end
-    local base = { pipeline = fields.pipeline_parallel, virtual = fields.virtual }
-    for key, value in pairs(measure.parallelism_of_fields(fields)) do base[key] = value end
-    local there = measure.evaluate_at(known.arguments, base, name, result.kernel and result.kernel.name, segment.batch)
+    local there = measure.evaluate_at(known.arguments, measure.parallelism_of_fields(fields), name,
+                                      result.kernel and result.kernel.name, segment.batch)
     return there and there.step_seconds or fields.step_seconds * segment.batch / known.batch
   end
 end

@@ -3,25 +3,23 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
+local vocabulary = require "pipeplan.vocabulary"
 
 local measure = {}
 
 local seconds_per_hour, seconds_per_day = 3600, 86400
 
 function measure.parallelism(evaluation)
-  return {
-    data = evaluation.data, tensor = evaluation.tensor, expert = evaluation.expert, expert_tensor = evaluation.expert_tensor,
-    context = evaluation.context, pipeline = evaluation.pipeline, virtual = evaluation.virtual,
-  }
+  local parallelism = {}
+  for name in pairs(vocabulary.parallelism) do parallelism[name] = evaluation[name] end
+  return parallelism
 end
 
 -- The same from a candidate's row of fields.
 function measure.parallelism_of_fields(fields)
-  return {
-    data = fields.data_parallel, tensor = fields.tensor_parallel, expert = fields.expert_parallel,
-    expert_tensor = fields.expert_tensor_parallel, context = fields.context_parallel, pipeline = fields.pipeline_parallel,
-    virtual = fields.virtual,
-  }
+  local parallelism = {}
+  for name, field in pairs(vocabulary.parallelism) do parallelism[name] = fields[field] end
+  return parallelism
 end
 
 -- Does the schedule run a forward and a backward at once, each hiding the other's all-to-all?

@@ -19,10 +19,8 @@ local why = {}
 -- ------------------------------------------------------------------------------------------------------------------ what can be asked
 
 -- Field of a candidate → its name in `parallelism` of a spec.
-local spec_names = {
-  tensor_parallel = "tensor", context_parallel = "context", expert_parallel = "expert", expert_tensor_parallel = "expert_tensor",
-  data_parallel = "data", pipeline_parallel = "pipeline", virtual = "virtual", microbatches = "microbatches", schedule = "schedule",
-}
+local spec_names = { microbatches = "microbatches", schedule = "schedule" }
+for name, field in pairs(vocabulary.parallelism) do spec_names[field] = name end
 
 local by_short, names, asked = {}, {}, {}
 for _, entry in ipairs(vocabulary.fields) do

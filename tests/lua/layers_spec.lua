@@ -228,7 +228,10 @@ describe("names", function()
     assert.matches("warn 'tokens': a field has that name", message_of("warn { id = 'tokens', gpus = 1, message = 'm' }"))
     assert.matches("row 'first': that id stands already", message_of("row { id = 'first', try = { '1f1b' } }"))
     assert.matches("that word is one that statements use themselves", message_of("warn { id = 'reason', gpus = 1, message = 'm' }"))
-    assert.matches("that is the id of something the planner decides itself", message_of("warn { id = 'dominated', gpus = 1, message = 'm' }"))
+    for _, id in ipairs { "dominated", "no_candidates", "no_overlap" } do
+      assert.matches("that is the id of something the planner decides itself",
+                     message_of("warn { id = '" .. id .. "', gpus = 1, message = 'm' }"))
+    end
     assert.matches("that rule is disabled", message_of("disable { id = 'note' } warn { id = 'note', gpus = 1, message = 'm' }"))
   end)
 
