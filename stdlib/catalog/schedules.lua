@@ -1,9 +1,8 @@
--- schedules.lua: what there is to know of a schedule beside its program (that is engine.schedule's): where it comes from, what is simpler,
--- since when and elsewhere it can be run. Which frameworks run it, and under which rules of theirs, is frameworks.lua's subject.
+-- schedules.lua: what there is to know of a schedule beside its program (that is engine.schedule's): where it comes from, since
+-- when and elsewhere it can be run. Which frameworks run it, and under which rules of theirs, is frameworks.lua's subject.
 --
 -- idea       what distinguishes it, in one line
 -- source     who published it
--- simpler    schedules to fall back to, from the next best to the simplest
 -- since      first release, or state, in frameworks whose users ask (PyTorch: from the merge dates of the pull requests named)
 -- elsewhere  where else it runs or is being built, outside the frameworks of the vocabulary
 -- limits     what surprises its users
@@ -12,42 +11,35 @@ local entries = {
   { name = "gpipe", title = "GPipe",
     idea = "all forwards, then all backwards: as much bubble as 1F1B, activations of all microbatches",
     source = "Huang et al. 2019, arXiv 1811.06965",
-    simpler = {},
     since = { torch = "2.4 (PR 125975)" } },
   { name = "1f1b", title = "1F1B",
     idea = "a forward and a backward in turn: at most P − r microbatches held on rank r",
     source = "Narayanan et al. 2021, arXiv 2104.04473, section 2.2.1 (PipeDream-flush)",
-    simpler = {},
     since = { torch = "2.4 (PR 125975)" },
     limits = { "PyTorch and torchtitan want M ≥ P (pytorch 144702, torchtitan 775); nanotron M ≥ P − 1; Megatron-LM and DeepSpeed any M" } },
   { name = "interleaved_1f1b", title = "interleaved 1F1B",
     idea = "V chunks per rank: 1F1B's bubble divided by V, messages multiplied by V",
     source = "Narayanan et al. 2021, arXiv 2104.04473, section 2.2.2",
-    simpler = { "1f1b" },
     since = { torch = "2.4 (PR 125975); microbatch counts other than multiples of P from 2.6 (PR 137783)" },
     limits = { "Megatron-LM: group size N with P ≤ N ≤ M, M mod N = 0 or ≥ P", "layers divide by P × V, or a layout is given" } },
   { name = "zb_h1", title = "ZB-H1",
     idea = "backward split into I and W, W fills the wait: a third of 1F1B's bubble at F = I = W, P microbatches held on every rank",
     source = "Qi et al. 2024, arXiv 2401.10241",
-    simpler = { "interleaved_1f1b", "1f1b" },
     since = { torch = "2.5 (PR 130210): ScheduleInterleavedZeroBubble with one stage per rank" },
     limits = { "PyTorch's split backward does not go together with torch.compile (161904)" } },
   { name = "zb_h2", title = "ZB-H2",
     idea = "twice the warm-up of ZB-H1: less bubble still, 2P − 1 microbatches held",
     source = "Qi et al. 2024, arXiv 2401.10241",
-    simpler = { "zb_h1", "interleaved_1f1b", "1f1b" },
     limits = { "the sail fork's scheduler at a limit of 2P is usually better than the handmade order simulated here" } },
   { name = "zb_v", title = "ZB-V",
     idea = "two chunks per rank in a V, backward split: ZB-H2's bubble with 1F1B's memory at F = I = W",
     source = "Qi et al. 2024, arXiv 2405.15362; the order simulated is PyTorch's",
-    simpler = { "zb_h1", "interleaved_1f1b", "1f1b" },
     since = { torch = "2.7 (PR 142084, December 2024)", torchtitan = "with that PyTorch" },
     limits = { "embedding and head are both on rank 0", "PyTorch's split backward does not go together with torch.compile (161904)",
                "zero only in the span and at F = I = W; the sail fork plans from measured times instead" } },
   { name = "dualpipev", title = "DualPipeV",
     idea = "DualPipe cut in half: one copy of the parameters, two chunks per rank in a V, forward and backward overlapped",
     source = "deepseek-ai/DualPipe README and dualpipev.py; the idea: sail-sg, \"cut in half\", February 2025",
-    simpler = { "zb_v", "zb_h1", "interleaved_1f1b", "1f1b" },
     since = { torch = "2.9 (PR 159591, August 2025)", torchtitan = "with that PyTorch", flagscale = "merged, PR 644",
               mindspeed = "documented; W not split in the cool-down unless --dualpipev-dw-detach" },
     elsewhere = { "PaddlePaddle (71427) and PaddleNLP (10138)", "DeepSpeed: open PR 8576, requests 7100 and 7126", "pith-train" },
@@ -55,7 +47,6 @@ local entries = {
   { name = "dualpipe", title = "DualPipe",
     idea = "microbatches from both ends, forward and backward overlapped: two copies of the parameters",
     source = "DeepSeek-AI 2024, arXiv 2412.19437, section 3.2.1; deepseek-ai/DualPipe dualpipe.py",
-    simpler = { "dualpipev", "zb_v", "zb_h1", "interleaved_1f1b", "1f1b" },
     since = { ["deepseek-dualpipe"] = "the reference, a schedule and not a trainer", flagscale = "open PR 1157 (March 2026)" },
     elsewhere = { "Megatron-LM: PR 5254 was closed; 1524 says why: interleaved 1F1B with all-to-all overlap instead" },
     limits = { "P even, M even, M ≥ 2P", "the copies' gradients are summed by the caller", "embedding and head are both on the outer ranks" } },

@@ -19,16 +19,6 @@ describe("the catalogue of schedules", function()
     end
   end)
 
-  it("falls back to schedules that exist, and ever simpler", function()
-    for _, entry in ipairs(catalogue.entries) do
-      for i, name in ipairs(entry.simpler) do
-        local simpler = assert(catalogue.find(name), name)
-        assert.is_true(#simpler.simpler < #entry.simpler, entry.name .. " → " .. name)
-        if i > 1 then assert.is_true(#simpler.simpler <= #catalogue.find(entry.simpler[i - 1]).simpler) end
-      end
-    end
-  end)
-
   it("names frameworks as the vocabulary does", function()
     local known = {}
     for _, name in ipairs(vocabulary.by_name.framework.domain) do known[name] = true end
