@@ -33,13 +33,22 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- warnings
 
--- The divisor of `number` next to `wanted`: the largest at most that, or the smallest at least that; nil: none.
+-- The divisor of `number` next to `wanted`: the largest at most that, or the smallest at least that; nil: none. O(√number).
 local function divisor(number, wanted, at_most)
-  local step = at_most and -1 or 1
-  local from = at_most and math.floor(wanted + 1e-9) or math.ceil(wanted - 1e-9)
-  for candidate = from, at_most and 1 or number, step do
-    if number % candidate == 0 then return candidate end
+  local best
+  local function consider(candidate)
+    if at_most and candidate <= wanted + 1e-9 then best = math.max(best or candidate, candidate) end
+    if not at_most and candidate >= wanted - 1e-9 then best = math.min(best or candidate, candidate) end
   end
+  local low = 1
+  while low * low <= number do
+    if number % low == 0 then
+      consider(low)
+      consider(number // low)
+    end
+    low = low + 1
+  end
+  return best
 end
 
 -- M/P = batch × TP × CP / (GPUs × micro-batch): which of them would bring it to `target`, and to what. At the smallest batch of a ramp.
