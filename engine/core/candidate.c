@@ -73,8 +73,8 @@ static pp_status append_schedules(const pp_candidate_space *space, const pp_cand
       pp_candidate candidate = *base;
       int64_t stages = (int64_t)ranks * chunks;
       if (fixed->stages && stages != fixed->stages) continue;
-      /* Too many stages: only a fixed depth is worth reporting, and for a free V its smallest value. */
-      if (stages > space->model->layers && (!fixed->pipeline || chunks > first)) break;
+      /* Too many stages: only a fixed depth is worth reporting, and for a free V its smallest value. Empty ends are for who asks for them. */
+      if (!fixed->stages && stages > space->model->layers && (!fixed->pipeline || chunks > first)) break;
       candidate.kind = kind;
       candidate.layout.chunks = chunks;
       candidate.configured_virtual = interleaved ? chunks : fixed->configured_virtual ? fixed->configured_virtual : 1;
@@ -175,7 +175,7 @@ pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *mode
     return pp_illegal(error, "engine.expert_count", "expert",
                       model->experts > 0 ? (double)divisor_at_most(model->experts, layout->expert) : 1,
                       "EP %d does not divide the %lld experts", layout->expert, (long long)model->experts);
-  if (stages > model->layers)
+  if (stages > model->layers + PP_EMPTY_ENDS)
     return pp_illegal(error, "engine.layers_below_stages", "pipeline",
                       layout->chunks <= model->layers ? (double)(model->layers / layout->chunks) : NAN,
                       "%lld layers are too few for %lld stages", (long long)model->layers, (long long)stages);

@@ -46,7 +46,7 @@ pp_status pp_layout_stages(const pp_model *model, int stages, const int *layers_
     const pp_status status = spread_as_given(layers, stages, layers_per_stage, out, error);
     if (status != PP_OK) return status;
   } else {
-    if (layers < stages)
+    if (layers + PP_EMPTY_ENDS < stages)
       return pp_illegal(error, "engine.layers_below_stages", "stages", layers, "%d layers cannot fill %d pipeline stages", layers, stages);
     spread_evenly(layers, stages, out);
   }

@@ -22,10 +22,16 @@ typedef struct {
 } pp_stage;
 
 /*
+** Stages that may hold no layer: the first, which has the embedding, and the last, which has head and loss. Qwen3-235B's 94 layers ran on
+** 32 ranks × 3 chunks (yanring/Megatron-MoE-ModelZoo best_practice/qwen3): Megatron-LM counts embedding and loss as layers there.
+*/
+enum { PP_EMPTY_ENDS = 2 };
+
+/*
 ** Splits the model's layers over `stages` stages (stage 0 has the embedding, the last one head and MTP). With layers_per_stage (`stages`
 ** entries that sum to model->layers) as given; with NULL as evenly as possible, stages that get one layer less chosen from the ends
-** inwards: last, first, last but one, second, … since the ends carry embedding, head and MTP.
-** `out` has room for `stages`. PP_ILLEGAL "engine.layers_below_stages" when there are fewer layers than stages.
+** inwards: last, first, last but one, second, … since the ends carry embedding, head and MTP: they may go without a layer.
+** `out` has room for `stages`. PP_ILLEGAL "engine.layers_below_stages" when stages between the ends would be empty.
 */
 pp_status pp_layout_stages(const pp_model *model, int stages, const int *layers_per_stage, pp_stage *out, pp_error *error);
 

@@ -65,6 +65,26 @@ describe("layers that do not divide", function()
       assert.equal("planned", result.status)
     end
   end)
+
+  it("may leave the ends without one: 94 on 32 × 3, given or not", function() -- yanring/Megatron-MoE-ModelZoo best_practice/qwen3: 24.2 s a step
+    local given = { 0 }
+    for i = 2, 95 do given[i] = 1 end
+    given[96] = 0
+    for _, layers in ipairs { false, given } do
+      for _, virtual in ipairs { 3, false } do
+        if layers or virtual then
+          local result = plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json", { global_batch_size = 2048, gradients = "bf16" },
+                                   { tensor = 2, expert = 8, pipeline = 32, virtual = virtual or nil, layers_per_stage = layers or nil,
+                                     schedule = "interleaved_1f1b" }, { framework = "megatron" }))
+          assert.equal("planned", result.status)
+          assert.same(given, result.layers_per_stage)
+          assert.equal("E|(t|)*94L", result.megatron_layout)
+        end
+      end
+    end
+    local result = plan(spec(256, "H100-SXM", dense(61), { global_batch_size = 1024 }, { tensor = 4, pipeline = 64, schedule = "1f1b" }))
+    assert.is_true(has(result.reasons, "engine.layers_below_stages"))
+  end)
 end)
 
 describe("micro-batches", function()

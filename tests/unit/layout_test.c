@@ -111,6 +111,22 @@ static void fewer_layers_than_stages_is_a_rule_of_its_own(void **state) {
   assert_true(error.nearest > 9.5 && error.nearest < 10.5);
 }
 
+/* Qwen3-235B on 32 ranks × 3 chunks, embedding and loss counted as layers: yanring/Megatron-MoE-ModelZoo best_practice/qwen3. */
+static void the_ends_may_go_without_a_layer(void **state) {
+  const pp_model model = layers_of(94, 94);
+  pp_stage out[97];
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_layout_stages(&model, 96, NULL, out, &error), PP_OK);
+  for (int s = 0; s < 96; s++) assert_int_equal(out[s].count[PP_BLOCK_DENSE] + out[s].count[PP_BLOCK_MOE], s > 0 && s < 95);
+  assert_int_equal(out[0].count[PP_BLOCK_EMBEDDING], 1);
+  assert_int_equal(out[95].count[PP_BLOCK_HEAD], 1);
+  assert_int_equal(pp_layout_stages(&model, 95, NULL, out, &error), PP_OK);
+  assert_int_equal(out[0].count[PP_BLOCK_DENSE] + out[0].count[PP_BLOCK_MOE], 1);
+  assert_int_equal(out[94].count[PP_BLOCK_DENSE] + out[94].count[PP_BLOCK_MOE], 0);
+  assert_int_equal(pp_layout_stages(&model, 97, NULL, out, &error), PP_ILLEGAL);
+}
+
 /* DeepSeek-V3's training: 2048 GPUs = 16 stages × 128, EP 64: each expert is on 2 GPUs of a stage. */
 static void experts_are_replicated_over_what_is_left_of_a_stage(void **state) {
   const pp_layout layout = { .tensor = 1, .context = 1, .expert = 64, .expert_tensor = 1, .data = 128, .pipeline = 16, .chunks = 1 };
@@ -126,6 +142,7 @@ int main(void) {
     cmocka_unit_test(a_given_split_is_taken_as_it_is),
     cmocka_unit_test(a_split_that_does_not_add_up_is_refused),
     cmocka_unit_test(fewer_layers_than_stages_is_a_rule_of_its_own),
+    cmocka_unit_test(the_ends_may_go_without_a_layer),
     cmocka_unit_test(experts_are_replicated_over_what_is_left_of_a_stage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
