@@ -256,9 +256,11 @@ local function recommendation(set, row, why, source, freed)
            freed = freed, micro_batch_size = set.context.record.micro_batch_size, recompute = set.context.recompute }
 end
 
--- The context with another batch, where there is one batch to change.
+local LARGEST_BATCH = 2 ^ 31 - 1  -- that a spec can give
+
+-- The context with another batch, where there is one batch to change and a spec can give the other.
 local function with_batch(context, batch)
-  if context.arguments.smallest_batch ~= context.arguments.global_batch then return nil end
+  if context.arguments.smallest_batch ~= context.arguments.global_batch or batch > LARGEST_BATCH then return nil end
   return copy(context, {
     arguments = copy(context.arguments, { global_batch = batch, smallest_batch = batch }),
     record = copy(context.record, { global_batch_size = batch, smallest_batch_size = batch }),

@@ -34,6 +34,16 @@ local function lines_of(page)
   return lines
 end
 
+describe("a batch as large as a spec can give", function()
+  it("is answered at once, and with no batch larger still", function()
+    local result = plan("--gpus 2 --accelerator H100-SXM --model examples/models/qwen3-0.6b.json --tokens 1T --pipeline 2 " ..
+                        "--global_batch_size 2147483647")
+    assert.is_not_nil(ids(result.reasons).fits_one_gpu)
+    assert.equal(2, result.recommend.parallelism.tensor)  -- two GPUs divide no batch that can be given near this odd one
+    assert.is_not_nil(ids(result.warnings).many_microbatches)
+  end)
+end)
+
 describe("the headline, DeepSeek-V3 on 2,048 H800", function()
   local answer = plan(headline)
 
