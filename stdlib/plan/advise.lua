@@ -314,12 +314,23 @@ local function rollback(plan, request, policy, known, result, segments)
   return out
 end
 
+-- The first of dominated_by as a warning, for who reads only those.
+local function dominated_warning(plan)
+  local first = plan.dominated_by[1]
+  return first and {
+    id = "dominated", severity = first.tie and "note" or "warning",
+    message = string.format("%s is %s faster in simulation%s", format.schedule(first.schedule), format.percent(first.gain_fraction),
+                            first.tie and ": a tie" or ""),
+  }
+end
+
 -- Fills `plan` with advice. segments: from measure.fill. record: advise.record.
 function advise.fill(plan, request, policy, known, result, segments, record)
   plan.warnings = advise.warnings(request, policy, record)
   plan.warnings[#plan.warnings + 1] = overlap_warning(plan, result)
   plan.warnings[#plan.warnings + 1] = kernel_warning(plan, request, result)
   plan.dominated_by = dominated_by(policy, result)
+  plan.warnings[#plan.warnings + 1] = dominated_warning(plan)
   plan.alltoall_kernel = kernel(plan, result)
   if plan.parallelism.expert > 1 and result.kernel and not result.kernel.given then
     table.insert(plan.assumptions, { field = "cluster.alltoall_kernel", value = result.kernel.name or false,

@@ -125,10 +125,13 @@ function verdict.loosened(plan)
   return lines
 end
 
+-- "dominated" has lines of its own, with all that dominate.
 function verdict.warnings(plan, severity)
   local lines = {}
   for _, warning in ipairs(plan.warnings) do
-    if (warning.severity == "note") == (severity == "note") then lines[#lines + 1] = warning.id .. ": " .. warning.message end
+    if warning.id ~= "dominated" and (warning.severity == "note") == (severity == "note") then
+      lines[#lines + 1] = warning.id .. ": " .. warning.message
+    end
   end
   return lines
 end

@@ -314,6 +314,7 @@ describe("a faster schedule", function()
   it("ruling 22: is named with its gain, as a tie under 5 %, with what would change it", function() -- ruling 22
     local result = plan(mixtral)
     assert.is_true(#result.dominated_by > 0)
+    assert.equal("note", entry(result.warnings, "dominated").severity)  -- a tie
     for _, other in ipairs(result.dominated_by) do
       assert.is_true(other.gain_fraction > 0.01)  -- tie_fraction
       assert.equal(other.gain_fraction < 0.05, other.tie)
@@ -340,6 +341,7 @@ describe("a faster schedule", function()
       end
     end
     assert.is_true(found)
+    assert.equal("warning", entry(result.warnings, "dominated").severity)
   end)
 
   it("ruling 22: says where the wanted schedule can be run", function() -- ruling 22
