@@ -133,9 +133,18 @@ static int64_t period_of(const pp_candidate *candidate) {
   return candidate->group > 0 ? candidate->group : candidate->layout.pipeline;
 }
 
+/* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. */
+static int64_t longer_microbatches(const pp_candidate *candidate, const pp_schedule *program) {
+  int64_t longer = program->request.microbatches + 2 * period_of(candidate);
+  return longer < candidate->microbatches ? longer : candidate->microbatches;
+}
+
+/* Kept from candidate to candidate, for many want the same. */
 static pp_status build_longer(const pp_candidate *candidate, const pp_schedule *program, pp_comparison *out, pp_error *error) {
-  const pp_schedule_request request = pp_candidate_request(candidate, program->request.microbatches + 2 * period_of(candidate));
-  if (out->built) return PP_OK;
+  const int64_t microbatches = longer_microbatches(candidate, program);
+  const pp_schedule_request request = pp_candidate_request(candidate, microbatches);
+  if (out->built && out->longer.request.microbatches == microbatches) return PP_OK;
+  pp_comparison_free(out);
   pp_status status = pp_schedule_build(&request, &out->longer, error);
   out->built = status == PP_OK;
   return status;
@@ -158,8 +167,10 @@ pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candi
   status = times_of(problem, program, stage_seconds, kernel && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
   if (status != PP_OK) return status;
   const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
-  status = pp_simulate_in(program, &times, false, workspace, &shorter, error);
+  const bool whole = more > 0 && comparison->longer.request.microbatches == candidate->microbatches;
+  status = pp_simulate_in(whole ? &comparison->longer : program, &times, false, workspace, &shorter, error);
   timing.makespan_seconds = shorter.makespan;
+  if (whole) more = 0;
   if (status == PP_OK && more > 0) status = pp_simulate_in(&comparison->longer, &times, false, workspace, &longer, error);
   free(stage_times);
   if (status != PP_OK) return status;

@@ -35,8 +35,8 @@ typedef struct {
 void pp_comparison_free(pp_comparison *comparison);
 
 /*
-** Seconds by which splits of one candidate can be compared: those of a step, from its capped program and a longer one, and as if microbatches
-** beyond took what those took by which these differ. All candidates with the same program share *comparison; *workspace as
+** Seconds by which splits of one candidate can be compared: those of a step. Few microbatches are simulated whole; of more, the capped
+** program and a longer one, as if those beyond took what those took by which these differ. Candidates with the same program share *comparison; *workspace as
 ** pp_simulate_in. O(actions of the programs).
 */
 pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
