@@ -10,19 +10,17 @@
 #include "lua/schedule.h"
 
 #include <lauxlib.h>
-#include <math.h>
 #include <string.h>
 
 #include "core/simulate.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
+#include "lua/simulation.h"
 
 #define SCHEDULE "pipeplan.schedule"
-#define WORKSPACE "pipeplan.workspace"
 
 static const char construct_call[] = "engine.schedule";
-static const char simulate_call[] = "schedule:simulate";
 
 static const char *const placements[] = { "loop", "v", "bidirectional" };
 static const char *const action_kinds[] = { "F", "B", "I", "W", "FB" };
@@ -216,125 +214,7 @@ static int schedule_peaks(lua_State *L) {
   return 1;
 }
 
-/* -- simulation ------------------------------------------------------------------------------------------------------------------------ */
-
-static int workspace_gc(lua_State *L) {
-  pp_workspace_free(luaL_checkudata(L, 1, WORKSPACE));
-  return 0;
-}
-
-/* Pushes a workspace that the collector frees. */
-static pp_workspace *push_workspace(lua_State *L) {
-  pp_workspace *workspace = lua_newuserdatauv(L, sizeof *workspace, 0);
-  *workspace = (pp_workspace){ 0 };
-  luaL_setmetatable(L, WORKSPACE);
-  return workspace;
-}
-
-/*
-** Fills values[stages] from a field that is one number for all stages or a list with one per stage. For a bidirectional schedule the list
-** may leave out the second direction, which holds the same slices. False when the field is absent.
-*/
-static bool check_times(lua_State *L, const char *name, const pp_schedule *schedule, double *values) {
-  int type = lua_getfield(L, 2, name);
-  if (type == LUA_TTABLE) {
-    lua_Integer length = luaL_len(L, -1);
-    if (length != schedule->stages && length != schedule->stages_per_chain)
-      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", simulate_call, name, schedule->stages_per_chain,
-                 (LUAI_UACINT)length);
-    for (int stage = 0; stage < schedule->stages; stage++) {
-      lua_geti(L, -1, stage % length + 1);
-      values[stage] = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
-      lua_pop(L, 1);
-      if (!(values[stage] >= 0)) luaL_error(L, "%s: '%s' of stage %d must be seconds ≥ 0", simulate_call, name, stage);
-    }
-    lua_pop(L, 1);
-    return true;
-  }
-  lua_pop(L, 1);
-  if (type == LUA_TNIL) return false;
-  double value = pp_args_number(L, 2, simulate_call, name, 0, HUGE_VAL);
-  for (int stage = 0; stage < schedule->stages; stage++) values[stage] = value;
-  return true;
-}
-
-/* Fills a pp_times from the arguments at index 2; the arrays are in a userdata that stays on the stack. */
-static void check_simulation_arguments(lua_State *L, const pp_schedule *schedule, pp_times *out) {
-  static const char *const known[] = { "F", "I", "W", "B", "FB", "p2p", "intervals", NULL };
-  static const char *const names[] = { "F", "I", "W", "B" };
-  bool overlaps = pp_schedule_traits_of(schedule->request.kind)->overlaps;   /* others have no pairs to look up */
-  size_t stages = (size_t)schedule->stages, slots = overlaps ? (size_t)schedule->chunks_per_rank : 0;
-  pp_args_begin(L, 2, simulate_call, known);
-  double *values = lua_newuserdatauv(L, stages * (slots + 1) * sizeof *values + stages * sizeof(pp_stage_times), 0);
-  double *pair = values + stages;
-  pp_stage_times *stage = (pp_stage_times *)(void *)(pair + stages * slots);
-  for (int k = 0; k < 4; k++) {
-    bool given = check_times(L, names[k], schedule, values);
-    if (!given && k < 3) pp_args_number(L, 2, simulate_call, names[k], 0, HUGE_VAL);   /* says that it is missing */
-    for (size_t s = 0; s < stages; s++) {
-      switch (k) {
-        case 0: stage[s].forward = values[s]; break;
-        case 1: stage[s].input = values[s]; break;
-        case 2: stage[s].weight = values[s]; break;
-        default: stage[s].full = given ? values[s] : stage[s].input + stage[s].weight; break;
-      }
-    }
-  }
-  *out = (pp_times){ .stage = stage, .p2p = pp_args_number_or(L, 2, simulate_call, "p2p", 0, HUGE_VAL, 0) };
-  if (!check_times(L, "FB", schedule, values) || !overlaps) return;
-  for (size_t s = 0; s < stages; s++)
-    for (size_t slot = 0; slot < slots; slot++) pair[s * slots + slot] = values[s];
-  out->pair = pair;
-}
-
-static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_interval *interval) {
-  lua_createtable(L, schedule->request.ranks, 0);
-  for (int rank = 0; rank < schedule->request.ranks; rank++) {
-    size_t count = schedule->first[rank + 1] - schedule->first[rank];
-    lua_createtable(L, (int)count, 0);
-    for (size_t i = 0; i < count; i++) {
-      lua_createtable(L, 0, 2);
-      pp_set_number(L, "start", interval[schedule->first[rank] + i].start);
-      pp_set_number(L, "finish", interval[schedule->first[rank] + i].end);
-      lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_rawseti(L, -2, rank + 1);
-  }
-}
-
-/*
-** schedule:simulate{ F, I, W, B?, FB?, p2p?, intervals? }: seconds, each one number or a list with one per stage (FB: of the forward's
-** stage). B is by default I + W, FB F + B. → { makespan, max_span, max_idle, min_idle, bubble_fraction, max_idle_fraction, busy, idle, span }
-** and with intervals = true, intervals[rank + 1][i] = { start, finish } of the rank's i-th action.
-*/
-static int schedule_simulate(lua_State *L) {
-  const pp_schedule *schedule = pp_check_schedule(L, 1);
-  pp_times times;
-  pp_simulation result;
-  pp_error error;
-  check_simulation_arguments(L, schedule, &times);
-  bool intervals = pp_args_boolean_or(L, 2, simulate_call, "intervals", false);
-  charge(L, schedule, intervals ? 8 : 1);
-  pp_workspace *workspace = push_workspace(L);
-  pp_status status = pp_simulate_in(schedule, &times, intervals, workspace, &result, &error);
-  if (status != PP_OK) return answer(L, simulate_call, status, &error);
-  lua_createtable(L, 0, 10);
-  pp_set_number(L, "makespan", result.makespan);
-  pp_set_number(L, "max_span", result.max_span);
-  pp_set_number(L, "max_idle", result.max_idle);
-  pp_set_number(L, "min_idle", result.min_idle);
-  pp_set_number(L, "bubble_fraction", result.bubble_fraction);
-  pp_set_number(L, "max_idle_fraction", result.max_idle_fraction);
-  pp_set_numbers(L, "busy", result.busy, result.ranks);
-  pp_set_numbers(L, "idle", result.idle, result.ranks);
-  pp_set_numbers(L, "span", result.span, result.ranks);
-  if (intervals) {
-    push_intervals(L, schedule, result.interval);
-    lua_setfield(L, -2, "intervals");
-  }
-  pp_workspace_free(workspace);
-  return 1;
-}
+/* -- verification ---------------------------------------------------------------------------------------------------------------------- */
 
 /* schedule:verify() → true, or nil and the finding: is the program complete, in order, and does no rank wait for ever? */
 static int schedule_verify(lua_State *L) {
@@ -347,7 +227,7 @@ static int schedule_verify(lua_State *L) {
     pp_stage_times *stage = lua_newuserdatauv(L, (size_t)schedule->stages * sizeof *stage, 0);
     memset(stage, 0, (size_t)schedule->stages * sizeof *stage);
     pp_times times = { .stage = stage };
-    pp_workspace *workspace = push_workspace(L);
+    pp_workspace *workspace = pp_push_workspace(L);
     status = pp_simulate_in(schedule, &times, false, workspace, &result, &error);
     pp_workspace_free(workspace);
   }
@@ -361,7 +241,7 @@ static const luaL_Reg schedule_methods[] = {
   { "csv",      schedule_csv },
   { "info",     schedule_info },
   { "peaks",    schedule_peaks },
-  { "simulate", schedule_simulate },
+  { "simulate", pp_schedule_simulate },
   { "verify",   schedule_verify },
   { NULL, NULL }
 };
@@ -385,9 +265,8 @@ static void new_class(lua_State *L, const char *name, lua_CFunction gc, const lu
 }
 
 int pp_open_schedule(lua_State *L) {
-  static const luaL_Reg none[] = { { NULL, NULL } };
   new_class(L, SCHEDULE, schedule_gc, schedule_methods);
-  new_class(L, WORKSPACE, workspace_gc, none);
+  pp_open_workspace(L);
   luaL_newlib(L, schedule_functions);
   lua_createtable(L, PP_SCHEDULE_KINDS, 0);
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
