@@ -1,6 +1,7 @@
 -- main.lua: the command line. Picks the command, catches answers, decides the exit status. Results go to stdout in one piece at the end.
 
 local failure = require "pipeplan.failure"
+local output = require "pipeplan.cli.output"
 
 local NO_MEMORY = "not enough memory"  -- Lua's own words
 
@@ -22,7 +23,7 @@ Examples:
    pipeplan simulate dualpipe --ranks 8 --microbatches 20
 ]]
 
--- Each command is a module with run(arguments) → text for stdout, exit status.
+-- Each command is a module with run(arguments) → text for stdout (a string, or an iterator over its pieces), exit status.
 local function dispatch(arguments)
   local name = arguments[1]
   if not name or name == "--help" or name == "-h" then return usage, name and 0 or failure.status.usage end
@@ -36,20 +37,23 @@ local function dispatch(arguments)
   failure.usage("no command '%s'%s", name, near ~= "" and near or ": expected one of " .. table.concat(commands, ", "))
 end
 
+local function run(arguments)
+  local text, status = dispatch(arguments)
+  if text == usage and status ~= 0 then io.stderr:write(text) else output.to_stdout(text) end
+  return status
+end
+
 return function(arguments)
-  local good, output, status = xpcall(dispatch, function(problem)
+  local good, outcome = xpcall(run, function(problem)
     if failure.is(problem) or problem == NO_MEMORY then return problem end
     return debug.traceback(tostring(problem), 2)
   end, arguments)
-  if good then
-    if output == usage and status ~= 0 then io.stderr:write(output) else io.stdout:write(output) end
-    return status
+  if good then return outcome end
+  if failure.is(outcome) then
+    io.stderr:write("pipeplan: ", outcome.message, "\n")
+    return outcome.status
   end
-  if failure.is(output) then
-    io.stderr:write("pipeplan: ", output.message, "\n")
-    return output.status
-  end
-  if output == NO_MEMORY then io.stderr:write("pipeplan: out of memory\n")
-  else io.stderr:write("pipeplan: internal error, please report it\n", output, "\n") end
+  if outcome == NO_MEMORY then io.stderr:write("pipeplan: out of memory\n")
+  else io.stderr:write("pipeplan: internal error, please report it\n", outcome, "\n") end
   return failure.status.bug
 end

@@ -68,25 +68,6 @@ local function status_of(plan)
   return plan.status == "planned" and failure.status.ok or failure.status.refused
 end
 
--- Whole or not at all: a reader of the file never sees half a plan.
-local function write_file(path, text)
-  local temporary = path .. ".tmp"
-  local file, problem = io.open(temporary, "wb")
-  if file then
-    local good, write_problem = file:write(text)
-    local closed, close_problem = file:close()
-    if good and closed then
-      local renamed, rename_problem = os.rename(temporary, path)
-      if renamed then return end
-      problem = rename_problem
-    else
-      problem = write_problem or close_problem
-    end
-    os.remove(temporary)
-  end
-  failure.usage("cannot write %s: %s", path, problem)
-end
-
 -- ------------------------------------------------------------------------------------------------------------------------ the command
 
 function command.run(arguments)
@@ -112,7 +93,7 @@ function command.run(arguments)
     text, status = render[parsed.format or "text"](plan), status_of(plan)
   end
   if not parsed.output then return text, status end
-  write_file(parsed.output, text)
+  require("pipeplan.cli.output").to_file(parsed.output, text)
   return "", status
 end
 

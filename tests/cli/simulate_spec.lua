@@ -5,9 +5,9 @@ local cjson = require "cjson"
 
 local program = assert(os.getenv("PIPEPLAN"))
 
-local function simulate(arguments)
+local function simulate(arguments, sink)
   local out, err = os.tmpname(), os.tmpname()
-  local _, _, status = os.execute(string.format("%s simulate %s >%s 2>%s", program, arguments, out, err))
+  local _, _, status = os.execute(string.format("%s simulate %s >%s 2>%s", program, arguments, sink or out, err))
   local function read_and_remove(name)
     local file = assert(io.open(name, "rb"))
     local text = file:read("a")
@@ -55,9 +55,9 @@ describe("pipeplan simulate", function()
     local names = {}
     for name in pairs(value) do names[#names + 1] = name end
     table.sort(names)
-    assert.same({ "bubble", "closed_form", "idle_per_rank_seconds", "legal", "makespan_seconds", "max_idle_seconds", "max_span_seconds",
-                  "microbatches", "min_idle_seconds", "peak_activations", "peak_activations_freed_at_i", "ranks", "schedule", "times",
-                  "virtual" }, names)
+    assert.same({ "bubble", "busy_per_rank_seconds", "closed_form", "finding", "idle_per_rank_seconds", "legal", "makespan_seconds",
+                  "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "peak_activations",
+                  "peak_activations_freed_at_i", "ranks", "schedule", "span_per_rank_seconds", "times", "virtual" }, names)
     assert.is_true(value.legal)
     assert.same({ 3.5, 4, 4.5, 4.5, 4.5, 4.5, 4, 3.5 }, value.idle_per_rank_seconds)
     assert.equal("mean_idle", value.bubble.definition)
@@ -65,6 +65,19 @@ describe("pipeplan simulate", function()
     assert.is_true(value.closed_form.exact)
     assert.same({ F = 1, I = 1, W = 1, FB = 2.5, p2p = 0 }, value.times)
     assert.same({ 9, 9, 9, 9, 9, 9, 9, 9 }, value.peak_activations)
+  end)
+
+  -- 1F1B at F 1, B 2: rank r starts at r and ends 2r before rank 0, which ends at (M + P − 1)(F + B) = 33
+  it("writes the bubble by its three definitions, and what each rank does", function()
+    local value = cjson.decode(simulate("1f1b --ranks 4 --microbatches 8 --format json").out)
+    assert.same({ 24, 24, 24, 24 }, value.busy_per_rank_seconds)
+    assert.same({ 33, 30, 27, 24 }, value.span_per_rank_seconds)
+    assert.same({ definition = "mean_idle", fraction = 9 / 33, max_idle_fraction = 9 / 33, mean_idle_seconds = 9, max_idle_seconds = 9,
+                  span_seconds = 9 }, value.bubble)
+    -- zero bubble by the papers' definition, (P − 1) F by the clock (Qi et al. 2401.10241, ZB-H2 at F = I = W)
+    value = cjson.decode(simulate("zb_h2 --ranks 4 --microbatches 8 --format json").out)
+    assert.equal(0, value.bubble.span_seconds)
+    assert.equal(3, value.bubble.max_idle_seconds)
   end)
 
   it("writes PyTorch's compute-only CSV, one row a rank, pairs kept", function()
@@ -83,7 +96,10 @@ describe("pipeplan simulate", function()
     assert.equal(1, result.status)
     has(result.err, "engine.odd_depth")
     has(result.err, "nearest legal ranks: 6")
-    assert.is_false(cjson.decode(result.out).legal)
+    local value = cjson.decode(result.out)
+    assert.is_false(value.legal)
+    assert.equal("engine.odd_depth", value.finding.id)
+    assert.equal(cjson.null, value.makespan_seconds)
     assert.equal(1, simulate("zb_v --ranks 4 --microbatches 8 --virtual 3").status)
     assert.equal(1, simulate("interleaved_1f1b --ranks 4 --microbatches 10 --group 3").status)
     assert.equal(1, simulate("gpipe --ranks 4 --microbatches 1000000000").status)
@@ -132,6 +148,24 @@ describe("pipeplan simulate", function()
       assert.equal(0, result.status, result.err)
       for line in result.out:gmatch("[^\n]+") do assert.is_true(utf8.len(line) <= 100, line) end
     end
+  end)
+
+  it("writes to a file, whole or not at all", function()
+    local name = os.tmpname()
+    local result = simulate("1f1b --ranks 2 --microbatches 2 --format csv -o " .. name)
+    assert.equal(0, result.status)
+    assert.equal("", result.out .. result.err)
+    local file = assert(io.open(name))
+    assert.equal("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", file:read("a"))
+    file:close()
+    assert.equal(1, simulate("dualpipe --ranks 7 --microbatches 20 -o " .. name).status)
+    os.remove(name)
+    result = simulate "1f1b --ranks 2 --microbatches 2 -o /no/where.txt"
+    assert.equal(2, result.status)
+    assert.equal("pipeplan: cannot write /no/where.txt: No such file or directory\n", result.err)
+    result = simulate("1f1b --ranks 2 --microbatches 2", "/dev/full")
+    assert.equal(2, result.status)
+    assert.equal("pipeplan: cannot write to standard output: No space left on device\n", result.err)
   end)
 
   it("explains itself", function()
