@@ -1,4 +1,4 @@
--- engine.schedule and engine.bubble against oracles from outside: an independent simulator's table, PyTorch's own dumps, digests.
+-- engine.schedule and engine.bubble: what they answer and refuse, and an independent simulator's table. Orders: schedule_orders_spec.lua.
 
 require "pipeplan"
 local engine = require "engine"
@@ -85,58 +85,6 @@ describe("a simulated schedule", function()
 end)
 
 describe("schedule:csv()", function()
-  local function sha256(text)
-    local name = os.tmpname()
-    local file = assert(io.open(name, "wb"))
-    file:write(text)
-    file:close()
-    local pipe = assert(io.popen("sha256sum " .. name))
-    local digest = pipe:read("a"):match("^%x+")
-    pipe:close()
-    os.remove(name)
-    return digest
-  end
-
-  -- The first is text-identical to PyTorch's test/distributed/pipelining/artifacts/dualpipev_4rank_10mb.csv; the others come from the
-  -- independent generator that reproduces it.
-  local digests = {
-    { "dualpipev",        4, 10, 1261, "16ce4a29936e4c5ad774098add32489b4937942e3f5ab0108f17d2826b184529" },
-    { "dualpipev",        2, 4,  226,  "ef55f1a20be514b4b5935259fce467e02847824fe0a963e161b7e1a48dec7bbf" },
-    { "dualpipev",        8, 20, 5707, "4d5e1f545fb0dc527b0dd456f7f032175deefcfddffd4a1e0b9a31676d259736" },
-    { "zb_v",             4, 8,  768,  "b11f519ecc9ee72f6e6f826898f1ff77d534206853fdd44c5cf37349a7b07b5d" },
-    { "interleaved_1f1b", 4, 8,  512,  "60b6b19fe1c7adf362d3d002635eab84c62c4ff4c13a0214d7d04a09480bc23d" },
-    { "1f1b",             4, 8,  256,  "1eecbf97575817149614af777b1ac4e33dcaa0e66aba798a3e47f4952d3ea180" },
-  }
-
-  it("is the text whose digest is known", function()
-    for _, case in ipairs(digests) do
-      local text = engine.schedule { kind = case[1], ranks = case[2], microbatches = case[3] }:csv()
-      assert.equal(case[4], #text, case[1])
-      assert.equal(case[5], sha256(text), case[1])
-    end
-  end)
-
-  -- Blanks are time steps in which PyTorch's grid lets a rank wait: only the order matters.
-  local function without_blanks(line)
-    local cells = {}
-    for cell in line:gsub("\r", ""):gmatch("[^,]+") do cells[#cells + 1] = cell end
-    return table.concat(cells, ",")
-  end
-
-  it("is what PyTorch dumped, action for action", function()
-    local dumped = { zb_v = "ZBVZeroBubble", interleaved_1f1b = "Interleaved1F1B", dualpipev = "DualPipeV" }
-    for _, kind in ipairs { "zb_v", "interleaved_1f1b", "dualpipev" } do
-      for _, microbatches in ipairs { 8, 32 } do
-        local expected = {}
-        for _, line in ipairs(lines_of(string.format("tests/data/pytorch/%s_P4_M%d.csv", dumped[kind], microbatches))) do
-          expected[#expected + 1] = without_blanks(line)
-        end
-        local text = engine.schedule { kind = kind, ranks = 4, microbatches = microbatches }:csv()
-        assert.equal(table.concat(expected, "\n") .. "\n", text, kind)
-      end
-    end
-  end)
-
   it("says the same as actions()", function()
     local schedule = engine.schedule { kind = "dualpipev", ranks = 4, microbatches = 10 }
     local rank = 0
