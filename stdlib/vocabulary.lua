@@ -69,6 +69,8 @@ local fields = {
   -- the finished plan
   field("plan", "status",                    "string", nil,      "outcome", { "planned", "refused", "rejected" }),
   field("plan", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
+  field("plan", "host_bytes",                "number", "byte",   "memory of one host that an offloaded optimizer takes", { 0 }),
+  field("plan", "host_memory",               "number", "byte",   "memory of one host; absent: not given", { 0 }),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout"),
 }
 

@@ -346,6 +346,9 @@ static pp_status check_scene(const pp_training *training, const pp_device *devic
   };
   for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
     if (!(positive[i].value > 0) || !isfinite(positive[i].value)) return bad_number(error, positive[i].field, positive[i].value);
+  if (training->optimizer_offload > 0 && !(device->host_link > 0)) return bad_number(error, "host_link", device->host_link);
+  if (training->optimizer_offload > 0 && !(device->host_memory_bandwidth > 0))
+    return bad_number(error, "host_memory_bandwidth", device->host_memory_bandwidth);
   for (int i = 0; i < network->tiers; i++) {
     if (!(network->tier[i].bandwidth > 0)) return bad_number(error, "bandwidth", network->tier[i].bandwidth);
     if (!(network->tier[i].efficiency > 0)) return bad_number(error, "efficiency", network->tier[i].efficiency);
@@ -422,11 +425,12 @@ double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, co
   return fmin(fmax(pair, fmax(forward->forward, backward->full)), alone);
 }
 
-/* An optimizer step reads gradient, master and moments and writes master, moments and weight, of this GPU's share. */
-static double optimizer_bytes(const pp_training *training, double parameters, double ranks) {
-  const double share = training->shard_optimizer ? ranks : 1;
-  const double bytes = training->gradient_bytes + 2 * (training->master_bytes + training->moment_bytes) + training->parameter_bytes;
-  return parameters * bytes / share;
+/* An optimizer step reads gradient, master and moments and writes master, moments and weight, of the parameters that this GPU updates. */
+static double optimizer_seconds(const pp_training *training, const pp_device *device, double updated) {
+  const double sent = training->gradient_bytes + training->parameter_bytes, away = training->optimizer_offload * updated;
+  const double bytes = sent + 2 * (training->master_bytes + training->moment_bytes);
+  const double here = moved(device, (updated - away) * bytes);
+  return away > 0 ? here + away * sent / device->host_link + away * bytes / device->host_memory_bandwidth : here;
 }
 
 /*
@@ -445,8 +449,9 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   if (sharded)
     out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
                           pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
-  out->optimizer = moved(device, optimizer_bytes(training, dense_parameters, (double)dense_ranks * copies) +
-                                 optimizer_bytes(training, expert_parameters, (double)expert_ranks * copies));
+  out->optimizer = optimizer_seconds(training, device, sharded ? dense_parameters / ((double)dense_ranks * copies) +
+                                                                   expert_parameters / ((double)expert_ranks * copies)
+                                                               : dense_parameters + expert_parameters);
   if (copies > 1) {
     const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;
     const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;

@@ -22,6 +22,8 @@ typedef struct {
   bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
   double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of small kernels */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
+  double host_link;             /* bytes per second to and from the host, one direction; read with optimizer_offload only, like the next */
+  double host_memory_bandwidth; /* bytes per second of host memory that an update on the host reaches, of one GPU's share of the host */
 } pp_device;
 
 /*
@@ -58,7 +60,8 @@ double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, co
 
 /*
 ** What a step takes beside the pipeline: gradient reduce-scatter and parameter all-gather of the heaviest rank, the optimizer's memory
-** traffic, and DualPipe's mirror sum. Seconds, none of it hidden. Parameters are those resident on the rank: after TP and EP, all its
+** traffic, and DualPipe's mirror sum. Seconds, none of it hidden. An offloaded optimizer sends gradients to the host and weights back and is
+** bound by the host's memory between them. Parameters are those resident on the rank: after TP and EP, all its
 ** stages, both copies.
 */
 typedef struct {

@@ -342,16 +342,19 @@ typedef struct {
   double fixed, copies, stored, pending, transient;
 } stage_bytes;
 
+static double state_sum(const pp_state_bytes *state) {
+  return state->parameters + state->gradients + state->optimizer;
+}
+
 static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS]) {
   stage_bytes sum = { 0, 0, 0, 0, 0 };
   for (int block = 0; block < PP_BLOCKS; block++) {
     double count = stage->count[block];
-    sum.fixed += count * (blocks[block].parameters + blocks[block].gradients + blocks[block].optimizer);
+    sum.fixed += count * state_sum(&blocks[block].state);
     sum.stored += count * blocks[block].stored;
     sum.pending += count * blocks[block].pending;
     if (stage->count[block] == 0) continue;
-    const pp_state_bytes *copy = &blocks[block].embedding_copy;
-    sum.copies += copy->parameters + copy->gradients + copy->optimizer;
+    sum.copies += state_sum(&blocks[block].embedding_copy);
     sum.transient = fmax(sum.transient, blocks[block].transient);
   }
   return sum;

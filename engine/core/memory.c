@@ -194,11 +194,27 @@ static double group(bool sharded, double ranks) {
 
 /* Weights, gradients and optimizer of so many parameters on a GPU that `ranks` GPUs hold alike. */
 static pp_state_bytes state_of(double parameters, double ranks, const pp_training *training, int copies) {
+  const double updated = parameters / group(training->shard_optimizer, ranks * copies);
+  const double state = training->master_bytes + training->moment_bytes, away = training->optimizer_offload;
   return (pp_state_bytes){
     .parameters = parameters * training->parameter_bytes / group(training->shard_parameters, ranks),
     .gradients = parameters * training->gradient_bytes / group(training->shard_gradients, ranks),
-    .optimizer = parameters * (training->master_bytes + training->moment_bytes) / group(training->shard_optimizer, ranks * copies),
+    .optimizer = updated * state * (1 - away),
+    .host = updated * (state + training->gradient_bytes) * away,
   };
+}
+
+static void add_state(pp_state_bytes *sum, double count, const pp_state_bytes *state) {
+  sum->parameters += count * state->parameters;
+  sum->gradients += count * state->gradients;
+  sum->optimizer += count * state->optimizer;
+  sum->host += count * state->host;
+}
+
+static pp_status bad_number(pp_error *error, const char *field, const char *bound, double limit, double value) {
+  const pp_status status = pp_fail(error, PP_INVALID, "'%s' must be %s %g, got %g", field, bound, limit, value);
+  if (error) strncpy(error->field, field, sizeof error->field - 1);
+  return status;
 }
 
 static pp_status check_recipe(const pp_layout *layout, const pp_training *training, int copies, pp_error *error) {
@@ -212,27 +228,22 @@ static pp_status check_recipe(const pp_layout *layout, const pp_training *traini
     { "gradient_bytes", training->gradient_bytes, 0 },
     { "master_bytes", training->master_bytes, 0 },
     { "moment_bytes", training->moment_bytes, 0 },
+    { "optimizer_offload", training->optimizer_offload, 0 },
     { "activation_bytes", training->activation_bytes, 0 },
     { "attention_output_bytes", training->attention_output_bytes, 0 },
     { "activation_input_bytes", training->activation_input_bytes, 0 },
     { "weight_gradient_bytes", training->weight_gradient_bytes, 0 },
     { "expert_imbalance", training->expert_imbalance, 1 },
   };
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    if (numbers[i].value >= numbers[i].low && isfinite(numbers[i].value)) continue;
-    const pp_status status =
-      pp_fail(error, PP_INVALID, "'%s' must be at least %g, got %g", numbers[i].field, numbers[i].low, numbers[i].value);
-    if (error) strncpy(error->field, numbers[i].field, sizeof error->field - 1);
-    return status;
-  }
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (!(numbers[i].value >= numbers[i].low && isfinite(numbers[i].value)))
+      return bad_number(error, numbers[i].field, "at least", numbers[i].low, numbers[i].value);
+  if (training->optimizer_offload > 1) return bad_number(error, "optimizer_offload", "at most", 1, training->optimizer_offload);
   return PP_OK;
 }
 
-static pp_block_bytes block_bytes(const ledger *book, double tokens, double weight_gradients, pp_state_bytes dense, pp_state_bytes expert) {
+static pp_block_bytes block_bytes(const ledger *book, double tokens, double weight_gradients) {
   return (pp_block_bytes){
-    .parameters = dense.parameters + expert.parameters,
-    .gradients = dense.gradients + expert.gradients,
-    .optimizer = dense.optimizer + expert.optimizer,
     .stored = tokens * book->stored,
     .pending = tokens * (book->inputs + book->output_gradients),
     .transient = tokens * (book->recomputed + book->gradient) + weight_gradients,
@@ -289,23 +300,29 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   const double alike = (double)layout->data * layout->context, experts_alike = pp_layout_expert_data(layout);
   for (int i = 0; i < PP_BLOCKS; i++) {
     const double gradients = training->weight_gradient_bytes * gradient_shapes(model, layout, i, &parameters[i]);
-    out[i] = block_bytes(&books[i], tokens, gradients, state_of(held[i].dense, alike, training, copies),
-                         state_of(held[i].expert, experts_alike, training, copies));
+    const pp_state_bytes dense = state_of(held[i].dense, alike, training, copies);
+    const pp_state_bytes expert = state_of(held[i].expert, experts_alike, training, copies);
+    out[i] = block_bytes(&books[i], tokens, gradients);
+    add_state(&out[i].state, 1, &dense);
+    add_state(&out[i].state, 1, &expert);
     out[i].embedding_copy = state_of(held[i].embedding_copy, alike, training, copies);
   }
   return PP_OK;
 }
 
-/* Adds what a stage keeps for good, and widens *transient and the embedding copy its rank would need. */
-static void add_stage(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], pp_rank_bytes *rank, pp_state_bytes *copy) {
+/* What the stages of one rank keep for good, and the embedding copy it would need without an embedding. */
+typedef struct {
+  pp_state_bytes state, copy;
+  bool has_embedding;
+} held_state;
+
+static void add_stage(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], held_state *held, double *transient) {
+  if (stage->count[PP_BLOCK_EMBEDDING] > 0) held->has_embedding = true;
   for (int i = 0; i < PP_BLOCKS; i++) {
-    const double count = stage->count[i];
     if (stage->count[i] == 0) continue;
-    rank->parameters += count * blocks[i].parameters;
-    rank->gradients += count * blocks[i].gradients;
-    rank->optimizer += count * blocks[i].optimizer;
-    rank->transient = fmax(rank->transient, blocks[i].transient);
-    if (blocks[i].embedding_copy.parameters > copy->parameters) *copy = blocks[i].embedding_copy;
+    add_state(&held->state, stage->count[i], &blocks[i].state);
+    *transient = fmax(*transient, blocks[i].transient);
+    if (blocks[i].embedding_copy.parameters > held->copy.parameters) held->copy = blocks[i].embedding_copy;
   }
 }
 
@@ -315,12 +332,12 @@ static double stage_sum(const pp_stage *stage, const pp_block_bytes blocks[PP_BL
   return sum;
 }
 
-static void finish(pp_rank_bytes *out, bool has_embedding, pp_state_bytes copy, double overhead) {
-  if (!has_embedding) {
-    out->parameters += copy.parameters;
-    out->gradients += copy.gradients;
-    out->optimizer += copy.optimizer;
-  }
+static void finish(pp_rank_bytes *out, held_state *held, double overhead) {
+  if (!held->has_embedding) add_state(&held->state, 1, &held->copy);
+  out->parameters = held->state.parameters;
+  out->gradients = held->state.gradients;
+  out->optimizer = held->state.optimizer;
+  out->host = held->state.host;
   out->overhead = overhead;
   out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + overhead;
 }
@@ -328,25 +345,23 @@ static void finish(pp_rank_bytes *out, bool has_embedding, pp_state_bytes copy, 
 void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
                     double overhead, double *scratch, pp_rank_bytes *out) {
   double *stored = scratch, *pending = scratch + schedule->stages;
-  pp_state_bytes copy = { 0 };
-  bool has_embedding = false;
+  held_state held = { .has_embedding = false };
   *out = (pp_rank_bytes){ 0 };
   for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
     const int number = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
     const pp_stage *stage = &stages[number % schedule->stages_per_chain];
     stored[number] = stage_sum(stage, blocks, false);
     pending[number] = stage_sum(stage, blocks, true);
-    if (stage->count[PP_BLOCK_EMBEDDING] > 0) has_embedding = true;
-    add_stage(stage, blocks, out, &copy);
+    add_stage(stage, blocks, &held, &out->transient);
   }
   out->activations = pp_schedule_peak(schedule, rank, stored, pending);
-  finish(out, has_embedding, copy, overhead);
+  finish(out, &held, overhead);
 }
 
 void pp_memory_alone(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], double overhead, pp_rank_bytes *out) {
-  pp_state_bytes copy = { 0 };
+  held_state held = { .has_embedding = false };
   *out = (pp_rank_bytes){ 0 };
-  add_stage(stage, blocks, out, &copy);
+  add_stage(stage, blocks, &held, &out->transient);
   out->activations = stage_sum(stage, blocks, false);
-  finish(out, stage->count[PP_BLOCK_EMBEDDING] > 0, copy, overhead);
+  finish(out, &held, overhead);
 }

@@ -18,14 +18,18 @@ typedef struct {
 /* Degrees ≥ 1. */
 void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu_parameters out[PP_BLOCKS]);
 
-/* Weights with what training keeps beside them, on one GPU. */
+/*
+** Weights with what training keeps beside them, on one GPU; `host` is what of it lies in host memory: with an offloaded optimizer the master
+** weights, the moments and a copy of the gradients, for the host's update reads them there (Megatron-LM
+** core/optimizer/cpu_offloading/hybrid_optimizer.py).
+*/
 typedef struct {
-  double parameters, gradients, optimizer;
+  double parameters, gradients, optimizer, host;
 } pp_state_bytes;
 
 /* Bytes of one block on one GPU. Static terms are there always; activations per microbatch in flight. */
 typedef struct {
-  double parameters, gradients, optimizer;
+  pp_state_bytes state;
   double stored;     /* activations kept from F to I (or B) */
   double pending;    /* kept from I to W: the inputs of the linear layers, the output gradients, and what recompute brought back */
   double transient;  /* the largest temporary of the block's F, B, I or W, beside stored and pending: recomputed layer, fp32 logits */
@@ -46,6 +50,7 @@ typedef struct {
   double transient;    /* largest of its blocks */
   double overhead;     /* communicators, context, allocator: an assumption that the caller passes in */
   double total;
+  double host;         /* in host memory, for this GPU; no part of total */
 } pp_rank_bytes;
 
 /*

@@ -27,6 +27,7 @@ typedef struct {
   double master_bytes;      /* fp32 master weights (4), 0 when the stored weights are the master */
   double moment_bytes;      /* both Adam moments together (fp32: 8, bf16: 4) */
   bool shard_optimizer;     /* ZeRO-1 / distributed optimizer: master and moments over the data-parallel group */
+  double optimizer_offload; /* share of master and moments that lies in host memory and is updated there, 0 … 1 */
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3: only shown beside P = 1 plans */
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
   bool fused_attention;     /* flash attention: no s × s matrix is stored */

@@ -146,6 +146,8 @@ static int cost_step(lua_State *L) {
   const double dense = pp_args_number(L, 1, call, "dense_parameters", 0, HUGE_VAL);
   const double expert = pp_args_number_or(L, 1, call, "expert_parameters", 0, HUGE_VAL, 0);
   const int copies = (int)pp_args_integer_or(L, 1, call, "copies", 1, 2, 1);
+  if (at.training.optimizer_offload > 0 && !(at.device.host_link > 0 && at.device.host_memory_bandwidth > 0))
+    return luaL_error(L, "%s: device 'host_link' and 'host_memory_bandwidth' must be given with optimizer_offload", call);
   pp_cost_step(&at.layout, &at.training, &at.device, &at.network, dense, expert, copies, &out);
   pp_push_numbers(L, (pp_named_number[]){
     { "gradient_sync", out.gradient_sync }, { "parameter_sync", out.parameter_sync }, { "optimizer", out.optimizer },

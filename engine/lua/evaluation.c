@@ -141,7 +141,7 @@ static void set_memory(lua_State *L, const evaluation *self, const pp_problem *p
       heaviest = bytes.total;
       heaviest_rank = rank;
     }
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 10);
     pp_set_integer(L, "rank", rank);
     lua_createtable(L, slots, 0);
     for (int slot = 0; slot < slots; slot++) {
@@ -156,6 +156,7 @@ static void set_memory(lua_State *L, const evaluation *self, const pp_problem *p
     pp_set_number(L, "transient", bytes.transient);
     pp_set_number(L, "overhead", bytes.overhead);
     pp_set_number(L, "total", bytes.total);
+    pp_set_number(L, "host", bytes.host);
     lua_rawseti(L, -2, rank + 1);
   }
   lua_setfield(L, -2, "memory");

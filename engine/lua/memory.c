@@ -39,8 +39,8 @@ static void blocks_of(lua_State *L, const char *call, const setting *at, int cop
 }
 
 /*
-** engine.memory.blocks{ model, layout, training, copies = 1 } → { embedding = { parameters, gradients, optimizer, stored, pending,
-** transient }, dense = …, moe = …, head = …, mtp = … }: bytes of one block on one GPU
+** engine.memory.blocks{ model, layout, training, copies = 1 } → { embedding = { parameters, gradients, optimizer, host, stored,
+** pending, transient }, dense = …, moe = …, head = …, mtp = … }: bytes of one block on one GPU
 */
 static int memory_blocks(lua_State *L) {
   static const char call[] = "engine.memory.blocks";
@@ -55,7 +55,8 @@ static int memory_blocks(lua_State *L) {
   for (int i = 0; i < PP_BLOCKS; i++) {
     const pp_block_bytes *block = &blocks[i];
     pp_push_numbers(L, (pp_named_number[]){
-      { "parameters", block->parameters }, { "gradients", block->gradients }, { "optimizer", block->optimizer },
+      { "parameters", block->state.parameters }, { "gradients", block->state.gradients }, { "optimizer", block->state.optimizer },
+      { "host", block->state.host },
       { "stored", block->stored },         { "pending", block->pending },     { "transient", block->transient },
       { NULL, 0 } });
     lua_setfield(L, -2, pp_block_names[i]);
@@ -77,12 +78,12 @@ static void push_rank(lua_State *L, const pp_rank_bytes *rank) {
   pp_push_numbers(L, (pp_named_number[]){
     { "parameters", rank->parameters },   { "gradients", rank->gradients }, { "optimizer", rank->optimizer },
     { "activations", rank->activations }, { "transient", rank->transient }, { "overhead", rank->overhead },
-    { "total", rank->total },             { NULL, 0 } });
+    { "total", rank->total },             { "host", rank->host },           { NULL, 0 } });
 }
 
 /*
 ** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, layers_per_stage = nil (even) } → list, one
-** entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total }; or nil and the broken rule when there are more
+** entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total, host }; or nil and the broken rule when there are more
 ** stages than layers.
 */
 static int memory_stages(lua_State *L) {

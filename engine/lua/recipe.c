@@ -61,7 +61,7 @@ static double dispatch_default(pp_precision precision) {
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "shard_optimizer",
-    "shard_gradients", "shard_parameters", "sequence_parallel", "fused_attention", "fused_loss", "dropout", "activation_bytes",
+    "optimizer_offload",    "shard_gradients", "shard_parameters", "sequence_parallel", "fused_attention", "fused_loss", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
@@ -77,6 +77,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->master_bytes = bytes_of(L, index, "master_bytes");
   out->moment_bytes = bytes_of(L, index, "moment_bytes");
   out->shard_optimizer = given(L, index, "shard_optimizer");
+  out->optimizer_offload = pp_args_number_or(L, index, training_call, "optimizer_offload", 0, 1, 0);
   out->shard_gradients = given(L, index, "shard_gradients");
   out->shard_parameters = given(L, index, "shard_parameters");
   out->sequence_parallel = given(L, index, "sequence_parallel");
@@ -120,7 +121,8 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out) {
 void pp_check_device(lua_State *L, int index, pp_device *out) {
   static const char *const known[] = {
     "flops", "flops_bf16", "memory_bandwidth", "gemm_efficiency", "grouped_gemm_efficiency", "grouped_gemm_half", "attention_efficiency",
-    "memory_efficiency", "overlap_overhead", "hides_alltoall", "routing_latency", "alltoall_latency", NULL };
+    "memory_efficiency", "overlap_overhead", "hides_alltoall", "routing_latency", "alltoall_latency",
+    "host_link", "host_memory_bandwidth", NULL };
   static const double least = 1e-9, most = 1e30;
   index = lua_absindex(L, index);
   pp_charge(L, 13 * FIELD);
@@ -137,6 +139,8 @@ void pp_check_device(lua_State *L, int index, pp_device *out) {
   out->hides_alltoall = pp_args_boolean_or(L, index, device_call, "hides_alltoall", false);
   out->routing_latency = pp_args_number_or(L, index, device_call, "routing_latency", 0, 1e6, 0);
   out->alltoall_latency = pp_args_number_or(L, index, device_call, "alltoall_latency", 0, 1e6, 0);
+  out->host_link = pp_args_number_or(L, index, device_call, "host_link", least, most, 0);
+  out->host_memory_bandwidth = pp_args_number_or(L, index, device_call, "host_memory_bandwidth", least, most, 0);
 }
 
 static void check_tier(lua_State *L, pp_tier *out) {

@@ -20,6 +20,7 @@ parameter { id = "min_microbatches_per_rank", value = 2,         unit = "1",    
 parameter { id = "slow_link",                 value = "200Gbps", unit = "byte/s",   loosens = "down", meaning = "at or below this, per GPU, DualPipe is refused" }
 parameter { id = "short_run_tokens",          value = "1B",      unit = "token",    loosens = "down", meaning = "below this a run is too short to plan a pipeline for" }
 parameter { id = "memory_headroom",           value = "8%",      unit = "fraction", loosens = "down", meaning = "share of the device's memory that a plan must leave free" }
+parameter { id = "tight_fraction",            value = "95%",     unit = "fraction", loosens = "none", meaning = "of the memory that a plan may fill: from there on it fits tightly" }
 
 -- preferences and warnings
 parameter { id = "tie_fraction",              value = "1%",      unit = "fraction", loosens = "none", meaning = "step times this close are equal" }

@@ -150,6 +150,14 @@ local function check_stages(request, given, complain)
   end
 end
 
+local function check_weights(request, given, complain)
+  local t = request.training
+  if t.weights and t.precision ~= "fp8" then
+    complain(given["training.weights"], "%s: products are %s, and so are the weights; leave it out, or give precision fp8", t.weights,
+             t.precision)
+  end
+end
+
 -- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
 function contradictions.check(request, given, complain)
   check_depth_one(request, given, complain)
@@ -158,6 +166,7 @@ function contradictions.check(request, given, complain)
   check_batch(request, given, complain)
   check_ramp(request, given, complain)
   check_stages(request, given, complain)
+  check_weights(request, given, complain)
 end
 
 return contradictions

@@ -8,10 +8,13 @@ local fp8_bytes = 1 + 4 / 128
 
 -- Bytes per parameter of what a GPU holds, before sharding (Megatron-LM docs, dist_optimizer: bf16 with fp32 gradients 6 + 12/d,
 -- fp32 8 + 8/d). The fp32 master weights are the optimizer's, except in fp32, where the weights are their own master.
--- fp8 weights are held twice, as they are and transposed, because Hopper's fp8 matrix products read both operands along K
--- (Transformer Engine, fp8 primary weights): as much as one copy in bf16.
-local weight_bytes = { bf16 = 2, fp16 = 2, fp8 = 2, fp32 = 4 }
-local number_bytes = { bf16 = 2, fp32 = 4 }
+local weight_bytes = { bf16 = 2, fp16 = 2, fp32 = 4 }
+local number_bytes = { fp8 = 1, bf16 = 2, fp16 = 2, fp32 = 4 }
+
+-- Weights of fp8 products (Transformer Engine). fp8: primary weights in fp8, held as they are and transposed, because Hopper's fp8 products
+-- read both operands along K. fp8_single: the transpose is made again for each backward (disable_parameter_transpose_cache). bf16: primary
+-- weights in bf16, and both casts kept over the microbatches of a step.
+local fp8_weight_bytes = { fp8 = 2, fp8_single = 1, bf16 = 4 }
 
 -- Adam keeps two moments; Muon and SGD with momentum one.
 local moments = { adam = 2, adamw = 2, muon = 1, sgd = 1 }
@@ -27,11 +30,12 @@ function recipe.training(request, layout)
     precision = t.precision,
     sequence_length = t.sequence_length,
     micro_batch = t.micro_batch_size,
-    parameter_bytes = weight_bytes[t.precision],
+    parameter_bytes = fp8 and fp8_weight_bytes[t.weights or "fp8"] or weight_bytes[t.precision],
     gradient_bytes = number_bytes[t.gradients],
     master_bytes = t.precision == "fp32" and 0 or 4,
     moment_bytes = moments[t.optimizer] * number_bytes[t.moments],
-    shard_optimizer = true,
+    shard_optimizer = t.zero ~= 0,
+    optimizer_offload = t.optimizer_offload,
     shard_gradients = false,
     shard_parameters = false,
     sequence_parallel = not layout or (layout.tensor or 1) > 1,
@@ -40,7 +44,7 @@ function recipe.training(request, layout)
     activation_bytes = fp8 and fp8_bytes or compute,  -- DeepSeek-V3 report, 3.3.3: inputs of linear layers are cached in fp8
     dispatch_bytes = fp8 and fp8_bytes or compute,
     combine_bytes = compute,                          -- combine stays in bf16 (DeepSeek-V3 report, 3.3.3)
-    expert_imbalance = 1.0,
+    expert_imbalance = t.expert_imbalance or 1.0,
     max_domains = request.model.max_domains or 0,
     recompute = recompute,
   }
@@ -70,13 +74,16 @@ function recipe.device(request, kernel)
   local entry = kernel ~= nil and require("pipeplan.catalog.kernels").find(kernel or "nccl_alltoall")
   device.hides_alltoall = kernel ~= false and (not entry or entry.overlapping)
   if entry then device.alltoall_latency = entry.latency end
+  if request.training.optimizer_offload > 0 then
+    local host = require("pipeplan.catalog.hosts").find(request.cluster.accelerator_family)
+    device.host_link, device.host_memory_bandwidth = host.link, host.memory_bandwidth * host.update_efficiency
+  end
   return device
 end
 
--- What a process takes beside tensors: context, kernels, library workspaces 3.5 GiB, communicators 0.375 GiB (NVIDIA aiconfigurator's
--- reserve: 3.5 GiB and 342-392 MiB; pith-train measured 5.8 GiB with FSDP's buffers). Fragmentation is the policy's memory_headroom.
-function recipe.overhead_bytes()
-  return 3.875 * 2 ^ 30
+-- What a process takes beside tensors.
+function recipe.overhead_bytes(request)
+  return request.cluster.overhead_bytes or require("pipeplan.catalog.overheads").bytes
 end
 
 -- Seconds of a step that no model accounts for. Gradient and parameter exchange and the optimizer are costed; data loading and logging run
@@ -87,14 +94,14 @@ end
 
 -- What the tables above take for granted: { field, value, why } for the plan's assumptions.
 function recipe.assumptions(request)
-  local list = {
-    { field = "optimizer state", value = "sharded", why = "over the data-parallel group: ZeRO-1" },
-  }
-  if request.training.precision == "fp8" then
-    list[#list + 1] = { field = "fp8 weights", value = "2 bytes", why = "weights and their transpose; linear inputs kept in fp8" }
+  local list = {}
+  local function assume(field, value, why) list[#list + 1] = { field = field, value = value, why = why } end
+  if not request.training.zero then assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1") end
+  if request.training.precision == "fp8" and not request.training.weights then
+    assume("fp8 weights", "2 bytes", "weights and their transpose; linear inputs kept in fp8")
   end
-  if request.model.architecture == "moe" then
-    list[#list + 1] = { field = "expert imbalance", value = 1.0, why = "tokens spread evenly over experts" }
+  if request.model.architecture == "moe" and not request.training.expert_imbalance then
+    assume("expert imbalance", 1.0, "tokens spread evenly over experts")
   end
   return list
 end

@@ -99,6 +99,10 @@ local function training(request, value, assume, precision)
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
+    zero = value "training.zero",
+    optimizer_offload = value "training.optimizer_offload" or 0,
+    weights = value "training.weights",
+    expert_imbalance = value "training.expert_imbalance",
     recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
     goodput = value "training.goodput",
   }

@@ -16,6 +16,7 @@
 ---@field parameters number weights
 ---@field gradients number accumulated gradients
 ---@field optimizer number master weights and moments
+---@field host number in host memory, for this GPU: offloaded master weights and moments, a copy of their gradients
 ---@field stored number activations of a microbatch from F to I (or B)
 ---@field pending number … from I to W
 ---@field transient number largest temporary
@@ -73,6 +74,8 @@
 ---@field hides_alltoall? boolean is there an all-to-all kernel that runs beside compute?; default false
 ---@field routing_latency? number seconds that an MoE layer takes each way beside its work; 0 … 1000000; default 0
 ---@field alltoall_latency? number seconds that a dispatch or combine takes beside its transfers; 0 … 1000000; default 0
+---@field host_link? number bytes per second to the host, one direction; needed with optimizer_offload; 1e-09 … 1e+30
+---@field host_memory_bandwidth? number bytes per second of host memory that an update there reaches; needed likewise; 1e-09 … 1e+30
 
 --- Floating-point operations of a model.
 ---@class pipeplan.engine.flops
@@ -140,6 +143,7 @@
 ---@field transient number largest temporary
 ---@field overhead number as given
 ---@field total number sum
+---@field host number in host memory, for this GPU: offloaded master weights and moments, a copy of their gradients
 
 --- What is not stored but computed again at the start of I (or B).
 ---@class pipeplan.engine.recompute
@@ -266,6 +270,7 @@
 ---@field master_bytes number bytes of a master weight; 0: the stored one is the master; 0 … 64
 ---@field moment_bytes number bytes of both moments of a parameter together; 0 … 64
 ---@field shard_optimizer? boolean master weights and moments over the data-parallel group; default false
+---@field optimizer_offload? number share of them that lies in host memory and is updated there; 0 … 1; default 0
 ---@field shard_gradients? boolean gradients over it too (ZeRO-2); default false
 ---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
 ---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false

@@ -21,6 +21,8 @@
 ---@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
 ---@field measured? string nccl-tests output or nvidia-smi topo -m of the cluster
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
+---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB); in byte
+---@field host_memory? number|string memory of one host, for an offloaded optimizer; in byte
 ---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
 ---@field tokens? number|string training volume; in token
@@ -29,8 +31,12 @@
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
----@field moments? "fp32"|"bf16" what optimizer moments are kept in (default fp32)
+---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
+---@field zero? integer|string ZeRO stage: 1 shards the optimizer's state over data parallelism (default), 0 nothing
+---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
+---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field tensor? integer|string tensor parallelism (TP); in rank
@@ -61,9 +67,11 @@
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
 ---@field gpus? integer|string GPUs of the training run; in gpu
 ---@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
+---@field host_memory? number|string memory of one host, for an offloaded optimizer; in byte
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field network? pipeplan.spec.cluster.network
+---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB); in byte
 ---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 
@@ -89,16 +97,20 @@
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 
 ---@class pipeplan.spec.training
+---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
 ---@field micro_batch_size? integer|string sequences of one microbatch (default 1); in sequence
----@field moments? "fp32"|"bf16" what optimizer moments are kept in (default fp32)
+---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
+---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
 ---@field tokens? number|string training volume; in token
+---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
+---@field zero? integer|string ZeRO stage: 1 shards the optimizer's state over data parallelism (default), 0 nothing
 
 --- another schedule on the same devices, at the plan's layout where that is legal, else at its own best
 ---@class pipeplan.plan.alternative
@@ -187,6 +199,7 @@
 ---@field gpu_hours? number for all tokens
 ---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules
 ---@field gpus_needed? integer when nothing fits: the smallest count of GPUs, of those tried, that would work
+---@field host? pipeplan.plan.host what hosts and storage have to hold
 ---@field ideal_step_seconds? number the same work without bubble, exposed communication and imbalance
 ---@field layers_per_stage? integer[] by slice of the model, first to last
 ---@field loosened pipeplan.plan.loosened[] rules that some layer disabled, narrowed, or moved in their loosening direction
@@ -315,6 +328,13 @@
 ---@field line? integer line
 ---@field verb string row, reject, …
 
+--- what hosts and storage have to hold
+---@class pipeplan.plan.host
+---@field checkpoint_bytes number weights, master weights and moments of the whole model
+---@field checkpoint_seconds? number to write them, where the spec gives the storage's speed
+---@field memory_bytes? number memory of a host, where the spec gives it
+---@field optimizer_bytes number memory of a host that an offloaded optimizer takes: master weights, moments, a copy of the gradients
+
 --- one loosened rule
 ---@class pipeplan.plan.loosened
 ---@field expires? string until when
@@ -328,7 +348,7 @@
 --- memory
 ---@class pipeplan.plan.memory
 ---@field device_bytes number of one GPU
----@field fit "fits"|"tight"|"does_not_fit" tight: fits, with less than another headroom free
+---@field fit "fits"|"tight"|"does_not_fit" tight: fits, but over tight_fraction of the memory less its headroom
 ---@field headroom_bytes number what a plan must leave free
 ---@field ranks pipeplan.plan.rank[] by pipeline rank
 

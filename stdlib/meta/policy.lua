@@ -33,6 +33,7 @@
 ---| "slow_link"
 ---| "short_run_tokens"
 ---| "memory_headroom"
+---| "tight_fraction"
 ---| "tie_fraction"
 ---| "small_cluster_depth"
 ---| "frontier_depth_low"
@@ -61,6 +62,7 @@
 ---| "few_microbatches"
 ---| "fits_one_gpu"
 ---| "frontier_moe_depth"
+---| "host_memory_short"
 ---| "hybrid_ep"
 ---| "many_microbatches"
 ---| "mindspeed"
@@ -193,6 +195,8 @@ any = nil
 ---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
 ---| "status" # outcome
 ---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---| "host_bytes" # memory of one host that an offloaded optimizer takes; in byte; ≥ 0
+---| "host_memory" # memory of one host; absent: not given; in byte; ≥ 0
 ---| "avoidable_tensor_parallel" # TP of that layout; in rank
 
 --- network between scale-up domains
@@ -321,6 +325,8 @@ any = nil
 ---@class pipeplan.conditions.plan
 ---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
 ---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field host_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host that an offloaded optimizer takes; in byte; ≥ 0
+---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host; absent: not given; in byte; ≥ 0
 ---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank
 
 --- What a `when` function is given: fields of what it judges (nil: does not apply), and parameters.
@@ -367,6 +373,8 @@ any = nil
 ---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
 ---@field status? pipeplan.value.status outcome
 ---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field host_bytes? number memory of one host that an offloaded optimizer takes; in byte; ≥ 0
+---@field host_memory? number memory of one host; absent: not given; in byte; ≥ 0
 ---@field avoidable_tensor_parallel? integer TP of that layout; in rank
 ---@field small_run_gpus number parameter: under this many GPUs a run is small
 ---@field large_dense_gpus number parameter: from this many GPUs on a dense run is large
@@ -379,6 +387,7 @@ any = nil
 ---@field slow_link number parameter: at or below this, per GPU, DualPipe is refused
 ---@field short_run_tokens number parameter: below this a run is too short to plan a pipeline for
 ---@field memory_headroom number parameter: share of the device's memory that a plan must leave free
+---@field tight_fraction number parameter: of the memory that a plan may fill: from there on it fits tightly
 ---@field tie_fraction number parameter: step times this close are equal
 ---@field small_cluster_depth number parameter: usual depth on a small cluster
 ---@field frontier_depth_low number parameter: usual depth of a frontier MoE, from
@@ -525,6 +534,7 @@ function parameter(statement) end
 ---@field slow_link? pipeplan.quantity at or below this, per GPU, DualPipe is refused; in byte/s; loosens down
 ---@field short_run_tokens? pipeplan.quantity below this a run is too short to plan a pipeline for; in token; loosens down
 ---@field memory_headroom? pipeplan.quantity share of the device's memory that a plan must leave free; in fraction; loosens down
+---@field tight_fraction? pipeplan.quantity of the memory that a plan may fill: from there on it fits tightly; in fraction
 ---@field tie_fraction? pipeplan.quantity step times this close are equal; in fraction
 ---@field small_cluster_depth? pipeplan.quantity usual depth on a small cluster; in rank
 ---@field frontier_depth_low? pipeplan.quantity usual depth of a frontier MoE, from; in rank

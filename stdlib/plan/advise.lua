@@ -23,6 +23,7 @@ function advise.record(plan, known, result)
   for key, value in pairs(known.record) do record[key] = value end
   for key, value in pairs(result.fields or {}) do record[key] = value end
   record.status = plan.status
+  if plan.host then record.host_bytes, record.host_memory = plan.host.optimizer_bytes, plan.host.memory_bytes end
   local avoidable = result.avoidable and result.avoidable.fields
   if avoidable and plan.step_seconds and plan.parallelism.pipeline > 1 then
     record.pipeline_avoidable_seconds = plan.step_seconds - avoidable.step_seconds

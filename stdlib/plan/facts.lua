@@ -65,7 +65,7 @@ local function kernel_latency(request, policy)
   return latency
 end
 
--- → { record, arguments, one_gpu, batch, smallest_batch, assumptions, parameters, usable_bytes }
+-- → { record, arguments, one_gpu, batch, smallest_batch, assumptions, usable_bytes, tight_bytes }
 --   record: every request field of the vocabulary; arguments: of choose.choose (and engine.search)
 function facts.of(request, policy)
   local cluster, model, training = request.cluster, request.model, request.training
@@ -92,6 +92,7 @@ function facts.of(request, policy)
   }
   return {
     record = record, batch = batch, smallest_batch = smallest, assumptions = assumptions, usable_bytes = usable,
+    tight_bytes = usable * parameter(policy, "tight_fraction"),
     one_gpu = { bytes = one, usable_bytes = usable, fits = one <= usable,
                 sharded_bytes = one_gpu_bytes(request, recipe_training, overhead, true) },
     arguments = {

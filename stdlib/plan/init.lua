@@ -68,7 +68,7 @@ local function recommend_of(recommend, known)
     schedule = evaluation.schedule, parallelism = measure.parallelism(evaluation), microbatches = evaluation.microbatches,
     micro_batch_size = recommend.micro_batch_size, peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds,
     why = recommend.why, recompute = recommend.recompute,
-    fit = measure.fit(evaluation.peak_bytes, known.usable_bytes, known.arguments.device_bytes),
+    fit = measure.fit(evaluation.peak_bytes, known),
   }
 end
 

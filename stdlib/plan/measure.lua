@@ -3,6 +3,7 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
+local host = require "pipeplan.plan.host"
 local vocabulary = require "pipeplan.vocabulary"
 
 local measure = {}
@@ -27,11 +28,11 @@ function measure.overlaps(schedule)
   return schedule ~= "none" and engine.schedule.traits(schedule).overlaps
 end
 
--- fits with another headroom to spare, fits, or not.
-function measure.fit(peak_bytes, usable_bytes, device_bytes)
+-- Against what facts.of knows: usable_bytes and tight_bytes.
+function measure.fit(peak_bytes, known)
   if not peak_bytes then return nil end
-  if peak_bytes > usable_bytes then return "does_not_fit" end
-  return peak_bytes > usable_bytes - (device_bytes - usable_bytes) and "tight" or "fits"
+  if peak_bytes > known.usable_bytes then return "does_not_fit" end
+  return peak_bytes > known.tight_bytes and "tight" or "fits"
 end
 
 -- ------------------------------------------------------------------------------------------------------------------ the batch ramp
@@ -148,7 +149,7 @@ local function memory(evaluation, known)
   end
   local device = known.arguments.device_bytes
   return { device_bytes = device, headroom_bytes = device - known.usable_bytes, ranks = ranks,
-           fit = measure.fit(evaluation.peak_bytes, known.usable_bytes, device) }
+           fit = measure.fit(evaluation.peak_bytes, known) }
 end
 
 -- F&B of a stage's forward with the backward of the other slice that its rank holds; nil where the schedule has no such pairs.
@@ -302,6 +303,7 @@ function measure.fill(plan, request, known, result)
   }
   plan.stages = stages(evaluation, device)
   plan.memory = memory(evaluation, known)
+  plan.host = host.of(request, known.arguments.training, evaluation)
   plan.replication = replication(evaluation)
   plan.communication = communication(evaluation)
   return list
@@ -312,7 +314,7 @@ function measure.other(fields, known, why_not)
   return {
     schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
     microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
-    fit = measure.fit(fields.peak_bytes, known.usable_bytes, known.arguments.device_bytes), step_seconds = fields.step_seconds,
+    fit = measure.fit(fields.peak_bytes, known), step_seconds = fields.step_seconds,
     bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
   }
 end

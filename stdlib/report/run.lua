@@ -212,6 +212,21 @@ function run.traffic(plan)
   return #parts > 0 and "communication a step (and what it adds): " .. table.concat(parts, ", ") or nil
 end
 
+-- What hosts and storage hold; nothing where nothing is offloaded and the storage's speed is not given.
+function run.host(plan)
+  local host, parts = plan.host, {}
+  if not host then return nil end
+  if host.optimizer_bytes > 0 then
+    parts[1] = "offloaded optimizer " .. format.bytes(host.optimizer_bytes) .. " of a host's memory"
+      .. (host.memory_bytes and " of " .. format.bytes(host.memory_bytes) or "")
+  end
+  if host.checkpoint_seconds then
+    parts[#parts + 1] = string.format("a checkpoint is %s, written in %s", format.bytes(host.checkpoint_bytes),
+                                      format.seconds(host.checkpoint_seconds))
+  end
+  return #parts > 0 and table.concat(parts, "; ") or nil
+end
+
 function run.copies(plan)
   local replication = plan.replication
   if not replication then return nil end

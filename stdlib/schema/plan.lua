@@ -192,8 +192,14 @@ local properties = {
   stages = optional(list(reference "stage", "by slice of the model")),
   memory = optional(object({
     device_bytes = bytes "of one GPU", headroom_bytes = bytes "what a plan must leave free",
-    fit = one_of(fits, "tight: fits, with less than another headroom free"), ranks = list(reference "rank", "by pipeline rank"),
+    fit = one_of(fits, "tight: fits, but over tight_fraction of the memory less its headroom"), ranks = list(reference "rank", "by pipeline rank"),
   }, "memory")),
+  host = optional(object({
+    optimizer_bytes = bytes "memory of a host that an offloaded optimizer takes: master weights, moments, a copy of the gradients",
+    memory_bytes = optional(bytes "memory of a host, where the spec gives it"),
+    checkpoint_bytes = bytes "weights, master weights and moments of the whole model",
+    checkpoint_seconds = optional(seconds "to write them, where the spec gives the storage's speed"),
+  }, "what hosts and storage have to hold")),
   replication = optional(object({
     copies = whole "parameter copies on the devices", extra_bytes = number "on the fullest rank, beside one copy",
     resident_parameters_per_gpu = number "held, on the rank that holds most", unique_parameters_per_gpu = number "one copy spread evenly over the pipeline",

@@ -56,11 +56,12 @@ describe("the Megatron layout string", function()
 end)
 
 describe("fit", function()
-  it("is tight when less than another headroom is left", function()
-    assert.equal("fits", measure.fit(80, 92, 100))
-    assert.equal("tight", measure.fit(85, 92, 100))
-    assert.equal("does_not_fit", measure.fit(93, 92, 100))
-    assert.is_nil(measure.fit(nil, 92, 100))
+  it("is tight over tight_bytes and none over usable_bytes", function()
+    local known = { usable_bytes = 92, tight_bytes = 87.4 }
+    assert.equal("fits", measure.fit(87, known))
+    assert.equal("tight", measure.fit(88, known))
+    assert.equal("does_not_fit", measure.fit(93, known))
+    assert.is_nil(measure.fit(nil, known))
   end)
 end)
 
@@ -83,7 +84,7 @@ local function chosen(schedule)
   for key, value in pairs(more) do e[key] = value end
   for r = 0, 3 do
     e.memory[r + 1] = { rank = r, stages = { r + 1 }, parameters = 10, gradients = 20, optimizer = 5, activations = 15, transient = 6,
-                        overhead = 4, total = 60 }
+                        overhead = 4, total = 60, host = 0 }
   end
   return e
 end
@@ -93,7 +94,7 @@ local device = { flops = 1e9, flops_bf16 = 1e9, memory_bandwidth = 1e9, gemm_eff
 
 local function request()
   return {
-    model = { shape = shape, layers = 8 }, device = device, cluster = { gpus = 8 },
+    model = { shape = shape, layers = 8, total_parameters = 1000 }, device = device, cluster = { gpus = 8, gpus_per_node = 8 },
     training = { tokens = 16 * 32 * 1000, sequence_length = 32, micro_batch_size = 1 },
   }
 end
@@ -102,7 +103,8 @@ local function filled(schedule, changes)
   local e, r = chosen(schedule), request()
   for key, value in pairs(changes or {}) do e[key] = value end
   local plan = { training = {} }
-  local known = { batch = 16, usable_bytes = 92, arguments = { device_bytes = 100, device = device } }
+  local known = { batch = 16, usable_bytes = 92, tight_bytes = 87,
+                  arguments = { device_bytes = 100, device = device, training = { master_bytes = 4, moment_bytes = 8 } } }
   measure.fill(plan, r, known, { evaluation = e, schedule_wanted = schedule })
   return plan
 end

@@ -11,7 +11,7 @@ local function request(changes)
     device = { flops = 1e15, flops_bf16 = 5e14 },
     model = { architecture = "moe" },
     training = { precision = "bf16", optimizer = "adam", moments = "fp32", gradients = "fp32", recompute = {}, sequence_length = 4096,
-                 micro_batch_size = 1 },
+                 micro_batch_size = 1, optimizer_offload = 0 },
   }
   for key, change in pairs(changes or {}) do value.training[key] = change end
   return value
@@ -51,6 +51,25 @@ describe("the training recipe", function()
   it("keeps one moment for Muon and for SGD with momentum", function()
     assert.equal(4, recipe.training(request { optimizer = "muon" }).moment_bytes)
     assert.equal(2, recipe.training(request { optimizer = "sgd", moments = "bf16" }).moment_bytes)
+  end)
+
+  it("keeps a byte or two a moment where the optimizer is precision-aware", function()
+    -- Transformer Engine FusedAdam, exp_avg_dtype and exp_avg_sq_dtype: fp32, fp16, bf16, uint8 (fp8)
+    assert.equal(4, recipe.training(request { moments = "fp16" }).moment_bytes)
+    assert.equal(2, recipe.training(request { moments = "fp8" }).moment_bytes)
+  end)
+
+  it("holds fp8 weights twice, once, or beside bf16 ones", function()
+    assert.equal(2, recipe.training(request { precision = "fp8" }).parameter_bytes)
+    assert.equal(1, recipe.training(request { precision = "fp8", weights = "fp8_single" }).parameter_bytes)
+    assert.equal(4, recipe.training(request { precision = "fp8", weights = "bf16" }).parameter_bytes)
+  end)
+
+  it("shards the optimizer unless told not to, and offloads what it is told to", function()
+    assert.is_true(recipe.training(request {}).shard_optimizer)
+    assert.is_false(recipe.training(request { zero = 0 }).shard_optimizer)
+    assert.equal(0.5, recipe.training(request { optimizer_offload = 0.5 }).optimizer_offload)
+    assert.equal(1.2, recipe.training(request { expert_imbalance = 1.2 }).expert_imbalance)
   end)
 
   it("copies the recompute flags", function()

@@ -170,9 +170,15 @@ describe("a request", function()
     assert.same({}, accepts(dense(), {}).warnings)
   end)
 
+  it("with weights kept in fp8 wants fp8 products", function()
+    refuses(dense(), { ["training.precision"] = "bf16", ["training.weights"] = "fp8" },
+            "spec: training.weights is fp8: products are bf16, and so are the weights; leave it out, or give precision fp8")
+    assert.equal("fp8_single", accepts(dense(), { ["training.precision"] = "fp8", ["training.weights"] = "fp8_single" }).training.weights)
+  end)
+
   it("warns of a field that no part of a plan reads yet", function()
-    local request = accepts(dense(), { ["cluster.storage"] = "2GB/s" })
-    assert.equal("cluster.storage is not read yet: checkpoints are in training.goodput", request.warnings[1].message)
+    local request = accepts(dense(), { ["cluster.network.measured"] = "tests/planning.lua" })
+    assert.equal("cluster.network.measured is not read yet: links are as given or catalogued", request.warnings[1].message)
     refuses(dense(), { profile = "/no/such.json" },
             'spec: profile is "/no/such.json": /no/such.json cannot be read: No such file or directory')
   end)
@@ -317,8 +323,8 @@ describe("bad input", function()
 
   it("with an object where a value belongs, or the other way round, says which", function()
     refuses(dense(), { cluster = 8 },
-            "spec: cluster is 8: expected an object with accelerator, alltoall_kernel, flops, gpus, gpus_per_node, memory_bandwidth, " ..
-            "memory_per_gpu, network, price_per_gpu_hour, storage")
+            "spec: cluster is 8: expected an object with accelerator, alltoall_kernel, flops, gpus, gpus_per_node, host_memory, memory_bandwidth, " ..
+            "memory_per_gpu, network, overhead, price_per_gpu_hour, storage")
     refuses(dense(), { ["training.tokens"] = { 1 } }, 'spec: training.tokens is [1]: expected a number of tokens such as "14.8T"')
   end)
 

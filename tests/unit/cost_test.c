@@ -283,6 +283,26 @@ static void a_step_reduces_gradients_and_gathers_parameters(void **state) {
   assert_true(step.mirror <= 0);
 }
 
+/* Of the share that is offloaded gradients (4) go to the host, weights (2) come back, and the host moves the 30 bytes that the GPU would. */
+static void an_offloaded_update_takes_the_hosts_link_and_memory(void **state) {
+  const pp_layout layout = layout_of(8, 1, 1, 16, 2);
+  pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_step_seconds step;
+  pp_block_seconds blocks[PP_BLOCKS];
+  pp_error error;
+  const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
+  (void)state;
+  device.memory_bandwidth = 1e12;
+  training.optimizer_offload = 0.5;
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &device, &real, blocks, &error), PP_INVALID);
+  assert_string_equal(error.field, "host_link");
+  device.host_link = 50e9;
+  device.host_memory_bandwidth = 30e9;
+  pp_cost_step(&layout, &training, &device, &real, 1e9, 0, 1, &step);
+  expect(0.5e9 / 16 * (30 / 1e12 + 6 / 50e9 + 30 / 30e9), step.optimizer, 1e-12);
+}
+
 /* DualPipe: what ZeRO-1 leaves of each copy, a sixteenth, is exchanged with the mirror: α + 1/2 · S/B for gradients and for parameters. */
 static void two_copies_exchange_what_sharding_leaves(void **state) {
   const pp_layout layout = layout_of(8, 1, 1, 16, 2);
@@ -349,6 +369,7 @@ int main(void) {
     cmocka_unit_test(a_pair_hides_the_shorter_of_compute_and_alltoall),
     cmocka_unit_test(a_pair_without_all_to_all_gains_nothing),
     cmocka_unit_test(a_step_reduces_gradients_and_gathers_parameters),
+    cmocka_unit_test(an_offloaded_update_takes_the_hosts_link_and_memory),
     cmocka_unit_test(two_copies_exchange_what_sharding_leaves),
     cmocka_unit_test(two_unsharded_copies_reduce_their_gradients),
     cmocka_unit_test(a_hop_carries_the_boundary_activations),

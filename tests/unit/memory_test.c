@@ -175,7 +175,7 @@ static void expert_parallelism_does_not_reduce_dispatched_tokens(void **state) {
   layout.expert = 64;
   blocks_of(&model, &layout, &training, 1, wide);
   expect(narrow[PP_BLOCK_MOE].stored, wide[PP_BLOCK_MOE].stored, 1e-12);
-  assert_true(wide[PP_BLOCK_MOE].parameters < narrow[PP_BLOCK_MOE].parameters / 10);
+  assert_true(wide[PP_BLOCK_MOE].state.parameters < narrow[PP_BLOCK_MOE].state.parameters / 10);
 }
 
 /* By hand from the DeepSeek-V3 shape, bytes per token in bf16: norms in and out 8h; latents and k_rope 2(1536 + 512 + 64), their norms'
@@ -228,6 +228,23 @@ static void states_follow_the_distributed_optimizer_table(void **state) {
   expect(parameters * 18 / 8, rank.parameters + rank.gradients + rank.optimizer, 1e-12);
 }
 
+/* Megatron-LM core/optimizer/cpu_offloading/hybrid_optimizer.py: master weights and moments of the offloaded share lie on the host, 12 bytes,
+** with a copy of their gradients, 4; weights and gradients stay on the GPU. */
+static void an_offloaded_optimizer_lies_on_the_host(void **state) {
+  const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
+  pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  (void)state;
+  layout.data = 4;
+  training.optimizer_offload = 0.75;
+  const double parameters = (double)pp_model_parameters(&model).total;
+  const pp_rank_bytes rank = alone(&model, &layout, &training);
+  expect(parameters * 6, rank.parameters + rank.gradients, 1e-12);
+  expect(parameters / 4 * 12 * 0.25, rank.optimizer, 1e-12);
+  expect(parameters / 4 * 16 * 0.75, rank.host, 1e-12);
+  expect(rank.parameters + rank.gradients + rank.optimizer + rank.activations + rank.transient, rank.total, 1e-12);
+}
+
 /* Korthikanti Table 3 by 18 bytes per parameter: "parameters + optimizer" 45.5625 GiB for 22B on TP 8, counting 12·L·h² (calculon). */
 static void a_22b_model_has_the_published_states(void **state) {
   const pp_model model = gpt(48, 6144, 64);
@@ -237,7 +254,7 @@ static void a_22b_model_has_the_published_states(void **state) {
   (void)state;
   layout.tensor = 8;
   blocks_of(&model, &layout, &training, 1, blocks);
-  const pp_block_bytes *block = &blocks[PP_BLOCK_DENSE];
+  const pp_state_bytes *block = &blocks[PP_BLOCK_DENSE].state;
   expect(45.5625, 48 * (block->parameters + block->gradients + block->optimizer) / GIB, 0.003);   /* 12h² leaves norms out */
 }
 
@@ -282,8 +299,8 @@ static void experts_have_their_own_shard_groups(void **state) {
   blocks_of(&model, &layout, &training, 1, blocks);
   const double dense = (double)parameters[PP_BLOCK_MOE].tensor / 4 + (double)parameters[PP_BLOCK_MOE].replicated;
   const double expert = (double)parameters[PP_BLOCK_MOE].expert / 32;
-  expect(2 * (dense + expert), blocks[PP_BLOCK_MOE].parameters, 1e-12);
-  expect(12 * (dense / 32 + expert / 4), blocks[PP_BLOCK_MOE].optimizer, 1e-12);
+  expect(2 * (dense + expert), blocks[PP_BLOCK_MOE].state.parameters, 1e-12);
+  expect(12 * (dense / 32 + expert / 4), blocks[PP_BLOCK_MOE].state.optimizer, 1e-12);
 }
 
 /* A mirror copy doubles weights and gradients on the devices; the optimizer state is sharded over the pair and stays what it was. */
@@ -469,7 +486,7 @@ static void deepseek_v3_on_ep_8_without_a_pipeline_is_hopeless(void **state) {
   blocks_of(&model, &layout, &training, 1, blocks);
   const double expert = 58 * (double)parameters[PP_BLOCK_MOE].expert / 8;
   expect(163e9, 2 * expert, 0.01);
-  assert_true(58 * (blocks[PP_BLOCK_MOE].parameters + blocks[PP_BLOCK_MOE].gradients) > 490e9);
+  assert_true(58 * (blocks[PP_BLOCK_MOE].state.parameters + blocks[PP_BLOCK_MOE].state.gradients) > 490e9);
 }
 
 static void bad_recipes_name_their_field(void **state) {
@@ -485,6 +502,10 @@ static void bad_recipes_name_their_field(void **state) {
   training.moment_bytes = (double)NAN;
   assert_int_equal(pp_memory_blocks(&model, &single, &training, 1, blocks, &error), PP_INVALID);
   assert_string_equal(error.field, "moment_bytes");
+  training.moment_bytes = 8;
+  training.optimizer_offload = 1.5;
+  assert_int_equal(pp_memory_blocks(&model, &single, &training, 1, blocks, &error), PP_INVALID);
+  assert_string_equal(error.field, "optimizer_offload");
 }
 
 int main(void) {
@@ -499,6 +520,7 @@ int main(void) {
     cmocka_unit_test(an_mla_moe_layer_is_counted_tensor_by_tensor),
     cmocka_unit_test(module_wise_recompute_drops_what_the_report_lists),
     cmocka_unit_test(states_follow_the_distributed_optimizer_table),
+    cmocka_unit_test(an_offloaded_optimizer_lies_on_the_host),
     cmocka_unit_test(a_22b_model_has_the_published_states),
     cmocka_unit_test(states_agree_with_megatrons_estimator),
     cmocka_unit_test(experts_have_their_own_shard_groups),

@@ -86,6 +86,7 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   element_bytes("master_bytes", "bytes of a master weight; 0: the stored one is the master"),
   element_bytes("moment_bytes", "bytes of both moments of a parameter together"),
   flag("shard_optimizer", "master weights and moments over the data-parallel group"),
+  { "optimizer_offload", "number", "share of them that lies in host memory and is updated there", low = 0, high = 1, default = 0 },
   flag("shard_gradients", "gradients over it too (ZeRO-2)"), flag("shard_parameters", "weights over it too (ZeRO-3)"),
   flag("sequence_parallel", "with TP: norms and dropouts split over TP too"), flag("fused_attention", "no s × s matrix is stored"),
   flag("fused_loss", "logits become their own gradient in place"), flag("dropout", "one-byte masks are stored"),
@@ -116,6 +117,9 @@ classes.device = { meaning = "What an accelerator and its kernels reach.", given
   flag("hides_alltoall", "is there an all-to-all kernel that runs beside compute?"),
   { "routing_latency", "number", "seconds that an MoE layer takes each way beside its work", low = 0, high = 1e6, default = 0 },
   { "alltoall_latency", "number", "seconds that a dispatch or combine takes beside its transfers", low = 0, high = 1e6, default = 0 },
+  { "host_link", "number", "bytes per second to the host, one direction; needed with optimizer_offload", low = 1e-9, high = 1e30, optional = true },
+  { "host_memory_bandwidth", "number", "bytes per second of host memory that an update there reaches; needed likewise", low = 1e-9, high = 1e30,
+    optional = true },
 } }
 
 classes.tier = { meaning = "One tier of a network.", given = true, fields = {
@@ -167,8 +171,10 @@ classes.flops = { meaning = "Floating-point operations of a model.", fields = {
   result("per_token", "of training (forward and backward), MTP included"), { "blocks", "pipeplan.engine.flops_by_block", "forward, of one block of each kind" },
 } }
 
+local offloaded = result("host", "in host memory, for this GPU: offloaded master weights and moments, a copy of their gradients")
+
 classes.block_bytes = { meaning = "Bytes of one block on one GPU.", fields = {
-  result("parameters", "weights"), result("gradients", "accumulated gradients"), result("optimizer", "master weights and moments"),
+  result("parameters", "weights"), result("gradients", "accumulated gradients"), result("optimizer", "master weights and moments"), offloaded,
   result("stored", "activations of a microbatch from F to I (or B)"), result("pending", "… from I to W"),
   result("transient", "largest temporary"),
 } }
@@ -176,7 +182,7 @@ classes.bytes_by_block = { fields = per_block "pipeplan.engine.block_bytes" }
 classes.rank_bytes = { meaning = "Bytes on one rank.", fields = {
   result("parameters", "weights"), result("gradients", "accumulated gradients"), result("optimizer", "master weights and moments"),
   result("activations", "peak over the rank's actions"), result("transient", "largest temporary"),
-  result("overhead", "as given"), result("total", "sum"),
+  result("overhead", "as given"), result("total", "sum"), offloaded,
 } }
 
 classes.block_seconds = { meaning = "Seconds of one block for one microbatch on one rank, all-to-all apart.", fields = {
