@@ -9,6 +9,7 @@
 ** host:names() → every name that a policy can reach; host:close()
 ** A problem is { kind = "broken" | "budget", message, unknown = name that does not exist or nil }.
 ** engine.host.directory(path) → list of the names in that directory, or nil; engine.host.digest(text) → 16 hexadecimal digits
+** engine.host.terminal() → true when standard output is a terminal
 ** engine.host.workers(count, function(number) → text) → list of texts, each made in a process of its own
 ** engine.host.tag           key of what stands for something: t[tag] = "under", …, or "function"
 ** engine.host.bare          light userdata → "odd", "even", "any"
@@ -25,6 +26,7 @@
 #include "host/directory.h"
 #include "host/language.h"
 #include "host/sandbox.h"
+#include "host/terminal.h"
 #include "host/workers.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
@@ -146,10 +148,16 @@ static int host_digest(lua_State *L) {
   return 1;
 }
 
+static int host_terminal(lua_State *L) {
+  lua_pushboolean(L, pp_output_is_terminal());
+  return 1;
+}
+
 static const luaL_Reg host_functions[] = {
   { "digest", host_digest },
   { "directory", host_directory },
   { "open", host_open },
+  { "terminal", host_terminal },
   { "workers", pp_workers },
   { NULL, NULL }
 };

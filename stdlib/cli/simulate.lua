@@ -10,11 +10,14 @@ local simulation = require "pipeplan.report.simulation"
 
 local simulate = {}
 
--- What --format prints, and who writes it from a simulation. drawn: the most actions whose single times it shows.
+-- What --format prints, and who writes it from a simulation. drawn: the most actions whose single times it shows; no_more: those that show
+-- nothing else.
 local formats = {
   text = { drawn = 100000, write = simulation.text },   -- a picture of more has several actions in each column
   json = { drawn = 0, write = simulation.json },
   csv = { drawn = 0, write = function(run) return run.schedule:csv() end },
+  svg = { drawn = 20000, no_more = true, write = function(run) return require("pipeplan.report.svg").write(run) end },
+  trace = { drawn = 1000000, no_more = true, write = function(run) return require("pipeplan.report.trace").write(run) end },
 }
 
 -- -------------------------------------------------------------------------------------------------------------------- arguments
@@ -43,6 +46,8 @@ local function new_parser()
     :argname("F,I,W[,FB]"):default("1,1,1")
   parser:option("--p2p", "seconds that a hop between ranks takes"):argname("SECONDS"):default("0")
   parser:option("--format", "what to print"):choices(lists.sorted_keys(formats)):default("text")
+  parser:option("--color", "colour the timeline; auto: on a terminal, unless NO_COLOR is set"):choices({ "auto", "always", "never" })
+    :default("auto")
   parser:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o")
   parser:option("--stdlib"):hidden(true)   -- read by the program before Lua starts
   parser:flag("-h --help", "show this help")
@@ -57,9 +62,11 @@ local function integer(options, name)
   return value
 end
 
+local most_seconds = 1e9   -- of one action: 31 years, so that no sum overflows
+
 local function seconds(name, text)
   local value = text:match("^[%d.][%d.eE+-]*$") and tonumber(text)
-  if not value or value == math.huge then failure.usage("--%s must be seconds ≥ 0, got '%s'", name, text) end
+  if not value or value > most_seconds then failure.usage("--%s must be seconds from 0 to %.0f, got '%s'", name, most_seconds, text) end
   return value
 end
 
@@ -73,6 +80,12 @@ local function times_of(options)
            p2p = seconds("p2p", options.p2p) }
 end
 
+-- https://no-color.org: set and not empty.
+local function colour_of(options)
+  if options.color ~= "auto" then return options.color == "always" end
+  return not options.output and (os.getenv "NO_COLOR" or "") == "" and engine.host.terminal()
+end
+
 local function read_arguments(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "simulate")
   if not options then return nil, help end
@@ -84,6 +97,7 @@ local function read_arguments(arguments)
                 virtual = integer(options, "virtual"), group = integer(options, "group") },
     times = times_of(options),
     format = options.format,
+    colour = colour_of(options),
     output = options.output,
   }
 end
@@ -111,12 +125,17 @@ local function build(asked)
 end
 
 local function measure(asked, schedule)
-  local info, times = schedule:info(), {}
+  local info, times, shown = schedule:info(), {}, formats[asked.format]
+  if shown.no_more and info.actions > shown.drawn then
+    failure.usage("--format %s shows at most %s actions, and this schedule has %s", asked.format, format.integer(shown.drawn),
+                  format.integer(info.actions))
+  end
   for name, value in pairs(asked.times) do times[name] = value end
-  times.intervals = info.actions <= formats[asked.format].drawn
+  times.intervals = info.actions <= shown.drawn
   return {
-    request = asked.request, times = asked.times, schedule = schedule, info = info, traits = engine.schedule.traits(info.kind),
-    result = assert(schedule:simulate(times)), peaks = schedule:peaks(), closed_form = closed_form(asked.request, asked.times),
+    request = asked.request, times = asked.times, colour = asked.colour,
+    schedule = schedule, info = info, traits = engine.schedule.traits(info.kind), peaks = schedule:peaks(),
+    result = assert(schedule:simulate(times)), closed_form = closed_form(asked.request, asked.times),
   }
 end
 

@@ -1,5 +1,6 @@
 -- simulation.lua: one simulated schedule as text and as JSON. A run is what cli/simulate.lua puts together: the request and the times that
--- were asked for; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form of its bubble.
+-- were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form of its
+-- bubble.
 
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
@@ -59,9 +60,11 @@ local function of_makespan(value, result)
 end
 
 -- Here the second is a unit of account: no minutes, and enough digits to check a derivation by hand.
-local function duration(value)
+function simulation.duration(value)
+  if value >= 1e9 or value > 0 and value < 1e-7 then return string.format("%.6g s", value) end
   return value > 0 and value < 0.1 and format.seconds(value) or format.digits(value, 6) .. " s"
 end
+local duration = simulation.duration
 
 -- "exact", or what is known of the true value.
 local function standing(form)
@@ -106,12 +109,13 @@ local function rank_table(lines, run)
   end
 end
 
-local function headline(run)
+-- What was simulated, in one line: "schedule, its size; what its actions take".
+function simulation.headline(run)
   local request, times, info = run.request, run.times, run.info
   local parts = {
     format.schedule(request.kind),
-    string.format("%d ranks", request.ranks),
-    string.format("%d microbatches", request.microbatches),
+    string.format("%d rank%s", info.ranks, info.ranks == 1 and "" or "s"),
+    string.format("%d microbatch%s", info.microbatches, info.microbatches == 1 and "" or "es"),
     info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
   }
   if request.group then parts[#parts + 1] = string.format("groups of %d", request.group) end
@@ -121,10 +125,17 @@ local function headline(run)
   return table.concat(parts, ", ") .. "; per chunk " .. table.concat(costs, ", ")
 end
 
+-- What came out, in one line.
+function simulation.summary(run)
+  local result = run.result
+  return string.format("Makespan %s, bubble %s, idle %s", duration(result.makespan), format.percent(result.bubble_fraction),
+                       idle_range(result))
+end
+
 function simulation.text(run)
   local result, form, lines = run.result, run.closed_form, {}
   local span = span_bubble(result)
-  lines[1], lines[2] = headline(run), ""
+  lines[1], lines[2] = simulation.headline(run), ""
   labelled(lines, "makespan", duration(result.makespan) .. ", longest span of a rank " .. duration(result.max_span))
   labelled(lines, "bubble", format.percent(result.bubble_fraction) .. ", mean idle share of the makespan: 1 − Σ busy / (P × makespan)")
   labelled(lines, "idle", idle_range(result))
@@ -136,8 +147,7 @@ function simulation.text(run)
   rank_table(lines, run)
   lines[#lines + 1] = ""
   if result.intervals then
-    for _, line in ipairs(timeline.draw(run.schedule, result)) do lines[#lines + 1] = line end
-    for _, line in ipairs(format.wrap(timeline.legend(run.schedule), timeline.width)) do lines[#lines + 1] = line end
+    for _, line in ipairs(timeline.draw(run, run.colour)) do lines[#lines + 1] = line end
   else
     lines[#lines + 1] = string.format("%s actions are too many to draw", format.integer(run.info.actions))
   end

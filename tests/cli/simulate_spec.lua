@@ -119,7 +119,10 @@ describe("pipeplan simulate", function()
       ["1f1b --ranks 4 --microbatches 8 --times 1,-1,1"] = "got '-1'",
       ["1f1b --ranks 4 --microbatches 8 --times 1,1,,1"] = "got ''",
       ["1f1b --ranks 4 --microbatches 8 --p2p 1e999"] = "--p2p",
-      ["1f1b --ranks 4 --microbatches 8 --format svg"] = "--format",
+      ["1f1b --ranks 4 --microbatches 8 --format gif"] = "--format",
+      ["1f1b --ranks 4 --microbatches 8 --color sometimes"] = "--color",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,1e10,1"] = "--times must be seconds from 0 to 1000000000, got '1e10'",
+      ["1f1b --ranks 4 --microbatches 0"] = "--microbatches must be an integer ≥ 1, got '0'",
       ["1f1b --ranks 4 --microbatches 8 --colour"] = "--colour",
     } do
       local result = simulate(arguments)

@@ -1,0 +1,11 @@
+/*
+** terminal.h: whether somebody looks at standard output, which neither C11 nor Lua can tell.
+*/
+#ifndef PP_TERMINAL_H
+#define PP_TERMINAL_H
+
+#include <stdbool.h>
+
+bool pp_output_is_terminal(void);
+
+#endif

@@ -1,0 +1,171 @@
+-- svg.lua: a simulated schedule as a picture: one row a rank, time from left to right, each action as wide as it takes long, with its
+-- microbatch where that fits. A pair is drawn in two halves, forward above backward; chunks after a rank's first are paler. The picture
+-- stands alone: no script, no font, no link; it brings a light and a dark background, and says in words what it shows.
+
+local format = require "pipeplan.report.format"
+local simulation = require "pipeplan.report.simulation"
+
+local svg = {}
+
+-- Pixels.
+local left, right, top, bottom = 72, 24, 68, 64   -- what surrounds the rows
+local row_height, row_gap = 24, 6
+local least_width = 660                           -- of the plot: room for the legend
+local widest_plot = 1440                          -- wider plots are shrunk to this
+local widest_action = 40                          -- of the shortest action
+local letter_width = 6.4                          -- of a digit in the font below
+
+local style = [[
+text{font:11px ui-sans-serif,system-ui,Helvetica,Arial,sans-serif;fill:#1f2328}
+.title{font-size:15px;font-weight:600}.on{text-anchor:middle;fill:#111;pointer-events:none}.half{font-size:9px}
+.end{text-anchor:end}.mid{text-anchor:middle}
+.page{fill:#fff}.idle{fill:#eceff2}.tick{stroke:#d0d7de}.box{stroke:#fff;stroke-width:1}
+.F{fill:#62a0ec}.f{fill:#abcff8}.B{fill:#ef9146}.b{fill:#f9c899}.I{fill:#55b87b}.i{fill:#a6ddb8}.W{fill:#b083db}.w{fill:#d8c1ee}
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}.idle{fill:#21262d}.tick{stroke:#3d444d}.box{stroke:#0d1117}}
+]]
+
+-- Text between tags or in an attribute. What XML 1.0 cannot hold at all (control characters, bytes that are no UTF-8) becomes U+FFFD.
+function svg.escape(text)
+  if not utf8.len(text) then text = text:gsub("[\128-\255]", "\u{FFFD}") end
+  text = text:gsub("[%z\1-\8\11\12\14-\31]", "\u{FFFD}"):gsub("\u{FFFE}", "\u{FFFD}"):gsub("\u{FFFF}", "\u{FFFD}")
+  return (text:gsub('[&<>"\']', { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&apos;" }))
+end
+
+-- A coordinate: hundredths of a pixel are enough.
+local function px(value)
+  return (string.format("%.2f", value):gsub("0+$", ""):gsub("%.$", ""))
+end
+
+local function text_at(x, y, class, text)
+  return string.format('<text x="%s" y="%s"%s>%s</text>\n', px(x), px(y), class and ' class="' .. class .. '"' or "", svg.escape(text))
+end
+
+-- Pixels of one second: the shortest action as wide as its number asks for, as long as the whole fits.
+local function pixels_of_second(result)
+  if result.makespan <= 0 then return 0 end
+  local shortest = result.makespan
+  for _, row in ipairs(result.intervals) do
+    for _, interval in ipairs(row) do
+      local seconds = interval.finish - interval.start
+      if seconds > 0 and seconds < shortest then shortest = seconds end
+    end
+  end
+  return math.min(widest_action / shortest, widest_plot / result.makespan)
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ the rows
+
+-- One action, or one half of a pair: `kind` of `microbatch` in the stage.
+local function box(kind, stage, microbatch, at, first_chunk)
+  local what = kind .. microbatch
+  local class = first_chunk and kind or kind:lower()
+  local shown = #what * letter_width <= at.width and what or tostring(microbatch)
+  local parts = { string.format('<rect class="%s%s" x="%s" y="%s" width="%s" height="%s"><title>%s, stage %d: %s to %s</title></rect>',
+    class, at.width >= 4 and " box" or "", px(at.x), px(at.y), px(at.width), px(at.height), what, stage,
+    simulation.duration(at.start), simulation.duration(at.finish)) }
+  if #shown * letter_width <= at.width then
+    local half = at.height < row_height
+    parts[2] = string.format('<text class="on%s" x="%s" y="%s">%s</text>', half and " half" or "", px(at.x + at.width / 2),
+                             px(at.y + at.height / 2 + (half and 3 or 4)), shown)
+  end
+  parts[#parts + 1] = "\n"
+  return table.concat(parts)
+end
+
+local function row(run, rank, scale)
+  local y, ranks = top + rank * (row_height + row_gap), run.info.ranks
+  local parts = {
+    text_at(left - 8, y + row_height / 2 + 4, "end", "rank " .. rank),
+    string.format('<rect class="idle" x="%d" y="%d" width="%s" height="%d"/>\n', left, y, px(run.result.makespan * scale), row_height),
+  }
+  for i, action in ipairs(run.schedule:actions(rank)) do
+    local interval = run.result.intervals[rank + 1][i]
+    local at = { x = left + interval.start * scale, y = y, width = (interval.finish - interval.start) * scale, height = row_height,
+                 start = interval.start, finish = interval.finish }
+    if action.kind == "FB" then
+      at.height = row_height / 2
+      parts[#parts + 1] = box("F", action.stage, action.microbatch, at, action.stage < ranks)
+      at.y = y + row_height / 2
+      parts[#parts + 1] = box("B", action.stage_b, action.microbatch_b, at, action.stage_b < ranks)
+    else
+      parts[#parts + 1] = box(action.kind, action.stage, action.microbatch, at, action.stage < ranks)
+    end
+  end
+  return table.concat(parts)
+end
+
+-- --------------------------------------------------------------------------------------------------------------- around the rows
+
+-- 1, 2 or 5 times a power of ten: the least such step between ticks that leaves room for their labels.
+local function step_of(seconds_per_tick)
+  local power = 10 ^ math.floor(math.log(seconds_per_tick, 10))
+  for _, factor in ipairs { 1, 2, 5 } do
+    if factor * power >= seconds_per_tick then return factor * power end
+  end
+  return 10 * power
+end
+
+local function axis(run, scale, height)
+  local makespan = run.result.makespan
+  if makespan <= 0 then return text_at(left, top + height + 16, nil, "nothing takes any time") end
+  local step, parts = step_of(72 / scale), {}
+  for tick = 0, math.floor(makespan / step + 1e-9) do
+    local x = left + tick * step * scale
+    parts[#parts + 1] = string.format('<line class="tick" x1="%s" y1="%d" x2="%s" y2="%d"/>\n', px(x), top - 4, px(x), top + height)
+    parts[#parts + 1] = text_at(x, top + height + 14, "mid", simulation.duration(tick * step))
+  end
+  return table.concat(parts)
+end
+
+-- What the colours mean, of the actions that the schedule has.
+local function legend(run, y)
+  local entries = { { "F", "forward" } }
+  if run.traits.split_backward then
+    entries[#entries + 1] = { "I", "backward for input" }
+    entries[#entries + 1] = { "W", "backward for weights" }
+  end
+  if run.traits.overlaps or not run.traits.split_backward then entries[#entries + 1] = { "B", "backward" } end
+  local parts, x = {}, left
+  local function entry(swatch, words)
+    parts[#parts + 1] = swatch
+    parts[#parts + 1] = text_at(x + 20, y + 10, nil, words)
+    x = x + 20 + #words * letter_width + 18
+  end
+  local function swatch(class, dy, height)
+    return string.format('<rect class="%s" x="%s" y="%s" width="14" height="%d"/>', class, px(x), px(y + dy), height)
+  end
+  for _, each in ipairs(entries) do entry(swatch(each[1], 0, 14), each[1] .. " " .. each[2]) end
+  if run.traits.overlaps then entry(swatch("F", 0, 7) .. swatch("B", 7, 7), "overlapped pair") end
+  entry(swatch("idle", 0, 14), "idle")
+  if run.info.chunks_per_rank > 1 then
+    local paler = run.traits.chains == 2 and "paler: the other direction" or "paler: later chunks of a rank"
+    parts[#parts + 1] = text_at(left, y + 32, nil, paler)
+  end
+  return table.concat(parts)
+end
+
+-- The picture of a run (see simulation.lua) whose result has intervals: an iterator over its text, rank by rank. O(actions) time.
+function svg.write(run)
+  local result, ranks = run.result, run.info.ranks
+  local scale = pixels_of_second(result)
+  local rows_height = ranks * (row_height + row_gap) - row_gap
+  local what, costs = simulation.headline(run):match("^(.-); (.*)$")
+  costs = costs .. ". " .. simulation.summary(run)
+  local width = math.ceil(left + right + math.max(result.makespan * scale, letter_width * #costs, least_width))
+  local height = top + rows_height + bottom + (run.info.chunks_per_rank > 1 and 22 or 0)
+  return coroutine.wrap(function()
+    coroutine.yield(table.concat {
+      string.format('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"', width, height, width, height),
+      ' role="img" aria-labelledby="title desc">\n',
+      '<title id="title">', svg.escape(format.schedule(run.info.kind)), " timeline</title>\n",
+      '<desc id="desc">', svg.escape(what .. "; " .. costs .. ". One row a rank, time from left to right."), "</desc>\n",
+      "<style>\n", style, "</style>\n",
+      '<rect class="page" width="100%" height="100%"/>\n',
+      text_at(left, 26, "title", what), text_at(left, 46, nil, costs), axis(run, scale, rows_height),
+    })
+    for rank = 0, ranks - 1 do coroutine.yield(row(run, rank, scale)) end
+    coroutine.yield(legend(run, top + rows_height + 34) .. "</svg>\n")
+  end)
+end
+
+return svg
