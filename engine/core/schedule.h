@@ -1,5 +1,6 @@
 /*
-** schedule.h: a pipeline schedule as a program: for each rank, the ordered actions it executes. Pure data; time is simulate.h's subject.
+** schedule.h: a pipeline schedule as a program: for each rank, the ordered actions it executes. Pure data: whether it can run is
+** schedule_verify.h's subject, when it runs simulate.h's.
 **
 ** Vocabulary (README, "Schedules"): F forward, I backward for input, W backward for weights, B = I + W in one action, FB a forward
 ** overlapped with a full backward of another chunk. A stage is a slice of the model in one pipeline direction. Bidirectional schedules
@@ -86,13 +87,6 @@ size_t pp_schedule_bytes(const pp_schedule_request *request);
 /* Builds the program. O(actions) time, one allocation. On PP_OK the caller frees it. */
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 void pp_schedule_free(pp_schedule *schedule);
-
-/*
-** Every (stage, microbatch) has exactly one F and its B or I + W, in that order on the rank that holds the stage: PP_ILLEGAL with
-** "engine.unknown_action", "engine.wrong_rank", "engine.duplicate_action", "engine.action_order" or "engine.missing_action". Whether ranks
-** wait for each other is pp_simulate's subject. O(actions).
-*/
-pp_status pp_schedule_verify(const pp_schedule *schedule, pp_error *error);
 
 /*
 ** The action as PyTorch's pipelining writes it (torch/distributed/pipelining/schedules.py, _Action): "3F0", "(0F3;3B1)OVERLAP_F_B".

@@ -12,9 +12,10 @@
 #include "core/simulate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/schedule_verify.h"
 
 /* What running an action of a stage means: how long, where the result goes, who may be waiting for it, how long it travels. */
 typedef struct {
@@ -236,46 +237,6 @@ static void run_all(run_state *run, pp_interval *interval) {
 
 /* -- the outcome ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The rank that has to bring an entry of arrival[]; the stage and microbatch whose F or backward that is. */
-static int producer(const run_state *run, size_t entry, int *stage, size_t *microbatch, char *kind) {
-  const pp_schedule *schedule = run->schedule;
-  size_t row = (size_t)schedule->microbatches_per_chain;
-  int s = (int)(entry / row);
-  bool backward = s >= schedule->stages;
-  if (backward) s -= schedule->stages;
-  *microbatch = entry % row;
-  *kind = backward && (s + 1) % schedule->stages_per_chain != 0 ? 'B' : 'F';
-  *stage = !backward ? s - 1 : *kind == 'B' ? s + 1 : s;
-  return schedule->rank_of[*stage];
-}
-
-/* Names the ranks that wait for each other, or the rank that ended without bringing what another waits for. */
-static pp_status deadlock(const run_state *run, int rank, pp_error *error) {
-  char text[sizeof error->message], kind;
-  size_t used = 0, microbatch;
-  int stage, ranks = run->schedule->request.ranks;
-  for (int i = 0; i < ranks; i++) {   /* after so many waits one is inside the cycle, if there is one */
-    int next = producer(run, run->rank[rank].waiting, &stage, &microbatch, &kind);
-    if (run->rank[next].waiting == NOBODY)
-      return pp_illegal(error, "engine.deadlock", "action", NAN, "rank %d waits for %d%c%zu, which rank %d never runs", rank, stage, kind,
-                        microbatch, next);
-    rank = next;
-  }
-  const int start = rank;
-  do {
-    int next = producer(run, run->rank[rank].waiting, &stage, &microbatch, &kind);
-    int written = snprintf(text + used, sizeof text - used, "%srank %d waits for %d%c%zu of rank %d", used ? ", " : "", rank, stage, kind,
-                           microbatch, next);
-    if (written < 0 || used + (size_t)written >= sizeof text - 24) {
-      text[used] = '\0';
-      return pp_illegal(error, "engine.deadlock", "action", NAN, "deadlock: %.220s, …", text);
-    }
-    used += (size_t)written;
-    rank = next;
-  } while (rank != start);
-  return pp_illegal(error, "engine.deadlock", "action", NAN, "deadlock: %.240s", text);
-}
-
 static void summarise(const run_state *run, pp_simulation *out) {
   double busy = 0;
   for (int rank = 0; rank < out->ranks; rank++)
@@ -302,7 +263,7 @@ static pp_status run_in(const pp_schedule *schedule, const pp_times *times, void
   prepare(&run, schedule, times, scratch);
   run_all(&run, out->interval);
   for (int rank = 0; rank < out->ranks; rank++)
-    if (run.rank[rank].waiting != NOBODY) return deadlock(&run, rank, error);
+    if (run.rank[rank].waiting != NOBODY) return pp_schedule_verify(schedule, error);   /* says what is wrong */
   summarise(&run, out);
   return PP_OK;
 }

@@ -38,8 +38,8 @@ typedef struct {
 } pp_simulation;
 
 /*
-** For a schedule that pp_schedule_verify accepts. O(actions) time and memory. PP_INVALID when times are negative or not finite; PP_ILLEGAL
-** "engine.deadlock" when ranks wait for each other (the message names the cycle). On PP_OK the caller frees *out.
+** For a schedule that pp_schedule_verify accepts. O(actions) time and memory. PP_INVALID when times are negative or not finite; of a program
+** that cannot run to its end, what pp_schedule_verify says of it. On PP_OK the caller frees *out.
 */
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);

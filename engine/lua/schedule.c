@@ -10,13 +10,12 @@
 #include "lua/schedule.h"
 
 #include <lauxlib.h>
-#include <string.h>
 
-#include "core/simulate.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
 #include "lua/simulation.h"
+#include "lua/verification.h"
 
 #define SCHEDULE "pipeplan.schedule"
 
@@ -216,33 +215,13 @@ static int schedule_peaks(lua_State *L) {
 
 /* -- verification ---------------------------------------------------------------------------------------------------------------------- */
 
-/* schedule:verify() → true, or nil and the finding: is the program complete, in order, and does no rank wait for ever? */
-static int schedule_verify(lua_State *L) {
-  const pp_schedule *schedule = pp_check_schedule(L, 1);
-  pp_simulation result;
-  pp_error error;
-  charge(L, schedule, 2);
-  pp_status status = pp_schedule_verify(schedule, &error);
-  if (status == PP_OK) {   /* whether ranks wait for each other does not depend on how long anything takes */
-    pp_stage_times *stage = lua_newuserdatauv(L, (size_t)schedule->stages * sizeof *stage, 0);
-    memset(stage, 0, (size_t)schedule->stages * sizeof *stage);
-    pp_times times = { .stage = stage };
-    pp_workspace *workspace = pp_push_workspace(L);
-    status = pp_simulate_in(schedule, &times, false, workspace, &result, &error);
-    pp_workspace_free(workspace);
-  }
-  if (status != PP_OK) return answer(L, "schedule:verify", status, &error);
-  lua_pushboolean(L, 1);
-  return 1;
-}
-
 static const luaL_Reg schedule_methods[] = {
   { "actions",  schedule_actions },
   { "csv",      schedule_csv },
   { "info",     schedule_info },
   { "peaks",    schedule_peaks },
   { "simulate", pp_schedule_simulate },
-  { "verify",   schedule_verify },
+  { "verify",   pp_schedule_verify_method },
   { NULL, NULL }
 };
 

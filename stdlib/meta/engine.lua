@@ -77,6 +77,16 @@
 ---@field host_link? number bytes per second to the host, one direction; needed with optimizer_offload; 1e-09 … 1e+30
 ---@field host_memory_bandwidth? number bytes per second of host memory that an update there reaches; needed likewise; 1e-09 … 1e+30
 
+--- What is wrong with a program.
+---@class pipeplan.engine.finding
+---@field id string what kind of error
+---@field field string what is wrong
+---@field message string one sentence
+---@field rank? integer where, from 0
+---@field position? integer of the action, in actions(rank)
+---@field action? string itself
+---@field waits? pipeplan.engine.wait[] cycle of a deadlock
+
 --- Floating-point operations of a model.
 ---@class pipeplan.engine.flops
 ---@field per_token number of training (forward and backward), MTP included
@@ -298,6 +308,15 @@
 ---@field split_backward boolean has I and W
 ---@field overlaps boolean has F&B pairs
 
+--- One rank of a deadlock's cycle.
+---@class pipeplan.engine.wait
+---@field rank integer that waits, from 0
+---@field position? integer of the action it cannot run, in actions(rank)
+---@field action? string it cannot run
+---@field of integer rank it waits for
+---@field what string action whose result it waits for
+---@field sends boolean until it is taken, instead of made
+
 --- Arguments. The closed form of a schedule's bubble.
 ---@class pipeplan.engine.bubble_arguments
 ---@field schedule pipeplan.schedule its name; families are not built
@@ -424,6 +443,10 @@
 ---@field p2p? number seconds of a hop between ranks; ≥ 0; default 0
 ---@field intervals? boolean list when each action runs; default false
 
+--- Arguments. Is it complete, in order, and does no rank wait for ever?
+---@class pipeplan.engine.verify_arguments
+---@field p2p? "asynchronous"|"blocking" does sending wait until it is received?; default "asynchronous"
+
 --- A schedule: for each rank, the ordered actions that it executes.
 ---@class pipeplan.engine.schedule_object
 local schedule_object = {}
@@ -452,9 +475,10 @@ function schedule_object:peaks() end
 function schedule_object:simulate(arguments) end
 
 --- Is it complete, in order, and does no rank wait for ever?
+---@param arguments? pipeplan.engine.verify_arguments
 ---@return true|nil
----@return pipeplan.engine.illegal? why
-function schedule_object:verify() end
+---@return pipeplan.engine.finding? why
+function schedule_object:verify(arguments) end
 
 --- What arithmetic decides. Each call counts against a policy's budget.
 ---@class pipeplan.engine

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/schedule.h"
+#include "core/schedule_verify.h"
 #include "core/simulate.h"
 
 static double seconds(void) {

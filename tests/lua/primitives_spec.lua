@@ -38,12 +38,13 @@ local legal = {
   schedule = copy(schedule, { kind = "1f1b" }),
   ["schedule.check"] = copy(schedule, { kind = "1f1b" }),
   simulate = { F = 1, I = 1, W = 1 },
+  verify = { p2p = "blocking" },
 }
 
 local built = assert(engine.schedule { kind = "1f1b", ranks = 2, microbatches = 4 })
 
 local function call(name, arguments)
-  if name == "simulate" then return pcall(built.simulate, built, arguments) end
+  if name == "simulate" or name == "verify" then return pcall(built[name], built, arguments) end
   local value = engine
   for part in name:gmatch("[^.]+") do value = value[part] end
   return pcall(value, arguments)
@@ -114,7 +115,7 @@ describe("the description of the engine", function()
       described[table.concat(names, " ")] = true
     end
     local lists = 0
-    for _, name in ipairs { "bubble", "comm", "cost", "memory", "recipe", "schedule" } do
+    for _, name in ipairs { "bubble", "comm", "cost", "memory", "recipe", "schedule", "simulation", "verification" } do
       local file = assert(io.open(source .. "/engine/lua/" .. name .. ".c"))
       for list in file:read("a"):gmatch("known%[%] = {(.-)NULL }") do
         local names = {}

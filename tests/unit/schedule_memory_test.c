@@ -19,6 +19,16 @@ static void building_survives_each_failing_allocation(void **state) {
   assert_int_equal(allocations.asked, 1);
   fail_allocation(1);
   assert_int_equal(pp_schedule_verify(&schedule, &error), PP_NO_MEMORY);
+  fail_allocation(2);   /* one allocation here too */
+  assert_int_equal(pp_schedule_verify(&schedule, &error), PP_OK);
+  assert_int_equal(allocations.asked, 1);
+  schedule.microbatches_per_chain = 1000;
+  for (size_t n = 1; n <= 2; n++) {
+    fail_allocation(n);
+    assert_int_equal(pp_schedule_verify(&schedule, &error), n == 1 ? PP_NO_MEMORY : PP_ILLEGAL);
+  }
+  assert_int_equal(allocations.asked, 1);
+  assert_int_equal(allocations.live, 1);
   fail_allocation(0);
   pp_schedule_free(&schedule);
   assert_int_equal(allocations.live, 0);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "core/schedule.h"
+#include "core/schedule_verify.h"
 #include "core/simulate.h"
 
 /* Numbers 1 … n from a linear congruential generator (Knuth's MMIX constants): the same on every machine. */

@@ -168,25 +168,6 @@ static void a_hand_over_within_a_rank_is_immediate(void **state) {
   pp_simulation_free(&with);
 }
 
-static void ranks_that_wait_for_each_other_are_named(void **state) {
-  (void)state;
-  pp_error error;
-  pp_simulation result;
-  const pp_stage_times stage[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
-  const pp_times times = { .stage = stage };
-  pp_schedule schedule = built(request_of(PP_GPIPE, 2, 2));   /* rank 0: F0 F1 B0 B1 */
-  pp_action second = schedule.action[1];
-  schedule.action[1] = schedule.action[2];                    /* rank 0: F0 B0 F1 B1, rank 1: F0 F1 B0 B1 */
-  schedule.action[2] = second;
-  assert_int_equal(pp_schedule_verify(&schedule, &error), PP_OK);
-  assert_int_equal(pp_simulate(&schedule, &times, false, &result, &error), PP_ILLEGAL);
-  assert_string_equal(error.id, "engine.deadlock");
-  assert_non_null(strstr(error.message, "rank 0 waits for 1B0 of rank 1"));
-  assert_non_null(strstr(error.message, "rank 1 waits for 0F1 of rank 0"));
-  assert_null(result.busy);
-  pp_schedule_free(&schedule);
-}
-
 static void times_must_be_finite_and_not_negative(void **state) {
   (void)state;
   pp_error error;
@@ -223,7 +204,6 @@ int main(void) {
     cmocka_unit_test(dualpipe_and_half_as_deep_dualpipev_take_equally_long),
     cmocka_unit_test(each_stage_has_its_own_times_and_each_action_its_interval),
     cmocka_unit_test(a_hand_over_within_a_rank_is_immediate),
-    cmocka_unit_test(ranks_that_wait_for_each_other_are_named),
     cmocka_unit_test(times_must_be_finite_and_not_negative),
     cmocka_unit_test(nothing_takes_no_time_and_has_no_bubble),
   };

@@ -39,7 +39,7 @@ local function add_function(out, target, entry)
   out:add("")
   out:comment(entry[2])
   if entry.arguments then
-    out:add("---@param arguments %s", PREFIX .. arguments_class(entry[1]))
+    out:add("---@param arguments%s %s", entry.optional and "?" or "", PREFIX .. arguments_class(entry[1]))
     names[1] = "arguments"
   end
   for i, argument in ipairs(entry.positional or {}) do
@@ -47,7 +47,7 @@ local function add_function(out, target, entry)
     names[i] = argument[1]
   end
   out:add("---@return %s", returned(entry))
-  if entry.illegal then out:add("---@return %sillegal? why", PREFIX) end
+  if entry.illegal then out:add("---@return %s%s? why", PREFIX, entry.illegal == "finding" and "finding" or "illegal") end
   out:add("function %s(%s) end", target, table.concat(names, ", "))
 end
 

@@ -219,6 +219,16 @@ classes.action = { meaning = "One action of a rank; numbered from 0.", fields = 
   { "stage", "integer", "slice of the model" }, { "microbatch", "integer", "within its direction" },
   { "stage_b", "integer", "of the backward of FB", optional = true }, { "microbatch_b", "integer", "of the backward of FB", optional = true },
 } }
+classes.wait = { meaning = "One rank of a deadlock's cycle.", fields = {
+  { "rank", "integer", "that waits, from 0" }, { "position", "integer", "of the action it cannot run, in actions(rank)", optional = true },
+  { "action", "string", "it cannot run", optional = true }, { "of", "integer", "rank it waits for" },
+  { "what", "string", "action whose result it waits for" }, { "sends", "boolean", "until it is taken, instead of made" },
+} }
+classes.finding = { meaning = "What is wrong with a program.", fields = {
+  { "id", "string", "what kind of error" }, { "field", "string", "what is wrong" }, { "message", "string", "one sentence" },
+  { "rank", "integer", "where, from 0", optional = true }, { "position", "integer", "of the action, in actions(rank)", optional = true },
+  { "action", "string", "itself", optional = true }, { "waits", "pipeplan.engine.wait[]", "cycle of a deadlock", optional = true },
+} }
 classes.peaks = { meaning = "Most chunks held at once, by rank ([rank + 1]).", fields = {
   { "freed_at_w", "integer[]", "counted until their W" }, { "freed_at_i", "integer[]", "counted until their I: the optimistic bound" },
 } }
@@ -311,7 +321,8 @@ local methods = {
       seconds_of("F", "forward"), seconds_of("I", "backward for input"), seconds_of("W", "backward for weights"),
       seconds_of("B", "whole backward (default: I + W)", true), seconds_of("FB", "pair of a forward and a backward (default: F + B)", true),
       { "p2p", "number", "seconds of a hop between ranks", low = 0, default = 0 }, flag("intervals", "list when each action runs") } },
-  { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = true, positional = {} },
+  { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = "finding", optional = true, arguments = {
+      { "p2p", '"asynchronous"|"blocking"', "does sending wait until it is received?", default = '"asynchronous"' } } },
 }
 
 -- Values beside functions.

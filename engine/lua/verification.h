@@ -1,0 +1,12 @@
+/*
+** verification.h: the method :verify of schedules, and what is wrong with a program as a Lua table. May longjmp.
+*/
+#ifndef PP_LUA_VERIFICATION_H
+#define PP_LUA_VERIFICATION_H
+
+#include <lua.h>
+
+/* schedule:verify{ … }: see verification.c. */
+int pp_schedule_verify_method(lua_State *L);
+
+#endif
