@@ -163,7 +163,7 @@ end
 -- ---------------------------------------------------------------------------------------------------------------------------- verdict
 
 -- Nothing is left: the dropped candidate with the fewest rules, one that can be built before one that cannot, then the best rank. Of those
--- that only do not fit, the one that comes nearest, for it says what is missing.
+-- that only do not fit, the one that comes nearest, for it says what is missing; where nothing can be built, one whose rules say so.
 local function judge(set)
   set:fill_memory()
   rank.groups(set)
@@ -172,7 +172,11 @@ local function judge(set)
   if #mask == 0 then return nil end
   local fewest = rank.fewest(set, mask)
   local built = fewest - set.unbuildable
-  if #built > 0 then fewest = built end
+  local told = set.c:none()
+  for _, entry in ipairs(set.entries) do
+    if entry.kind == "engine" then told = told | (entry.mask & fewest) end
+  end
+  if #built > 0 then fewest = built elseif #told > 0 then fewest = told end
   local memory_only = true
   for _, entry in ipairs(set.entries) do
     if entry.kind ~= "memory" and #(entry.mask & fewest) > 0 then memory_only = false end
