@@ -4,6 +4,8 @@
 #include "core/comm.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride) {
   const int64_t span = (size - 1) * stride + 1;
@@ -12,18 +14,33 @@ const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t str
   return &network->tier[network->tiers - 1];
 }
 
+/* What a kind of transfer reaches in a tier. */
+static pp_measured_link reached(const pp_network *network, const pp_tier *tier, pp_transfer transfer) {
+  const pp_measured_link *measured = &network->measured[tier - network->tier][transfer];
+  if (measured->bandwidth > 0) return *measured;
+  return (pp_measured_link){ tier->bandwidth * tier->efficiency, tier->latency };
+}
+
 static double seconds_of(const pp_tier *tier, double bytes) {
   return bytes / (tier->bandwidth * tier->efficiency);
+}
+
+static double from_table(const pp_message_table *table, double bytes) {
+  int i = 0;
+  if (bytes <= table->bytes[0]) return table->seconds[0];
+  if (table->count == 1) return table->seconds[0] * bytes / table->bytes[0];
+  while (i < table->count - 2 && bytes > table->bytes[i + 1]) i++;
+  const double slope = (table->seconds[i + 1] - table->seconds[i]) / (table->bytes[i + 1] - table->bytes[i]);
+  return table->seconds[i] + slope * (bytes - table->bytes[i]);
 }
 
 double pp_comm_p2p(const pp_network *network, int64_t stride, double bytes) {
   if (bytes <= 0) return 0;
   const pp_tier *tier = pp_comm_tier(network, 2, stride);
-  return tier->latency + seconds_of(tier, bytes);
-}
-
-static double ring(const pp_tier *tier, double ranks, double bytes) {
-  return (ranks - 1) * tier->latency + (ranks - 1) / ranks * seconds_of(tier, bytes);
+  const pp_message_table *table = &network->messages[tier - network->tier];
+  if (table->count > 0) return from_table(table, bytes);
+  const pp_measured_link link = reached(network, tier, PP_MESSAGE);
+  return link.latency + bytes / link.bandwidth;
 }
 
 /* How many of a group's members share a scale-up domain. */
@@ -32,14 +49,21 @@ static int64_t members_within(const pp_network *network, int64_t size, int64_t s
   return reach < 1 ? 1 : reach < size ? reach : size;
 }
 
-/* Two levels as NCCL's rings on rail-connected nodes reach it: inside with all S bytes, across with each member's share. */
 double pp_comm_allgather(const pp_network *network, int64_t size, int64_t stride, double bytes) {
   if (size < 2 || bytes <= 0) return 0;
-  const double members = (double)members_within(network, size, stride), domains = ceil((double)size / members);
-  double seconds = 0;
-  if (members > 1) seconds += ring(&network->tier[0], members, bytes);
-  if (domains > 1) seconds += ring(pp_comm_tier(network, size, stride), domains, bytes / members);
-  return seconds;
+  const double ranks = (double)size, members = (double)members_within(network, size, stride), domains = ceil(ranks / members);
+  const pp_measured_link inner = reached(network, &network->tier[0], PP_RING);
+  const pp_measured_link outer = reached(network, pp_comm_tier(network, size, stride), PP_RING);
+  double latency = 0, slowest = 0;
+  if (members > 1) {
+    latency += (members - 1) * inner.latency;
+    slowest = 1 / inner.bandwidth;
+  }
+  if (domains > 1) {
+    latency += (domains - 1) * outer.latency;
+    slowest = fmax(slowest, 1 / (members * outer.bandwidth));
+  }
+  return latency + (ranks - 1) / ranks * bytes * slowest;
 }
 
 /* A ring all-reduce is a reduce-scatter and an all-gather. */
@@ -57,12 +81,12 @@ double pp_comm_distinct(double places, double choices) {
 ** (n−1)/n of its bytes).
 */
 static double flat_seconds(const pp_network *network, const pp_alltoall *transfer, double bytes, double local, double domains) {
-  const pp_tier *inner = &network->tier[0];
-  const pp_tier *outer = pp_comm_tier(network, transfer->group, transfer->stride);
+  const pp_measured_link inner = reached(network, &network->tier[0], PP_ALLTOALL);
   const double copies = (double)transfer->experts_per_token * bytes;
-  const double inside = inner->latency + seconds_of(inner, copies / domains * (local - 1) / local);
+  const double inside = inner.latency + copies / domains * (local - 1) / local / inner.bandwidth;
   if (domains <= 1) return inside;
-  return fmax(inside, outer->latency + seconds_of(outer, copies * (domains - 1) / domains));
+  const pp_measured_link outer = reached(network, pp_comm_tier(network, transfer->group, transfer->stride), PP_ALLTOALL);
+  return fmax(inside, outer.latency + copies * (domains - 1) / domains / outer.bandwidth);
 }
 
 /*
@@ -85,4 +109,96 @@ double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer) 
   if (domains <= 1) return inside;
   const pp_tier *outer = pp_comm_tier(network, transfer->group, transfer->stride);
   return fmax(inside, outer->latency + seconds_of(outer, pp_comm_distinct(reachable, choices) * bytes));
+}
+
+/* ------------------------------------------------------------------------------------------------------------------- measured links */
+
+static double line_error(const pp_test_run *run, const pp_link_fit *fit, int i) {
+  return fabs((fit->alpha + fit->beta * run->bytes[i]) / run->seconds[i] - 1);
+}
+
+/* Least squares of (α + β·S)/t − 1. Where α would be negative, of β alone. */
+static void fit_line(const pp_test_run *run, pp_link_fit *out) {
+  double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
+  for (int i = 0; i < run->count; i++) {
+    const double u = 1 / run->seconds[i], v = run->bytes[i] / run->seconds[i];
+    uu += u * u;
+    uv += u * v;
+    vv += v * v;
+    u1 += u;
+    v1 += v;
+  }
+  const double determinant = uu * vv - uv * uv;
+  out->alpha = (u1 * vv - v1 * uv) / determinant;
+  out->beta = (v1 * uu - u1 * uv) / determinant;
+  if (!(out->alpha >= 0)) {
+    out->alpha = 0;
+    out->beta = v1 / vv;
+  }
+}
+
+static int ascending(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static pp_status fit_errors(const pp_test_run *run, pp_link_fit *out, pp_error *error) {
+  double *list = malloc((size_t)run->count * sizeof *list);
+  if (!list) return pp_fail(error, PP_NO_MEMORY, "no memory for %d sizes", run->count);
+  for (int i = 0; i < run->count; i++) list[i] = line_error(run, out, i);
+  qsort(list, (size_t)run->count, sizeof *list, ascending);
+  out->median_error = (list[run->count / 2] + list[(run->count - 1) / 2]) / 2;
+  out->worst_error = list[run->count - 1];
+  free(list);
+  return PP_OK;
+}
+
+/* The formulas of pp_comm_allgather, pp_comm_p2p and flat_seconds, solved for the link. */
+static void explain(const pp_test_run *run, const pp_measured_link *inner, pp_link_fit *out) {
+  const double ranks = (double)run->ranks, members = (double)run->members, domains = ceil(ranks / members);
+  pp_measured_link *link = &out->link;
+  out->bound_inside = false;
+  if (run->test == PP_TEST_SENDRECV) {
+    *link = (pp_measured_link){ 1 / out->beta, out->alpha };
+    out->transfer = PP_MESSAGE;
+    return;
+  }
+  if (run->test == PP_TEST_ALLTOALL) {
+    const double leaving = domains > 1 ? ranks - members : ranks - 1;
+    *link = (pp_measured_link){ leaving / ranks / out->beta, out->alpha };
+    out->transfer = PP_ALLTOALL;
+    return;
+  }
+  const double times = run->test == PP_TEST_ALL_REDUCE ? 2 : 1, bus = times * (ranks - 1) / ranks / out->beta;
+  out->transfer = PP_RING;
+  if (domains <= 1) {
+    *link = (pp_measured_link){ bus, out->alpha / (times * (ranks - 1)) };
+    return;
+  }
+  *link = (pp_measured_link){ bus / members, fmax(0, out->alpha / times - (members - 1) * inner->latency) / (domains - 1) };
+  out->bound_inside = members > 1 && inner->bandwidth > 0 && bus >= inner->bandwidth * (1 - out->worst_error - 1e-9);
+}
+
+static pp_status bad_run(pp_error *error, const char *field, const char *problem) {
+  const pp_status status = pp_fail(error, PP_INVALID, "'%s' %s", field, problem);
+  if (error) snprintf(error->field, sizeof error->field, "%s", field);
+  return status;
+}
+
+pp_status pp_comm_fit(const pp_test_run *run, const pp_measured_link *inner, pp_link_fit *out, pp_error *error) {
+  double least = INFINITY, most = 0;
+  if (run->ranks < 2) return bad_run(error, "ranks", "must be at least 2: one rank sends nothing");
+  if (run->members < 1 || run->members > run->ranks) return bad_run(error, "members", "must be from 1 to ranks");
+  for (int i = 0; i < run->count; i++) {
+    if (!(run->bytes[i] > 0) || !isfinite(run->bytes[i])) return bad_run(error, "bytes", "must be positive");
+    if (!(run->seconds[i] > 0) || !isfinite(run->seconds[i])) return bad_run(error, "seconds", "must be positive");
+    least = fmin(least, run->bytes[i]);
+    most = fmax(most, run->bytes[i]);
+  }
+  if (!(least < most)) return bad_run(error, "bytes", "must be of two sizes at least");
+  fit_line(run, out);
+  if (!(out->beta > 0)) return bad_run(error, "seconds", "do not grow with the size");
+  const pp_status status = fit_errors(run, out, error);
+  if (status == PP_OK) explain(run, inner, out);
+  return status;
 }

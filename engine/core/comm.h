@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PP_MAX_TIERS = 4 };
+#include "core/error.h"
+
+enum { PP_MAX_TIERS = 4, PP_MAX_MESSAGES = 16 };
 
 typedef struct {
   int reach;          /* GPUs within this tier: 8 in an NVLink node; the last tier reaches all */
@@ -16,22 +18,40 @@ typedef struct {
   double latency;     /* seconds */
 } pp_tier;
 
+/* What a tier is measured for, apart: one message, a step of a ring collective, an all-to-all in which every copy goes by itself. */
+typedef enum { PP_MESSAGE, PP_RING, PP_ALLTOALL, PP_TRANSFERS } pp_transfer;
+
+typedef struct {
+  double bandwidth;   /* bytes per second per GPU, one direction, as reached; 0: not measured, the tier's own figures hold */
+  double latency;     /* seconds */
+} pp_measured_link;
+
+/* Seconds of messages by their bytes, ascending, as a profile has them. */
+typedef struct {
+  int count;          /* 0: none */
+  double bytes[PP_MAX_MESSAGES], seconds[PP_MAX_MESSAGES];
+} pp_message_table;
+
 /* Tiers from the innermost (scale-up) outwards; reach grows. */
 typedef struct {
   int tiers;
   pp_tier tier[PP_MAX_TIERS];
+  pp_measured_link measured[PP_MAX_TIERS][PP_TRANSFERS];
+  pp_message_table messages[PP_MAX_TIERS];
 } pp_network;
 
 /* The tier that a group of `size` GPUs, `stride` apart, has to cross: the first whose reach holds (size − 1) × stride + 1 of them. */
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride);
 
-/* One message to the GPU `stride` away: α + S/B. 0 bytes take no time. */
+/* One message to the GPU `stride` away: α + S/B, or from the tier's table: linear between its sizes, below them as the first, beyond them on
+** as between the last two (of a single size: in proportion). 0 bytes take no time. */
 double pp_comm_p2p(const pp_network *network, int64_t stride, double bytes);
 
 /*
-** Seconds of an all-gather or a reduce-scatter of S bytes in all, over a group of n: (n−1)·α + (n−1)/n·S/B as a ring. A group with several
-** members in a scale-up domain works in two levels, so that all their network links share what crosses: S over the g members inside,
-** S/g across domains. All-reduce is twice that.
+** Seconds of an all-gather or a reduce-scatter of S bytes in all, over a group of n: (n−1)·α + (n−1)/n·S/B as a ring. With g > 1 members in
+** each of N > 1 scale-up domains every byte still passes every GPU, but each of the g network links carries a g-th of what crosses, both at
+** once: (g−1)·α + (N−1)·α' + (n−1)/n·S·max(1/B, 1/(g·B')). NCCL reaches it on rail-connected nodes: 192 GB/s of bus bandwidth on DGX A100
+** with eight 200 Gb/s ports (NVIDIA/nccl#812), which is 8 × 24. All-reduce is twice that.
 */
 double pp_comm_allgather(const pp_network *network, int64_t size, int64_t stride, double bytes);
 double pp_comm_allreduce(const pp_network *network, int64_t size, int64_t stride, double bytes);
@@ -54,5 +74,30 @@ double pp_comm_distinct(double places, double choices);
 ** network (hierarchical kernels), forwarded inside. The slower of the two, they overlap. 0 in a group of one.
 */
 double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer);
+
+/* What nccl-tests times. Sizes in bytes are those of its column `size`. */
+typedef enum { PP_TEST_SENDRECV, PP_TEST_ALL_GATHER, PP_TEST_REDUCE_SCATTER, PP_TEST_ALL_REDUCE, PP_TEST_ALLTOALL, PP_TESTS } pp_test;
+
+typedef struct {
+  pp_test test;
+  int64_t ranks, members;  /* all, and of one scale-up domain; equal: inside one */
+  int count;
+  const double *bytes, *seconds;  /* [count] > 0 */
+} pp_test_run;
+
+typedef struct {
+  pp_measured_link link;   /* of the tier that the run measures: the innermost when it stays in one domain */
+  pp_transfer transfer;
+  double alpha, beta;      /* the line itself: seconds = α + β·bytes */
+  double median_error, worst_error;  /* |line / measured − 1| over the points */
+  bool bound_inside;       /* within the line's error the scale-up links, not the network, were the slower: `link` is a lower bound */
+} pp_link_fit;
+
+/*
+** The line α + β·S nearest to the points by relative error, α and β ≥ 0, and the link that makes the formulas above give it: ring
+** collectives, one message, or a flat all-to-all. `inner` is what rings reach in the innermost tier (bandwidth 0: unknown). PP_INVALID with
+** fewer than two sizes, fewer than two ranks, or a line that does not rise. O(count log count).
+*/
+pp_status pp_comm_fit(const pp_test_run *run, const pp_measured_link *inner, pp_link_fit *out, pp_error *error);
 
 #endif

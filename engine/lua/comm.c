@@ -6,8 +6,12 @@
 #include <lauxlib.h>
 #include <math.h>
 
+#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/recipe.h"
+#include "lua/results.h"
+
+enum { MOST_POINTS = 4096 };  /* far more sizes than any run has */
 
 /* Reads the argument `network`. */
 static void check_network(lua_State *L, const char *call, pp_network *out) {
@@ -78,10 +82,71 @@ static int comm_alltoall(lua_State *L) {
   return 1;
 }
 
+/* Reads the argument `points`, { { bytes, seconds }, … }, into a userdata that it leaves on the stack: [count] bytes, then [count] seconds. */
+static double *check_points(lua_State *L, const char *call, int *count) {
+  pp_args_table(L, 1, call, "points");
+  const lua_Integer length = luaL_len(L, -1);
+  if (length < 1 || length > MOST_POINTS) luaL_error(L, "%s: 'points' must be from 1 to %d", call, MOST_POINTS);
+  *count = (int)length;
+  double *values = lua_newuserdatauv(L, 2 * (size_t)length * sizeof *values, 0);
+  pp_charge(L, (uint64_t)length);
+  for (int i = 0; i < *count; i++) {
+    if (lua_rawgeti(L, -2, i + 1) != LUA_TTABLE) luaL_error(L, "%s: 'points' must hold { bytes, seconds }", call);
+    for (int k = 0; k < 2; k++) {
+      if (lua_rawgeti(L, -1, k + 1) != LUA_TNUMBER) luaL_error(L, "%s: 'points' must hold { bytes, seconds }", call);
+      values[k * *count + i] = lua_tonumber(L, -1);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+  }
+  return values;
+}
+
+/*
+** engine.comm.fit{ test, ranks, members = ranks, points = { { bytes, seconds }, … }, inner = { bandwidth, latency }? } →
+** { transfer, bandwidth, latency, alpha, beta, median_error, worst_error, bound_inside }: what an nccl-tests table says of the tier that it crosses
+*/
+static int comm_fit(lua_State *L) {
+  static const char call[] = "engine.comm.fit";
+  static const char *const known[] = { "test", "ranks", "members", "points", "inner", NULL };
+  static const char *const tests[PP_TESTS + 1] = {
+    [PP_TEST_SENDRECV] = "sendrecv", [PP_TEST_ALL_GATHER] = "all_gather", [PP_TEST_REDUCE_SCATTER] = "reduce_scatter",
+    [PP_TEST_ALL_REDUCE] = "all_reduce", [PP_TEST_ALLTOALL] = "alltoall" };
+  static const char *const transfers[PP_TRANSFERS] = { [PP_MESSAGE] = "message", [PP_RING] = "ring", [PP_ALLTOALL] = "alltoall" };
+  pp_measured_link inner = { 0, 0 };
+  pp_link_fit fit;
+  pp_error error;
+  pp_args_begin(L, 1, call, known);
+  pp_test_run run = {
+    .test = (pp_test)pp_args_option(L, 1, call, "test", tests, -1),
+    .ranks = pp_args_integer(L, 1, call, "ranks", 1, INT32_MAX),
+  };
+  run.members = pp_args_integer_or(L, 1, call, "members", 1, run.ranks, run.ranks);
+  if (pp_args_has(L, 1, "inner")) {
+    pp_args_table(L, 1, call, "inner");
+    pp_check_link(L, -1, "engine.comm.fit: inner", &inner);
+    lua_pop(L, 1);
+  }
+  run.bytes = check_points(L, call, &run.count);
+  run.seconds = run.bytes + run.count;
+  if (pp_comm_fit(&run, &inner, &fit, &error) != PP_OK) return pp_args_raise(L, call, &error);
+  lua_createtable(L, 0, 8);
+  pp_set_string(L, "transfer", transfers[fit.transfer]);
+  pp_set_number(L, "bandwidth", fit.link.bandwidth);
+  pp_set_number(L, "latency", fit.link.latency);
+  pp_set_number(L, "alpha", fit.alpha);
+  pp_set_number(L, "beta", fit.beta);
+  pp_set_number(L, "median_error", fit.median_error);
+  pp_set_number(L, "worst_error", fit.worst_error);
+  pp_set_boolean(L, "bound_inside", fit.bound_inside);
+  return 1;
+}
+
 static const luaL_Reg comm_functions[] = {
   { "allgather", comm_allgather },
   { "allreduce", comm_allreduce },
   { "alltoall",  comm_alltoall },
+  { "fit",       comm_fit },
   { "p2p",       comm_p2p },
   { NULL, NULL }
 };

@@ -15,7 +15,8 @@ const char *const pp_block_names[PP_BLOCKS + 1] = {
   [PP_BLOCK_MTP] = "mtp", [PP_BLOCKS] = NULL,
 };
 
-static const char training_call[] = "training", layout_call[] = "layout", device_call[] = "device", network_call[] = "network";
+static const char training_call[] = "training", layout_call[] = "layout", device_call[] = "device", network_call[] = "network",
+                  tier_call[] = "network tier";
 
 /* Far beyond any recipe, and what a spec may say; keeps the product of two sizes within int64. */
 enum { SIZE_LIMIT = INT32_MAX };
@@ -143,15 +144,63 @@ void pp_check_device(lua_State *L, int index, pp_device *out) {
   out->host_memory_bandwidth = pp_args_number_or(L, index, device_call, "host_memory_bandwidth", least, most, 0);
 }
 
-static void check_tier(lua_State *L, pp_tier *out) {
-  static const char call[] = "network tier";
-  static const char *const known[] = { "reach", "bandwidth", "efficiency", "latency", NULL };
+void pp_check_link(lua_State *L, int index, const char *call, pp_measured_link *out) {
+  static const char *const known[] = { "bandwidth", "latency", NULL };
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, call, known);
+  out->bandwidth = pp_args_number(L, index, call, "bandwidth", 1e-9, 1e30);
+  out->latency = pp_args_number_or(L, index, call, "latency", 0, 1e6, 0);
+}
+
+/* The tier's field `measured`, the tier being on top of the stack. */
+static void check_measured(lua_State *L, pp_measured_link out[PP_TRANSFERS]) {
+  static const char *const known[PP_TRANSFERS + 1] = { [PP_MESSAGE] = "message", [PP_RING] = "ring", [PP_ALLTOALL] = "alltoall" };
+  static const char call[] = "network tier: measured";
+  if (!pp_args_has(L, -1, "measured")) return;
+  pp_args_table(L, -1, tier_call, "measured");
   const int index = lua_gettop(L);
   pp_args_begin(L, index, call, known);
-  out->reach = (int)pp_args_integer(L, index, call, "reach", 1, SIZE_LIMIT);
-  out->bandwidth = pp_args_number(L, index, call, "bandwidth", 1e-9, 1e30);
-  out->efficiency = pp_args_number_or(L, index, call, "efficiency", 1e-9, 10, 1);
-  out->latency = pp_args_number_or(L, index, call, "latency", 0, 1e6, 0);
+  for (int i = 0; i < PP_TRANSFERS; i++) {
+    if (!pp_args_has(L, index, known[i])) continue;
+    pp_args_table(L, index, call, known[i]);
+    pp_check_link(L, -1, call, &out[i]);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* Its field `messages`. */
+static void check_messages(lua_State *L, pp_message_table *out) {
+  static const char call[] = "network tier: messages";
+  static const char *const known[] = { "bytes", "seconds", NULL };
+  if (!pp_args_has(L, -1, "messages")) return;
+  pp_args_table(L, -1, tier_call, "messages");
+  const lua_Integer count = luaL_len(L, -1);
+  if (count < 1 || count > PP_MAX_MESSAGES) luaL_error(L, "%s: from 1 to %d sizes expected, got %d", call, PP_MAX_MESSAGES, (int)count);
+  for (out->count = 0; out->count < count; out->count++) {
+    const int i = out->count;
+    lua_rawgeti(L, -1, i + 1);
+    pp_args_begin(L, lua_gettop(L), call, known);
+    out->bytes[i] = pp_args_number(L, -1, call, "bytes", 1e-9, 1e30);
+    out->seconds[i] = pp_args_number(L, -1, call, "seconds", 0, 1e6);
+    lua_pop(L, 1);
+    if (i > 0 && out->bytes[i] <= out->bytes[i - 1]) luaL_error(L, "%s: sizes must ascend: entry %d does not", call, i + 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* The tier on top of the stack. */
+static void check_tier(lua_State *L, pp_network *network, int number) {
+  static const char *const known[] = { "reach", "bandwidth", "efficiency", "latency", "measured", "messages", NULL };
+  const int index = lua_gettop(L);
+  pp_tier *out = &network->tier[number];
+  pp_args_begin(L, index, tier_call, known);
+  out->reach = (int)pp_args_integer(L, index, tier_call, "reach", 1, SIZE_LIMIT);
+  out->bandwidth = pp_args_number(L, index, tier_call, "bandwidth", 1e-9, 1e30);
+  out->efficiency = pp_args_number_or(L, index, tier_call, "efficiency", 1e-9, 10, 1);
+  out->latency = pp_args_number_or(L, index, tier_call, "latency", 0, 1e6, 0);
+  check_measured(L, network->measured[number]);
+  check_messages(L, &network->messages[number]);
 }
 
 void pp_check_network(lua_State *L, int index, pp_network *out) {
@@ -159,13 +208,14 @@ void pp_check_network(lua_State *L, int index, pp_network *out) {
   index = lua_absindex(L, index);
   pp_charge(L, (1 + 4 * PP_MAX_TIERS) * FIELD);
   pp_args_begin(L, index, network_call, known);
+  memset(out, 0, sizeof *out);
   pp_args_table(L, index, network_call, "tiers");
   const lua_Integer tiers = luaL_len(L, -1);
   if (tiers < 1 || tiers > PP_MAX_TIERS) luaL_error(L, "network: from 1 to %d tiers expected, got %d", PP_MAX_TIERS, (int)tiers);
   out->tiers = (int)tiers;
   for (int i = 0; i < out->tiers; i++) {
     lua_rawgeti(L, -1, i + 1);
-    check_tier(L, &out->tier[i]);
+    check_tier(L, out, i);
     lua_pop(L, 1);
     if (i > 0 && out->tier[i].reach < out->tier[i - 1].reach)
       luaL_error(L, "network: tier %d reaches %d GPUs, fewer than the tier inside it", i + 1, out->tier[i].reach);

@@ -27,8 +27,11 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out);
 ** flops when absent. */
 void pp_check_device(lua_State *L, int index, pp_device *out);
 
-/* { tiers = { { reach, bandwidth, efficiency (1), latency (0) }, … } }, from the innermost outwards. */
+/* { tiers = { { reach, bandwidth, efficiency (1), latency (0), measured = { message, ring, alltoall = { bandwidth, latency } }, messages =
+** { { bytes, seconds }, … } }, … } }, from the innermost outwards; what is measured may be absent. */
 void pp_check_network(lua_State *L, int index, pp_network *out);
+/* { bandwidth, latency (0) } */
+void pp_check_link(lua_State *L, int index, const char *call, pp_measured_link *out);
 
 /* Pushes a table with a number per field; `fields` ends with a NULL name. */
 typedef struct {

@@ -4,7 +4,7 @@
 -- path      where it stands in the spec; its last component is its option: cluster.gpus is --gpus
 -- type      integer   a whole number, or a string with a unit prefix ("128Ki")
 --           quantity  a number in `unit`, or a string with a unit ("400Gbps")
---           string | choice (of `domain`) | path (of a file, relative to the spec)
+--           string | choice (of `domain`) | path (of a file, relative to the spec) | paths (one, or a list)
 --           kernel    a kernel's name, or false: none
 --           integers  a list of whole numbers
 --           recompute none, selective, full, or a list of modules
@@ -57,8 +57,7 @@ fields.list = {
         { unit = "byte/s", low = 1e6, high = 1e14 }),
   field("cluster.network.oversubscription", "quantity", "what the hosts can send / what the network carries between them (default 1)",
         { unit = "1", low = 1, high = 1000 }),
-  field("cluster.network.measured", "path", "nccl-tests output or nvidia-smi topo -m of the cluster", {
-    unused = "links are as given or catalogued" }),
+  field("cluster.network.measured", "paths", "files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured"),
   field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", { unit = "byte/s", low = 1e6 }),
   field("cluster.overhead", "quantity", "memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB)",
         { unit = "byte", low = 0 }),
@@ -145,6 +144,12 @@ local function bound(number, low, high)
   return math.max(low or number, math.min(high or number, number))
 end
 
+local function split(text)
+  local parts = {}
+  for part in (text .. ","):gmatch("%s*(.-)%s*,") do parts[#parts + 1] = part end
+  return parts
+end
+
 -- Each checker: (entry, value) → value | nil, what was expected, nearest legal value or nil.
 local check = {}
 
@@ -185,6 +190,17 @@ function check.path(_, value)
   return value
 end
 
+function check.paths(_, value)
+  if type(value) == "string" then value = split(value) end
+  if not json.is_array(value) or #value == 0 then return nil, "the path of a file, or a list of paths" end
+  local copy = {}
+  for i, path in ipairs(value) do
+    copy[i] = check.path(nil, path)
+    if not copy[i] then return nil, "paths of files" end
+  end
+  return copy
+end
+
 function check.choice(entry, value)
   for _, choice in ipairs(entry.domain) do
     if value == choice then return value end
@@ -196,12 +212,6 @@ function check.kernel(_, value)
   if value == false or value == "false" or value == "none" then return false end
   if type(value) ~= "string" or value == "" then return nil, "the name of a kernel, or false" end
   return value
-end
-
-local function split(text)
-  local parts = {}
-  for part in (text .. ","):gmatch("%s*(.-)%s*,") do parts[#parts + 1] = part end
-  return parts
 end
 
 function check.integers(entry, value)

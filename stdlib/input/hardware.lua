@@ -4,7 +4,7 @@ local accelerators = require "pipeplan.catalog.accelerators"
 local failure = require "pipeplan.failure"
 local fields = require "pipeplan.input.fields"
 local kernels = require "pipeplan.catalog.kernels"
-local links = require "pipeplan.catalog.links"
+local network = require "pipeplan.input.network"
 local units = require "pipeplan.input.units"
 
 local hardware = {}
@@ -51,48 +51,6 @@ local function device(request, entry, value, assume)
   return result
 end
 
--- Does some rule read the network's speed where it would be a guess? Rules judge the link that expert groups cross (expert_link).
-local function network_matters(request, value, scale_up_gpus)
-  return request.model.architecture == "moe" and (value "parallelism.expert" or math.huge) > scale_up_gpus
-end
-
-local function network(request, entry, name, value, assume)
-  local gpus = value "cluster.gpus"
-  local gpus_per_node = request.cluster.gpus_per_node
-  -- where the scale-up domain is larger than a host (NVL72) it stays so; otherwise it is the host
-  local rack = (entry.scale_up_gpus or 0) > (entry.gpus_per_node or 8)
-  local scale_up_gpus = value "cluster.network.scale_up_gpus" or (rack and entry.scale_up_gpus or gpus_per_node)
-  scale_up_gpus = math.min(scale_up_gpus, gpus)
-  local crosses = scale_up_gpus < gpus
-  local fabric = value "cluster.network.fabric"
-  if not fabric then
-    if crosses then fabric = assume("cluster.network.fabric", entry.fabric or "infiniband", "usual with " .. entry.name)
-    else fabric = "none" end
-  end
-  local per_gpu = value "cluster.network.per_gpu"
-  if not per_gpu and crosses then
-    if network_matters(request, value, scale_up_gpus) or not entry.network_per_gpu then
-      failure.usage("%s: cluster.network.per_gpu is missing: expected the network's speed per GPU, one direction, such as \"400Gbps\" " ..
-                    "(or option --per_gpu): %s", name, entry.network_per_gpu and
-                    "expert groups that leave the scale-up domain are judged by it" or "no catalogue knows this GPU's usual one")
-    end
-    per_gpu = assume("cluster.network.per_gpu", entry.network_per_gpu, "usual with " .. entry.name)
-  end
-  local scale_up_per_gpu = value "cluster.network.scale_up_per_gpu" or entry.scale_up_per_gpu
-  -- 989 TFLOP/s and 450 GB/s of an H100 are 2,200 operations per byte; A100 to B200 and MI300X lie between 1,000 and 3,000
-  if not scale_up_per_gpu then
-    scale_up_per_gpu = assume("cluster.network.scale_up_per_gpu", request.device.flops_bf16 / 2200, "2,200 operations per byte, as an H100")
-  end
-  local scale_up, scale_out = links.find(entry.scale_up_link), links.find(fabric)
-  return {
-    fabric = fabric, per_gpu = per_gpu, nics_per_node = value "cluster.network.nics_per_node",
-    scale_up_gpus = scale_up_gpus, scale_up_per_gpu = scale_up_per_gpu,
-    oversubscription = value "cluster.network.oversubscription" or 1,
-    scale_up_efficiency = scale_up.efficiency, scale_up_latency = scale_up.latency,
-    efficiency = scale_out.efficiency, latency = scale_out.latency,
-  }
-end
-
 -- The kernel in use by its catalogue name; false for one that does not run beside compute, which is none for our purpose.
 local function kernel(request, given, complain)
   local at = given["cluster.alltoall_kernel"]
@@ -129,16 +87,27 @@ function hardware.precision(given, entry, assume, complain)
   return at.value
 end
 
+-- GPUs of one host: as given, as the matrix of nvidia-smi shows them, or as usual with the accelerator.
+local function host_gpus(given, entry, found, complain)
+  local at, topology = given["cluster.gpus_per_node"], found and found.topology
+  if at and topology and at.value ~= topology.gpus then
+    complain(at, "%d: the matrix in %s has %d GPUs; nearest: %d", at.value, topology.file, topology.gpus, topology.gpus)
+  end
+  return at and at.value or topology and topology.gpus or entry.gpus_per_node or 8
+end
+
 -- Fills request.cluster and request.device from the catalogue's entry; request.model and request.training are there already.
 function hardware.read(request, given, entry, name, assume, complain)
   local function value(path)
     return given[path] and given[path].value
   end
   cross_check(request, entry, value "cluster.memory_per_gpu")
+  local at = given["cluster.network.measured"]
+  local found = at and require("pipeplan.input.measured").read(at.value)
   local gpus = value "cluster.gpus"
   request.cluster = {
     gpus = gpus,
-    gpus_per_node = math.min(gpus, value "cluster.gpus_per_node" or entry.gpus_per_node or 8),
+    gpus_per_node = math.min(gpus, host_gpus(given, entry, found, complain)),
     accelerator = value "cluster.accelerator" and entry.name or "given by hand",
     accelerator_family = entry.family,
     device_bytes = value "cluster.memory_per_gpu" or entry.memory_bytes,
@@ -147,7 +116,7 @@ function hardware.read(request, given, entry, name, assume, complain)
     alltoall_kernel = kernel(request, given, complain),
   }
   request.device = device(request, entry, value, assume)
-  request.cluster.network = network(request, entry, name, value, assume)
+  request.cluster.network = network.read(request, entry, name, value, assume, found)
   request.device.alltoall_latency = kernel_latency(request.cluster.alltoall_kernel)
 end
 

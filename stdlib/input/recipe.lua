@@ -55,12 +55,17 @@ function recipe.network(request)
   local cluster, network = request.cluster, request.cluster.network
   local tiers = {
     { reach = network.scale_up_gpus, bandwidth = network.scale_up_per_gpu, efficiency = network.scale_up_efficiency,
-      latency = network.scale_up_latency },
+      latency = network.scale_up_latency, measured = network.scale_up_measured },
   }
-  if network.scale_up_gpus < cluster.gpus then
+  local host = network.host  -- its GPUs are not all joined: the others are reached over PCIe
+  if host then
+    tiers[2] = { reach = math.min(host.gpus, cluster.gpus), bandwidth = host.per_gpu, efficiency = host.efficiency,
+                 latency = host.latency, measured = host.measured }
+  end
+  if tiers[#tiers].reach < cluster.gpus then
     local share = math.min(1, (network.nics_per_node or cluster.gpus_per_node) / cluster.gpus_per_node)
-    tiers[2] = { reach = cluster.gpus, bandwidth = network.per_gpu * share / network.oversubscription, efficiency = network.efficiency,
-                 latency = network.latency }
+    tiers[#tiers + 1] = { reach = cluster.gpus, bandwidth = network.per_gpu * share / network.oversubscription,
+                          efficiency = network.efficiency, latency = network.latency, measured = network.measured }
   end
   return { tiers = tiers }
 end

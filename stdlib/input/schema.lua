@@ -20,6 +20,10 @@ local of_type = {
   end,
   string = function() return { type = "string", minLength = 1 } end,
   path = function() return { type = "string", minLength = 1 } end,
+  paths = function()
+    local path = { type = "string", minLength = 1 }
+    return { anyOf = { path, { type = "array", minItems = 1, items = path } } }
+  end,
   choice = function(entry) return { enum = entry.domain } end,
   kernel = function() return { anyOf = { { type = "string", minLength = 1 }, { const = false } } } end,
   integers = function(entry)

@@ -69,6 +69,15 @@ local function complain(at, format, ...)
   failure.usage("%s: %s is %s", at.origin, at.shown, string.format(format, ...))
 end
 
+-- Paths become those that can be opened from here.
+local function find_files(entry, at)
+  if entry.type == "path" then at.value = files.readable(at) end
+  if entry.type ~= "paths" then return end
+  for i, path in ipairs(at.value) do
+    at.value[i] = files.readable { value = path, origin = at.origin, shown = at.shown, base = at.base }
+  end
+end
+
 local function check_all(given, name)
   for _, entry in ipairs(fields.list) do
     local at = given[entry.path]
@@ -76,6 +85,7 @@ local function check_all(given, name)
       local value, problem = fields.check(entry, at.value)
       if value == nil then complain(at, "%s", problem) end
       at.written, at.value = at.value, value
+      find_files(entry, at)
     elseif entry.required then
       failure.usage("%s: %s is missing: expected %s (or option --%s)", name, entry.path, entry.meaning, entry.name)
     end
@@ -133,7 +143,6 @@ local function build(given, name)
   request.framework = value "framework"
   for _, entry in ipairs(fields.list) do
     local at = given[entry.path]
-    if at and entry.type == "path" then at.value = files.readable(at) end
     if at and entry.unused then
       table.insert(request.warnings, { id = "unused_field", severity = "warning",
                                        message = string.format("%s is not read yet: %s", entry.path, entry.unused) })

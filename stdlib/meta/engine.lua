@@ -120,6 +120,33 @@
 ---@field pipeline? integer P; 1 … 2147483647; default 1
 ---@field chunks? integer V: stages per rank and pipeline direction; 1 … 2147483647; default 1
 
+--- What a link reaches for one kind of transfer.
+---@class pipeplan.engine.link
+---@field bandwidth number bytes per second per GPU, one direction; 1e-09 … 1e+30
+---@field latency? number seconds; 0 … 1000000; default 0
+
+--- What an nccl-tests table says of the tier it crosses.
+---@class pipeplan.engine.link_fit
+---@field transfer "message"|"ring"|"alltoall" what it measures
+---@field bandwidth number bytes per second per GPU, one direction
+---@field latency number seconds
+---@field alpha number of the line alpha + beta × bytes
+---@field beta number of the line
+---@field median_error number of the line over the points
+---@field worst_error number of the line over the points
+---@field bound_inside boolean were the links inside a domain the slower? then bandwidth is a lower bound
+
+--- Measurements of a tier, used instead of its bandwidth, efficiency and latency.
+---@class pipeplan.engine.measured
+---@field message? pipeplan.engine.link one message
+---@field ring? pipeplan.engine.link a step of a ring collective
+---@field alltoall? pipeplan.engine.link an all-to-all in which every copy goes by itself
+
+--- A measured message.
+---@class pipeplan.engine.message
+---@field bytes number its size; 1e-09 … 1e+30
+---@field seconds number what it takes; 0 … 1000000
+
 --- 1 to 4 tiers from the innermost (scale-up) outwards; reach grows.
 ---@class pipeplan.engine.network
 ---@field tiers pipeplan.engine.tier[] from the innermost outwards
@@ -269,6 +296,8 @@
 ---@field bandwidth number bytes per second per GPU, one direction, nominal; 1e-09 … 1e+30
 ---@field efficiency? number achieved share of it; 1e-09 … 10; default 1
 ---@field latency? number seconds; 0 … 1000000; default 0
+---@field measured? pipeplan.engine.measured what was measured of it, by kind of transfer
+---@field messages? pipeplan.engine.message[] measured messages, sizes ascending; at most 16
 
 --- What of a training recipe decides bytes and seconds.
 ---@class pipeplan.engine.training
@@ -354,6 +383,14 @@
 ---@field bytes_per_token number of one copy; ≥ 0
 ---@field max_domains? integer scale-up domains that a token may reach; 0: no limit; 0 … 2147483647; default 0
 ---@field flat? boolean every copy crosses the network by itself, instead of one per domain; default false
+
+--- Arguments. Latency and bandwidth from a table of nccl-tests.
+---@class pipeplan.engine.comm_fit_arguments
+---@field test "sendrecv"|"all_gather"|"reduce_scatter"|"all_reduce"|"alltoall" which
+---@field ranks integer GPUs that took part, 2 or more; 1 … 2147483647
+---@field members? integer of them in one scale-up domain; default: all; ≥ 1
+---@field points number[][] { bytes, seconds } each
+---@field inner? pipeplan.engine.link what rings reach inside a domain
 
 --- Arguments. Seconds of one message.
 ---@class pipeplan.engine.comm_p2p_arguments
@@ -507,6 +544,11 @@ function engine.comm.allreduce(arguments) end
 ---@param arguments pipeplan.engine.comm_alltoall_arguments
 ---@return number
 function engine.comm.alltoall(arguments) end
+
+--- Latency and bandwidth from a table of nccl-tests.
+---@param arguments pipeplan.engine.comm_fit_arguments
+---@return pipeplan.engine.link_fit
+function engine.comm.fit(arguments) end
 
 --- Seconds of one message.
 ---@param arguments pipeplan.engine.comm_p2p_arguments

@@ -19,7 +19,7 @@
 ---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
 ---@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
----@field measured? string nccl-tests output or nvidia-smi topo -m of the cluster
+---@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 ---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB); in byte
 ---@field host_memory? number|string memory of one host, for an offloaded optimizer; in byte
@@ -77,7 +77,7 @@
 
 ---@class pipeplan.spec.cluster.network
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
----@field measured? string nccl-tests output or nvidia-smi topo -m of the cluster
+---@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured
 ---@field nics_per_node? integer|string network cards of one host; fewer than its GPUs share their speed
 ---@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s

@@ -27,6 +27,7 @@ local legal = {
   ["comm.allgather"] = { network = base.network, size = 8, bytes = 1e9 },
   ["comm.allreduce"] = { network = base.network, size = 8, bytes = 1e9 },
   ["comm.alltoall"] = { network = base.network, group = 16, tokens = 4096, experts_per_token = 8, bytes_per_token = 7168 },
+  ["comm.fit"] = { test = "all_reduce", ranks = 8, points = { { 1e6, 1e-4 }, { 1e9, 1e-2 } } },
   ["comm.p2p"] = { network = base.network, bytes = 1e6 },
   ["cost.blocks"] = base,
   ["cost.hop"] = { model = base.model, layout = layout, training = base.training, network = base.network },
@@ -58,8 +59,12 @@ local given = {
   recompute = { { norm = true }, function(value)
     return call("memory.blocks", copy(legal["memory.blocks"], { training = copy(base.training, { recompute = value }) }))
   end },
-  tier = { { reach = 8, bandwidth = 1e9 }, function(value) return call("comm.p2p", { network = { tiers = { value } }, bytes = 1 }) end },
 }
+local function of_tier(tier) return call("comm.p2p", { network = { tiers = { copy({ reach = 8, bandwidth = 1e9 }, tier) } }, bytes = 1 }) end
+given.tier = { { reach = 8, bandwidth = 1e9 }, function(value) return call("comm.p2p", { network = { tiers = { value } }, bytes = 1 }) end }
+given.measured = { { message = { bandwidth = 1e9 } }, function(value) return of_tier { measured = value } end }
+given.link = { { bandwidth = 1e9 }, function(value) return of_tier { measured = { ring = value } } end }
+given.message = { { bytes = 1, seconds = 1 }, function(value) return of_tier { messages = { value } } end }
 for _, name in ipairs { "layout", "training", "device", "network" } do
   given[name] = { base[name], function(value) return call("cost.blocks", copy(base, { [name] = value })) end }
 end

@@ -177,8 +177,8 @@ describe("a request", function()
   end)
 
   it("warns of a field that no part of a plan reads yet", function()
-    local request = accepts(dense(), { ["cluster.network.measured"] = "tests/planning.lua" })
-    assert.equal("cluster.network.measured is not read yet: links are as given or catalogued", request.warnings[1].message)
+    local request = accepts(dense(), { profile = "tests/planning.lua" })
+    assert.equal("profile is not read yet: seconds are computed", request.warnings[1].message)
     refuses(dense(), { profile = "/no/such.json" },
             'spec: profile is "/no/such.json": /no/such.json cannot be read: No such file or directory')
   end)

@@ -40,10 +40,32 @@ static void a_ring_between_domains_is_exact(void **state) {
   expect(15 * 10e-6 + 15.0 / 16 * 1e9 / 50e9, pp_comm_allgather(&plain, 16, 8, 1e9), 1e-12);
 }
 
-/* Hierarchical: S inside, S/g across. Derived: 16 GPUs, 8 a node: 7α + 7/8·S/B inside, α' + 1/2·(S/8)/B' across. */
+/* 16 GPUs, 8 a node, 100 GB/s inside and 50 GB/s of network each: eight links carry 400 GB/s, NVLink is the slower: 7α + α' + 15/16·S/B. */
 static void members_of_a_domain_share_what_crosses(void **state) {
+  const pp_network slow = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6 }, { 1 << 20, 5e9, 1, 10e-6 } } };
   (void)state;
-  expect(7e-6 + 0.875 * 1e9 / 100e9 + 10e-6 + 0.5 * 1e9 / 8 / 50e9, pp_comm_allgather(&plain, 16, 1, 1e9), 1e-12);
+  expect(7e-6 + 10e-6 + 15.0 / 16 * 1e9 / 100e9, pp_comm_allgather(&plain, 16, 1, 1e9), 1e-12);
+  expect(7e-6 + 10e-6 + 15.0 / 16 * 1e9 / (8 * 5e9), pp_comm_allgather(&slow, 16, 1, 1e9), 1e-12);
+}
+
+/* Bus bandwidth of an all-reduce of S bytes by nccl-tests' definition (doc/PERFORMANCE.md): S/t · 2(n−1)/n. */
+static double bus_bandwidth(const pp_network *network, int64_t ranks, double bytes) {
+  return bytes / pp_comm_allreduce(network, ranks, 1, bytes) * 2 * (double)(ranks - 1) / (double)ranks;
+}
+
+/*
+** NVIDIA's staff on what NCCL reaches: 192 GB/s on DGX A100 with eight 200 Gb/s ports (NVIDIA/nccl#812: ports at 24 GB/s, NVLink 3 at some
+** 230); "46-48 GB/s per NIC" of 400 Gb/s (nccl-tests#290), so 376 of eight behind NVSwitch. Three hosts of eight A100 with four 200 Gb/s
+** cards: "theoretical 100", measured 96 at the peak (nccl-tests#119): two GPUs share a card.
+*/
+static void rings_across_hosts_reach_what_their_links_reach_together(void **state) {
+  const pp_network a100 = { .tiers = 2, .tier = { { 8, 300e9, 0.78, 2e-6 }, { 1 << 20, 25e9, 0.96, 10e-6 } } };
+  const pp_network h100 = { .tiers = 2, .tier = { { 8, 450e9, 0.9, 2e-6 }, { 1 << 20, 50e9, 0.94, 10e-6 } } };
+  const pp_network shared = { .tiers = 2, .tier = { { 8, 300e9, 0.78, 2e-6 }, { 1 << 20, 12.5e9, 0.96, 10e-6 } } };
+  (void)state;
+  expect(192e9, bus_bandwidth(&a100, 32, 8e9), 0.01);
+  expect(376e9, bus_bandwidth(&h100, 32, 8e9), 0.01);
+  expect(96e9, bus_bandwidth(&shared, 24, 8e9), 0.01);
 }
 
 static void one_rank_or_no_bytes_take_no_time(void **state) {
@@ -107,6 +129,113 @@ static void node_limited_routing_caps_what_crosses(void **state) {
   assert_true(pp_comm_alltoall(&fast_inside, &transfer) > 1.5 * eight);
 }
 
+/* ----------------------------------------------------------------------------------------------------------------- measured links */
+
+static void expect_fit(pp_test test, int64_t ranks, int64_t members, const pp_network *network, pp_transfer transfer, double bandwidth,
+                       double latency) {
+  static const double bytes[] = { 1e3, 1e5, 1e6, 1e7, 1e8, 1e9, 8e9 };
+  enum { COUNT = sizeof bytes / sizeof *bytes };
+  double seconds[COUNT];
+  const pp_measured_link inner = { 100e9, 1e-6 };
+  for (int i = 0; i < COUNT; i++) {
+    const pp_alltoall all = { .group = ranks, .stride = 1, .tokens = 1, .experts_per_token = 1, .bytes_per_token = bytes[i], .flat = true };
+    seconds[i] = test == PP_TEST_SENDRECV     ? pp_comm_p2p(network, ranks > members ? members : 1, bytes[i])
+                 : test == PP_TEST_ALLTOALL   ? pp_comm_alltoall(network, &all)
+                 : test == PP_TEST_ALL_REDUCE ? pp_comm_allreduce(network, ranks, 1, bytes[i])
+                                              : pp_comm_allgather(network, ranks, 1, bytes[i]);
+  }
+  const pp_test_run run = { test, ranks, members, COUNT, bytes, seconds };
+  pp_link_fit fit;
+  pp_error error;
+  assert_int_equal(PP_OK, pp_comm_fit(&run, &inner, &fit, &error));
+  assert_int_equal(transfer, fit.transfer);
+  expect(bandwidth, fit.link.bandwidth, 1e-9);
+  expect(latency, fit.link.latency, 1e-6);
+  assert_true(fit.worst_error < 1e-9);
+  assert_false(fit.bound_inside);
+}
+
+/* A table made of the formulas gives back the links that it was made of. */
+static void a_fit_finds_the_link_behind_each_test(void **state) {
+  const pp_network slow = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6 }, { 1 << 20, 5e9, 1, 10e-6 } } };
+  (void)state;
+  expect_fit(PP_TEST_ALL_REDUCE, 8, 8, &slow, PP_RING, 100e9, 1e-6);
+  expect_fit(PP_TEST_ALL_GATHER, 8, 8, &slow, PP_RING, 100e9, 1e-6);
+  expect_fit(PP_TEST_REDUCE_SCATTER, 16, 8, &slow, PP_RING, 5e9, 10e-6);
+  expect_fit(PP_TEST_ALL_REDUCE, 32, 8, &slow, PP_RING, 5e9, 10e-6);
+  expect_fit(PP_TEST_SENDRECV, 16, 8, &slow, PP_MESSAGE, 5e9, 10e-6);
+  expect_fit(PP_TEST_ALLTOALL, 8, 8, &slow, PP_ALLTOALL, 100e9, 1e-6);
+  expect_fit(PP_TEST_ALLTOALL, 32, 8, &slow, PP_ALLTOALL, 5e9, 10e-6);
+}
+
+/*
+** NVIDIA/nccl-tests#232: two H100, one a host, all-reduce: 2 MiB 113.2 us, 4 154.4, 8 231.4, 16 420.5, 32 MiB 812.3 us. By hand the slope
+** from 2 to 32 MiB is 699.1 us / 31.46 MB = 22.2 us a MB, so 45.0 GB/s of bus bandwidth (2(n−1)/n is 1).
+*/
+static void a_fit_of_a_published_table_is_its_slope(void **state) {
+  static const double bytes[] = { 2097152, 4194304, 8388608, 16777216, 33554432 };
+  static const double seconds[] = { 113.2e-6, 154.4e-6, 231.4e-6, 420.5e-6, 812.3e-6 };
+  const pp_test_run run = { PP_TEST_ALL_REDUCE, 2, 1, 5, bytes, seconds };
+  const pp_measured_link unknown = { 0, 0 };
+  pp_link_fit fit;
+  pp_error error;
+  (void)state;
+  assert_int_equal(PP_OK, pp_comm_fit(&run, &unknown, &fit, &error));
+  expect(45.0e9, fit.link.bandwidth, 0.06);
+  assert_true(fit.worst_error < 0.06);
+}
+
+/* 192 GB/s across hosts says nothing about ports when NVLink itself reaches no more. */
+static void a_fit_says_when_the_links_inside_were_the_slower(void **state) {
+  static const double bytes[] = { 1e8, 1e9 }, seconds[] = { 2 * 15.0 / 16 * 1e8 / 100e9, 2 * 15.0 / 16 * 1e9 / 100e9 };
+  const pp_test_run run = { PP_TEST_ALL_REDUCE, 16, 8, 2, bytes, seconds };
+  const pp_measured_link inner = { 100e9, 0 };
+  pp_link_fit fit;
+  pp_error error;
+  (void)state;
+  assert_int_equal(PP_OK, pp_comm_fit(&run, &inner, &fit, &error));
+  assert_true(fit.bound_inside);
+  expect(12.5e9, fit.link.bandwidth, 1e-9);
+}
+
+static void a_table_that_cannot_be_fitted_is_refused(void **state) {
+  static const double bytes[] = { 1e6, 1e6, 1e8 }, falling[] = { 1, 1, 1e-3 }, zero[] = { 0, 0, 0 };
+  const pp_measured_link unknown = { 0, 0 };
+  const struct { pp_test_run run; const char *field; } bad[] = {
+    { { PP_TEST_ALL_GATHER, 1, 1, 2, bytes, falling }, "ranks" },   { { PP_TEST_ALL_GATHER, 2, 3, 2, bytes, falling }, "members" },
+    { { PP_TEST_ALL_GATHER, 2, 2, 2, bytes, falling }, "bytes" },   { { PP_TEST_ALL_GATHER, 2, 2, 0, bytes, falling }, "bytes" },
+    { { PP_TEST_ALL_GATHER, 2, 2, 3, bytes, falling }, "seconds" }, { { PP_TEST_ALL_GATHER, 2, 2, 3, bytes, zero }, "seconds" },
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    pp_link_fit fit;
+    pp_error error;
+    assert_int_equal(PP_INVALID, pp_comm_fit(&bad[i].run, &unknown, &fit, &error));
+    assert_string_equal(bad[i].field, error.field);
+  }
+}
+
+/* Isolated messages between two H200 over NVLink: 1 MB 50.4 us, 33.5 MB 145.4, 256 MB 747.2 (tests/data/gpu, comm_us). */
+static void a_table_of_messages_is_read_between_its_sizes(void **state) {
+  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+  (void)state;
+  network.messages[0] = (pp_message_table){ 3, { 1 << 20, 33554432, 268435456 }, { 50.4e-6, 145.4e-6, 747.2e-6 } };
+  expect(145.4e-6, pp_comm_p2p(&network, 1, 33554432), 1e-12);
+  expect((50.4e-6 + 145.4e-6) / 2, pp_comm_p2p(&network, 1, (33554432 + (1 << 20)) / 2.0), 1e-12);
+  expect(50.4e-6, pp_comm_p2p(&network, 1, 1000), 1e-12);
+  expect(747.2e-6 + 33554432 / 7.0 * (747.2e-6 - 145.4e-6) / 33554432, pp_comm_p2p(&network, 1, 268435456 + 33554432), 1e-9);
+}
+
+static void what_is_measured_replaces_what_is_catalogued_for_its_kind_of_transfer(void **state) {
+  pp_network network = plain;
+  (void)state;
+  network.measured[0][PP_RING] = (pp_measured_link){ 80e9, 3e-6 };
+  network.measured[1][PP_MESSAGE] = (pp_measured_link){ 40e9, 20e-6 };
+  expect(3 * 3e-6 + 0.75 * 1e9 / 80e9, pp_comm_allgather(&network, 4, 1, 1e9), 1e-12);
+  expect(20e-6 + 1e9 / 40e9, pp_comm_p2p(&network, 64, 1e9), 1e-12);
+  expect(1e-6 + 1e9 / 100e9, pp_comm_p2p(&network, 1, 1e9), 1e-12);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_group_crosses_the_first_tier_that_holds_it),
@@ -118,6 +247,13 @@ int main(void) {
     cmocka_unit_test(a_flat_alltoall_is_the_textbook_formula),
     cmocka_unit_test(dispatch_and_combine_are_near_what_kernels_measure),
     cmocka_unit_test(node_limited_routing_caps_what_crosses),
+    cmocka_unit_test(rings_across_hosts_reach_what_their_links_reach_together),
+    cmocka_unit_test(a_fit_finds_the_link_behind_each_test),
+    cmocka_unit_test(a_fit_of_a_published_table_is_its_slope),
+    cmocka_unit_test(a_fit_says_when_the_links_inside_were_the_slower),
+    cmocka_unit_test(a_table_that_cannot_be_fitted_is_refused),
+    cmocka_unit_test(a_table_of_messages_is_read_between_its_sizes),
+    cmocka_unit_test(what_is_measured_replaces_what_is_catalogued_for_its_kind_of_transfer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

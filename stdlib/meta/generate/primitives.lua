@@ -127,6 +127,24 @@ classes.tier = { meaning = "One tier of a network.", given = true, fields = {
   { "bandwidth", "number", "bytes per second per GPU, one direction, nominal", low = 1e-9, high = 1e30 },
   { "efficiency", "number", "achieved share of it", low = 1e-9, high = 10, default = 1 },
   { "latency", "number", "seconds", low = 0, high = 1e6, default = 0 },
+  { "measured", "pipeplan.engine.measured", "what was measured of it, by kind of transfer", optional = true },
+  { "messages", "pipeplan.engine.message[]", "measured messages, sizes ascending; at most 16", optional = true },
+} }
+
+classes.link = { meaning = "What a link reaches for one kind of transfer.", given = true, fields = {
+  { "bandwidth", "number", "bytes per second per GPU, one direction", low = 1e-9, high = 1e30 },
+  { "latency", "number", "seconds", low = 0, high = 1e6, default = 0 },
+} }
+
+classes.measured = { meaning = "Measurements of a tier, used instead of its bandwidth, efficiency and latency.", given = true, fields = {
+  { "message", "pipeplan.engine.link", "one message", optional = true },
+  { "ring", "pipeplan.engine.link", "a step of a ring collective", optional = true },
+  { "alltoall", "pipeplan.engine.link", "an all-to-all in which every copy goes by itself", optional = true },
+} }
+
+classes.message = { meaning = "A measured message.", given = true, fields = {
+  { "bytes", "number", "its size", low = 1e-9, high = 1e30 },
+  { "seconds", "number", "what it takes", low = 0, high = 1e6 },
 } }
 
 classes.network = { meaning = "1 to 4 tiers from the innermost (scale-up) outwards; reach grows.", given = true, fields = {
@@ -195,6 +213,14 @@ classes.seconds_by_block = { fields = per_block "pipeplan.engine.block_seconds" 
 classes.step_seconds = { meaning = "Seconds that a step takes beside the pipeline.", fields = {
   result("gradient_sync", "reduction of gradients"), result("parameter_sync", "gather of weights"), result("optimizer", "update"),
   result("mirror", "sum of the two copies' gradients"),
+} }
+
+classes.link_fit = { meaning = "What an nccl-tests table says of the tier it crosses.", fields = {
+  { "transfer", '"message"|"ring"|"alltoall"', "what it measures" },
+  result("bandwidth", "bytes per second per GPU, one direction"), result("latency", "seconds"),
+  result("alpha", "of the line alpha + beta × bytes"), result("beta", "of the line"),
+  result("median_error", "of the line over the points"), result("worst_error", "of the line over the points"),
+  { "bound_inside", "boolean", "were the links inside a domain the slower? then bandwidth is a lower bound" },
 } }
 
 classes.closed_form = { meaning = "A closed form of the bubble.", fields = {
@@ -280,6 +306,12 @@ local functions = {
       { "bytes_per_token", "number", "of one copy", low = 0 },
       { "max_domains", "integer", "scale-up domains that a token may reach; 0: no limit", low = 0, high = HUGE_SIZE, default = 0 },
       flag("flat", "every copy crosses the network by itself, instead of one per domain") } },
+  { "comm.fit", "Latency and bandwidth from a table of nccl-tests.", result = "pipeplan.engine.link_fit", arguments = {
+      { "test", '"sendrecv"|"all_gather"|"reduce_scatter"|"all_reduce"|"alltoall"', "which" },
+      { "ranks", "integer", "GPUs that took part, 2 or more", low = 1, high = HUGE_SIZE },
+      { "members", "integer", "of them in one scale-up domain; default: all", low = 1, optional = true },
+      { "points", "number[][]", "{ bytes, seconds } each" },
+      { "inner", "pipeplan.engine.link", "what rings reach inside a domain", optional = true } } },
   { "comm.p2p", "Seconds of one message.", result = "number", arguments = { network, stride, { "bytes", "number", "of it", low = 0 } } },
   { "cost.blocks", "Seconds of one block of each kind.", result = "pipeplan.engine.seconds_by_block",
     arguments = { model, layout, training, device, network } },

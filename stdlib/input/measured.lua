@@ -1,0 +1,83 @@
+-- measured.lua: the files of cluster.network.measured, nccl-tests output and nvidia-smi topo -m in any order, and what they say of each
+-- tier: the host's GPUs and links from the matrix, latency and bandwidth from the tables (engine/core/comm.c, pp_comm_fit).
+
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local json = require "pipeplan.input.json"
+local nccl = require "pipeplan.input.nccl"
+local topology = require "pipeplan.input.topology"
+
+local measured = {}
+
+-- paths: of files that can be read → { topology = …, runs = { … } }, each with its `file`.
+function measured.read(paths)
+  local found = { runs = {} }
+  for _, path in ipairs(paths) do
+    local text = json.text(path)
+    if nccl.is(text) then
+      for _, run in ipairs(nccl.read(text, path)) do
+        run.file = path
+        table.insert(found.runs, run)
+      end
+    elseif topology.is(text) then
+      if found.topology then failure.usage("%s: a second matrix of nvidia-smi topo -m, after %s", path, found.topology.file) end
+      found.topology = topology.read(text, path)
+      found.topology.file = path
+    else
+      failure.usage("%s: neither nccl-tests output (# size count type …) nor nvidia-smi topo -m (GPU0 GPU1 …)", path)
+    end
+  end
+  return found
+end
+
+-- Several runs measure rings; what gathers and scatters reach is what data parallelism and sequence parallelism pay, so an all-reduce
+-- counts only without them. Of equals the slower.
+local function better(new, old)
+  local rank = { all_gather = 1, reduce_scatter = 1 }
+  local a, b = rank[new.run.test] or 2, rank[old.run.test] or 2
+  if a ~= b then return a < b end
+  return new.bandwidth < old.bandwidth
+end
+
+local function fit(run, members, inner)
+  local points = {}
+  for i, point in ipairs(run.points) do points[i] = { point.bytes, point.seconds } end
+  local good, result = pcall(engine.comm.fit, { test = run.test, ranks = run.ranks, members = members, points = points, inner = inner })
+  if not good then
+    failure.usage("%s:%d: no line fits this table: %s", run.file, run.line, (tostring(result):gsub("^engine%.comm%.fit: ", "")))
+  end
+  result.run = run
+  return result
+end
+
+-- GPUs of one scale-up domain that take part: where the domain is more than a host (NVL72), as many as fit; else those of a host.
+local function members_of(run, scale_up_gpus, gpus_per_node)
+  local members = scale_up_gpus > gpus_per_node and scale_up_gpus or math.min(run.ranks_per_host, scale_up_gpus)
+  return math.min(members, run.ranks)
+end
+
+-- What the runs say of the links inside a scale-up domain, of the host's others where the domain is only a part of it, and between hosts
+-- → { inside = { transfer = fit }, host = …, network = … }, transfer: message, ring or alltoall. domain: { gpus, per_gpu, host = is it a
+-- part of a host? }
+function measured.links(runs, domain, gpus_per_node)
+  local tiers = { inside = {}, host = {}, network = {} }
+  local function keep(tier, found)
+    local old = tiers[tier][found.transfer]
+    if not old or better(found, old) then tiers[tier][found.transfer] = found end
+  end
+  for _, tier in ipairs { "inside", "host", "network" } do
+    local ring = tiers.inside.ring
+    local inner = ring and { bandwidth = ring.bandwidth, latency = ring.latency } or nil
+    for _, run in ipairs(runs) do
+      local members = members_of(run, domain.gpus, gpus_per_node)
+      local crosses = members == run.ranks and "inside" or domain.host and run.host_count == 1 and "host" or "network"
+      if crosses == tier then keep(tier, fit(run, members, inner)) end
+    end
+    -- switches that add for the GPUs (NVLS) let an all-reduce exceed the link; gathers they do not help
+    local new = not ring and tiers.inside.ring
+    if new then new.bandwidth = math.min(new.bandwidth, domain.per_gpu) end
+  end
+  return tiers
+end
+
+return measured

@@ -1,0 +1,78 @@
+-- stdlib/input/topology.lua: nvidia-smi topo -m. tests/data/measured/topo-4xH200.txt is a real one; the others are written in its format,
+-- with matrices that are known of those machines.
+
+require "pipeplan"
+local topology = require "pipeplan.input.topology"
+
+local function read(text) return topology.read(text, "topo.txt") end
+
+local function problem(text)
+  local good, message = pcall(read, text)
+  assert.is_false(good)
+  return tostring(message)
+end
+
+-- rows: { "X NV1 …", … } under GPU0 … and the named cards.
+local function matrix(rows, cards)
+  local names = {}
+  for i = 1, #rows do names[i] = "GPU" .. i - 1 end
+  for _, card in ipairs(cards or {}) do names[#names + 1] = card end
+  local lines = { "\t\27[4m" .. table.concat(names, "\t") .. "\tCPU Affinity\tNUMA Affinity\27[0m" }
+  for i, row in ipairs(rows) do lines[#lines + 1] = "GPU" .. i - 1 .. "\t" .. row:gsub(" ", "\t") .. "\t0-31\t0" end
+  for _, card in ipairs(cards or {}) do lines[#lines + 1] = card .. "\tSYS\tX" end
+  lines[#lines + 1] = "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n"
+  return table.concat(lines, "\n")
+end
+
+describe("nvidia-smi topo -m", function()
+  it("of 4 × H200: all four joined by 18 links each", function()
+    local file = assert(io.open(os.getenv "PIPEPLAN_SOURCE" .. "/tests/data/measured/topo-4xH200.txt"))
+    local text = file:read "a"
+    file:close()
+    assert.is_true(topology.is(text))
+    local seen = read(text)
+    assert.same({ 4, 4, 18, 0 }, { seen.gpus, seen.joined, seen.links, seen.cards })
+  end)
+
+  -- HGX A100 with four GPUs: no switch, four links to each of three others (12 in all, NVIDIA A100 data sheet)
+  it("adds up links where there is no switch", function()
+    local seen = read(matrix { "X NV4 NV4 NV4", "NV4 X NV4 NV4", "NV4 NV4 X NV4", "NV4 NV4 NV4 X" })
+    assert.same({ 4, 12 }, { seen.joined, seen.links })
+  end)
+
+  -- NVIDIA/nccl-tests#178: eight A100 with bridges between pairs
+  it("finds pairs joined by a bridge", function()
+    local seen = read(matrix { "X NV12 NODE NODE SYS SYS SYS SYS", "NV12 X NODE NODE SYS SYS SYS SYS", "NODE NODE X NV12 SYS SYS SYS SYS",
+                               "NODE NODE NV12 X SYS SYS SYS SYS", "SYS SYS SYS SYS X NV12 NODE NODE", "SYS SYS SYS SYS NV12 X NODE NODE",
+                               "SYS SYS SYS SYS NODE NODE X NV12", "SYS SYS SYS SYS NODE NODE NV12 X" })
+    assert.same({ 8, 2, 12 }, { seen.gpus, seen.joined, seen.links })
+  end)
+
+  it("of a host without NVLink: nobody is joined", function()
+    local seen = read(matrix { "X PHB SYS SYS", "PHB X SYS SYS", "SYS SYS X PHB", "SYS SYS PHB X" })
+    assert.same({ 4, 1, 0 }, { seen.gpus, seen.joined, seen.links })
+  end)
+
+  -- NVIDIA/nccl#1357: eight H100, six cards, of which four are beside a GPU
+  it("counts the cards beside a GPU, and names GPUs without one", function()
+    local rows = {}
+    local beside = { [0] = 1, [2] = 2, [4] = 3, [6] = 4 }
+    for gpu = 0, 7 do
+      local cells = {}
+      for other = 0, 7 do cells[#cells + 1] = other == gpu and "X" or "NV18" end
+      for card = 1, 6 do cells[#cells + 1] = beside[gpu] == card and "PIX" or "SYS" end
+      rows[gpu + 1] = table.concat(cells, " ")
+    end
+    local seen = read(matrix(rows, { "NIC0", "NIC1", "NIC2", "NIC3", "NIC4", "NIC5" }))
+    assert.same({ 8, 8, 18 }, { seen.gpus, seen.joined, seen.links })
+    assert.same({ 6, 4 }, { seen.cards, seen.cards_beside })
+    assert.same({ "GPU1", "GPU3", "GPU5", "GPU7" }, seen.without_card)
+  end)
+
+  it("that is damaged is refused with file and line", function()
+    assert.matches("^topo.txt: no matrix", problem "nothing here")
+    assert.matches("^topo.txt:2: GPU0 to GPU1 is NVX: expected X, NV#", problem(matrix { "X NVX", "NV4 X" }))
+    assert.matches("^topo.txt:1: 2 columns of GPUs, but 1 rows", problem((matrix { "X NV4", "NV4 X" }:gsub("GPU1\tNV4[^\n]*\n", ""))))
+    assert.matches("^topo.txt:2: GPU0 to GPU1 is missing", problem "\tGPU0\tGPU1\nGPU0\t X\n")
+  end)
+end)
