@@ -337,9 +337,9 @@ void pp_memory_program_free(pp_memory_program *program) {
 }
 
 /* Bytes of one stage: what is always there (copies: of the embedding, on ranks without it), per microbatch in flight, and the largest
-** temporary. */
+** temporaries. */
 typedef struct {
-  double fixed, copies, stored, pending, transient;
+  double fixed, copies, stored, pending, transient, weight_gradients[PP_SHAPES];
 } stage_bytes;
 
 static double state_sum(const pp_state_bytes *state) {
@@ -347,7 +347,7 @@ static double state_sum(const pp_state_bytes *state) {
 }
 
 static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS]) {
-  stage_bytes sum = { 0, 0, 0, 0, 0 };
+  stage_bytes sum = { .fixed = 0 };
   for (int block = 0; block < PP_BLOCKS; block++) {
     double count = stage->count[block];
     sum.fixed += count * state_sum(&blocks[block].state);
@@ -356,6 +356,7 @@ static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[P
     if (stage->count[block] == 0) continue;
     sum.copies += state_sum(&blocks[block].embedding_copy);
     sum.transient = fmax(sum.transient, blocks[block].transient);
+    for (int k = 0; k < PP_SHAPES; k++) sum.weight_gradients[k] = fmax(sum.weight_gradients[k], blocks[block].weight_gradients[k]);
   }
   return sum;
 }
@@ -363,13 +364,15 @@ static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[P
 /* No less than the rank takes: as if all its slots were fullest at once. */
 static double rank_bytes_bound(const pp_memory_program *program, int rank, const stage_bytes *stages) {
   const pp_schedule *schedule = &program->schedule;
-  double sum = 0, transient = 0;
+  double sum = 0, transient = 0, shapes[PP_SHAPES] = { 0 };
   for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
     size_t entry = (size_t)rank * (size_t)schedule->chunks_per_rank + (size_t)slot;
     const stage_bytes *stage = &stages[schedule->stage_at[entry] % schedule->stages_per_chain];
     sum += stage->fixed + stage->copies + program->stored[entry] * stage->stored + program->pending[entry] * stage->pending;
     transient = fmax(transient, stage->transient);
+    for (int k = 0; k < PP_SHAPES; k++) shapes[k] = fmax(shapes[k], stage->weight_gradients[k]);
   }
+  for (int k = 0; k < PP_SHAPES; k++) sum += shapes[k];
   return (sum + transient) * (1 + 1e-9);
 }
 

@@ -242,11 +242,11 @@ static pp_status check_recipe(const pp_layout *layout, const pp_training *traini
   return PP_OK;
 }
 
-static pp_block_bytes block_bytes(const ledger *book, double tokens, double weight_gradients) {
+static pp_block_bytes block_bytes(const ledger *book, double tokens) {
   return (pp_block_bytes){
     .stored = tokens * book->stored,
     .pending = tokens * (book->inputs + book->output_gradients),
-    .transient = tokens * (book->recomputed + book->gradient) + weight_gradients,
+    .transient = tokens * (book->recomputed + book->gradient),
   };
 }
 
@@ -266,14 +266,20 @@ void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu
 }
 
 /*
-** Weights whose gradients exist at once beside the accumulated ones: one per shape, so all of a layer's dense weights, of the experts one.
-** An embedding's rows are added in place; tied output weights have a product of their own.
+** Weights whose gradients lie in temporaries, on one GPU. A layer's attention, MLP and shared experts have each shape once, its routed experts
+** one for all. An embedding's rows are added in place; tied output weights have a product of their own. `dense`: of a dense layer.
 */
-static double gradient_shapes(const pp_model *model, const pp_layout *layout, int block, const pp_block_parameters *parameters) {
-  const double local_experts = fmax(1, (double)model->experts / layout->expert);
-  if (block == PP_BLOCK_EMBEDDING) return 0;
-  return (double)parameters->tensor / layout->tensor +
-         (double)parameters->expert / ((double)layout->expert * layout->expert_tensor) / local_experts;
+static void gradient_shapes(const pp_model *model, const pp_layout *layout, const pp_block_parameters *dense, int block, double out[PP_SHAPES]) {
+  const double tensor = layout->tensor, hidden = (double)model->hidden, matrices = model->gated ? 3 : 2;
+  const bool layer = block == PP_BLOCK_DENSE || block == PP_BLOCK_MOE || block == PP_BLOCK_MTP;
+  const bool moe = block == PP_BLOCK_MOE || (block == PP_BLOCK_MTP && model->layers > 0 && model->moe[model->layers - 1]);
+  memset(out, 0, PP_SHAPES * sizeof *out);
+  if (block == PP_BLOCK_HEAD || block == PP_BLOCK_MTP) out[PP_SHAPES_HEAD] = (double)model->vocab * hidden / tensor;
+  if (block == PP_BLOCK_MTP) out[PP_SHAPES_MTP] = 2 * hidden * hidden / tensor;
+  if (!layer) return;
+  out[PP_SHAPES_ATTENTION] = ((double)dense->tensor - matrices * hidden * (double)model->ffn) / tensor;
+  if (moe) out[PP_SHAPES_EXPERTS] = matrices * hidden * ((double)model->expert_ffn / layout->expert_tensor + (double)model->shared_ffn / tensor);
+  else out[PP_SHAPES_MLP] = matrices * hidden * (double)model->ffn / tensor;
 }
 
 pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
@@ -299,29 +305,32 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   pp_memory_parameters(model, layout, held);
   const double alike = (double)layout->data * layout->context, experts_alike = pp_layout_expert_data(layout);
   for (int i = 0; i < PP_BLOCKS; i++) {
-    const double gradients = training->weight_gradient_bytes * gradient_shapes(model, layout, i, &parameters[i]);
     const pp_state_bytes dense = state_of(held[i].dense, alike, training, copies);
     const pp_state_bytes expert = state_of(held[i].expert, experts_alike, training, copies);
-    out[i] = block_bytes(&books[i], tokens, gradients);
+    out[i] = block_bytes(&books[i], tokens);
     add_state(&out[i].state, 1, &dense);
     add_state(&out[i].state, 1, &expert);
+    gradient_shapes(model, layout, &parameters[PP_BLOCK_DENSE], i, out[i].weight_gradients);
+    for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= training->weight_gradient_bytes;
     out[i].embedding_copy = state_of(held[i].embedding_copy, alike, training, copies);
   }
   return PP_OK;
 }
 
-/* What the stages of one rank keep for good, and the embedding copy it would need without an embedding. */
+/* What the stages of one rank keep for good, the embedding copy it would need without an embedding, and the largest temporaries. */
 typedef struct {
   pp_state_bytes state, copy;
   bool has_embedding;
+  double transient, weight_gradients[PP_SHAPES];
 } held_state;
 
-static void add_stage(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], held_state *held, double *transient) {
+static void add_stage(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], held_state *held) {
   if (stage->count[PP_BLOCK_EMBEDDING] > 0) held->has_embedding = true;
   for (int i = 0; i < PP_BLOCKS; i++) {
     if (stage->count[i] == 0) continue;
     add_state(&held->state, stage->count[i], &blocks[i].state);
-    *transient = fmax(*transient, blocks[i].transient);
+    held->transient = fmax(held->transient, blocks[i].transient);
+    for (int k = 0; k < PP_SHAPES; k++) held->weight_gradients[k] = fmax(held->weight_gradients[k], blocks[i].weight_gradients[k]);
     if (blocks[i].embedding_copy.parameters > held->copy.parameters) held->copy = blocks[i].embedding_copy;
   }
 }
@@ -338,6 +347,8 @@ static void finish(pp_rank_bytes *out, held_state *held, double overhead) {
   out->gradients = held->state.gradients;
   out->optimizer = held->state.optimizer;
   out->host = held->state.host;
+  out->transient = held->transient;
+  for (int k = 0; k < PP_SHAPES; k++) out->transient += held->weight_gradients[k];
   out->overhead = overhead;
   out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + overhead;
 }
@@ -352,7 +363,7 @@ void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stage
     const pp_stage *stage = &stages[number % schedule->stages_per_chain];
     stored[number] = stage_sum(stage, blocks, false);
     pending[number] = stage_sum(stage, blocks, true);
-    add_stage(stage, blocks, &held, &out->transient);
+    add_stage(stage, blocks, &held);
   }
   out->activations = pp_schedule_peak(schedule, rank, stored, pending);
   finish(out, &held, overhead);
@@ -361,7 +372,7 @@ void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stage
 void pp_memory_alone(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], double overhead, pp_rank_bytes *out) {
   held_state held = { .has_embedding = false };
   *out = (pp_rank_bytes){ 0 };
-  add_stage(stage, blocks, &held, &out->transient);
+  add_stage(stage, blocks, &held);
   out->activations = stage_sum(stage, blocks, false);
   finish(out, &held, overhead);
 }

@@ -27,9 +27,16 @@ typedef struct {
   double parameters, gradients, optimizer, host;
 } pp_state_bytes;
 
+/*
+** Weights by what has weights of the same shapes. A gradient that is not added in place lies in a temporary before; Transformer Engine keeps
+** one for each shape, for all layers and for the whole run (module/base.py, get_dummy_wgrad).
+*/
+typedef enum { PP_SHAPES_ATTENTION, PP_SHAPES_MLP, PP_SHAPES_EXPERTS, PP_SHAPES_HEAD, PP_SHAPES_MTP, PP_SHAPES } pp_shapes;
+
 /* Bytes of one block on one GPU. Static terms are there always; activations per microbatch in flight. */
 typedef struct {
   pp_state_bytes state;
+  double weight_gradients[PP_SHAPES];  /* temporaries that it needs, once however many blocks of the rank need them */
   double stored;     /* activations kept from F to I (or B) */
   double pending;    /* kept from I to W: the inputs of the linear layers, the output gradients, and what recompute brought back */
   double transient;  /* the largest temporary of the block's F, B, I or W, beside stored and pending: recomputed layer, fp32 logits */
@@ -47,7 +54,7 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
 typedef struct {
   double parameters, gradients, optimizer;
   double activations;  /* peak of stored + pending over the rank's actions */
-  double transient;    /* largest of its blocks */
+  double transient;    /* largest of its blocks, and temporaries of weight gradients */
   double overhead;     /* communicators, context, allocator: an assumption that the caller passes in */
   double total;
   double host;         /* in host memory, for this GPU; no part of total */

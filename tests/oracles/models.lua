@@ -41,4 +41,26 @@ models["gpt-oss-120b"] = {
   attention_sinks = 64, experts = 128, experts_per_token = 4, expert_ffn = 2880, router_bias = true, expert_bias = true,
 }
 
+models["mixtral-8x22b"] = { layers = 56, hidden = 6144, heads = 48, kv_heads = 8, head_dim = 128, vocab = 32768, experts = 8,
+                            experts_per_token = 2, expert_ffn = 16384 }
+
+-- Megatron-LM's GPT models (2104.04473 Table 1), NeMo's GPT-3, BLOOM, GPT-NeoX: GELU, four times the hidden size.
+local function gpt(layers, hidden, heads, vocab)
+  return { layers = layers, hidden = hidden, heads = heads, kv_heads = heads, head_dim = hidden // heads, ffn = 4 * hidden, gated = false,
+           vocab = vocab or 51200, tied_embeddings = true }
+end
+models["gpt-39b"], models["gpt-76b"], models["gpt-310b"] = gpt(48, 8192, 64), gpt(60, 10240, 80), gpt(96, 16384, 128)
+models["gpt-530b"], models["gpt-1t"], models["gpt3-175b"] = gpt(105, 20480, 128), gpt(128, 25600, 160), gpt(96, 12288, 96)
+models["bloom-176b"], models["gpt-neox-20b"] = gpt(70, 14336, 112, 250880), gpt(44, 6144, 64, 50432)
+models["gpt-neox-20b"].tied_embeddings = false
+
+-- squared ReLU
+models["nemotron4-340b"] = { layers = 96, hidden = 18432, heads = 96, kv_heads = 8, head_dim = 192, ffn = 73728, gated = false,
+                             vocab = 256000 }
+models["llama2-7b"] = { layers = 32, hidden = 4096, heads = 32, kv_heads = 32, head_dim = 128, ffn = 11008, vocab = 32000 }
+
+-- DeepSeek-V3 cut to 14 layers (NVIDIA/Megatron-LM PR 6311)
+models["dsv3-proxy-14L"] = deepseek(0)
+models["dsv3-proxy-14L"].layers = 14
+
 return models

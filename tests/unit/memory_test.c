@@ -352,8 +352,8 @@ static void a_tensor_parallel_llama_agrees_with_simumax(void **state) {
 }
 
 /* Measured on 8 B200 (MooreThreads/SimuMax docs/b200/b200_release_v1.2_summary.md, "real alloc GiB", fused cross entropy, 4,096 tokens):
-** within 5 %. Flat in M. DeepSeek-V3 cut to four layers, one of them dense. */
-static void measured_peaks_are_met_within_five_per_cent(void **state) {
+** within 2 %. Flat in M. DeepSeek-V3 cut to four layers, one of them dense. */
+static void measured_peaks_are_met_within_two_per_cent(void **state) {
   static const struct { int model; int64_t layers; int tensor, depth, data, expert; double gib; } rows[] = {
     { 70, 12, 1, 2, 4, 1, 66.55 }, { 70, 12, 2, 1, 4, 1, 60.68 }, { 70, 12, 4, 1, 2, 1, 39.07 }, { 70, 12, 8, 1, 1, 1, 28.29 },
     { 405, 4, 1, 2, 4, 1, 87.08 }, { 405, 4, 2, 1, 4, 1, 81.59 }, { 405, 4, 4, 1, 2, 1, 52.89 }, { 405, 4, 8, 1, 1, 1, 38.57 },
@@ -376,7 +376,7 @@ static void measured_peaks_are_met_within_five_per_cent(void **state) {
       const pp_rank_bytes bytes = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, rows[i].depth, 8, 1, 0 }, rank);
       if (bytes.total > peak) peak = bytes.total;
     }
-    expect(rows[i].gib, peak / GIB, 0.05);
+    expect(rows[i].gib, peak / GIB, 0.02);
   }
 }
 
@@ -436,8 +436,9 @@ static void tied_output_weights_have_a_gradient_of_their_own(void **state) {
   blocks_of(&model, &single, &training, 1, apart);
   model.tied_embeddings = true;
   blocks_of(&model, &single, &training, 1, tied);
-  expect(2.0 * 151936 * 2048, apart[PP_BLOCK_HEAD].transient - added_in_place[PP_BLOCK_HEAD].transient, 1e-9);
-  expect(apart[PP_BLOCK_HEAD].transient, tied[PP_BLOCK_HEAD].transient, 1e-12);
+  expect(2.0 * 151936 * 2048, apart[PP_BLOCK_HEAD].weight_gradients[PP_SHAPES_HEAD], 1e-12);
+  expect(2.0 * 151936 * 2048, tied[PP_BLOCK_HEAD].weight_gradients[PP_SHAPES_HEAD], 1e-12);
+  assert_true(added_in_place[PP_BLOCK_HEAD].weight_gradients[PP_SHAPES_HEAD] <= 0);
 }
 
 /* Llama-class 70B on 128 H100 of 80 GB with TP 8 PP 2 (NVIDIA/Megatron-LM#1031): states 79 GB unsharded, 33 GB at DP 8, 28 GB at DP 48. */
@@ -527,7 +528,7 @@ int main(void) {
     cmocka_unit_test(the_mirror_pair_shares_the_optimizer_state),
     cmocka_unit_test(a_llama_pipeline_agrees_with_simumax),
     cmocka_unit_test(a_tensor_parallel_llama_agrees_with_simumax),
-    cmocka_unit_test(measured_peaks_are_met_within_five_per_cent),
+    cmocka_unit_test(measured_peaks_are_met_within_two_per_cent),
     cmocka_unit_test(memory_grows_with_m_until_p),
     cmocka_unit_test(a_v_placement_puts_both_ends_on_rank_0),
     cmocka_unit_test(tied_output_weights_are_copied_only_where_the_ends_are_apart),

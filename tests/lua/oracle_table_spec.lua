@@ -1,0 +1,38 @@
+-- The oracle table: no row outside its band, and every verdict about memory right. `lua5.4 tests/oracles/table.lua` prints all rows.
+
+local oracles = require "oracles.table"
+
+describe("the oracle table", function()
+  for _, source in ipairs(oracles.collect()) do
+    it("holds: " .. source.name, function()
+      if source.rows.skipped then
+        pending(source.rows.skipped)
+        return
+      end
+      assert.is_true(#source.rows > 0)
+      for _, row in ipairs(source.rows) do
+        local words = string.format("%s, %s: published %s, ours %s", row.case, row.quantity, row.published, row.ours)
+        assert.is_true(row.ok or row.excused ~= nil, words)
+        if row.band then assert.is_true(row.published == row.published and row.ours > 0, words) end
+      end
+    end)
+  end
+
+  it("has verdicts of both kinds, and excuses few", function()
+    local all = {}
+    for _, source in ipairs(oracles.collect()) do table.move(source.rows, 1, #source.rows, #all + 1, all) end
+    local counts = oracles.confusion(all)
+    assert.same({ 0, 0 }, { counts.ran_not, counts.out_fits })
+    assert.is_true(counts.out_not >= 4)
+    if os.getenv "PIPEPLAN_DATA" then assert.is_true(counts.ran_fits >= 100 and counts.excused <= 24) end
+  end)
+
+  it("fails when a row lies outside its band", function()
+    local rows = require "oracles.rows"
+    local inside, outside = rows.number("s", "c", "q", 100, 104, 0.05), rows.number("s", "c", "q", 100, 106, 0.05)
+    assert.same({ true, false }, { inside.ok, outside.ok })
+    local sum = oracles.summary { inside, outside, rows.verdict("s", "c", false, true, "fits 1", nil) }
+    assert.same({ 3, 2, 0 }, { sum.count, sum.outside, sum.excused })
+    assert.near(0.06, sum.worst, 1e-12)
+  end)
+end)
