@@ -465,8 +465,8 @@ describe("whatever is asked for", function()
   end
 
   it("is planned within all rules, or not planned with a reason", function()
-    local planned, other = 0, 0
-    for _ = 1, 1000 do
+    local planned, other, specs = 0, 0, os.getenv "CI" and 1000 or 200
+    for _ = 1, specs do
       local object = random_spec()
       if random(2) == 1 then object.framework = nil end
       if random(2) == 1 then object.parallelism = {} end
@@ -492,7 +492,7 @@ describe("whatever is asked for", function()
         if result.recommend then assert.is_true(result.recommend.fields.peak_bytes <= known.usable_bytes) end
       end
     end
-    assert.is_true(planned > 200 and other > 100, planned .. " planned, " .. other .. " not")
+    assert.is_true(planned > specs / 5 and other > specs / 10, planned .. " planned, " .. other .. " not")
   end)
 
   it("has schedules only from the policy's list", function()

@@ -69,7 +69,8 @@ describe("any spec", function()
   it("gives a page of 66 × 80, JSON without NaN and figures that add up, or one clear line", function()
     math.randomseed(20261127)
     local outcomes = { planned = 0, refused = 0, rejected = 0, unreadable = 0 }
-    for _ = 1, 250 do
+    local specs = os.getenv "CI" and 250 or 80
+    for _ = 1, specs do
       local object = random_spec()
       local good, problem = xpcall(function()
         local plan = planner.plan { request = spec.from_table(object, "."), policy = policy }
@@ -88,6 +89,6 @@ describe("any spec", function()
         outcomes.unreadable = outcomes.unreadable + 1
       end
     end
-    for outcome, count in pairs(outcomes) do assert.is_true(count > 20, outcome .. " " .. count) end
+    for outcome, count in pairs(outcomes) do assert.is_true(count > specs / 20, outcome .. " " .. count) end
   end)
 end)
