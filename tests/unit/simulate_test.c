@@ -55,7 +55,7 @@ static void hops_lengthen_dualpipe_as_an_independent_simulator_says(void **state
     pp_simulation two = run(PP_DUALPIPE, 8, 20, (equal_times){ 1, 1, 1, 3, expected[k].p2p });
     pp_simulation v = run(PP_DUALPIPEV, 8, 20, (equal_times){ 1, 1, 1, 3, expected[k].p2p });
     assert_near(two.makespan, expected[k].dualpipe);
-    assert_true(fabs(v.makespan - expected[k].dualpipev) <= 0.5);   /* the source rounds to whole seconds */
+    assert_near(v.makespan, expected[k].dualpipev);
     pp_simulation_free(&two);
     pp_simulation_free(&v);
   }
@@ -109,23 +109,6 @@ static void zero_bubble_papers_rates_come_out_to_four_decimals(void **state) {
     pp_simulation_free(&h2);
     pp_simulation_free(&interleaved);
     pp_schedule_free(&schedule);
-  }
-}
-
-/* DualPipe(P, M) and DualPipeV(P / 2, M / 2) are mirror images: same makespan and idle in chunk units (derived: the body is shared). */
-static void dualpipe_and_half_as_deep_dualpipev_take_equally_long(void **state) {
-  (void)state;
-  uint64_t seed = 7;
-  for (int k = 0; k < 200; k++) {
-    int turns = draw(&seed, 6), microbatches = 2 * turns + draw(&seed, 12) - 1;
-    double w = draw(&seed, 9), f = w + draw(&seed, 9), i = w + draw(&seed, 9), b = i + w;
-    equal_times times = { f, i, w, (f > b ? f : b) + (f < b ? f : b) * .5, 0 };
-    pp_simulation two = run(PP_DUALPIPE, 2 * turns, 2 * microbatches, times), v = run(PP_DUALPIPEV, turns, microbatches, times);
-    assert_near(two.makespan, v.makespan);
-    assert_near(two.max_idle, v.max_idle);
-    assert_near(two.min_idle, v.min_idle);
-    pp_simulation_free(&two);
-    pp_simulation_free(&v);
   }
 }
 
@@ -201,7 +184,6 @@ int main(void) {
     cmocka_unit_test(idle_differs_by_rank_when_pairs_overlap),
     cmocka_unit_test(hops_lengthen_dualpipe_as_an_independent_simulator_says),
     cmocka_unit_test(zero_bubble_papers_rates_come_out_to_four_decimals),
-    cmocka_unit_test(dualpipe_and_half_as_deep_dualpipev_take_equally_long),
     cmocka_unit_test(each_stage_has_its_own_times_and_each_action_its_interval),
     cmocka_unit_test(a_hand_over_within_a_rank_is_immediate),
     cmocka_unit_test(times_must_be_finite_and_not_negative),
