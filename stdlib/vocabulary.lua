@@ -13,7 +13,8 @@ local function field(scope, name, type, unit, meaning, domain)
   return { name = name, scope = scope, type = type, unit = unit, meaning = meaning, domain = domain }
 end
 
-local schedules = { "none", "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe", "dualpipev" }
+local schedules = { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zb_h1", "zb_h2",
+                    "interleaved_zero_bubble", "zb_v", "dualpipe", "dualpipev" }
 
 local fields = {
   -- the cluster
@@ -58,7 +59,7 @@ local fields = {
   field("candidate", "microbatches_per_rank", "number",  "1",    "M / P", { 0 }),
   field("candidate", "schedule",              "string",  nil,    "pipeline schedule; none at P = 1", schedules),
   field("candidate", "schedule_family",       "string",  nil,    "zero_bubble for its members, otherwise the schedule itself",
-        { "none", "gpipe", "1f1b", "interleaved_1f1b", "zero_bubble", "dualpipe", "dualpipev" }),
+        { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zero_bubble", "dualpipe", "dualpipev" }),
   field("candidate", "expert_link",           "number",  "byte/s", "slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1", { 0 }),
   field("candidate", "alltoall_kernel",       "string",  nil,    "custom all-to-all kernel that overlaps with compute; false: none for this topology"),
   field("candidate", "alltoall_fraction",     "number",  "fraction", "all-to-all seconds / ideal step, before overlap", { 0 }),

@@ -28,6 +28,23 @@ static void fused(const setting *at, pp_closed_form *out) {
   out->exact = true;
 }
 
+/* Microbatches that are missing to keep P ranks busy for a lap: each chunk but one waits for them, in either direction. Derived. */
+static double missing_turns(const pp_schedule_request *request) {
+  int missing = request->ranks - request->microbatches;
+  return missing > 0 ? (double)(request->chunks - 1) * missing : 0;
+}
+
+static void looped(const setting *at, pp_closed_form *out) {
+  out->seconds = (at->request->ranks - 1 + missing_turns(at->request)) * (at->f + at->b);
+  out->exact = true;
+}
+
+/* Pairs shorten the work of the ranks that run more of them, not the idle time of the last, which runs fewest. */
+static void looped_pairs(const setting *at, pp_closed_form *out) {
+  looped(at, out);
+  out->exact = at_most(larger(at->f, at->b), at->fb) && at_most(at->fb, at->f + at->b);
+}
+
 /* (P − 1) max(F, F + I − W); below P microbatches nothing but M − 1 W's fills the wait. Qi et al. 2024, table 1 and the section on M ≤ P. */
 static void zb_h1(const setting *at, pp_closed_form *out) {
   int ranks = at->request->ranks, microbatches = at->request->microbatches;
@@ -38,6 +55,20 @@ static void zb_h1(const setting *at, pp_closed_form *out) {
     out->seconds = larger((ranks - 1) * (at->f + at->i) - (microbatches - 1) * at->w, 0);
     out->exact = out->exact && at_most(at->w, at->i);
   }
+}
+
+/*
+** ZB-H1's, of one chunk. Below P microbatches an estimate, and a bound, is that the first and last microbatch pass V·P stages both ways and
+** what a rank has of W beside its last fills all waiting: it cannot when W is large. Derived.
+*/
+static void interleaved_zero_bubble(const setting *at, pp_closed_form *out) {
+  const pp_schedule_request *request = at->request;
+  zb_h1(at, out);
+  if (request->microbatches >= request->ranks) return;
+  double weights = (double)request->microbatches * request->chunks - 1;
+  out->seconds = (request->ranks - 1 + missing_turns(request)) * (at->f + at->i) - weights * at->w;
+  out->seconds = out->low = larger(out->seconds, out->low);
+  out->exact = false;
 }
 
 /* (P − 1) max(F, F + I − 2W). Qi et al. 2024, table 1, whose spans leave out the start: the parallelogram put upright. */
@@ -74,10 +105,16 @@ static const struct {
 } laws[PP_SCHEDULE_KINDS] = {
   [PP_GPIPE] = { fused, "(P−1)(F+B); exact for every M (Huang et al. 2019, GPipe)" },
   [PP_1F1B] = { fused, "(P−1)(F+B); exact for every M (Narayanan et al. 2021, section 2.2.1)" },
-  [PP_INTERLEAVED_1F1B] = { fused, "(P−1)(F+B) of one chunk; exact for every legal M and group (Narayanan et al. 2021, section 2.2.2)" },
+  [PP_LOOPED_BFS] = { looped, "(P−1)(F+B) of one chunk, and (V−1)(P−M)(F+B) more below P microbatches; exact for every M (derived)" },
+  [PP_INTERLEAVED_1F1B] = { looped, "(P−1)(F+B) of one chunk; exact for every legal M and group (Narayanan et al. 2021, section 2.2.2); "
+                                    "(V−1)(P−M)(F+B) more below P microbatches (derived)" },
+  [PP_INTERLEAVED_1F1B_OVERLAP] = { looped_pairs, "(P−1)(F+B) of one chunk, and (V−1)(P−M)(F+B) more below P microbatches; "
+                                                  "exact when max(F,B) ≤ F&B ≤ F+B (derived)" },
   [PP_ZB_H1] = { zb_h1, "(P−1)·max(F, F+I−W), exact when W ≤ F; below P microbatches (P−1)(F+I)−(M−1)W, exact when W ≤ min(F, I) "
                       "(Qi et al. 2024, table 1)" },
   [PP_ZB_H2] = { zb_h2, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)" },
+  [PP_INTERLEAVED_ZERO_BUBBLE] = { interleaved_zero_bubble, "(P−1)·max(F, F+I−W) of one chunk; exact when W ≤ F and M ≥ P; below P "
+                                                            "microbatches a lower bound (derived; with one chunk it is ZB-H1)" },
   [PP_ZB_V] = { zb_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)" },
   [PP_DUALPIPE] = { eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, "
                                 "W ≤ F (deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },

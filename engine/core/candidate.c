@@ -51,6 +51,14 @@ pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t 
   return request;
 }
 
+pp_schedule_request pp_candidate_shortened(const pp_candidate *candidate, int64_t microbatches) {
+  pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  if (microbatches >= candidate->microbatches) return request;
+  request.group = pp_schedule_group(&request);
+  request.microbatches = (int)microbatches;
+  return request;
+}
+
 /* One candidate per schedule and V of a layout that has its degrees and M. */
 static pp_status append_schedules(const pp_candidate_space *space, const pp_candidate *base, pp_candidates *out, pp_error *error) {
   const pp_fixed *fixed = &space->fixed;
@@ -78,7 +86,7 @@ static pp_status append_schedules(const pp_candidate_space *space, const pp_cand
       candidate.kind = kind;
       candidate.layout.chunks = chunks;
       candidate.configured_virtual = interleaved ? chunks : fixed->configured_virtual ? fixed->configured_virtual : 1;
-      candidate.group = interleaved ? smallest_group(ranks, base->microbatches, base->smallest_microbatches) : 0;
+      if (traits->grouping == PP_GROUPS_OF_RANKS) candidate.group = smallest_group(ranks, base->microbatches, base->smallest_microbatches);
       pp_status status = append(out, &candidate, error);
       if (status != PP_OK) return status;
     }

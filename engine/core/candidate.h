@@ -21,7 +21,7 @@ typedef struct {
   pp_layout layout;                /* chunks: stages per rank and direction, 2 for V placements */
   int kind;                        /* pp_schedule_kind or PP_NO_SCHEDULE */
   int configured_virtual;          /* V as users configure it: chunks of an interleaved schedule, otherwise 1 (or what was fixed) */
-  int group;                       /* interleaved: microbatch group size; 0 elsewhere */
+  int group;                       /* as in pp_schedule_request */
   const int *layers_per_stage;     /* what fitting into memory took, or NULL: as many as balance time. Not owned */
   int64_t microbatches;            /* M per pipeline and step at the full batch: what time and memory are computed at */
   int64_t smallest_microbatches;   /* M at the smallest batch of a ramp: what legality is judged at */
@@ -60,7 +60,7 @@ typedef struct {
 **                 MoE guides of Megatron-Core advise, expert TP only helps when EP has run out of experts
 **   P             divides GPUs / (TP × CP), and P × V ≤ layers
 **   V             1; 2 for V placements; 2 … max_chunks for interleaved
-**   group         of an interleaved schedule: the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if there is none
+**   group         where it is P by default: the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if there is none
 ** Depth 1 is always there, with schedule none, TP within scale_up_gpus, and only TP, CP, EP, expert TP taken from what is fixed, unless
 ** the fixed depth is 1. PP_NO_MEMORY; the caller frees *out.
 */
@@ -69,6 +69,9 @@ void pp_candidates_free(pp_candidates *candidates);
 
 /* The schedule that a candidate asks for, at so many microbatches. Not for PP_NO_SCHEDULE. */
 pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t microbatches);
+
+/* The program of fewer microbatches whose groups are as large as in the candidate's whole program. */
+pp_schedule_request pp_candidate_shortened(const pp_candidate *candidate, int64_t microbatches);
 
 /*
 ** Can it be built? PP_ILLEGAL with the rule: engine.tensor_heads, engine.expert_count, engine.layers_below_stages, or what

@@ -127,10 +127,15 @@ void pp_comparison_free(pp_comparison *comparison) {
   comparison->built = false;
 }
 
-/* The group after which an interleaved schedule repeats; elsewhere both directions of every rank. */
+static int64_t group_of(const pp_candidate *candidate) {
+  const pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  return pp_schedule_group(&request);
+}
+
+/* The group after which a schedule with groups repeats; elsewhere both directions of every rank. */
 static int64_t period_of(const pp_candidate *candidate) {
-  if (candidate->kind != PP_INTERLEAVED_1F1B) return 2 * (int64_t)candidate->layout.pipeline;
-  return candidate->group > 0 ? candidate->group : candidate->layout.pipeline;
+  const int64_t group = group_of(candidate);
+  return group > 0 ? group : 2 * (int64_t)candidate->layout.pipeline;
 }
 
 /* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. */
@@ -142,7 +147,7 @@ static int64_t longer_microbatches(const pp_candidate *candidate, const pp_sched
 /* Kept from candidate to candidate, for many want the same. */
 static pp_status build_longer(const pp_candidate *candidate, const pp_schedule *program, pp_comparison *out, pp_error *error) {
   const int64_t microbatches = longer_microbatches(candidate, program);
-  const pp_schedule_request request = pp_candidate_request(candidate, microbatches);
+  const pp_schedule_request request = pp_candidate_shortened(candidate, microbatches);
   if (out->built && out->longer.request.microbatches == microbatches) return PP_OK;
   pp_comparison_free(out);
   pp_status status = pp_schedule_build(&request, &out->longer, error);
@@ -189,8 +194,7 @@ typedef struct {
   double work;       /* everything it executes, no overlap */
   double before;     /* of that, what precedes the end of its last backward: all but split-off W */
   double head, tail; /* the pipeline filling down to its earliest stage, draining from its earliest stage */
-  double saving;     /* most that one overlapped pair saves */
-  int64_t pairs;     /* most pairs there can be */
+  double saving;     /* most that overlapped pairs save: every forward is in one at most */
 } certain_work;
 
 /* The rank's slots: its stages of both chains, at most as many as fit `slot`. */
@@ -201,16 +205,22 @@ static void add_stage(certain_work *rank, const pp_stage_seconds *stage, double 
   rank->before += microbatches * (stage->forward + until_input);
 }
 
-/* The most that overlapping a forward of one stage with a backward of another saves. */
-static double pair_saving(const pp_device *device, const pp_stage_seconds *a, const pp_stage_seconds *b) {
-  double there = a->forward + b->full - pp_cost_pair(device, a, b);
-  double back = b->forward + a->full - pp_cost_pair(device, b, a);
-  return fmax(0, fmax(there, back));
+static double pair_saving(const pp_device *device, const pp_stage_seconds *ahead, const pp_stage_seconds *back) {
+  return fmax(0, ahead->forward + back->full - pp_cost_pair(device, ahead, back));
+}
+
+/* The most that a pair with the stage's forward saves. Its backward is of the stage that a V or two chains put beside it, or of any in a loop. */
+static double stage_saving(const pp_device *device, const pp_candidate *candidate, const pp_stage_seconds *seconds, int stage) {
+  const int stages = pp_stages_count(candidate), ranks = candidate->layout.pipeline;
+  double most = 0;
+  if (pp_stages_traits(candidate)->placement != PP_PLACE_LOOP) return pair_saving(device, &seconds[stage], &seconds[stages - 1 - stage]);
+  for (int other = stage % ranks; other < stages; other += ranks)
+    most = fmax(most, pair_saving(device, &seconds[stage], &seconds[other]));
+  return most;
 }
 
 static double rank_bound(const certain_work *rank) {
-  double saved = (double)rank->pairs * rank->saving;
-  return rank->head + fmax(fmax(0, rank->work - saved), fmax(0, rank->before - saved) + rank->tail);
+  return rank->head + fmax(fmax(0, rank->work - rank->saving), fmax(0, rank->before - rank->saving) + rank->tail);
 }
 
 double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
@@ -230,9 +240,10 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
     return timing.step_seconds;
   }
   device.hides_alltoall = true;
-  for (int r = 0; r < ranks; r++) rank[r] = (certain_work){ 0, 0, INFINITY, INFINITY, 0, candidate->microbatches * candidate->layout.chunks };
+  for (int r = 0; r < ranks; r++) rank[r] = (certain_work){ 0, 0, INFINITY, INFINITY, 0 };
   for (int s = 0; s < pp_stages_count(candidate); s++) {
     int holder[2], holders = pp_stages_ranks(candidate, s, holder);
+    const double microbatches = (double)candidate->microbatches / traits->chains;
     if (s > 0) {
       int previous[2];
       pp_stages_ranks(candidate, s - 1, previous);
@@ -242,12 +253,10 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
     }
     for (int i = 0; i < holders; i++) {
       certain_work *here = &rank[holder[i]];
-      add_stage(here, &seconds[s], (double)candidate->microbatches / traits->chains, traits->split_backward);
+      add_stage(here, &seconds[s], microbatches, traits->split_backward);
       here->head = fmin(here->head, filled);
       here->tail = fmin(here->tail, drained);
-      /* The slot that the stage can be paired with: the mirror stage of a V or of two chains. */
-      if (traits->overlaps && kernel)
-        here->saving = fmax(here->saving, pair_saving(&device, &seconds[s], &seconds[pp_stages_count(candidate) - 1 - s]));
+      if (traits->overlaps && kernel) here->saving += microbatches * stage_saving(&device, candidate, seconds, s);
     }
   }
   for (int r = 0; r < ranks; r++) timing.makespan_seconds = fmax(timing.makespan_seconds, rank_bound(&rank[r]));
@@ -257,18 +266,18 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
 
 /* --------------------------------------------------------------------------------------------------------------------------- memory */
 
-int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate, int64_t microbatches) {
-  int64_t ranks = candidate->layout.pipeline, cap;
+int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate) {
+  int64_t ranks = candidate->layout.pipeline, microbatches = candidate->microbatches, cap;
   switch (candidate->kind) {
     case PP_NO_SCHEDULE:
       return 1;
-    case PP_GPIPE:  /* holds every microbatch */
+    case PP_GPIPE: case PP_LOOPED_BFS:  /* hold every microbatch */
       return microbatches;
     case PP_1F1B:   /* rank r holds min(P − r, M) */
       cap = ranks;
       break;
-    case PP_INTERLEAVED_1F1B: {  /* steady state repeats with the group; the last, smaller group has to stay */
-      int64_t group = candidate->group > 0 ? candidate->group : ranks;
+    case PP_INTERLEAVED_1F1B: case PP_INTERLEAVED_1F1B_OVERLAP: case PP_INTERLEAVED_ZERO_BUBBLE: {
+      int64_t group = group_of(candidate);   /* steady state repeats with the group; the last, smaller group has to stay */
       cap = 3 * group + microbatches % group;
       break;
     }
@@ -314,7 +323,7 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
   pp_schedule_request request;
   pp_status status;
   size_t entries, slots;
-  request = pp_candidate_request(candidate, pp_evaluate_capped_microbatches(candidate, candidate->microbatches));
+  request = pp_candidate_shortened(candidate, pp_evaluate_capped_microbatches(candidate));
   status = pp_schedule_build(&request, &out->schedule, error);
   if (status != PP_OK) return status;
   slots = (size_t)out->schedule.chunks_per_rank;

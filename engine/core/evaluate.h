@@ -45,7 +45,7 @@ pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candi
 /*
 ** No more than the step seconds of pp_evaluate_time with overlap, without building anything: the busiest rank's work, less the most that its
 ** overlapped pairs can save, after the pipeline has filled down to that rank and before it has drained. INFINITY when there are fewer
-** layers than stages. O(P × V), and a split where layers are not given.
+** layers than stages. O(P × V), with pairs in a loop O(P × V²), and a split where layers are not given.
 */
 double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel);
 
@@ -59,8 +59,8 @@ typedef struct {
   uint32_t *stored, *pending;  /* [ranks × chunks_per_rank] */
 } pp_memory_program;
 
-/* M for which a candidate's peaks are those at `microbatches`: at most some multiple of P. */
-int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate, int64_t microbatches);
+/* M for which a candidate's peaks are those at its microbatches: at most some multiple of P. */
+int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate);
 
 /* PP_ILLEGAL as pp_candidate_check. Depth 1 has none. The caller frees *out. */
 pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_program *out, pp_error *error);

@@ -11,19 +11,30 @@
 
 #include "core/schedules.h"
 
+#define LOOP PP_PLACE_LOOP
+#define BOTH PP_PLACE_BIDIRECTIONAL
+#define RANKS PP_GROUPS_OF_RANKS
+#define ROUNDS PP_GROUPS_BY_ROUNDS
+
 static const struct {
   pp_schedule_traits traits;
   const pp_constructor *constructor;
 } kinds[PP_SCHEDULE_KINDS] = {
-  /*                       name                family              placement               chunks chains copies split  overlaps */
-  [PP_GPIPE]            = { { "gpipe",            "gpipe",            PP_PLACE_LOOP,          1, 1, 1, false, false }, &pp_construct_table },
-  [PP_1F1B]             = { { "1f1b",             "1f1b",             PP_PLACE_LOOP,          1, 1, 1, false, false }, &pp_construct_table },
-  [PP_INTERLEAVED_1F1B] = { { "interleaved_1f1b", "interleaved_1f1b", PP_PLACE_LOOP,          0, 1, 1, false, false }, &pp_construct_table },
-  [PP_ZB_H1]            = { { "zb_h1",            "zero_bubble",      PP_PLACE_LOOP,          1, 1, 1, true,  false }, &pp_construct_table },
-  [PP_ZB_H2]            = { { "zb_h2",            "zero_bubble",      PP_PLACE_LOOP,          1, 1, 1, true,  false }, &pp_construct_table },
-  [PP_ZB_V]             = { { "zb_v",             "zero_bubble",      PP_PLACE_V,             2, 1, 1, true,  false }, &pp_construct_v },
-  [PP_DUALPIPE]         = { { "dualpipe",         "dualpipe",         PP_PLACE_BIDIRECTIONAL, 1, 2, 2, true,  true },  &pp_construct_eight_step },
-  [PP_DUALPIPEV]        = { { "dualpipev",        "dualpipev",        PP_PLACE_V,             2, 1, 1, true,  true },  &pp_construct_eight_step },
+  /* name, family, placement, chunks, chains, copies, split, overlaps, grouping, least; constructor */
+  [PP_GPIPE]       = { { "gpipe",       "gpipe",       LOOP, 1, 1, 1, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_LOOPED_BFS]  = { { "looped_bfs",  "looped_bfs",  LOOP, 0, 1, 1, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_1F1B]        = { { "1f1b",        "1f1b",        LOOP, 1, 1, 1, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_INTERLEAVED_1F1B] =
+    { { "interleaved_1f1b", "interleaved_1f1b", LOOP, 0, 1, 1, false, false, RANKS, 0 }, &pp_construct_table },
+  [PP_INTERLEAVED_1F1B_OVERLAP] =
+    { { "interleaved_1f1b_overlap", "interleaved_1f1b_overlap", LOOP, 0, 1, 1, false, true, RANKS, 0 }, &pp_construct_table },
+  [PP_ZB_H1]       = { { "zb_h1",       "zero_bubble", LOOP, 1, 1, 1, true,  false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_ZB_H2]       = { { "zb_h2",       "zero_bubble", LOOP, 1, 1, 1, true,  false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_INTERLEAVED_ZERO_BUBBLE] =
+    { { "interleaved_zero_bubble", "zero_bubble", LOOP, 0, 1, 1, true, false, ROUNDS, 0 }, &pp_construct_table },
+  [PP_ZB_V]        = { { "zb_v",        "zero_bubble", PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_v },
+  [PP_DUALPIPE]    = { { "dualpipe",    "dualpipe",    BOTH, 1, 2, 2, true,  true,  PP_UNGROUPED, 2 }, &pp_construct_eight_step },
+  [PP_DUALPIPEV]   = { { "dualpipev",   "dualpipev",   PP_PLACE_V, 2, 1, 1, true, true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
 };
 
 const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind) {
@@ -44,13 +55,22 @@ static pp_status check_ranges(const pp_schedule_request *request, pp_error *erro
   if (request->ranks < 1) return pp_fail(error, PP_INVALID, "ranks must be at least 1, got %d", request->ranks);
   if (request->microbatches < 1) return pp_fail(error, PP_INVALID, "microbatches must be at least 1, got %d", request->microbatches);
   if (request->chunks < 1) return pp_fail(error, PP_INVALID, "virtual must be at least 1, got %d", request->chunks);
-  if (request->group < 0) return pp_fail(error, PP_INVALID, "group must be at least 0, got %d", request->group);
+  if (request->group < PP_GROUP_ROUNDS) return pp_fail(error, PP_INVALID, "group must be at least 0, got %d", request->group);
   return PP_OK;
 }
 
-/* Whole numbers of microbatches that a kind takes: DualPipe halves them, interleaved wants full groups. */
-static int64_t microbatch_step(const pp_schedule_request *request, const pp_schedule_traits *traits) {
-  return request->kind == PP_INTERLEAVED_1F1B ? request->ranks : traits->chains;
+static bool by_rounds(const pp_schedule_request *request, const pp_schedule_traits *traits) {
+  return request->group == PP_GROUP_ROUNDS || (request->group == 0 && traits->grouping == PP_GROUPS_BY_ROUNDS);
+}
+
+/* Microbatches per rank below which there is no such program: groups other than rounds hold P each. */
+static int least_of(const pp_schedule_request *request, const pp_schedule_traits *traits) {
+  return traits->grouping != PP_UNGROUPED && !by_rounds(request, traits) ? 1 : traits->least;
+}
+
+/* The most microbatches up to `most` that a kind takes: full groups of P, both halves of DualPipe. */
+static int64_t most_legal(int64_t most, const pp_schedule_request *request, const pp_schedule_traits *traits) {
+  return most - most % (traits->grouping != PP_UNGROUPED && most >= request->ranks ? request->ranks : traits->chains);
 }
 
 /* A stage is a 16-bit number; a program larger than that many actions is a typing error rather than a schedule. */
@@ -63,7 +83,7 @@ static pp_status check_size(const pp_schedule_request *request, const pp_schedul
   if (request->ranks > PP_MAX_STAGES / per_rank)
     return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(PP_MAX_STAGES / per_rank),
                       "%s on %d ranks has more than %d stages", traits->name, request->ranks, PP_MAX_STAGES);
-  int least = traits->overlaps ? 2 : request->kind == PP_INTERLEAVED_1F1B ? 1 : 0;   /* microbatches per rank that it needs at all */
+  int least = least_of(request, traits);
   if ((int64_t)least * request->ranks > PP_MAX_ACTIONS / per_microbatch) {
     int64_t most = (int64_t)sqrt((double)PP_MAX_ACTIONS * request->ranks / (double)(least * per_microbatch));
     return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(most - most % traits->chains),
@@ -71,8 +91,8 @@ static pp_status check_size(const pp_schedule_request *request, const pp_schedul
                       PP_MAX_ACTIONS);
   }
   if (request->microbatches > PP_MAX_ACTIONS / per_microbatch) {
-    int64_t most = PP_MAX_ACTIONS / per_microbatch;
-    return pp_illegal(error, "engine.too_many_actions", "microbatches", (double)(most - most % microbatch_step(request, traits)),
+    int64_t most = most_legal(PP_MAX_ACTIONS / per_microbatch, request, traits);
+    return pp_illegal(error, "engine.too_many_actions", "microbatches", (double)most,
                       "%s of %d microbatches on %d ranks has more than %d actions", traits->name, request->microbatches, request->ranks,
                       PP_MAX_ACTIONS);
   }
@@ -89,59 +109,87 @@ static pp_status check_chunks(const pp_schedule_request *request, const pp_sched
                     traits->chunks, traits->chunks == 1 ? "" : "s", traits->chains == 2 ? " and direction" : "", request->chunks);
 }
 
-/*
-** Megatron-LM, get_schedule_table and model_parallel_config.py: P ≤ N ≤ M, and the last group either full or itself at least P, else a
-** rank's chunk would run dry. PyTorch's Interleaved1F1B rule (M mod max(1, M div P) = 0) is this one with N = M div (M div P).
-*/
+static pp_status check_depth(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
+  int ranks = request->ranks, least = least_of(request, traits);
+  if (traits->chains == 2 && ranks % 2 != 0)
+    return pp_illegal(error, "engine.odd_depth", "ranks", ranks == 1 ? 2 : ranks - 1, "%s needs an even number of ranks, got %d",
+                      traits->name, ranks);
+  if (request->microbatches < least * ranks)
+    return pp_illegal(error, "engine.too_few_microbatches", "microbatches", least * ranks,
+                      "%s needs at least %d microbatch%s per rank: %d < %d", traits->name, least, least == 1 ? "" : "es",
+                      request->microbatches, least * ranks);
+  if (request->microbatches % traits->chains != 0)
+    return pp_illegal(error, "engine.odd_microbatches", "microbatches", request->microbatches - 1,
+                      "%s splits the microbatches in two halves, one a direction: %d is odd", traits->name, request->microbatches);
+  return PP_OK;
+}
+
+static int rounds_of(int microbatches, int ranks) { return microbatches < ranks ? 1 : microbatches / ranks; }
+
+static bool rounds_are_legal(int microbatches, int ranks) { return microbatches > 0 && microbatches % rounds_of(microbatches, ranks) == 0; }
+
+static pp_status check_rounds(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
+  int ranks = request->ranks, microbatches = request->microbatches, rounds = rounds_of(microbatches, ranks), distance = 1;
+  if (rounds_are_legal(microbatches, ranks)) return PP_OK;
+  while (!rounds_are_legal(microbatches - distance, ranks) && !rounds_are_legal(microbatches + distance, ranks)) distance++;
+  int nearest = microbatches + (rounds_are_legal(microbatches - distance, ranks) ? -distance : distance);
+  return pp_illegal(error, "engine.microbatch_group", "microbatches", nearest,
+                    "%s on %d ranks runs %d microbatches in %d rounds, which must hold equally many", traits->name, ranks, microbatches, rounds);
+}
+
 static bool group_is_legal(int group, const pp_schedule_request *request) {
   int rest = request->microbatches % group;
   return group >= request->ranks && group <= request->microbatches && (rest == 0 || rest >= request->ranks);
 }
 
-static pp_status check_group(const pp_schedule_request *request, pp_error *error) {
+/* The nearest legal group; a group of all microbatches is one. */
+static int nearest_group(const pp_schedule_request *request) {
+  int nearest = request->group;
+  if (nearest < request->ranks) nearest = request->ranks;
+  if (nearest > request->microbatches) nearest = request->microbatches;
+  for (int distance = 0;; distance++) {
+    if (nearest - distance >= request->ranks && group_is_legal(nearest - distance, request)) return nearest - distance;
+    if (group_is_legal(nearest + distance, request)) return nearest + distance;
+  }
+}
+
+/*
+** Megatron-LM, get_schedule_table and model_parallel_config.py: P ≤ N ≤ M, and the last group either full or itself at least P, else a
+** rank's chunk would run dry. PyTorch, ScheduleInterleaved1F1B and ScheduleInterleavedZeroBubble: M mod rounds = 0, rounds = max(1, M div P);
+** that is Megatron's rule with N = M div rounds, except that fewer microbatches than ranks pass as one round, and leave ranks idle.
+*/
+static pp_status check_group(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
   int ranks = request->ranks, microbatches = request->microbatches, rest = microbatches % ranks;
-  if (microbatches < ranks)
-    return pp_illegal(error, "engine.too_few_microbatches", "microbatches", ranks,
-                      "interleaved_1f1b needs at least as many microbatches as ranks: %d < %d", microbatches, ranks);
+  if (traits->grouping == PP_UNGROUPED) {
+    if (request->group == 0) return PP_OK;
+    return pp_illegal(error, "engine.microbatch_group", "group", NAN, "%s has no microbatch groups", traits->name);
+  }
+  if (by_rounds(request, traits)) return check_rounds(request, traits, error);
   if (request->group == 0) {
     if (rest == 0) return PP_OK;
     return pp_illegal(error, "engine.microbatch_group", "microbatches", microbatches - (2 * rest > ranks ? rest - ranks : rest),
-                      "interleaved_1f1b in groups of %d needs the last of %d microbatches' groups full or at least %d large, not %d",
+                      "%s in groups of %d needs the last of %d microbatches' groups full or at least %d large, not %d", traits->name,
                       ranks, microbatches, ranks, rest);
   }
   if (group_is_legal(request->group, request)) return PP_OK;
-  int nearest = request->group;
-  if (nearest < ranks) nearest = ranks;
-  if (nearest > microbatches) nearest = microbatches;
-  for (int distance = 0; distance <= microbatches; distance++) {   /* ends: a group of all microbatches is legal */
-    if (nearest - distance >= ranks && group_is_legal(nearest - distance, request)) { nearest -= distance; break; }
-    if (group_is_legal(nearest + distance, request)) { nearest += distance; break; }
-  }
-  return pp_illegal(error, "engine.microbatch_group", "group", nearest,
+  return pp_illegal(error, "engine.microbatch_group", "group", nearest_group(request),
                     "a microbatch group N must have %d ranks ≤ N ≤ %d microbatches and leave no remainder or one of at least %d; N is %d",
                     ranks, microbatches, ranks, request->group);
 }
 
-/* deepseek-ai/DualPipe: the asserts at the top of step() and of DualPipe.__init__; DualPipeV asks for M ≥ 2P only, and takes odd M. */
-static pp_status check_eight_step(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
-  int ranks = request->ranks, microbatches = request->microbatches;
-  if (traits->chains == 2 && ranks % 2 != 0)
-    return pp_illegal(error, "engine.odd_depth", "ranks", ranks == 1 ? 2 : ranks - 1, "%s needs an even number of ranks, got %d",
-                      traits->name, ranks);
-  if (microbatches < 2 * ranks)
-    return pp_illegal(error, "engine.too_few_microbatches", "microbatches", 2 * ranks,
-                      "%s needs at least 2 microbatches per rank: %d < %d", traits->name, microbatches, 2 * ranks);
-  if (traits->chains == 2 && microbatches % 2 != 0)
-    return pp_illegal(error, "engine.odd_microbatches", "microbatches", microbatches - 1,
-                      "%s splits the microbatches in two halves, one a direction: %d is odd", traits->name, microbatches);
-  return PP_OK;
+int pp_schedule_group(const pp_schedule_request *request) {
+  const pp_schedule_traits *traits = pp_schedule_traits_of(request->kind);
+  if (traits->grouping == PP_UNGROUPED) return 0;
+  if (by_rounds(request, traits)) return request->microbatches / rounds_of(request->microbatches, request->ranks);
+  return request->group ? request->group : request->ranks;
 }
 
 /*
-** GPipe, 1F1B, ZB-H1, ZB-H2 and ZB-V run for any M ≥ 1 on any P ≥ 1; what a framework asks beyond that is the framework's rule, not the
-** schedule's. 1F1B below P microbatches: DeepSpeed and Megatron-LM run it, PyTorch's Schedule1F1B does not. ZB-V: PyTorch writes the order
-** for max(2P − 1, M) microbatches and drops those that do not exist. ZB-H1, ZB-H2: warm-up and lag are cut at M; derived, and proved
-** executable by the tests for all small P and M.
+** DualPipe and DualPipeV: deepseek-ai/DualPipe, the asserts at the top of step() and of DualPipe.__init__: M ≥ 2P, and for DualPipe even M
+** on an even P. GPipe, looped BFS, 1F1B, ZB-H1, ZB-H2 and ZB-V run for any M ≥ 1 on any P ≥ 1; what a framework asks beyond that is the
+** framework's rule, not the schedule's. 1F1B below P microbatches: DeepSpeed and Megatron-LM run it, PyTorch's Schedule1F1B does not. ZB-V:
+** PyTorch writes the order for max(2P − 1, M) microbatches and drops those that do not exist. ZB-H1, ZB-H2: warm-up and lag are cut at M;
+** derived, and proved executable by the tests for all small P and M.
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error) {
   pp_status status = check_ranges(request, error);
@@ -149,10 +197,8 @@ pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error)
   const pp_schedule_traits *traits = pp_schedule_traits_of(request->kind);
   if ((status = check_chunks(request, traits, error)) != PP_OK) return status;
   if ((status = check_size(request, traits, error)) != PP_OK) return status;
-  if (request->kind == PP_INTERLEAVED_1F1B) return check_group(request, error);
-  if (request->group != 0)
-    return pp_illegal(error, "engine.microbatch_group", "group", NAN, "only interleaved_1f1b has microbatch groups, not %s", traits->name);
-  return traits->overlaps ? check_eight_step(request, traits, error) : PP_OK;
+  if ((status = check_depth(request, traits, error)) != PP_OK) return status;
+  return check_group(request, traits, error);
 }
 
 /* -- building ------------------------------------------------------------------------------------------------------------------------- */

@@ -17,7 +17,8 @@
 #include "core/error.h"
 
 typedef enum {
-  PP_GPIPE, PP_1F1B, PP_INTERLEAVED_1F1B, PP_ZB_H1, PP_ZB_H2, PP_ZB_V, PP_DUALPIPE, PP_DUALPIPEV,
+  PP_GPIPE, PP_LOOPED_BFS, PP_1F1B, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_ZB_H1, PP_ZB_H2, PP_INTERLEAVED_ZERO_BUBBLE,
+  PP_ZB_V, PP_DUALPIPE, PP_DUALPIPEV,
   PP_SCHEDULE_KINDS
 } pp_schedule_kind;
 
@@ -36,28 +37,41 @@ typedef struct {
 
 typedef enum { PP_PLACE_LOOP, PP_PLACE_V, PP_PLACE_BIDIRECTIONAL } pp_placement;
 
+/* How many microbatches go through a chunk before the next chunk's turn, when the request does not say: P (Megatron-LM), or M in `rounds`
+** equal parts, rounds = max(1, M div P) (PyTorch). */
+typedef enum { PP_UNGROUPED, PP_GROUPS_OF_RANKS, PP_GROUPS_BY_ROUNDS } pp_grouping;
+
+enum { PP_GROUP_ROUNDS = -1 };   /* pp_schedule_request.group: PyTorch's rule, whatever the kind's own */
+
 /* What a kind is, independent of its size. */
 typedef struct {
   const char *name;         /* "zb_h1" */
   const char *family;       /* "zero_bubble"; the name itself where there is no family */
   pp_placement placement;
-  int chunks;               /* stages per rank and direction it needs: 1, 2 (V), or 0: any number ≥ 2 (interleaved) */
+  int chunks;               /* stages per rank and direction it needs: 1, 2 (V), or 0: any number ≥ 2 */
   int chains;               /* 1, or 2 for bidirectional */
   int copies;               /* parameter copies on the devices: 2 for dualpipe */
   bool split_backward;      /* has I and W actions */
   bool overlaps;            /* has FB pairs */
+  pp_grouping grouping;
+  int least;                /* microbatches per rank below which there is no such program; 0: runs for any M */
 } pp_schedule_traits;
 
 const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind);
 /* The kind of that name, or -1. */
 int pp_schedule_kind_of(const char *name);
 
+typedef struct pp_stage_times pp_stage_times;   /* simulate.h */
+
 typedef struct {
   pp_schedule_kind kind;
   int ranks;         /* P ≥ 1 */
   int microbatches;  /* M ≥ 1 per pipeline; for DualPipe over both directions */
-  int chunks;        /* V; 1 where the kind has one, 2 for V placements, ≥ 2 for interleaved */
-  int group;         /* interleaved: microbatch group size N; 0 means P */
+  int chunks;        /* V; 1 where the kind has one, 2 for V placements, otherwise ≥ 2 */
+  int group;         /* kinds with groups: microbatches in one, 0 for the kind's own rule, or PP_GROUP_ROUNDS */
+  int limit;                      /* kinds that plan under a memory limit: most chunks a rank holds; 0: the kind's own */
+  const pp_stage_times *times;    /* [stages] kinds that plan by time: seconds of each stage; NULL: F = I = W = 1. Read by pp_schedule_build only */
+  double p2p;                     /* … and seconds a hop */
 } pp_schedule_request;
 
 typedef struct {
@@ -79,6 +93,9 @@ typedef struct {
 ** "engine.too_many_actions"), what has to change ("ranks", "microbatches", "virtual", "group") and its nearest legal value. O(1) when legal.
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
+
+/* Microbatches in a group of a legal request, whichever way it asks for them; 0 for kinds without groups. */
+int pp_schedule_group(const pp_schedule_request *request);
 
 /* Actions of the program of a request that pp_schedule_check accepts, and the bytes that pp_schedule_build allocates for it. O(ranks). */
 size_t pp_schedule_actions(const pp_schedule_request *request);

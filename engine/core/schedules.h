@@ -19,7 +19,7 @@ typedef struct {
   void (*write)(const pp_schedule_request *request, int rank, pp_writer *writer);
 } pp_constructor;
 
-extern const pp_constructor pp_construct_table;       /* gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2 */
+extern const pp_constructor pp_construct_table;       /* gpipe, looped_bfs, 1f1b, the interleaved ones, zb_h1, zb_h2 */
 extern const pp_constructor pp_construct_v;           /* zb_v */
 extern const pp_constructor pp_construct_eight_step;  /* dualpipe, dualpipev */
 

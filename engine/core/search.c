@@ -187,6 +187,15 @@ typedef struct {
   size_t row;
 } program_key;
 
+static program_key key_of(const pp_candidate *candidate, size_t row) {
+  program_key key = { candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, 0, 1, row };
+  if (candidate->kind == PP_NO_SCHEDULE) return key;
+  const pp_schedule_request request = pp_candidate_shortened(candidate, pp_evaluate_capped_microbatches(candidate));
+  key.group = pp_schedule_group(&request);
+  key.microbatches = request.microbatches;
+  return key;
+}
+
 static int compare_numbers(int64_t a, int64_t b) {
   return (a > b) - (a < b);
 }
@@ -251,8 +260,7 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
     const pp_candidate *candidate = &search->candidates.candidate[row];
     if (!pp_mask_has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
     if (pp_candidate_check(candidate, search->problem.model, NULL) != PP_OK) continue;
-    key[count++] = (program_key){ candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, candidate->group,
-                                  pp_evaluate_capped_microbatches(candidate, candidate->microbatches), row };
+    key[count++] = key_of(candidate, row);
   }
   qsort(key, count, sizeof *key, by_program);
   for (size_t i = 0; i < count && status == PP_OK; i++) {

@@ -11,9 +11,9 @@
 #include "core/schedule.h"
 
 /* Seconds of one stage's actions. full is B; it need not equal input + weight. All ≥ 0. */
-typedef struct {
+struct pp_stage_times {
   double forward, input, weight, full;
-} pp_stage_times;
+};
 
 typedef struct {
   const pp_stage_times *stage;  /* [stages] */

@@ -29,6 +29,16 @@ static const char *const action_kinds[] = { "F", "B", "I", "W", "FB" };
 /* Far more than any legal value stays far more: pp_schedule_check says what the limit is. */
 static int as_int(int64_t value) { return value < INT32_MAX ? (int)value : INT32_MAX; }
 
+/* A number, 0 when absent, or "rounds". */
+static int check_group(lua_State *L, int index, const char *call) {
+  static const char *const rounds[] = { "rounds", NULL };
+  bool is_name = lua_getfield(L, index, "group") == LUA_TSTRING && !lua_isnumber(L, -1);
+  lua_pop(L, 1);
+  if (!is_name) return as_int(pp_args_integer_or(L, index, call, "group", 0, INT64_MAX, 0));
+  pp_args_option(L, index, call, "group", rounds, -1);
+  return PP_GROUP_ROUNDS;
+}
+
 void pp_check_schedule_request(lua_State *L, int index, const char *call, const char *kind_field, pp_schedule_request *out) {
   const char *names[PP_SCHEDULE_KINDS + 1] = { NULL };
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) names[kind] = pp_schedule_traits_of((pp_schedule_kind)kind)->name;
@@ -38,7 +48,7 @@ void pp_check_schedule_request(lua_State *L, int index, const char *call, const 
   out->ranks = as_int(pp_args_integer(L, index, call, "ranks", 1, INT64_MAX));
   out->microbatches = as_int(pp_args_integer(L, index, call, "microbatches", 1, INT64_MAX));
   out->chunks = as_int(pp_args_integer_or(L, index, call, "virtual", 1, INT64_MAX, chunks ? chunks : 2));
-  out->group = as_int(pp_args_integer_or(L, index, call, "group", 0, INT64_MAX, 0));
+  out->group = check_group(L, index, call);
 }
 
 static void check_arguments(lua_State *L, int index, pp_schedule_request *out) {

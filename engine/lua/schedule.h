@@ -12,7 +12,8 @@ int pp_open_schedule(lua_State *L);
 
 /*
 ** Reads { [kind_field] = name, ranks, microbatches, virtual?, group? } of an arguments table. virtual is by default what the kind needs, 2
-** for interleaved_1f1b (as PyTorch's visualiser); group 0, which is P. Legality is not judged here.
+** where it takes any (as PyTorch's visualiser); group is microbatches, "rounds" (PyTorch's rule) or absent: the kind's own rule. Legality is
+** not judged here.
 */
 void pp_check_schedule_request(lua_State *L, int index, const char *call, const char *kind_field, pp_schedule_request *out);
 

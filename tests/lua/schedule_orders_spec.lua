@@ -58,20 +58,23 @@ describe("PyTorch's dump", function()
   end
 
   local dumps = {   -- tests/data/pytorch/README.md
-    { kind = "zb_v",             class = "ZBVZeroBubble",         microbatches = { 8, 32 } },
-    { kind = "interleaved_1f1b", class = "Interleaved1F1B",       microbatches = { 8, 32 } },
-    { kind = "dualpipev",        class = "DualPipeV",             microbatches = { 8, 32 } },
+    { kind = "zb_v", "ZBVZeroBubble_P4_M8", "ZBVZeroBubble_P4_M32" },
+    { kind = "dualpipev", "DualPipeV_P4_M8", "DualPipeV_P4_M32" },
+    { kind = "interleaved_1f1b", "Interleaved1F1B_P4_M8", "Interleaved1F1B_P4_M32", "Interleaved1F1B_P4_M10_V2", "Interleaved1F1B_P4_M3_V3",
+      group = "rounds" },
+    { kind = "interleaved_zero_bubble", "InterleavedZeroBubble_P4_M8", "InterleavedZeroBubble_P4_M10_V2", "InterleavedZeroBubble_P4_M3_V3" },
+    { kind = "looped_bfs", "LoopedBFS_P4_M8_V2", "LoopedBFS_P3_M2_V3" },
   }
 
   for _, dump in ipairs(dumps) do
-    it("of " .. dump.class .. " has the same actions in the same order", function()
-      for _, microbatches in ipairs(dump.microbatches) do
+    it("of " .. dump.kind .. " has the same actions in the same order", function()
+      for _, name in ipairs(dump) do
+        local ranks, microbatches, virtual = name:match("_P(%d+)_M(%d+)_?V?(%d*)")
         local expected = {}
-        for _, line in ipairs(lines_of(string.format("tests/data/pytorch/%s_P4_M%d.csv", dump.class, microbatches))) do
-          expected[#expected + 1] = without_blanks(line)
-        end
-        local text = engine.schedule { kind = dump.kind, ranks = 4, microbatches = microbatches }:csv()
-        assert.equal(table.concat(expected, "\n") .. "\n", text)
+        for _, line in ipairs(lines_of("tests/data/pytorch/" .. name .. ".csv")) do expected[#expected + 1] = without_blanks(line) end
+        local text = engine.schedule { kind = dump.kind, ranks = tonumber(ranks), microbatches = tonumber(microbatches),
+                                       virtual = tonumber(virtual) or 2, group = dump.group }:csv()
+        assert.equal(table.concat(expected, "\n") .. "\n", text, name)
       end
     end)
   end

@@ -16,6 +16,10 @@ static void blocks_of(const pp_model *model, const pp_layout *layout, const pp_t
   if (pp_memory_blocks(model, layout, training, copies, out, &error) != PP_OK) fail_msg("%s", error.message);
 }
 
+static pp_schedule_request schedule_of(pp_schedule_kind kind, int ranks, int microbatches, int chunks) {
+  return (pp_schedule_request){ .kind = kind, .ranks = ranks, .microbatches = microbatches, .chunks = chunks };
+}
+
 /* A rank of a pipeline with an even split of the layers. */
 static pp_rank_bytes rank_of(const pp_model *model, const pp_layout *layout, const pp_training *training, pp_schedule_request request, int rank) {
   pp_block_bytes blocks[PP_BLOCKS];
@@ -277,7 +281,7 @@ static void states_agree_with_megatrons_estimator(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const pp_layout layout = { .tensor = rows[i].tensor, .context = 1, .expert = rows[i].expert, .expert_tensor = 1, .data = rows[i].data,
                                .pipeline = rows[i].pipeline, .chunks = 1 };
-    const pp_schedule_request request = { PP_1F1B, rows[i].pipeline, 64, 1, 0 };
+    const pp_schedule_request request = schedule_of(PP_1F1B, rows[i].pipeline, 64, 1);
     const pp_rank_bytes rank = rank_of(&rows[i].model, &layout, &training, request, 0);
     expect(rows[i].gib, (rank.parameters + rank.gradients + rank.optimizer) / GIB, 0.002);
   }
@@ -311,8 +315,8 @@ static void the_mirror_pair_shares_the_optimizer_state(void **state) {
   (void)state;
   double twice[3] = { 0 }, once[3] = { 0 };
   for (int rank = 0; rank < 4; rank++) {
-    const pp_rank_bytes two = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_DUALPIPE, 4, 16, 1, 0 }, rank);
-    const pp_rank_bytes one = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 16, 1, 0 }, rank);
+    const pp_rank_bytes two = rank_of(&model, &layout, &training, schedule_of(PP_DUALPIPE, 4, 16, 1), rank);
+    const pp_rank_bytes one = rank_of(&model, &layout, &training, schedule_of(PP_1F1B, 4, 16, 1), rank);
     twice[0] += two.parameters, twice[1] += two.gradients, twice[2] += two.optimizer;
     once[0] += one.parameters, once[1] += one.gradients, once[2] += one.optimizer;
   }
@@ -329,7 +333,7 @@ static void a_llama_pipeline_agrees_with_simumax(void **state) {
   const pp_model model = llama(32, 4096, 32, 8, 14336, 128384);
   const pp_training training = bf16_recipe(4096);
   const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 4, .pipeline = 2, .chunks = 1 };
-  const pp_schedule_request request = { PP_1F1B, 2, 8, 1, 0 };
+  const pp_schedule_request request = schedule_of(PP_1F1B, 2, 8, 1);
   (void)state;
   const pp_rank_bytes first = rank_of(&model, &layout, &training, request, 0), last = rank_of(&model, &layout, &training, request, 1);
   expect(33.6588, (first.parameters + first.gradients + first.optimizer) / GIB, 1e-4);
@@ -373,7 +377,7 @@ static void measured_peaks_are_met_within_two_per_cent(void **state) {
     double peak = 0;
     if (rows[i].depth == 1) peak = alone(&model, &layout, &training).total;
     for (int rank = 0; rows[i].depth > 1 && rank < rows[i].depth; rank++) {
-      const pp_rank_bytes bytes = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, rows[i].depth, 8, 1, 0 }, rank);
+      const pp_rank_bytes bytes = rank_of(&model, &layout, &training, schedule_of(PP_1F1B, rows[i].depth, 8, 1), rank);
       if (bytes.total > peak) peak = bytes.total;
     }
     expect(rows[i].gib, peak / GIB, 0.02);
@@ -386,10 +390,10 @@ static void memory_grows_with_m_until_p(void **state) {
   const pp_training training = bf16_recipe(4096);
   const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 4, .chunks = 1 };
   (void)state;
-  const double one = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_GPIPE, 4, 1, 1, 0 }, 0).activations;
-  const double two = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_GPIPE, 4, 2, 1, 0 }, 0).activations;
-  const double four = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 4, 1, 0 }, 0).activations;
-  const double many = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 64, 1, 0 }, 0).activations;
+  const double one = rank_of(&model, &layout, &training, schedule_of(PP_GPIPE, 4, 1, 1), 0).activations;
+  const double two = rank_of(&model, &layout, &training, schedule_of(PP_GPIPE, 4, 2, 1), 0).activations;
+  const double four = rank_of(&model, &layout, &training, schedule_of(PP_1F1B, 4, 4, 1), 0).activations;
+  const double many = rank_of(&model, &layout, &training, schedule_of(PP_1F1B, 4, 64, 1), 0).activations;
   expect(2 * one, two, 1e-12);
   expect(4 * one, four, 1e-12);
   expect(four, many, 1e-12);
@@ -401,8 +405,8 @@ static void a_v_placement_puts_both_ends_on_rank_0(void **state) {
   const pp_training training = bf16_recipe(4096);
   const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 8, .chunks = 2 };
   (void)state;
-  const pp_rank_bytes v = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_ZB_V, 8, 32, 2, 0 }, 0);
-  const pp_rank_bytes middle = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_ZB_V, 8, 32, 2, 0 }, 3);
+  const pp_rank_bytes v = rank_of(&model, &layout, &training, schedule_of(PP_ZB_V, 8, 32, 2), 0);
+  const pp_rank_bytes middle = rank_of(&model, &layout, &training, schedule_of(PP_ZB_V, 8, 32, 2), 3);
   const double table = 2.0 * 128256 * 4096;
   expect(2 * table, v.parameters - middle.parameters, 0.001);
 }
@@ -416,11 +420,11 @@ static void tied_output_weights_are_copied_only_where_the_ends_are_apart(void **
   (void)state;
   model.tied_embeddings = true;
   double sum = 0;
-  for (int rank = 0; rank < 4; rank++) sum += rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 8, 1, 0 }, rank).parameters;
+  for (int rank = 0; rank < 4; rank++) sum += rank_of(&model, &layout, &training, schedule_of(PP_1F1B, 4, 8, 1), rank).parameters;
   expect(2 * ((double)pp_model_parameters(&model).total + 151936.0 * 2048), sum, 1e-12);
   layout.chunks = 2;
   sum = 0;
-  for (int rank = 0; rank < 4; rank++) sum += rank_of(&model, &layout, &training, (pp_schedule_request){ PP_ZB_V, 4, 8, 2, 0 }, rank).parameters;
+  for (int rank = 0; rank < 4; rank++) sum += rank_of(&model, &layout, &training, schedule_of(PP_ZB_V, 4, 8, 2), rank).parameters;
   expect(2 * (double)pp_model_parameters(&model).total, sum, 1e-12);
   expect(2 * (double)pp_model_parameters(&model).total, alone(&model, &single, &training).parameters, 1e-12);
 }
@@ -446,7 +450,7 @@ static void a_70b_model_fits_only_with_a_sharded_optimizer(void **state) {
   const pp_model model = llama(80, 8192, 64, 8, 28672, 128256);
   pp_training training = bf16_recipe(4096);
   pp_layout layout = { .tensor = 8, .context = 1, .expert = 1, .expert_tensor = 1, .data = 8, .pipeline = 2, .chunks = 1 };
-  const pp_schedule_request request = { PP_1F1B, 2, 8, 1, 0 };
+  const pp_schedule_request request = schedule_of(PP_1F1B, 2, 8, 1);
   (void)state;
   pp_rank_bytes rank = rank_of(&model, &layout, &training, request, 0);
   expect(33e9, rank.parameters + rank.gradients + rank.optimizer, 0.02);
@@ -468,7 +472,7 @@ static void full_training_of_qwen3_235b_does_not_fit_32_gpus(void **state) {
   for (int i = 0; i < 94; i++) model.moe[i] = true;
   double mean = 0;
   for (int rank = 0; rank < 4; rank++) {
-    const pp_rank_bytes bytes = rank_of(&model, &layout, &training, (pp_schedule_request){ PP_1F1B, 4, 8, 1, 0 }, rank);
+    const pp_rank_bytes bytes = rank_of(&model, &layout, &training, schedule_of(PP_1F1B, 4, 8, 1), rank);
     mean += (bytes.parameters + bytes.gradients + bytes.optimizer) / 4;
   }
   expect(132e9, mean, 0.05);

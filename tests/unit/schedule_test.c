@@ -89,6 +89,32 @@ static void interleaved_groups_follow_megatrons_rule(void **state) {
   assert_string_equal(refused(request).id, "engine.microbatch_group");
 }
 
+/* PyTorch 2.13, ScheduleInterleaved1F1B and ScheduleInterleavedZeroBubble: M mod max(1, M div P) = 0, and fewer microbatches than ranks pass. */
+static void rounds_follow_pytorchs_rule(void **state) {
+  (void)state;
+  static const pp_schedule_kind kinds[] = { PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_INTERLEAVED_ZERO_BUBBLE };
+  static const struct { int ranks, microbatches, group; } legal[] = { { 4, 5, 5 }, { 4, 6, 6 }, { 4, 7, 7 }, { 4, 10, 5 }, { 8, 12, 12 }, { 4, 3, 3 }, { 8, 4, 4 } };
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t i = 0; i < sizeof legal / sizeof *legal; i++) {
+      pp_schedule_request request = request_of(kinds[k], legal[i].ranks, legal[i].microbatches);
+      request.group = PP_GROUP_ROUNDS;
+      assert_legal(request);
+      assert_int_equal(pp_schedule_group(&request), legal[i].group);
+    }
+    pp_schedule_request request = request_of(kinds[k], 4, 11);
+    request.group = PP_GROUP_ROUNDS;
+    assert_refused(request, "engine.microbatch_group", "microbatches", 10);   /* 2 rounds */
+    request.microbatches = 19;                                                /* 4 rounds; 18 are not 4 rounds either */
+    assert_refused(request, "engine.microbatch_group", "microbatches", 20);
+  }
+  assert_refused(request_of(PP_INTERLEAVED_ZERO_BUBBLE, 4, 11), "engine.microbatch_group", "microbatches", 10);   /* its own rule */
+  pp_schedule_request alone = request_of(PP_LOOPED_BFS, 4, 8);
+  alone.group = PP_GROUP_ROUNDS;
+  assert_string_equal(refused(alone).id, "engine.microbatch_group");
+  alone.group = PP_GROUP_ROUNDS - 1;
+  assert_int_equal(pp_schedule_check(&alone, NULL), PP_INVALID);
+}
+
 static void absurd_sizes_hit_a_stated_limit(void **state) {
   (void)state;
   assert_refused(request_of(PP_1F1B, 4, 1000000000), "engine.too_many_actions", "microbatches", PP_MAX_ACTIONS / 8);
@@ -105,7 +131,7 @@ static void following_the_advice_leads_to_a_legal_request(void **state) {
     pp_schedule_request request = { .kind = (pp_schedule_kind)(draw(&seed, PP_SCHEDULE_KINDS) - 1), .ranks = large[draw(&seed, 9) - 1],
                                     .microbatches = large[draw(&seed, 9) - 1] + draw(&seed, 2) - 1, .chunks = draw(&seed, 4) };
     if (draw(&seed, 20) == 1) request.chunks = large[draw(&seed, 9) - 1];
-    if (request.kind == PP_INTERLEAVED_1F1B && draw(&seed, 2) == 1) request.group = draw(&seed, 100);
+    if (pp_schedule_traits_of(request.kind)->grouping && draw(&seed, 2) == 1) request.group = draw(&seed, 100) - 2;
     pp_error error;
     int step = 0;
     for (; pp_schedule_check(&request, &error) == PP_ILLEGAL; step++) {
@@ -126,7 +152,7 @@ static void following_the_advice_leads_to_a_legal_request(void **state) {
 /* What has no rule really runs: every small M, below and above P, is complete, ordered and free of deadlocks. */
 static void schedules_without_a_rule_run_for_any_microbatch_count(void **state) {
   (void)state;
-  static const pp_schedule_kind any[] = { PP_GPIPE, PP_1F1B, PP_ZB_H1, PP_ZB_H2, PP_ZB_V };
+  static const pp_schedule_kind any[] = { PP_GPIPE, PP_LOOPED_BFS, PP_1F1B, PP_ZB_H1, PP_ZB_H2, PP_ZB_V };
   for (size_t k = 0; k < sizeof any / sizeof *any; k++)
     for (int ranks = 1; ranks <= 9; ranks++)
       for (int microbatches = 1; microbatches <= 2 * ranks + 1; microbatches++) {
@@ -145,14 +171,13 @@ static void legal_requests_give_complete_ordered_executable_programs(void **stat
   int tried = 0;
   while (tried < 600) {
     pp_schedule_request request = request_of((pp_schedule_kind)(draw(&seed, PP_SCHEDULE_KINDS) - 1), draw(&seed, 12), draw(&seed, 50));
-    if (request.kind == PP_INTERLEAVED_1F1B) {
-      request.chunks = 1 + draw(&seed, 4);
-      request.group = draw(&seed, 50) - 1;
-    }
+    if (pp_schedule_traits_of(request.kind)->chunks == 0) request.chunks = 1 + draw(&seed, 4);
+    if (pp_schedule_traits_of(request.kind)->grouping) request.group = draw(&seed, 50) - 2;
     if (pp_schedule_check(&request, NULL) != PP_OK) continue;
     tried++;
     pp_error error;
     pp_schedule schedule = built(request);
+    assert_int_equal(schedule.first[request.ranks], pp_schedule_actions(&request));
     if (pp_schedule_verify(&schedule, &error) != PP_OK) fail_msg("%s", error.message);
     pp_simulation result = simulated(&schedule, (equal_times){ 3, 2, 1, 5, 0.25 });
     assert_true(result.min_idle >= -1e-9);
@@ -177,6 +202,10 @@ static void worked_sequences_come_out_action_for_action(void **state) {
     { PP_ZB_H2, 4, 8, 0, "0F0,0F1,0F2,0F3,0F4,0F5,0F6,0I0,0W0,0F7,0I1,0W1,0I2,0W2,0I3,0W3,0I4,0W4,0I5,0W5,0I6,0W6,0I7,0W7" },
     { PP_ZB_V, 2, 4, 1, "1F0,2F0,1F1,2F1,2I0,2W0,1F2,1I0,1W0,2F2,2I1,2W1,1F3,1I1,1W1,2F3,2I2,2W2,1I2,2I3,1I3,1W2,2W3,1W3" },
     { PP_INTERLEAVED_1F1B, 2, 4, 0, "0F0,0F1,2F0,2F1,0F2,2B0,0F3,2B1,2F2,0B0,2F3,0B1,2B2,2B3,0B2,0B3" },
+    /* rank 0 of that, one forward earlier and each turn a pair */
+    { PP_INTERLEAVED_1F1B_OVERLAP, 2, 4, 0, "0F0,0F1,2F0,2F1,0F2,(0F3;2B0),(2F2;2B1),(2F3;0B0),0B1,2B2,2B3,0B2,0B3" },
+    { PP_INTERLEAVED_ZERO_BUBBLE, 2, 2, 1, "1F0,1F1,3F0,3I0,3F1,3I1,3W0,1I0,3W1,1I1,1W0,1W1" },
+    { PP_LOOPED_BFS, 2, 2, 1, "1F0,1F1,3F0,3F1,3B1,3B0,1B1,1B0" },
     { PP_1F1B, 4, 8, 2, "2F0,2F1,2B0,2F2,2B1,2F3,2B2,2F4,2B3,2F5,2B4,2F6,2B5,2F7,2B6,2B7" },
     { PP_GPIPE, 2, 3, 1, "1F0,1F1,1F2,1B0,1B1,1B2" },
   };
@@ -231,10 +260,13 @@ static void peaks_in_chunks_follow_the_published_laws(void **state) {
       for (int rank = 0; rank < ranks; rank++) {
         const double expected[PP_SCHEDULE_KINDS][2] = {   /* freed at W, freed at I */
           [PP_GPIPE] = { microbatches, microbatches },
+          [PP_LOOPED_BFS] = { 2 * microbatches, 2 * microbatches },
           [PP_1F1B] = { ranks - rank, ranks - rank },
           [PP_INTERLEAVED_1F1B] = { ranks + 2 * (ranks - 1 - rank) + 1, ranks + 2 * (ranks - 1 - rank) + 1 },
+          [PP_INTERLEAVED_1F1B_OVERLAP] = { ranks + 2 * (ranks - 1 - rank) + 2, ranks + 2 * (ranks - 1 - rank) + 2 },
           [PP_ZB_H1] = { ranks, ranks - rank },
           [PP_ZB_H2] = { 2 * ranks - 1, 2 * (ranks - rank) - 1 },
+          [PP_INTERLEAVED_ZERO_BUBBLE] = { 2 * ranks, 2 * ranks - rank },
           [PP_ZB_V] = { 2 * ranks, 2 * ranks },
           [PP_DUALPIPE] = { ranks + 1, ranks + 1 },
           [PP_DUALPIPEV] = { 2 * ranks + 1, 2 * ranks + 1 },
@@ -268,6 +300,7 @@ int main(void) {
     cmocka_unit_test(dualpipev_takes_odd_microbatches_and_any_depth),
     cmocka_unit_test(chunks_per_rank_belong_to_the_schedule),
     cmocka_unit_test(interleaved_groups_follow_megatrons_rule),
+    cmocka_unit_test(rounds_follow_pytorchs_rule),
     cmocka_unit_test(absurd_sizes_hit_a_stated_limit),
     cmocka_unit_test(following_the_advice_leads_to_a_legal_request),
     cmocka_unit_test(schedules_without_a_rule_run_for_any_microbatch_count),

@@ -46,7 +46,7 @@ static inline pp_layout_costs costs_of(const search_case *c, const pp_layout *la
 static inline pp_candidate candidate_of(int kind, int ranks, int chunks, int64_t microbatches) {
   pp_candidate out = { .layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 8, .pipeline = ranks, .chunks = chunks },
                        .kind = kind, .configured_virtual = 1, .microbatches = microbatches, .smallest_microbatches = microbatches };
-  if (kind == PP_INTERLEAVED_1F1B)
+  if (kind >= 0 && pp_schedule_traits_of((pp_schedule_kind)kind)->grouping == PP_GROUPS_OF_RANKS)
     for (out.group = ranks; out.group < microbatches; out.group++)
       if (microbatches % out.group == 0 || microbatches % out.group >= ranks) break;
   return out;
