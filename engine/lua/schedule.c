@@ -1,5 +1,5 @@
 /*
-** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group? } → a schedule, or nil and the broken rule. Also a table:
+** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group? (a number, or "rounds") } → a schedule, or nil and the broken rule. Also a table:
 **   engine.schedule.kinds            list of names
 **   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
@@ -32,7 +32,7 @@ static int as_int(int64_t value) { return value < INT32_MAX ? (int)value : INT32
 /* A number, 0 when absent, or "rounds". */
 static int check_group(lua_State *L, int index, const char *call) {
   static const char *const rounds[] = { "rounds", NULL };
-  bool is_name = lua_getfield(L, index, "group") == LUA_TSTRING && !lua_isnumber(L, -1);
+  const bool is_name = lua_getfield(L, index, "group") == LUA_TSTRING && !lua_isnumber(L, -1);
   lua_pop(L, 1);
   if (!is_name) return as_int(pp_args_integer_or(L, index, call, "group", 0, INT64_MAX, 0));
   pp_args_option(L, index, call, "group", rounds, -1);
@@ -136,7 +136,7 @@ const pp_schedule *pp_check_schedule(lua_State *L, int index) {
 static int schedule_info(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   const pp_schedule_traits *traits = pp_schedule_traits_of(schedule->request.kind);
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   pp_set_string(L, "kind", traits->name);
   pp_set_integer(L, "ranks", schedule->request.ranks);
   pp_set_integer(L, "microbatches", schedule->request.microbatches);
@@ -144,6 +144,8 @@ static int schedule_info(lua_State *L) {
   pp_set_integer(L, "stages", schedule->stages);
   pp_set_integer(L, "chains", schedule->chains);
   pp_set_integer(L, "chunks_per_rank", schedule->chunks_per_rank);
+  int group = pp_schedule_group(&schedule->request);
+  if (group > 0) pp_set_integer(L, "group", group);
   pp_set_integer(L, "actions", (lua_Integer)schedule->first[schedule->request.ranks]);
   lua_createtable(L, schedule->stages, 0);
   for (int stage = 0; stage < schedule->stages; stage++) {

@@ -40,8 +40,8 @@ local function new_parser()
   parser:argument("name", "schedule: " .. table.concat(engine.schedule.kinds, ", "))
   parser:option("--ranks", "pipeline depth P"):argname("P"):count(1)
   parser:option("--microbatches", "microbatches M per step; for dualpipe over both directions"):argname("M"):count(1)
-  parser:option("--virtual", "chunks per rank of interleaved_1f1b (default 2); V schedules have 2"):argname("V")
-  parser:option("--group", "microbatch group size of interleaved_1f1b (default P)"):argname("N")
+  parser:option("--virtual", "chunks per rank of looped_bfs and interleaved schedules (default 2); V schedules have 2"):argname("V")
+  parser:option("--group", "interleaved: microbatches of a chunk's turn (default P), or rounds: as PyTorch"):argname("N")
   parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair (F+I+W if left out)")
     :argname("F,I,W[,FB]"):default("1,1,1")
   parser:option("--p2p", "seconds that a hop between ranks takes"):argname("SECONDS"):default("0")
@@ -94,7 +94,8 @@ local function read_arguments(arguments)
   end
   return {
     request = { kind = options.name, ranks = integer(options, "ranks"), microbatches = integer(options, "microbatches"),
-                virtual = integer(options, "virtual"), group = integer(options, "group") },
+                virtual = integer(options, "virtual"),
+                group = options.group == "rounds" and "rounds" or integer(options, "group") },
     times = times_of(options),
     format = options.format,
     colour = colour_of(options),

@@ -6,10 +6,13 @@
 --- Schedules, and families that stand for several.
 ---@alias pipeplan.schedule
 ---| "gpipe"
+---| "looped_bfs"
 ---| "1f1b"
 ---| "interleaved_1f1b"
+---| "interleaved_1f1b_overlap"
 ---| "zb_h1"
 ---| "zb_h2"
+---| "interleaved_zero_bubble"
 ---| "zb_v"
 ---| "dualpipe"
 ---| "dualpipev"
@@ -248,10 +251,13 @@ any = nil
 ---@alias pipeplan.value.schedule
 ---| "none"
 ---| "gpipe"
+---| "looped_bfs"
 ---| "1f1b"
 ---| "interleaved_1f1b"
+---| "interleaved_1f1b_overlap"
 ---| "zb_h1"
 ---| "zb_h2"
+---| "interleaved_zero_bubble"
 ---| "zb_v"
 ---| "dualpipe"
 ---| "dualpipev"
@@ -260,8 +266,10 @@ any = nil
 ---@alias pipeplan.value.schedule_family
 ---| "none"
 ---| "gpipe"
+---| "looped_bfs"
 ---| "1f1b"
 ---| "interleaved_1f1b"
+---| "interleaved_1f1b_overlap"
 ---| "zero_bubble"
 ---| "dualpipe"
 ---| "dualpipev"

@@ -118,7 +118,7 @@ function simulation.headline(run)
     string.format("%d microbatch%s", info.microbatches, info.microbatches == 1 and "" or "es"),
     info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
   }
-  if request.group then parts[#parts + 1] = string.format("groups of %d", request.group) end
+  if info.group then parts[#parts + 1] = string.format("groups of %d", info.group) end
   local costs = { "F " .. duration(times.F), "I " .. duration(times.I), "W " .. duration(times.W) }
   if run.traits.overlaps then costs[#costs + 1] = "F&B " .. duration(times.FB) end
   if times.p2p > 0 then costs[#costs + 1] = "hop " .. duration(times.p2p) end
