@@ -1,5 +1,6 @@
 /*
-** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group? (a number, or "rounds") } → a schedule, or nil and the broken rule. Also a table:
+** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group? } → a schedule, or nil and the broken rule; group is microbatches,
+** or "rounds". Also a table:
 **   engine.schedule.kinds            list of names
 **   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything

@@ -3,6 +3,7 @@
 require "pipeplan"
 local failure = require "pipeplan.failure"
 local spec = require "pipeplan.input.spec"
+local vocabulary = require "pipeplan.vocabulary"
 
 -- 64 H100 and a dense model of 32 layers.
 local function dense()
@@ -311,8 +312,7 @@ describe("bad input", function()
 
   it("with a name that is not known names the nearest", function()
     refuses(dense(), { ["parallelism.schedule"] = "dualpip" },
-            'spec: parallelism.schedule is "dualpip": expected one of none, gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_h2, zb_v, dualpipe, dualpipev; ' ..
-            "nearest: dualpipe")
+            'spec: parallelism.schedule is "dualpip": expected one of ' .. table.concat(vocabulary.schedules, ", ") .. "; nearest: dualpipe")
     assert.matches('^spec: cluster.accelerator is "H100%-SMX": expected a name of the catalogue .*; nearest: H100%-SXM$',
                    message_of(spec.from_table, with(dense(), { ["cluster.accelerator"] = "H100-SMX" })))
     assert.matches('^spec: cluster.alltoall_kernel is "depep": expected .*; nearest: deepep$',
