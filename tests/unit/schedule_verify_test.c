@@ -293,20 +293,33 @@ static void another_order_than_the_senders_blocks(void **state) {
   pp_schedule_free(&schedule);
 }
 
+static void assert_found_blocking(pp_schedule_kind kind) {
+  pp_error error;
+  pp_schedule schedule = built(request_of(kind, 4, 8));
+  assert_runs(&schedule, PP_P2P_ASYNCHRONOUS);
+  assert_int_equal(pp_schedule_verify_p2p(&schedule, PP_P2P_BLOCKING, NULL, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.blocking_deadlock");
+  pp_schedule_free(&schedule);
+}
+
 /*
 ** deepseek-ai/DualPipe's step() waits for each group before it computes, and runs: so do PyTorch's 1F1B and Megatron-LM's interleaved 1F1B
-** without overlapped p2p. Every other kind's program runs in as many buffers.
+** without overlapped p2p. Every other kind's program runs in as many buffers, but two that PyTorch runs with receives posted ahead: looped
+** BFS sends all microbatches of a stage before it takes one of the next, and interleaved zero bubble warms up with half of what a message
+** there and back takes.
 */
-static void every_schedule_runs_where_p2p_blocks(void **state) {
+static void nearly_every_schedule_runs_where_p2p_blocks(void **state) {
   (void)state;
   int programs = 0;
+  assert_found_blocking(PP_LOOPED_BFS);
+  assert_found_blocking(PP_INTERLEAVED_ZERO_BUBBLE);
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++)
     for (int ranks = 1; ranks <= 16; ranks++)
       for (int microbatches = 1; microbatches <= 50; microbatches += microbatches < 8 ? 1 : 3)
         for (int chunks = 1; chunks <= 4; chunks++) {
           pp_schedule_request request = request_of((pp_schedule_kind)kind, ranks, microbatches);
           request.chunks = chunks;
-          if (pp_schedule_check(&request, NULL) != PP_OK) continue;
+          if (kind == PP_LOOPED_BFS || kind == PP_INTERLEAVED_ZERO_BUBBLE || pp_schedule_check(&request, NULL) != PP_OK) continue;
           pp_schedule schedule = built(request);
           assert_runs(&schedule, PP_P2P_BLOCKING);
           if (schedule.stages <= MAX_STAGES) assert_true(runs_slowly(&schedule, PP_P2P_BLOCKING));
@@ -456,7 +469,7 @@ int main(void) {
     cmocka_unit_test(a_long_cycle_is_cut_in_the_message_and_counted_in_the_finding),
     cmocka_unit_test(a_warm_up_too_long_for_the_buffers_blocks),
     cmocka_unit_test(another_order_than_the_senders_blocks),
-    cmocka_unit_test(every_schedule_runs_where_p2p_blocks),
+    cmocka_unit_test(nearly_every_schedule_runs_where_p2p_blocks),
     cmocka_unit_test(what_changes_the_work_of_a_program_is_always_found),
     cmocka_unit_test(another_order_passes_exactly_when_it_runs),
     cmocka_unit_test(simulation_runs_what_verification_accepts),
