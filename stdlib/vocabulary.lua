@@ -14,7 +14,7 @@ local function field(scope, name, type, unit, meaning, domain)
 end
 
 local schedules = { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zb_h1", "zb_h2",
-                    "interleaved_zero_bubble", "zb_v", "dualpipe", "dualpipev" }
+                    "interleaved_zero_bubble", "zb_v", "zb_auto", "v_half", "v_min", "dualpipe", "dualpipev" }
 
 local fields = {
   -- the cluster

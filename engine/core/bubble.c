@@ -99,6 +99,17 @@ static void eight_step(const setting *at, pp_closed_form *out) {
   out->high = holds ? high : NAN;
 }
 
+/* Under a limit of P chunks nothing beats ZB-H1; what a higher limit saves depends on the times. */
+static void zb_auto(const setting *at, pp_closed_form *out) {
+  if (pp_schedule_limit(at->request) == at->request->ranks) zb_h1(at, out);
+  else out->seconds = NAN;
+}
+
+static void none(const setting *at, pp_closed_form *out) {
+  (void)at;
+  out->seconds = NAN;
+}
+
 static const struct {
   void (*law)(const setting *at, pp_closed_form *out);
   const char *conditions;
@@ -120,6 +131,9 @@ static const struct {
                                 "W ≤ F (deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },
   [PP_DUALPIPEV] = { eight_step, "(P−1)(F&B+max(F,I)−2W) of one chunk; exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when "
                                  "I > F, W ≤ F (deepseek-ai/DualPipe README, PP = 2P stages)" },
+  [PP_ZB_AUTO] = { zb_auto, "none known; under a limit of P chunks that of zb_h1: (P−1)·max(F, F+I−W), exact when W ≤ F" },
+  [PP_V_HALF] = { none, "none known" },
+  [PP_V_MIN] = { none, "none known" },
 };
 
 static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }

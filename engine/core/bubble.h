@@ -12,7 +12,7 @@ typedef struct {
 } pp_chunk_times;
 
 typedef struct {
-  double seconds;           /* idle seconds of the rank that idles most: makespan − its work */
+  double seconds;           /* idle seconds of the rank that idles most: makespan − its work; NAN: no law is known */
   bool exact;               /* do the conditions hold for this request and these times? */
   const char *conditions;   /* in words, with the source */
   double low, high;         /* interval that holds when not exact (equal to seconds when exact; NAN when unknown) */

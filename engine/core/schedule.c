@@ -33,6 +33,9 @@ static const struct {
   [PP_INTERLEAVED_ZERO_BUBBLE] =
     { { "interleaved_zero_bubble", "zero_bubble", LOOP, 0, 1, 1, true, false, ROUNDS, 0 }, &pp_construct_table },
   [PP_ZB_V]        = { { "zb_v",        "zero_bubble", PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_v },
+  [PP_ZB_AUTO]     = { { "zb_auto",     "zero_bubble", LOOP, 1, 1, 1, true,  false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
+  [PP_V_HALF]      = { { "v_half",      "v_half",      PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
+  [PP_V_MIN]       = { { "v_min",       "v_min",       PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
   [PP_DUALPIPE]    = { { "dualpipe",    "dualpipe",    BOTH, 1, 2, 2, true,  true,  PP_UNGROUPED, 2 }, &pp_construct_eight_step },
   [PP_DUALPIPEV]   = { { "dualpipev",   "dualpipev",   PP_PLACE_V, 2, 1, 1, true, true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
 };
@@ -56,6 +59,9 @@ static pp_status check_ranges(const pp_schedule_request *request, pp_error *erro
   if (request->microbatches < 1) return pp_fail(error, PP_INVALID, "microbatches must be at least 1, got %d", request->microbatches);
   if (request->chunks < 1) return pp_fail(error, PP_INVALID, "virtual must be at least 1, got %d", request->chunks);
   if (request->group < PP_GROUP_ROUNDS) return pp_fail(error, PP_INVALID, "group must be at least 0, got %d", request->group);
+  if (request->limit < 0) return pp_fail(error, PP_INVALID, "limit must be at least 0, got %d", request->limit);
+  if (!(request->released >= 0 && request->released <= 1))
+    return pp_fail(error, PP_INVALID, "released must be a share from 0 to 1, got %g", request->released);
   return PP_OK;
 }
 
@@ -184,10 +190,25 @@ int pp_schedule_group(const pp_schedule_request *request) {
   return request->group ? request->group : request->ranks;
 }
 
+/* Under any limit of at least one chunk there is an order: each microbatch alone. v_half and v_min are what they are by their own limit. */
+static pp_status check_limit(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
+  if (request->kind == PP_ZB_AUTO || request->limit == 0) return PP_OK;
+  return pp_illegal(error, "engine.activation_limit", "limit", NAN, "only zb_auto takes a limit of chunks held, not %s", traits->name);
+}
+
+int pp_schedule_limit(const pp_schedule_request *request) {
+  switch (request->kind) {
+    case PP_ZB_AUTO: return request->limit > 0 ? request->limit : 2 * request->ranks;
+    case PP_V_HALF: return 2 * ((request->ranks + 2) / 2);
+    case PP_V_MIN: return 2 * ((request->ranks + 4) / 3);
+    default: return 0;
+  }
+}
+
 /*
 ** DualPipe and DualPipeV: deepseek-ai/DualPipe, the asserts at the top of step() and of DualPipe.__init__: M ≥ 2P, and for DualPipe even M
-** on an even P. GPipe, looped BFS, 1F1B, ZB-H1, ZB-H2 and ZB-V run for any M ≥ 1 on any P ≥ 1; what a framework asks beyond that is the
-** framework's rule, not the schedule's. 1F1B below P microbatches: DeepSpeed and Megatron-LM run it, PyTorch's Schedule1F1B does not. ZB-V:
+** on an even P. GPipe, looped BFS, 1F1B, ZB-H1, ZB-H2, ZB-V and those planned from times run for any M ≥ 1 on any P ≥ 1; what a
+** framework asks beyond that is the framework's rule, not the schedule's. 1F1B below P microbatches: DeepSpeed and Megatron-LM run it, PyTorch's Schedule1F1B does not. ZB-V:
 ** PyTorch writes the order for max(2P − 1, M) microbatches and drops those that do not exist. ZB-H1, ZB-H2: warm-up and lag are cut at M;
 ** derived, and proved executable by the tests for all small P and M.
 */
@@ -198,6 +219,7 @@ pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error)
   if ((status = check_chunks(request, traits, error)) != PP_OK) return status;
   if ((status = check_size(request, traits, error)) != PP_OK) return status;
   if ((status = check_depth(request, traits, error)) != PP_OK) return status;
+  if ((status = check_limit(request, traits, error)) != PP_OK) return status;
   return check_group(request, traits, error);
 }
 
@@ -261,13 +283,20 @@ pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out
   if (status == PP_OK) status = lay_out(request, out, error);
   if (status != PP_OK) return status;
   place_stages(out, pp_schedule_traits_of(request->kind)->placement);
+  out->request.times = NULL;
+  const pp_constructor *constructor = kinds[request->kind].constructor;
+  out->first[0] = 0;
+  for (int rank = 0; rank < request->ranks; rank++) out->first[rank + 1] = out->first[rank] + constructor->count(request, rank);
+  if (constructor->write_all) {
+    status = constructor->write_all(request, out, error);
+    if (status != PP_OK) pp_schedule_free(out);
+    return status;
+  }
   pp_writer writer = { .next = out->action };
   for (int rank = 0; rank < request->ranks; rank++) {
-    out->first[rank] = (size_t)(writer.next - out->action);
     writer.stage_at = out->stage_at + rank * out->chunks_per_rank;
-    kinds[request->kind].constructor->write(request, rank, &writer);
+    constructor->write(request, rank, &writer);
   }
-  out->first[request->ranks] = (size_t)(writer.next - out->action);
   return PP_OK;
 }
 

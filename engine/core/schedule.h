@@ -18,7 +18,7 @@
 
 typedef enum {
   PP_GPIPE, PP_LOOPED_BFS, PP_1F1B, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_ZB_H1, PP_ZB_H2, PP_INTERLEAVED_ZERO_BUBBLE,
-  PP_ZB_V, PP_DUALPIPE, PP_DUALPIPEV,
+  PP_ZB_V, PP_ZB_AUTO, PP_V_HALF, PP_V_MIN, PP_DUALPIPE, PP_DUALPIPEV,
   PP_SCHEDULE_KINDS
 } pp_schedule_kind;
 
@@ -69,9 +69,10 @@ typedef struct {
   int microbatches;  /* M ≥ 1 per pipeline; for DualPipe over both directions */
   int chunks;        /* V; 1 where the kind has one, 2 for V placements, otherwise ≥ 2 */
   int group;         /* kinds with groups: microbatches in one, 0 for the kind's own rule, or PP_GROUP_ROUNDS */
-  int limit;                      /* kinds that plan under a memory limit: most chunks a rank holds; 0: the kind's own */
-  const pp_stage_times *times;    /* [stages] kinds that plan by time: seconds of each stage; NULL: F = I = W = 1. Read by pp_schedule_build only */
-  double p2p;                     /* … and seconds a hop */
+  int limit;         /* zb_auto: most chunks a rank holds at once, from F to W; 0: 2P */
+  double released;   /* zb_auto: share of a chunk's memory that its I frees already, 0 … 1; its W frees the rest */
+  const pp_stage_times *times;  /* [stages] zb_auto, v_half, v_min: what they are planned from; NULL: F = I = W = 1. Only for pp_schedule_build */
+  double p2p;        /* the same: seconds a hop */
 } pp_schedule_request;
 
 typedef struct {
@@ -90,18 +91,24 @@ typedef struct {
 /*
 ** Can this be built? Framework-neutral legality (sources beside each rule in schedule.c): PP_ILLEGAL with the rule's id
 ** ("engine.odd_depth", "engine.odd_microbatches", "engine.too_few_microbatches", "engine.chunks", "engine.microbatch_group",
-** "engine.too_many_actions"), what has to change ("ranks", "microbatches", "virtual", "group") and its nearest legal value. O(1) when legal.
+** "engine.too_many_actions", "engine.activation_limit"), what has to change ("ranks", "microbatches", "virtual", "group", "limit") and its
+** nearest legal value. O(1) when legal.
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
 
 /* Microbatches in a group of a legal request, whichever way it asks for them; 0 for kinds without groups. */
 int pp_schedule_group(const pp_schedule_request *request);
+/* Most chunks that a rank of zb_auto, v_half or v_min may hold: what was asked for or the kind's own; 0 for kinds without a limit. */
+int pp_schedule_limit(const pp_schedule_request *request);
 
 /* Actions of the program of a request that pp_schedule_check accepts, and the bytes that pp_schedule_build allocates for it. O(ranks). */
 size_t pp_schedule_actions(const pp_schedule_request *request);
 size_t pp_schedule_bytes(const pp_schedule_request *request);
 
-/* Builds the program. O(actions) time, one allocation. On PP_OK the caller frees it. */
+/*
+** Builds the program. O(actions) time, one allocation. zb_auto, v_half and v_min: O(actions × log P), a dozen times, and working memory of 8
+** bytes an F or I. PP_INVALID also for times that are negative or not finite. On PP_OK the caller frees it.
+*/
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 void pp_schedule_free(pp_schedule *schedule);
 

@@ -1,6 +1,6 @@
 /*
 ** schedules.h: what a constructor provides to schedule.c. Internal to engine/core.
-** A constructor writes one rank's actions; where stages live is placement, decided before it runs.
+** A constructor writes one rank's actions, or those of all ranks at once; where stages live is placement, decided before it runs.
 */
 #ifndef PP_SCHEDULES_H
 #define PP_SCHEDULES_H
@@ -13,15 +13,18 @@ typedef struct {
   const int *stage_at;   /* [chunks_per_rank] */
 } pp_writer;
 
-/* One mechanism. Both get a request that pp_schedule_check accepted. */
+/* One mechanism. All get a request that pp_schedule_check accepted. */
 typedef struct {
-  size_t (*count)(const pp_schedule_request *request, int rank);   /* actions that write will write */
+  size_t (*count)(const pp_schedule_request *request, int rank);   /* actions of the rank */
   void (*write)(const pp_schedule_request *request, int rank, pp_writer *writer);
+  /* Instead of write, where ranks depend on each other: fills the actions of a program that is otherwise complete. */
+  pp_status (*write_all)(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 } pp_constructor;
 
 extern const pp_constructor pp_construct_table;       /* gpipe, looped_bfs, 1f1b, the interleaved ones, zb_h1, zb_h2 */
 extern const pp_constructor pp_construct_v;           /* zb_v */
 extern const pp_constructor pp_construct_eight_step;  /* dualpipe, dualpipev */
+extern const pp_constructor pp_construct_greedy;      /* zb_auto, v_half, v_min */
 
 static inline void pp_write(pp_writer *writer, pp_action_kind kind, int slot, int microbatch) {
   *writer->next++ = (pp_action){ .kind = (uint16_t)kind, .stage = (uint16_t)writer->stage_at[slot], .microbatch = (uint32_t)microbatch };

@@ -135,4 +135,4 @@ static size_t count_eight_step(const pp_schedule_request *request, int rank) {
   return (size_t)actions;
 }
 
-const pp_constructor pp_construct_eight_step = { count_eight_step, write_eight_step };
+const pp_constructor pp_construct_eight_step = { .count = count_eight_step, .write = write_eight_step };

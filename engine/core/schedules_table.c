@@ -125,4 +125,4 @@ static size_t count_table(const pp_schedule_request *request, int rank) {
   return entries * (shape.split ? 3 : 2);
 }
 
-const pp_constructor pp_construct_table = { count_table, write_table };
+const pp_constructor pp_construct_table = { .count = count_table, .write = write_table };

@@ -64,4 +64,4 @@ static size_t count_v(const pp_schedule_request *request, int rank) {
   return 6 * (size_t)request->microbatches;
 }
 
-const pp_constructor pp_construct_v = { count_v, write_v };
+const pp_constructor pp_construct_v = { .count = count_v, .write = write_v };

@@ -20,7 +20,7 @@ static void set_known(lua_State *L, const char *name, double value) {
 }
 
 static int bubble(lua_State *L) {
-  static const char *const known[] = { "schedule", "ranks", "microbatches", "virtual", "group", "F", "I", "W", "B", "FB", NULL };
+  static const char *const known[] = { "schedule", "ranks", "microbatches", "virtual", "group", "limit", "F", "I", "W", "B", "FB", NULL };
   pp_schedule_request request;
   pp_chunk_times times;
   pp_closed_form form;

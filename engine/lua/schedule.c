@@ -1,6 +1,7 @@
 /*
-** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group? } → a schedule, or nil and the broken rule; group is microbatches,
-** or "rounds". Also a table:
+** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group?, limit?, released?, F?, I?, W?, p2p? } → a schedule, or nil and
+** the broken rule; group is microbatches, or "rounds". Times are for zb_auto, v_half and v_min, which are planned from them; other kinds take
+** and ignore them. Also a table:
 **   engine.schedule.kinds            list of names
 **   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
@@ -11,6 +12,7 @@
 #include "lua/schedule.h"
 
 #include <lauxlib.h>
+#include <math.h>
 
 #include "host/budget.h"
 #include "lua/arguments.h"
@@ -50,12 +52,42 @@ void pp_check_schedule_request(lua_State *L, int index, const char *call, const 
   out->microbatches = as_int(pp_args_integer(L, index, call, "microbatches", 1, INT64_MAX));
   out->chunks = as_int(pp_args_integer_or(L, index, call, "virtual", 1, INT64_MAX, chunks ? chunks : 2));
   out->group = check_group(L, index, call);
+  out->limit = as_int(pp_args_integer_or(L, index, call, "limit", 0, INT64_MAX, 0));
 }
 
 static void check_arguments(lua_State *L, int index, pp_schedule_request *out) {
-  static const char *const known[] = { "kind", "ranks", "microbatches", "virtual", "group", NULL };
+  static const char *const known[] = { "kind", "ranks", "microbatches", "virtual", "group", "limit", "released", "F", "I", "W", "p2p", NULL };
+  static const char *const times[] = { "F", "I", "W" };
   pp_args_begin(L, index, construct_call, known);
   pp_check_schedule_request(L, index, construct_call, "kind", out);
+  for (int k = 0; k < 3; k++) {   /* lists are read once it is known how many stages there are */
+    int type = lua_getfield(L, index, times[k]);
+    lua_pop(L, 1);
+    if (type != LUA_TNIL && type != LUA_TTABLE) pp_args_number(L, index, construct_call, times[k], 0, HUGE_VAL);
+  }
+  out->released = pp_args_number_or(L, index, construct_call, "released", 0, 1, 0);
+  out->p2p = pp_args_number_or(L, index, construct_call, "p2p", 0, HUGE_VAL, 0);
+}
+
+/* The times of a request that is legal, so that it says how many stages there are; 1 where none are given. They stay on the stack. */
+static void check_plan_times(lua_State *L, int index, pp_schedule_request *out) {
+  if (pp_schedule_limit(out) == 0) return;
+  int stages = out->ranks * out->chunks;
+  pp_stage_times *times = lua_newuserdatauv(L, (size_t)stages * (sizeof *times + sizeof(double)), 0);
+  double *values = (double *)(void *)(times + stages);
+  for (int s = 0; s < stages; s++) times[s] = (pp_stage_times){ 1, 1, 1, 2 };
+  if (pp_check_stage_seconds(L, index, construct_call, "F", stages, stages, values))
+    for (int s = 0; s < stages; s++) times[s].forward = values[s];
+  if (pp_check_stage_seconds(L, index, construct_call, "I", stages, stages, values))
+    for (int s = 0; s < stages; s++) times[s].input = values[s];
+  if (pp_check_stage_seconds(L, index, construct_call, "W", stages, stages, values))
+    for (int s = 0; s < stages; s++) times[s].weight = values[s];
+  out->times = times;
+}
+
+/* Planning from times tries a dozen orders, at some dozens of nanoseconds an action each. */
+static uint64_t planning_cost(const pp_schedule_request *request) {
+  return pp_schedule_limit(request) > 0 ? 64 * (uint64_t)pp_schedule_actions(request) : 0;
 }
 
 /* nil and the rule for PP_ILLEGAL, a Lua error for the rest. */
@@ -110,7 +142,8 @@ static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments
   pp_status status = pp_schedule_check(&request, &error);
   if (status != PP_OK) return answer(L, construct_call, status, &error);
   size_t bytes = pp_schedule_bytes(&request);
-  pp_charge(L, 1 + bytes);
+  pp_charge(L, 1 + bytes + planning_cost(&request));
+  check_plan_times(L, 2, &request);
   schedule_object *object = lua_newuserdatauv(L, sizeof *object, 0);
   *object = (schedule_object){ .held = 0 };
   luaL_setmetatable(L, SCHEDULE);
@@ -147,6 +180,7 @@ static int schedule_info(lua_State *L) {
   pp_set_integer(L, "chunks_per_rank", schedule->chunks_per_rank);
   int group = pp_schedule_group(&schedule->request);
   if (group > 0) pp_set_integer(L, "group", group);
+  if (pp_schedule_limit(&schedule->request) > 0) pp_set_integer(L, "limit", pp_schedule_limit(&schedule->request));
   pp_set_integer(L, "actions", (lua_Integer)schedule->first[schedule->request.ranks]);
   lua_createtable(L, schedule->stages, 0);
   for (int stage = 0; stage < schedule->stages; stage++) {

@@ -11,7 +11,7 @@
 int pp_open_schedule(lua_State *L);
 
 /*
-** Reads { [kind_field] = name, ranks, microbatches, virtual?, group? } of an arguments table. virtual is by default what the kind needs, 2
+** Reads { [kind_field] = name, ranks, microbatches, virtual?, group?, limit? } of an arguments table. virtual is by default what the kind needs, 2
 ** where it takes any (as PyTorch's visualiser); group is microbatches, "rounds" (PyTorch's rule) or absent: the kind's own rule. Legality is
 ** not judged here.
 */

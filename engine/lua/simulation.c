@@ -37,30 +37,30 @@ void pp_open_workspace(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/*
-** Fills values[stages] from a field that is one number for all stages or a list with one per stage. For a bidirectional schedule the list
-** may leave out the second direction, which holds the same slices. False when the field is absent.
-*/
-static bool check_times(lua_State *L, const char *name, const pp_schedule *schedule, double *values) {
-  int type = lua_getfield(L, 2, name);
+bool pp_check_stage_seconds(lua_State *L, int index, const char *caller, const char *name, int stages, int stages_per_chain, double *values) {
+  int type = lua_getfield(L, index, name);
   if (type == LUA_TTABLE) {
     lua_Integer length = luaL_len(L, -1);
-    if (length != schedule->stages && length != schedule->stages_per_chain)
-      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", call, name, schedule->stages_per_chain, (LUAI_UACINT)length);
-    for (int stage = 0; stage < schedule->stages; stage++) {
+    if (length != stages && length != stages_per_chain)
+      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", caller, name, stages_per_chain, (LUAI_UACINT)length);
+    for (int stage = 0; stage < stages; stage++) {
       lua_geti(L, -1, stage % length + 1);
       values[stage] = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
       lua_pop(L, 1);
-      if (!(values[stage] >= 0)) luaL_error(L, "%s: '%s' of stage %d must be seconds ≥ 0", call, name, stage);
+      if (!(values[stage] >= 0)) luaL_error(L, "%s: '%s' of stage %d must be seconds ≥ 0", caller, name, stage);
     }
     lua_pop(L, 1);
     return true;
   }
   lua_pop(L, 1);
   if (type == LUA_TNIL) return false;
-  double value = pp_args_number(L, 2, call, name, 0, HUGE_VAL);
-  for (int stage = 0; stage < schedule->stages; stage++) values[stage] = value;
+  double value = pp_args_number(L, index, caller, name, 0, HUGE_VAL);
+  for (int stage = 0; stage < stages; stage++) values[stage] = value;
   return true;
+}
+
+static bool check_times(lua_State *L, const char *name, const pp_schedule *schedule, double *values) {
+  return pp_check_stage_seconds(L, 2, call, name, schedule->stages, schedule->stages_per_chain, values);
 }
 
 /* Fills a pp_times from the arguments at index 2; the arrays are in a userdata that stays on the stack. */

@@ -11,6 +11,12 @@
 /* schedule:simulate{ … }: see simulation.c. */
 int pp_schedule_simulate(lua_State *L);
 
+/*
+** Fills values[stages] from a field of the arguments at an index that is one number for all stages or a list with one per stage. For a
+** bidirectional schedule the list may leave out the second direction, which holds the same slices. False when the field is absent.
+*/
+bool pp_check_stage_seconds(lua_State *L, int index, const char *caller, const char *name, int stages, int stages_per_chain, double *values);
+
 /* Pushes a workspace that the collector frees, if pp_workspace_free does not before. */
 pp_workspace *pp_push_workspace(lua_State *L);
 /* Registers the class of workspaces. */

@@ -42,6 +42,7 @@ local function new_parser()
   parser:option("--microbatches", "microbatches M per step; for dualpipe over both directions"):argname("M"):count(1)
   parser:option("--virtual", "chunks per rank of looped_bfs and interleaved schedules (default 2); V schedules have 2"):argname("V")
   parser:option("--group", "interleaved: microbatches of a chunk's turn (default P), or rounds: as PyTorch"):argname("N")
+  parser:option("--limit", "most chunks that a rank of zb_auto may hold, from F to W (default 2P)"):argname("CHUNKS")
   parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair (F+I+W if left out)")
     :argname("F,I,W[,FB]"):default("1,1,1")
   parser:option("--p2p", "seconds that a hop between ranks takes"):argname("SECONDS"):default("0")
@@ -95,7 +96,7 @@ local function read_arguments(arguments)
   return {
     request = { kind = options.name, ranks = integer(options, "ranks"), microbatches = integer(options, "microbatches"),
                 virtual = integer(options, "virtual"),
-                group = options.group == "rounds" and "rounds" or integer(options, "group") },
+                group = options.group == "rounds" and "rounds" or integer(options, "group"), limit = integer(options, "limit") },
     times = times_of(options),
     format = options.format,
     colour = colour_of(options),
@@ -108,7 +109,7 @@ end
 -- A closed form knows nothing of hops between ranks.
 local function closed_form(request, times)
   local form = assert(engine.bubble { schedule = request.kind, ranks = request.ranks, microbatches = request.microbatches,
-    virtual = request.virtual, group = request.group, F = times.F, I = times.I, W = times.W, FB = times.FB })
+    virtual = request.virtual, group = request.group, limit = request.limit, F = times.F, I = times.I, W = times.W, FB = times.FB })
   if times.p2p > 0 then
     form.exact, form.low, form.high = false, nil, nil
     form.conditions = form.conditions .. "; holds for hops that take no time"
@@ -118,7 +119,9 @@ end
 
 -- The schedule, verified; or nil and the rule it breaks.
 local function build(asked)
-  local schedule, rule = engine.schedule(asked.request)
+  local arguments = { F = asked.times.F, I = asked.times.I, W = asked.times.W, p2p = asked.times.p2p }
+  for name, value in pairs(asked.request) do arguments[name] = value end
+  local schedule, rule = engine.schedule(arguments)
   if not schedule then return nil, rule end
   local verified, finding = schedule:verify()
   if not verified then return nil, finding end

@@ -54,7 +54,7 @@
 
 --- A closed form of the bubble.
 ---@class pipeplan.engine.closed_form
----@field seconds? number idle seconds of the rank that idles most
+---@field seconds? number idle seconds of the rank that idles most; nil: no law is known
 ---@field exact boolean do its conditions hold?
 ---@field conditions string in words, with the source
 ---@field low? number it is at least this
@@ -200,6 +200,7 @@
 ---@field stages integer of all directions
 ---@field chains integer directions
 ---@field chunks_per_rank integer stages of a rank
+---@field limit? integer most chunks that a rank may hold, where the schedule was planned under a limit
 ---@field actions integer of all ranks
 ---@field placement integer[] rank of stage s at [s + 1]
 
@@ -353,6 +354,7 @@
 ---@field microbatches integer M per pipeline; for DualPipe over both directions; ≥ 1
 ---@field virtual? integer V; default: what the schedule needs, interleaved 2; ≥ 1
 ---@field group? integer interleaved: microbatches in a row; 0: P; ≥ 0; default 0
+---@field limit? integer zb_auto: most chunks that a rank holds; 0: 2P; ≥ 0; default 0
 ---@field F number seconds of a forward; ≥ 0
 ---@field I number seconds of a backward for input; ≥ 0
 ---@field W number seconds of a backward for weights; ≥ 0
@@ -461,6 +463,12 @@
 ---@field microbatches integer M per pipeline; for DualPipe over both directions; ≥ 1
 ---@field virtual? integer V; default: what the schedule needs, interleaved 2; ≥ 1
 ---@field group? integer interleaved: microbatches in a row; 0: P; ≥ 0; default 0
+---@field limit? integer zb_auto: most chunks that a rank holds; 0: 2P; ≥ 0; default 0
+---@field released? number zb_auto: share of a chunk's memory that its I frees; 0 … 1; default 0
+---@field F? number|number[] what zb_auto, v_half and v_min are planned from (default: 1): forward, seconds ≥ 0: of every stage, or one number a stage
+---@field I? number|number[] … backward for input, seconds ≥ 0: of every stage, or one number a stage
+---@field W? number|number[] … backward for weights, seconds ≥ 0: of every stage, or one number a stage
+---@field p2p? number … seconds of a hop between ranks; ≥ 0; default 0
 
 --- Arguments. Could it be built?
 ---@class pipeplan.engine.schedule_check_arguments
@@ -469,6 +477,12 @@
 ---@field microbatches integer M per pipeline; for DualPipe over both directions; ≥ 1
 ---@field virtual? integer V; default: what the schedule needs, interleaved 2; ≥ 1
 ---@field group? integer interleaved: microbatches in a row; 0: P; ≥ 0; default 0
+---@field limit? integer zb_auto: most chunks that a rank holds; 0: 2P; ≥ 0; default 0
+---@field released? number zb_auto: share of a chunk's memory that its I frees; 0 … 1; default 0
+---@field F? number|number[] what zb_auto, v_half and v_min are planned from (default: 1): forward, seconds ≥ 0: of every stage, or one number a stage
+---@field I? number|number[] … backward for input, seconds ≥ 0: of every stage, or one number a stage
+---@field W? number|number[] … backward for weights, seconds ≥ 0: of every stage, or one number a stage
+---@field p2p? number … seconds of a hop between ranks; ≥ 0; default 0
 
 --- Arguments. When each action runs.
 ---@class pipeplan.engine.simulate_arguments

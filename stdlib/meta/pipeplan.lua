@@ -47,7 +47,7 @@
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
----@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" pipeline schedule
+---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
 ---@field profile? string measured seconds of stages
@@ -92,7 +92,7 @@
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field pipeline? integer|string pipeline depth (P); in rank
----@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" pipeline schedule
+---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 
@@ -119,7 +119,7 @@
 ---@field microbatches? integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank
----@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
 ---@field step_seconds? number one training step
 ---@field why_not string[] why it is not the plan
 
@@ -155,7 +155,7 @@
 
 --- GPU-hours over the whole token budget
 ---@class pipeplan.plan.saving
----@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" what it is compared with, at the same P, M, layout and cost model without overlap
+---@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" what it is compared with, at the same P, M, layout and cost model without overlap
 ---@field baseline_fits? boolean would the baseline fit the memory?
 ---@field bubble number GPU-hours that the schedule alone saves
 ---@field overlap number GPU-hours that hiding the all-to-all saves
@@ -220,7 +220,7 @@
 ---@field recommend? pipeplan.plan.recommend what to do instead; null when planned as wanted
 ---@field replication? pipeplan.plan.replication what a second copy costs
 ---@field rollback? pipeplan.plan.rollback when to give up on the plan
----@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" the planned schedule
+---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" the planned schedule
 ---@field schedule_family? string zero_bubble for its members, otherwise the schedule
 ---@field schedule_wanted? string what that row wanted first
 ---@field stages? pipeplan.plan.stage[] by slice of the model
@@ -278,7 +278,7 @@
 ---@class pipeplan.plan.dominated_by
 ---@field change? string what would make it the plan
 ---@field gain_fraction number of the step
----@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" a schedule that simulation says is faster
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" a schedule that simulation says is faster
 ---@field tie boolean under 5 %: inside what a model can tell
 
 --- one rule
@@ -382,7 +382,7 @@
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank
 ---@field recompute? string what it recomputes, where that is more than the spec says
----@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
 ---@field step_seconds? number one training step
 ---@field why string why this instead
 
@@ -407,7 +407,7 @@
 --- what to switch to; null: nothing simpler
 ---@class pipeplan.plan.rollback.fallback
 ---@field pipeline integer P
----@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" schedule
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
 
 --- what a step is made of
 ---@class pipeplan.plan.step

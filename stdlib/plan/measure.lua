@@ -194,7 +194,7 @@ local function closed_form(evaluation, device)
   if not form then return nil end
   local makespan = evaluation.makespan_seconds
   local interval = form.low and form.high and { form.low / makespan, form.high / makespan }
-  return form.seconds / makespan, form.exact and equal and evaluation.hop_seconds == 0, interval
+  return form.seconds and form.seconds / makespan, form.exact and equal and evaluation.hop_seconds == 0, interval
 end
 
 local function bubble(evaluation, device)

@@ -39,7 +39,7 @@ function simulation.json(run)
   value.bubble = { fraction = result.bubble_fraction, definition = "mean_idle", max_idle_fraction = result.max_idle_fraction,
                    mean_idle_seconds = result.bubble_fraction * result.makespan, max_idle_seconds = result.max_idle,
                    span_seconds = span_bubble(result) }
-  value.closed_form = { seconds = form.seconds, exact = form.exact, conditions = form.conditions }
+  value.closed_form = { seconds = form.seconds or json.null, exact = form.exact, conditions = form.conditions }
   value.peak_activations = json.array(run.peaks.freed_at_w)
   value.peak_activations_freed_at_i = json.array(run.peaks.freed_at_i)
   return json.encode(value, { indent = 2 }) .. "\n"
@@ -142,7 +142,8 @@ function simulation.text(run)
   labelled(lines, "makespan bubble", string.format("%s%s: makespan − work, of the rank that idles most",
            duration(result.max_idle), of_makespan(result.max_idle, result)))
   labelled(lines, "span bubble", string.format("%s: longest own span − work, what zero-bubble papers count", duration(span)))
-  labelled(lines, "closed form", string.format("%s, %s: %s", duration(form.seconds), standing(form), form.conditions))
+  local known = form.seconds and string.format("%s, %s: ", duration(form.seconds), standing(form)) or ""
+  labelled(lines, "closed form", known .. form.conditions)
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""

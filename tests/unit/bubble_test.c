@@ -35,6 +35,7 @@ static pp_schedule_request random_request(uint64_t *seed, pp_schedule_kind kind)
     request = request_of(kind, draw(seed, 10), draw(seed, 40));
     if (pp_schedule_traits_of(kind)->chunks == 0) request.chunks = 1 + draw(seed, 4);
     if (pp_schedule_traits_of(kind)->grouping) request.group = draw(seed, 40) - 2;
+    if (kind == PP_ZB_AUTO) request.limit = draw(seed, 2) == 1 ? request.ranks : draw(seed, 20);
   } while (pp_schedule_check(&request, NULL) != PP_OK);
   return request;
 }
@@ -63,7 +64,8 @@ static void closed_forms_are_exact_where_they_say_so_and_bound_where_they_do_not
         bounded++;
       }
     }
-    assert_true(exact >= 100);
+    if (kind == PP_V_HALF || kind == PP_V_MIN) assert_int_equal(exact, 0);   /* no law is known */
+    else assert_true(exact >= 100);
     if (kind == PP_DUALPIPE || kind == PP_DUALPIPEV) assert_true(bounded >= 50);
   }
 }

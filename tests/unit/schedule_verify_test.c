@@ -306,7 +306,7 @@ static void assert_found_blocking(pp_schedule_kind kind) {
 ** deepseek-ai/DualPipe's step() waits for each group before it computes, and runs: so do PyTorch's 1F1B and Megatron-LM's interleaved 1F1B
 ** without overlapped p2p. Every other kind's program runs in as many buffers, but two that PyTorch runs with receives posted ahead: looped
 ** BFS sends all microbatches of a stage before it takes one of the next, and interleaved zero bubble warms up with half of what a message
-** there and back takes.
+** there and back takes. Those planned from times run passes as early as they can, so that results wait for their receivers.
 */
 static void nearly_every_schedule_runs_where_p2p_blocks(void **state) {
   (void)state;
@@ -319,7 +319,8 @@ static void nearly_every_schedule_runs_where_p2p_blocks(void **state) {
         for (int chunks = 1; chunks <= 4; chunks++) {
           pp_schedule_request request = request_of((pp_schedule_kind)kind, ranks, microbatches);
           request.chunks = chunks;
-          if (kind == PP_LOOPED_BFS || kind == PP_INTERLEAVED_ZERO_BUBBLE || pp_schedule_check(&request, NULL) != PP_OK) continue;
+          if (kind == PP_LOOPED_BFS || kind == PP_INTERLEAVED_ZERO_BUBBLE || pp_schedule_limit(&request) > 0) continue;
+          if (pp_schedule_check(&request, NULL) != PP_OK) continue;
           pp_schedule schedule = built(request);
           assert_runs(&schedule, PP_P2P_BLOCKING);
           if (schedule.stages <= MAX_STAGES) assert_true(runs_slowly(&schedule, PP_P2P_BLOCKING));

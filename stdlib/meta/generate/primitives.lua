@@ -224,7 +224,7 @@ classes.link_fit = { meaning = "What an nccl-tests table says of the tier it cro
 } }
 
 classes.closed_form = { meaning = "A closed form of the bubble.", fields = {
-  result("seconds", "idle seconds of the rank that idles most", true), { "exact", "boolean", "do its conditions hold?" },
+  { "seconds", "number", "idle seconds of the rank that idles most; nil: no law is known", optional = true }, { "exact", "boolean", "do its conditions hold?" },
   { "conditions", "string", "in words, with the source" },
   result("low", "it is at least this", true), result("high", "it is at most this", true),
 } }
@@ -238,6 +238,7 @@ classes.traits = { meaning = "What a schedule is, independent of its size.", fie
 classes.schedule_info = { meaning = "Size of a schedule.", fields = {
   { "kind", "string", "its name" }, { "ranks", "integer", "P" }, { "microbatches", "integer", "M" }, { "virtual", "integer", "V" },
   { "stages", "integer", "of all directions" }, { "chains", "integer", "directions" }, { "chunks_per_rank", "integer", "stages of a rank" },
+  { "limit", "integer", "most chunks that a rank may hold, where the schedule was planned under a limit", optional = true },
   { "actions", "integer", "of all ranks" }, { "placement", "integer[]", "rank of stage s at [s + 1]" },
 } }
 classes.action = { meaning = "One action of a rank; numbered from 0.", fields = {
@@ -282,11 +283,20 @@ local function schedule_arguments(name, ...)
   return { { name, "pipeplan.schedule", "its name; families are not built" }, { "ranks", "integer", "P", low = 1 },
            { "microbatches", "integer", "M per pipeline; for DualPipe over both directions", low = 1 },
            { "virtual", "integer", "V; default: what the schedule needs, interleaved 2", low = 1, optional = true },
-           { "group", "integer", "interleaved: microbatches in a row; 0: P", low = 0, default = 0 }, ... }
+           { "group", "integer", "interleaved: microbatches in a row; 0: P", low = 0, default = 0 },
+           { "limit", "integer", "zb_auto: most chunks that a rank holds; 0: 2P", low = 0, default = 0 }, ... }
 end
 
 local function seconds_of(name, meaning, optional)
   return { name, "number|number[]", meaning .. ", seconds ≥ 0: of every stage, or one number a stage", optional = optional }
+end
+
+local function program_arguments()
+  return schedule_arguments("kind",
+    { "released", "number", "zb_auto: share of a chunk's memory that its I frees", low = 0, high = 1, default = 0 },
+    seconds_of("F", "what zb_auto, v_half and v_min are planned from (default: 1): forward", true),
+    seconds_of("I", "… backward for input", true), seconds_of("W", "… backward for weights", true),
+    { "p2p", "number", "… seconds of a hop between ranks", low = 0, default = 0 })
 end
 
 -- `arguments`: of the one table; `positional`: in order. `illegal`: may return nil and why instead.
@@ -338,8 +348,8 @@ local functions = {
   { "model.stages", "Which blocks each stage holds.", result = "pipeplan.engine.stage[]", illegal = true, positional = {
       { "shape", "pipeplan.engine.shape", "the model" }, { "stages", "integer", "how many", low = 1, high = 65536 },
       { "layers_per_stage", "integer[]", "default: as even as possible", optional = true } } },
-  { "schedule", "Builds a schedule.", result = "pipeplan.engine.schedule_object", illegal = true, arguments = schedule_arguments "kind" },
-  { "schedule.check", "Could it be built?", result = "true", illegal = true, arguments = schedule_arguments "kind" },
+  { "schedule", "Builds a schedule.", result = "pipeplan.engine.schedule_object", illegal = true, arguments = program_arguments() },
+  { "schedule.check", "Could it be built?", result = "true", illegal = true, arguments = program_arguments() },
   { "schedule.traits", "What a schedule is.", result = "pipeplan.engine.traits", positional = { { "name", "pipeplan.schedule", "its name" } } },
 }
 

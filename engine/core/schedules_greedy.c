@@ -1,0 +1,255 @@
+/*
+** schedules_greedy.c: schedules that are planned from times, all ranks at once, under a limit of chunks that a rank holds: zb_auto with one
+** chunk a rank, v_half and v_min with two in a V. Several plans are run by the list scheduler (schedules_greedy.h) and the best is written:
+** the least makespan, of equals the least span, of those the first.
+**
+** zb_auto, after Qi et al. 2024, "Zero Bubble Pipeline Parallelism", section 3.1: as many forwards to warm up as the limit allows and as help,
+** then a forward and a backward in turn; W's fill waits that are long enough or make room when memory wants it; what is open is tried out.
+** How many forwards a rank may be ahead of its backwards falls from the first rank to the last: evenly from the limit (which at P and
+** 2P − 1 gives ZB-H1 and ZB-H2), or by two a rank up to the limit, as in ZB-H2. Both handcrafted orders are among the plans, so that zb_auto
+** is never slower than those that its limit allows.
+**
+** v_half and v_min, after Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", section 3: a block of a microbatch's passes,
+** repeated every six of its units (F = I = W on two chunks). What a rank holds follows from how long a pass takes from rank to rank, in units:
+** 1, 2, 1, 2 for v_half's way down, up, down and up, always 1 for v_min; a wait where the way turns keeps the passes of a rank apart
+** modulo six. The block is only an order of preference here: passes run early when they can and memory allows, which closes the gaps that
+** the repetition leaves at both ends.
+*/
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/schedules.h"
+#include "core/schedules_greedy.h"
+#include "core/simulate.h"
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* Everything the plans share, and the best so far. */
+typedef struct {
+  pp_greedy_problem problem;
+  double *seconds, *weight;
+  int64_t *key;
+  int *lag;
+  void *scratch;
+} workshop;
+
+typedef void (*shape_function)(const pp_greedy_problem *problem, int64_t *key, int *lag);
+
+/* A shape fills the plan's keys and lags: whose turn it is. */
+typedef struct {
+  shape_function shape;
+  pp_greedy_plan plan;
+} variant;
+
+/* -- zb_auto -------------------------------------------------------------------------------------------------------------------------- */
+
+/* F m is entry 2m, so that I j, at 2(ahead + j) − 1, follows `ahead` forwards more. */
+static void set_ahead(int64_t *key, int rank, int ahead) {
+  key[2 * rank] = 0;
+  key[2 * rank + 1] = 2 * (int64_t)ahead - 1;
+}
+
+/* Forwards ahead of backwards: `most` on the first rank, 1 on the last, evenly between; W's take what a rank leaves of `most`. */
+static void spread(const pp_greedy_problem *problem, int most, int64_t *key, int *lag) {
+  int last = problem->ranks - 1;
+  for (int r = 0; r <= last; r++) {
+    int ahead = last == 0 ? most : 1 + (int)(((int64_t)(most - 1) * (last - r) + last - 1) / last);
+    set_ahead(key, r, ahead);
+    lag[r] = most - ahead;
+  }
+}
+
+static int limit_of(const pp_greedy_problem *problem) { return (int)problem->limit; }
+
+static void spread_over_limit(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+  spread(problem, limit_of(problem), key, lag);
+}
+
+static void handcrafted_1(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+  spread(problem, smaller(problem->ranks, limit_of(problem)), key, lag);
+}
+
+static void handcrafted_2(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+  spread(problem, smaller(2 * problem->ranks - 1, limit_of(problem)), key, lag);
+}
+
+static void steep(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+  for (int r = 0; r < problem->ranks; r++) {
+    int ahead = smaller(limit_of(problem), 2 * (problem->ranks - r) - 1);
+    set_ahead(key, r, ahead);
+    lag[r] = limit_of(problem) - ahead;
+  }
+}
+
+static const variant auto_variants[] = {
+  { handcrafted_1, { .period = 2, .fill = PP_FILL_LAG } },
+  { handcrafted_2, { .period = 2, .fill = PP_FILL_LAG } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_ANY, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_WORST, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_FITTING, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_ANY } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_WORST } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_FITTING } },
+  { steep, { .period = 2, .fill = PP_FILL_ANY, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { steep, { .period = 2, .fill = PP_FILL_WORST, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { steep, { .period = 2, .fill = PP_FILL_FITTING, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { steep, { .period = 2, .fill = PP_FILL_ANY } },
+  { steep, { .period = 2, .fill = PP_FILL_WORST } },
+  { steep, { .period = 2, .fill = PP_FILL_FITTING } },
+};
+
+/* -- v_half, v_min -------------------------------------------------------------------------------------------------------------------- */
+
+enum { UNITS = 6 };
+
+/* A block: units from rank to rank on each of the four ways, and those that it waits at the three turns. */
+static void set_block(const pp_greedy_problem *problem, const int hop[4], const int wait[3], int64_t *key) {
+  int last = problem->ranks - 1;
+  int start = 0;
+  for (int way = 0; way < 4; way++) {
+    for (int r = 0; r <= last; r++) key[4 * r + way] = start + hop[way] * (way % 2 == 0 ? r : last - r);
+    if (way < 3) start += hop[way] * last + 1 + wait[way];
+  }
+}
+
+static void half_block(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+  static const int hop[4] = { 1, 2, 1, 2 }, wait[2][3] = { { 0, 3, 1 }, { 0, 0, 1 } };
+  (void)lag;
+  set_block(problem, hop, wait[problem->ranks % 2], key);
+}
+
+static void min_block(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+  static const int hop[4] = { 1, 1, 1, 1 }, wait[2][3] = { { 0, 0, 0 }, { 0, 2, 0 } };
+  (void)lag;
+  set_block(problem, hop, wait[problem->ranks % 3 == 0], key);
+}
+
+/* The first is the block as it stands, which never gets stuck. */
+#define V_VARIANTS(block) \
+  { block, { .period = UNITS } }, \
+  { block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .reserve = 1, .drain = true } }, \
+  { block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .reserve = 1, .inputs = true } }, \
+  { block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .drain = true } }, \
+  { block, { .period = UNITS, .forwards = PP_EARLY_AS_PLANNED, .blind = true, .drain = true } }, \
+  { block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .reserve = 2, .inputs = true, .blind = true, .drain = true } }, \
+  { block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .reserve = 3, .inputs = true, .blind = true, .drain = true } },
+
+static const variant half_variants[] = { V_VARIANTS(half_block) };
+
+/* On few ranks v_half's block fits under v_min's limit too, and idles less. */
+static const variant min_variants[] = {
+  V_VARIANTS(min_block)
+  { half_block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .reserve = 2, .inputs = true, .blind = true, .drain = true } },
+  { half_block, { .period = UNITS, .forwards = PP_EARLY_WITH_ROOM, .reserve = 3, .inputs = true, .blind = true, .drain = true } },
+};
+
+/* -- choosing ------------------------------------------------------------------------------------------------------------------------- */
+
+static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
+
+static pp_status check_times(const pp_schedule_request *request, const pp_schedule *schedule, pp_error *error) {
+  if (!is_time(request->p2p)) return pp_fail(error, PP_INVALID, "p2p must be seconds ≥ 0, got %g", request->p2p);
+  for (int s = 0; request->times && s < schedule->stages; s++) {
+    const pp_stage_times *times = &request->times[s];
+    if (!is_time(times->forward) || !is_time(times->input) || !is_time(times->weight))
+      return pp_fail(error, PP_INVALID, "times of stage %d must be seconds ≥ 0, got F %g, I %g, W %g", s, times->forward, times->input,
+                     times->weight);
+  }
+  return PP_OK;
+}
+
+static void set_times(const pp_schedule_request *request, const pp_schedule *schedule, workshop *shop) {
+  static const pp_stage_times unit = { 1, 1, 1, 2 };
+  int queues = shop->problem.queues, chunks = queues / 2;
+  for (int r = 0; r < request->ranks; r++)
+    for (int chunk = 0; chunk < chunks; chunk++) {
+      const pp_stage_times *times = request->times ? &request->times[schedule->stage_at[r * chunks + chunk]] : &unit;
+      shop->seconds[r * queues + chunk] = times->forward;
+      shop->seconds[r * queues + queues - 1 - chunk] = times->input;
+      shop->weight[r * chunks + chunk] = times->weight;
+    }
+}
+
+static pp_status open_shop(const pp_schedule_request *request, const pp_schedule *schedule, workshop *shop, pp_error *error) {
+  int queues = 2 * request->chunks;
+  size_t ranks = (size_t)request->ranks, entries = ranks * (size_t)queues;
+  shop->problem = (pp_greedy_problem){ .ranks = request->ranks, .microbatches = request->microbatches, .queues = queues,
+                                       .limit = pp_schedule_limit(request), .released = request->released, .hop = request->p2p };
+  shop->scratch = malloc(pp_greedy_scratch(&shop->problem) + entries * (2 * sizeof(double) + sizeof(int64_t)) + ranks * sizeof(int));
+  if (!shop->scratch) return pp_fail(error, PP_NO_MEMORY, "no memory to plan %zu actions", schedule->first[request->ranks]);
+  shop->seconds = (double *)(void *)((char *)shop->scratch + pp_greedy_scratch(&shop->problem));
+  shop->weight = shop->seconds + entries;
+  shop->key = (int64_t *)(void *)(shop->weight + entries);
+  shop->lag = (int *)(void *)(shop->key + entries);
+  shop->problem.seconds = shop->seconds;
+  shop->problem.weight = shop->weight;
+  set_times(request, schedule, shop);
+  return PP_OK;
+}
+
+static bool run_variant(workshop *shop, const variant *kind, pp_schedule *out, pp_greedy_score *score) {
+  pp_greedy_plan plan = kind->plan;
+  plan.key = shop->key;
+  plan.lag = shop->lag;
+  kind->shape(&shop->problem, shop->key, shop->lag);
+  return pp_greedy_run(&shop->problem, &plan, shop->scratch, out, score);
+}
+
+/* Least makespan, when each rank starts as soon as a microbatch reaches it and never waits, and least span: what no order beats. */
+static pp_greedy_score bound_of(const workshop *shop) {
+  const pp_greedy_problem *problem = &shop->problem;
+  pp_greedy_score bound = { 0, 0 };
+  double reached = 0;
+  for (int r = 0; r < problem->ranks; r++) {
+    double work = 0;
+    for (int queue = 0; queue < problem->queues; queue++) work += problem->seconds[r * problem->queues + queue];
+    for (int chunk = 0; chunk < problem->queues / 2; chunk++) work += problem->weight[r * problem->queues / 2 + chunk];
+    work *= problem->microbatches;
+    bound.makespan = fmax(bound.makespan, reached + work);
+    bound.span = fmax(bound.span, work);
+    reached += problem->seconds[r * problem->queues] + problem->hop;
+  }
+  return bound;
+}
+
+static bool is_better(const pp_greedy_score *a, const pp_greedy_score *b) {
+  const double same = 1e-9;
+  if (fabs(a->makespan - b->makespan) > same * b->makespan) return a->makespan < b->makespan;
+  return a->span < b->span * (1 - same);
+}
+
+#define COUNT(array) (sizeof (array) / sizeof *(array))
+
+static const variant *variants_of(pp_schedule_kind kind, size_t *count) {
+  switch (kind) {
+    case PP_V_HALF: *count = COUNT(half_variants); return half_variants;
+    case PP_V_MIN: *count = COUNT(min_variants); return min_variants;
+    default: *count = COUNT(auto_variants); return auto_variants;
+  }
+}
+
+static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *out, pp_error *error) {
+  size_t count, best = 0;
+  const variant *variants = variants_of(request->kind, &count);
+  pp_greedy_score score, least = { INFINITY, INFINITY };
+  workshop shop;
+  pp_status status = check_times(request, out, error);
+  if (status == PP_OK) status = open_shop(request, out, &shop, error);
+  if (status != PP_OK) return status;
+  const pp_greedy_score bound = bound_of(&shop);
+  for (size_t i = 0; i < count && is_better(&bound, &least); i++)
+    if (run_variant(&shop, &variants[i], NULL, &score) && is_better(&score, &least)) {
+      least = score;
+      best = i;
+    }
+  run_variant(&shop, &variants[best], out, &score);
+  free(shop.scratch);
+  return PP_OK;
+}
+
+static size_t count_greedy(const pp_schedule_request *request, int rank) {
+  (void)rank;
+  return 3 * (size_t)request->microbatches * (size_t)request->chunks;
+}
+
+const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy };
