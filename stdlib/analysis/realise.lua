@@ -1,0 +1,304 @@
+--[[
+realise.lua: from what rules say to a spec that shows it. A finding about rules is a claim about some values of some fields; a spec that
+`pipeplan plan` accepts and for which the claim can be seen is its witness. Fields that a spec states are set to values of the box, degrees of
+parallelism are fixed, the rest (what follows from the model, the network, the search) is tried with a handful of models and links.
+
+  realise.spec(policy, { space, box, holds = { rule, … }, fails = { rule, … } })
+      → { spec, fields } | nil: a spec with a candidate for which all rules of `holds` and none of `fails` hold; its layout is fixed, so
+        that the plan is about that candidate; fields is the candidate
+
+Deterministic. Cost: at most `tries` plans of small searches.
+]]
+
+local candidates = require "pipeplan.plan.candidates"
+local cells = require "pipeplan.analysis.cells"
+local conditions = require "pipeplan.policy.conditions"
+local facts = require "pipeplan.plan.facts"
+local plan = require "pipeplan.plan.init"
+local spec = require "pipeplan.input.spec"
+local vocabulary = require "pipeplan.vocabulary"
+
+local realise = {}
+
+local TRIES = 240
+local VALUES = 4   -- of one field
+
+-- Models of both kinds, from small to large: what a spec may say in one line.
+local models = {
+  dense = {
+    { architecture = "dense", total = 8e9, layers = 32 }, { architecture = "dense", total = 70e9, layers = 80 },
+    { architecture = "dense", total = 405e9, layers = 126 }, { architecture = "dense", total = 1e9, layers = 16 },
+  },
+  moe = {
+    { architecture = "moe", total = 47e9, active = 13e9, layers = 32 }, { architecture = "moe", total = 671e9, active = 37e9, layers = 61 },
+    { architecture = "moe", total = 235e9, active = 22e9, layers = 94 }, { architecture = "moe", total = 30e9, active = 3e9, layers = 48 },
+  },
+}
+
+-- Fields that a spec states, and where.
+local stated = {
+  gpus_per_node = { "cluster", "gpus_per_node" }, accelerator = { "cluster", "accelerator" }, device_bytes = { "cluster", "memory_per_gpu" },
+  alltoall_kernel = { "cluster", "alltoall_kernel" }, framework = { "framework" },
+  tokens = { "training", "tokens" }, sequence_length = { "training", "sequence_length" },
+  micro_batch_size = { "training", "micro_batch_size" }, global_batch_size = { "training", "global_batch_size" },
+  fabric = { "cluster", "network", "fabric" }, scale_up_gpus = { "cluster", "network", "scale_up_gpus" },
+  network_link = { "cluster", "network", "per_gpu" }, expert_link = { "cluster", "network", "per_gpu" },
+  total_parameters = { "model", "total" }, active_parameters = { "model", "active" }, layers = { "model", "layers" },
+  experts = { "model", "experts" }, tied_embeddings = { "model", "tied_embeddings" },
+}
+
+-- An accelerator of each family: what families are tried with.
+local of_family = {
+  volta = "V100-SXM2-32GB", ampere = "A100-SXM-80GB", hopper = "H100-SXM", blackwell = "B200", gb200 = "GB200", gb300 = "GB300",
+  mi200 = "MI250X", mi300 = "MI300X", mi350 = "MI355X", ada = "L40S",
+}
+
+-- Degrees in the order in which they are fixed.
+local degrees = { "tensor_parallel", "context_parallel", "expert_parallel", "pipeline_parallel", "data_parallel" }
+local short = {}
+for name, field in pairs(vocabulary.parallelism) do short[field] = name end
+
+local function put(object, path, value)
+  for i = 1, #path - 1 do
+    object[path[i]] = object[path[i]] or {}
+    object = object[path[i]]
+  end
+  object[path[#path]] = value
+end
+
+local function copy(value)
+  if type(value) ~= "table" then return value end
+  local out = {}
+  for key, inner in pairs(value) do out[key] = copy(inner) end
+  return out
+end
+
+-- At most VALUES of a list, spread over it, the first among them.
+local function few(list)
+  if #list <= VALUES then return list end
+  local out = {}
+  for i = 1, VALUES do out[i] = list[1 + (i - 1) * (#list - 1) // (VALUES - 1)] end
+  return out
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------- choices
+
+-- One thing that may be varied: { apply = function(draft, value), values = { … } }.
+local function choice(values, apply)
+  return { values = values, apply = apply }
+end
+
+local function model_choice(space, box)
+  local list = {}
+  for _, kind in ipairs { "dense", "moe" } do
+    if space:contains(box, "architecture", kind) then
+      for _, model in ipairs(models[kind]) do list[#list + 1] = model end
+    end
+  end
+  -- Kinds in turn, the smallest models first.
+  table.sort(list, function(a, b)
+    if a.total ~= b.total then return a.total < b.total end
+    return a.architecture < b.architecture
+  end)
+  return choice(list, function(draft, model)
+    for key, value in pairs(model) do draft.model[key] = value end
+  end)
+end
+
+-- GPU counts of the box that are multiples of `quantum`, first the ones that clusters have.
+local function gpu_counts(space, box, quantum)
+  local list, seen = {}, {}
+  local function try(count)
+    if count >= 1 and count % quantum == 0 and not seen[count] and space:contains(box, "gpus", count) then
+      seen[count] = true
+      list[#list + 1] = count
+    end
+  end
+  for power = 0, 12 do try(quantum * 8 << power) end
+  for power = 0, 12 do try(quantum << power) end
+  for _, value in ipairs(space:samples(box, "gpus") or {}) do
+    try(value)
+    try((value + quantum - 1) // quantum * quantum)
+  end
+  return list
+end
+
+-- Of the degrees those that the box constrains, each with its values.
+local function degree_choices(space, box, out)
+  local quantum = 1
+  for _, field in ipairs(degrees) do
+    local samples = space:samples(box, field)
+    if samples and #samples > 0 then
+      local least
+      for _, value in ipairs(samples) do least = math.min(least or value, value) end
+      -- 1 and powers of two are what clusters have: they come first, the rest as the box has them.
+      local sorted = {}
+      for _, value in ipairs(samples) do if value & (value - 1) == 0 then sorted[#sorted + 1] = value end end
+      for _, value in ipairs(samples) do if value & (value - 1) ~= 0 then sorted[#sorted + 1] = value end end
+      out[#out + 1] = choice(few(sorted), function(draft, value) draft.parallelism[short[field]] = value end)
+      if field ~= "expert_parallel" then quantum = quantum * least end
+    end
+  end
+  return quantum
+end
+
+-- Microbatches: what the box says of M, or of M / P at the depths that are usual.
+local function microbatch_choice(space, box)
+  local counts, ratios = space:samples(box, "microbatches"), space:samples(box, "microbatches_per_rank")
+  if not counts and not ratios then return nil end
+  local values = {}
+  for _, count in ipairs(few(counts or {})) do values[#values + 1] = { count = count } end
+  for _, ratio in ipairs(few(ratios or {})) do values[#values + 1] = { ratio = ratio } end
+  return choice(values, function(draft, value)
+    local p = draft.parallelism
+    p.pipeline = p.pipeline or 4
+    p.tensor, p.context = p.tensor or 1, p.context or 1
+    local rest = draft.cluster.gpus // (p.tensor * p.context * p.pipeline)
+    p.data = math.max(1, rest)
+    p.microbatches = value.count or math.max(1, math.floor(value.ratio * p.pipeline + 0.5))
+  end)
+end
+
+local function all_choices(space, box)
+  local list = { model_choice(space, box) }
+  local quantum = degree_choices(space, box, list)
+  -- GPUs before what is derived from them.
+  table.insert(list, 2, choice(few(gpu_counts(space, box, quantum)), function(draft, value) draft.cluster.gpus = value end))
+  for _, field in ipairs(vocabulary.fields) do
+    local path, samples = stated[field.name], space:samples(box, field.name)
+    if path and samples then
+      list[#list + 1] = choice(few(samples), function(draft, value)
+        if value ~= cells.absent then put(draft, path, value) end
+      end)
+    end
+  end
+  local families = space:samples(box, "accelerator_family")
+  if families then
+    list[#list + 1] = choice(few(families), function(draft, value) draft.cluster.accelerator = of_family[value] or draft.cluster.accelerator end)
+  end
+  for _, name in ipairs { "schedule", "virtual" } do
+    local samples = space:samples(box, name)
+    if samples then list[#list + 1] = choice(few(samples), function(draft, value) draft.parallelism[name] = value end) end
+  end
+  if space:samples(box, "alltoall_fraction") then
+    list[#list + 1] = choice({ "400Gbps", "25Gbps", "3200Gbps" }, function(draft, value) draft.cluster.network.per_gpu = value end)
+  end
+  list[#list + 1] = microbatch_choice(space, box)
+  return list
+end
+
+local function new_draft()
+  return { cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+           model = {}, training = { tokens = "1T", sequence_length = 4096 }, parallelism = {} }
+end
+
+-- The n-th combination of choices, the last choice varying slowest, so that the first tries differ in the first choices; nil past the end.
+local function combination(choices, n)
+  local draft = new_draft()
+  for _, one in ipairs(choices) do
+    local count = #one.values
+    if count == 0 then return nil end
+    one.apply(draft, one.values[n % count + 1])
+    n = n // count
+  end
+  return n == 0 and draft or nil
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ checking
+
+local function rows_of(set, wanted)
+  local mask = set.c:all()
+  for _, rule in ipairs(wanted.holds or {}) do mask = set:match(rule, mask) end
+  for _, rule in ipairs(wanted.fails or {}) do
+    if #mask > 0 then mask = mask - set:match(rule, mask) end
+  end
+  return mask
+end
+
+-- Of the rows that show it the one that tells most: a pipeline that nothing drops, then a pipeline.
+local function telling(set, mask)
+  local pipelines = mask - set.alone
+  for _, better in ipairs { pipelines & set.alive, pipelines, mask & set.alive } do
+    if #better > 0 then return better:first() end
+  end
+  return mask:first()
+end
+
+local function request_conditions(rules)
+  local list = {}
+  for _, rule in ipairs(rules or {}) do
+    for _, condition in ipairs(conditions.engine(rule)) do
+      if vocabulary.by_name[condition.field].scope == "request" then list[#list + 1] = condition end
+    end
+  end
+  return list
+end
+
+-- The candidates of a draft, or nil when it is no spec, or when what follows from the request alone rules it out.
+local function open(policy, draft, wanted)
+  policy.host:refill()
+  local good, request = pcall(spec.from_table, copy(draft), ".")
+  if not good then return nil end
+  local known
+  good, known = pcall(facts.of, request, policy)
+  if not good then return nil end
+  for _, condition in ipairs(request_conditions(wanted.holds)) do
+    local value = condition.value
+    if type(value) ~= "table" and not require("engine").conditions.match(known.record, { condition }) then return nil end
+  end
+  local set
+  good, set = pcall(candidates.open, { request = request, policy = policy, record = known.record, arguments = known.arguments,
+                                       fixed = request.parallelism, no_comparison = true })
+  return good and set or nil
+end
+
+-- Fixes the layout of a row, so that a plan of the spec is about it.
+local function fixed(draft, fields)
+  local out = copy(draft)
+  for field, name in pairs(short) do
+    if field ~= "expert_tensor_parallel" and field ~= "virtual" then out.parallelism[name] = fields[field] end
+  end
+  if fields.virtual and fields.virtual > 1 then out.parallelism.virtual = fields.virtual end
+  return out
+end
+
+-- Does `plan` accept the spec, and does it hold a candidate as wanted?
+local function accepted(policy, draft, wanted)
+  local set = open(policy, draft, wanted)
+  if not set then return nil end
+  local mask = rows_of(set, wanted)
+  if #mask == 0 then return nil end
+  policy.host:refill()
+  if not pcall(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end) then return nil end
+  return set.c:row(telling(set, mask))
+end
+
+function realise.spec(policy, wanted)
+  local choices = all_choices(wanted.space, wanted.box)
+  for n = 0, TRIES - 1 do
+    local draft = combination(choices, n)
+    if not draft then return nil end
+    local set = open(policy, draft, wanted)
+    local mask = set and rows_of(set, wanted)
+    if mask and #mask > 0 then
+      local fields = set.c:row(telling(set, mask))
+      local layout = fixed(draft, fields)
+      local found = accepted(policy, layout, wanted)
+      if found then return { spec = layout, fields = found } end
+      found = accepted(policy, draft, wanted)
+      if found then return { spec = draft, fields = found } end
+    end
+  end
+  return nil
+end
+
+-- A spec inside any of some boxes.
+function realise.any(policy, wanted, list)
+  for i = 1, math.min(#list, 12) do
+    local found = realise.spec(policy, { space = wanted.space, box = list[i], holds = wanted.holds, fails = wanted.fails })
+    if found then return found end
+  end
+  return nil
+end
+
+return realise
