@@ -16,6 +16,7 @@ value of each, and the engine's own conditions try them.
 local boxes = require "pipeplan.analysis.boxes"
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
+local impossible = require "pipeplan.analysis.impossible"
 local kernels = require "pipeplan.catalog.kernels"
 local units = require "pipeplan.input.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -203,10 +204,11 @@ end
 local methods = {}
 methods.__index = methods
 
--- cells.space(rules) → the space in which those rules can be told apart; dimensions in the order of the vocabulary.
-function cells.space(rules)
+-- The different conditions of some rules: field → list, and those that compare two fields. `also`: rules that count only where all their
+-- fields occur in the others.
+local function conditions_of(rules, also)
   local by_field, comparisons, seen = {}, {}, {}
-  for _, rule in ipairs(rules) do
+  local function add(rule)
     for _, condition in ipairs(rule.conditions) do
       local key = key_of(condition)
       if not seen[key] then
@@ -220,6 +222,21 @@ function cells.space(rules)
       end
     end
   end
+  for _, rule in ipairs(rules) do add(rule) end
+  local relevant = {}
+  for _, rule in ipairs(also) do
+    local all = true
+    for _, condition in ipairs(rule.conditions) do all = all and by_field[condition.field] ~= nil end
+    if all then relevant[#relevant + 1] = rule end
+  end
+  for _, rule in ipairs(relevant) do add(rule) end
+  return by_field, comparisons, relevant
+end
+
+-- cells.space(rules [, never]) → the space in which those rules can be told apart; dimensions in the order of the vocabulary. `never`: rules
+-- for what no candidate can be (default: impossible.lua); space.impossible is a list of { rule, box } of those that matter here.
+function cells.space(rules, never)
+  local by_field, comparisons, relevant = conditions_of(rules, never or impossible)
   local space = setmetatable({ dims = {}, position = {} }, methods)
   local function add(dim)
     dim.of_condition = {}
@@ -232,6 +249,8 @@ function cells.space(rules)
   end
   for _, condition in ipairs(comparisons) do add(comparison_dimension(condition)) end
   space.shape = boxes.shape(space.dims)
+  space.impossible = {}
+  for i, rule in ipairs(relevant) do space.impossible[i] = { rule = rule, box = space:box(rule) } end
   return space
 end
 
@@ -246,6 +265,17 @@ function methods:box(rule)
     boxes.keep(self.shape, box, at, function(index) return dim.cells[index].signature:sub(bit, bit) == "1" end)
   end
   return box
+end
+
+-- Of some boxes what a candidate can be; and when that is nothing, why.
+function methods:possible(list)
+  local left, why = list, {}
+  for _, one in ipairs(self.impossible) do
+    local before = left
+    left = boxes.without(self.shape, left, { one.box })
+    if #before ~= #left or before[1] ~= left[1] then why[#why + 1] = one.rule.why end
+  end
+  return left, #left == 0 and #list > 0 and table.concat(why, ", and ") or nil
 end
 
 -- ----------------------------------------------------------------------------------------------------------------------------- text

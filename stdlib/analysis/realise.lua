@@ -20,8 +20,9 @@ local vocabulary = require "pipeplan.vocabulary"
 
 local realise = {}
 
-local TRIES = 240
+local TRIES = 96   -- of one box
 local VALUES = 4   -- of one field
+local BOXES = 4
 
 -- Models of both kinds, from small to large: what a spec may say in one line.
 local models = {
@@ -34,6 +35,10 @@ local models = {
     { architecture = "moe", total = 235e9, active = 22e9, layers = 94 }, { architecture = "moe", total = 30e9, active = 3e9, layers = 48 },
   },
 }
+
+-- What a draft says where the box leaves it free.
+local USUAL = { tokens = 1e12, sequence_length = 4096, micro_batch_size = 1, fabric = "infiniband", network_link = 50e9, expert_link = 50e9,
+                gpus_per_node = 8, scale_up_gpus = 8, framework = cells.absent, layers = 32 }
 
 -- Fields that a spec states, and where.
 local stated = {
@@ -114,7 +119,8 @@ local function gpu_counts(space, box, quantum)
       list[#list + 1] = count
     end
   end
-  for power = 0, 12 do try(quantum * 8 << power) end
+  for power = 3, 12 do try(quantum * 8 << power) end
+  for power = 0, 2 do try(quantum * 8 << power) end
   for power = 0, 12 do try(quantum << power) end
   for _, value in ipairs(space:samples(box, "gpus") or {}) do
     try(value)
@@ -167,6 +173,8 @@ local function all_choices(space, box)
   for _, field in ipairs(vocabulary.fields) do
     local path, samples = stated[field.name], space:samples(box, field.name)
     if path and samples then
+      local usual = USUAL[field.name]
+      if usual and space:contains(box, field.name, usual) then samples = { usual } end
       list[#list + 1] = choice(few(samples), function(draft, value)
         if value ~= cells.absent then put(draft, path, value) end
       end)
@@ -188,8 +196,8 @@ local function all_choices(space, box)
 end
 
 local function new_draft()
-  return { cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
-           model = {}, training = { tokens = "1T", sequence_length = 4096 }, parallelism = {} }
+  return { cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = USUAL.fabric, per_gpu = "400Gbps" } },
+           model = {}, training = { tokens = "1T", sequence_length = USUAL.sequence_length }, parallelism = {} }
 end
 
 -- The n-th combination of choices, the last choice varying slowest, so that the first tries differ in the first choices; nil past the end.
@@ -294,7 +302,7 @@ end
 
 -- A spec inside any of some boxes.
 function realise.any(policy, wanted, list)
-  for i = 1, math.min(#list, 12) do
+  for i = 1, math.min(#list, BOXES) do
     local found = realise.spec(policy, { space = wanted.space, box = list[i], holds = wanted.holds, fails = wanted.fails })
     if found then return found end
   end

@@ -2,10 +2,10 @@
 table.lua: what a decision table can and cannot decide, from its rows' conditions alone. Exact: cells.lua says why a few cells stand for all
 values.
 
-  tables.analyse(rules) → {
+  tables.analyse(rules [, never]) → {   never: what cells.space takes it for
     space, rows = { { rule, box, opaque }, … },
     gaps       boxes that no row covers, rows without conditions (catch-alls) left out; catch_all: the row that covers them, or nil
-    overlaps   { first, second, boxes } of rows with different outcomes that can hold together and of which the first wins
+    overlaps   { first, second, box } of rows with different outcomes that can hold together and of which the first wins
     shadowed   { row, by = { rows } }: earlier rows together cover it, it never decides
     redundant  { row, by }: what it decides, the next row that would decide decides alike
     undecided  { row }: too many pieces to tell }
@@ -25,8 +25,8 @@ local function outcome(rule)
   return table.concat(rule.try or { rule.id }, "\0")
 end
 
-local function read(rules)
-  local space, rows = cells.space(rules), {}
+local function read(rules, never)
+  local space, rows = cells.space(rules, never), {}
   for i, rule in ipairs(rules) do
     rows[i] = { rule = rule, box = space:box(rule), opaque = rule.when ~= nil, open = #rule.conditions == 0 and not rule.when }
     rows[i].empty = boxes.is_empty(space.shape, rows[i].box)
@@ -56,7 +56,7 @@ local function overlaps(space, rows)
   for i = 1, #rows do
     for j = i + 1, #rows do
       local common = outcome(rows[i].rule) ~= outcome(rows[j].rule) and boxes.intersect(space.shape, rows[i].box, rows[j].box)
-      if common then list[#list + 1] = { first = rows[i], second = rows[j], box = common } end
+      if common and #space:possible { common } > 0 then list[#list + 1] = { first = rows[i], second = rows[j], box = common } end
     end
   end
   return list
@@ -95,14 +95,13 @@ local function redundant(space, rows, i, own)
   return nil
 end
 
-function tables.analyse(rules)
-  local space, rows = read(rules)
-  local out = { space = space, rows = rows, overlaps = overlaps(space, rows), shadowed = {}, redundant = {}, impossible = {}, undecided = {} }
+function tables.analyse(rules, never)
+  local space, rows = read(rules, never)
+  local out = { space = space, rows = rows, overlaps = overlaps(space, rows), shadowed = {}, redundant = {},
+                undecided = {} }
   out.gaps, out.catch_all = gaps(space, rows)
   for i, row in ipairs(rows) do
-    if row.empty then
-      out.impossible[#out.impossible + 1] = row
-    else
+    if not row.empty then
       row.own = boxes.without(space.shape, { row.box }, before(rows, i), LIMIT)
       if not row.own then out.undecided[#out.undecided + 1] = row
       elseif #row.own == 0 then out.shadowed[#out.shadowed + 1] = { row = row, by = takers(space, rows, i) }

@@ -1,0 +1,304 @@
+--[[
+check.lua: what is wrong, or worth knowing, about a policy that loads. Everything is decided from the rules alone (table.lua, cells.lua);
+witnesses are specs that show it (realise.lua), and where none was found the finding says so. Codes and severities: findings.lua.
+
+  check.policy(policy, { witnesses = bool }) → { finding, … }, most severe first
+]]
+
+local boxes = require "pipeplan.analysis.boxes"
+local cells = require "pipeplan.analysis.cells"
+local conditions = require "pipeplan.policy.conditions"
+local findings = require "pipeplan.analysis.findings"
+local layers = require "pipeplan.policy.layers"
+local lists = require "pipeplan.lists"
+local realise = require "pipeplan.analysis.realise"
+local tables = require "pipeplan.analysis.table"
+
+local check = {}
+
+local LIMIT = 20000  -- pieces into which subtracting rejects may split a rule
+
+-- Parameters that the planner itself reads, wherever no rule does (stdlib/plan, stdlib/policy); tests/lua/check_spec.lua compares them
+-- with the code.
+check.planner_parameters = {
+  "context_rank_tokens", "default_batch_tokens", "memory_headroom", "rollback_fallback", "rollback_warmup_steps", "rollback_window_steps",
+  "schedules", "tie_fraction", "wanted_tolerance", "zero_bubble_members",
+}
+
+-- What is being collected.
+local collector = {}
+collector.__index = collector
+
+function collector:add(code, at, message, ...)
+  local finding = { code = code, file = at.file, line = at.line, layer = at.layer, id = at.id, message = string.format(message, ...), related = {} }
+  self.list[#self.list + 1] = finding
+  return finding
+end
+
+local function relate(finding, rule, message)
+  table.insert(finding.related, { file = rule.file, line = rule.line, id = rule.id, message = message })
+end
+
+-- A spec that shows a finding.
+function collector:witness(finding, wanted, list)
+  local possible, why = wanted.space:possible(list)
+  if why then
+    finding.message = finding.message .. "; no candidate can be there: " .. why
+  elseif self.witnesses then
+    finding.witness = realise.any(self.policy, wanted, possible)
+    finding.unreached = not finding.witness or nil
+  end
+end
+
+-- --------------------------------------------------------------------------------------------------------------------- the table
+
+local function rules_of(rows, wanted)
+  local list = {}
+  for _, row in ipairs(rows) do
+    if wanted(row) then list[#list + 1] = row.rule end
+  end
+  return list
+end
+
+local function in_words(space, list)
+  local words = {}
+  for i = 1, math.min(#list, 3) do words[i] = space:text(list[i]) end
+  if #list > 3 then words[4] = string.format("and %d more", #list - 3) end
+  return table.concat(words, "; ")
+end
+
+local function check_gaps(self, analysis)
+  if not analysis.gaps then
+    self:add("undecided", analysis.rows[1].rule, "the rows fall into too many pieces to find what none of them covers")
+  elseif #analysis.gaps > 0 then
+    local catch_all = analysis.catch_all
+    local finding = catch_all
+      and self:add("catch_all", catch_all.rule, "only row '%s' covers: %s", catch_all.rule.id, in_words(analysis.space, analysis.gaps))
+      or self:add("gap", analysis.rows[#analysis.rows].rule, "no row covers: %s", in_words(analysis.space, analysis.gaps))
+    self:witness(finding, { space = analysis.space, fails = rules_of(analysis.rows, function(row) return not row.open end) }, analysis.gaps)
+  end
+end
+
+local function ids(rows)
+  local list = {}
+  for i, row in ipairs(rows) do list[i] = "'" .. row.rule.id .. "'" end
+  return table.concat(list, ", ")
+end
+
+local function check_rows(self, analysis)
+  local space = analysis.space
+  for _, shadowed in ipairs(analysis.shadowed) do
+    local rule = shadowed.row.rule
+    local finding = self:add("shadowed", rule, "row '%s' never decides: %s take%s all of it (%s)", rule.id, ids(shadowed.by),
+                             #shadowed.by == 1 and "s" or "", space:text(shadowed.row.box))
+    for _, row in ipairs(shadowed.by) do relate(finding, row.rule, "takes part of it") end
+    self:witness(finding, { space = space, holds = { rule } }, { shadowed.row.box })
+  end
+  for _, overlap in ipairs(analysis.overlaps) do
+    local first, second = overlap.first.rule, overlap.second.rule
+    local finding = self:add("overlap", second, "rows '%s' and '%s' both hold for %s; '%s' decides", first.id, second.id,
+                             space:text(overlap.box), first.id)
+    relate(finding, first, "decides")
+    self:witness(finding, { space = space, holds = { first, second } }, { overlap.box })
+  end
+  for _, redundant in ipairs(analysis.redundant) do
+    local finding = self:add("redundant", redundant.row.rule, "row '%s' could go: what it decides, '%s' would decide alike",
+                             redundant.row.rule.id, redundant.by.rule.id)
+    relate(finding, redundant.by.rule, "would decide")
+    self:witness(finding, { space = space, holds = { redundant.row.rule, redundant.by.rule } }, redundant.row.own)
+  end
+  for _, row in ipairs(analysis.undecided) do
+    self:add("undecided", row.rule, "row '%s': whether earlier rows take all of it could not be decided", row.rule.id)
+  end
+end
+
+-- ----------------------------------------------------------------------------------------------------------------- single rules
+
+local function all_rules(policy)
+  local list = {}
+  for _, name in ipairs { "rows", "rejects", "refuses", "prefers", "kernels", "warns", "invariants" } do
+    table.move(policy[name], 1, #policy[name], #list + 1, list)
+  end
+  return list
+end
+
+-- What a condition says of all values that its field can have: "always", "never", or nil.
+local function verdict_of(space, condition)
+  local dim = space.dims[space.position[condition.field]]
+  local bit = dim and dim.of_condition[conditions.text(condition)]
+  if not bit then return nil end
+  local some, all = false, true
+  for _, cell in ipairs(dim.cells) do
+    if cell.signature:sub(bit, bit) == "1" then some = true else all = false end
+  end
+  return all and "always" or not some and "never" or nil
+end
+
+local function check_conditions(self, rules)
+  local space = cells.space(rules)
+  for _, rule in ipairs(rules) do
+    local never
+    for _, condition in ipairs(rule.conditions) do
+      local verdict = verdict_of(space, condition)
+      if verdict == "never" then never = condition
+      elseif verdict == "always" then self:add("constant", rule, "%s '%s': %s always holds", rule.verb, rule.id, conditions.text(condition)) end
+    end
+    if never then
+      self:add("impossible", rule, "%s '%s' can never hold: %s holds for no value", rule.verb, rule.id, conditions.text(never))
+    end
+    if rule.when then self:add("opaque", rule, "%s '%s' has a function: what it allows is not analysed", rule.verb, rule.id) end
+  end
+end
+
+-- ------------------------------------------------------------------------------------------------------- rules beside other rules
+
+-- Of some rules' boxes as few as it takes to cover a box, nil when all of them together do not.
+local function covering(space, box, list)
+  local function cover(some)
+    local taken = {}
+    for i, one in ipairs(some) do taken[i] = one.box end
+    local left = boxes.without(space.shape, { box }, taken, LIMIT)
+    return left ~= nil and #left == 0
+  end
+  if not cover(list) then return nil end
+  for i = #list, 1, -1 do
+    local rest = table.move(list, 1, #list, 1, {})
+    table.remove(rest, i)
+    if cover(rest) then list = rest end
+  end
+  return list
+end
+
+-- Rules that change nothing because rejects drop all their candidates. Of two rejects that drop the same the later one is named.
+local function check_effect(self, policy)
+  local judged = {}
+  for _, name in ipairs { "rejects", "refuses", "warns", "rows" } do table.move(policy[name], 1, #policy[name], #judged + 1, judged) end
+  local space = cells.space(judged)
+  local rejects, gone = {}, {}
+  for i, rule in ipairs(policy.rejects) do rejects[i] = { rule = rule, box = space:box(rule) } end
+  for i = #judged, 1, -1 do
+    local rule = judged[i]
+    local box = space:box(rule)
+    if not rule.when and #rule.conditions > 0 and not boxes.is_empty(space.shape, box) then
+      local by = {}
+      for _, other in ipairs(rejects) do
+        if other.rule ~= rule and not other.rule.when and not gone[other.rule] and boxes.intersect(space.shape, box, other.box) then
+          by[#by + 1] = other
+        end
+      end
+      by = covering(space, box, by)
+      if by then
+        gone[rule] = true
+        local finding = self:add("never_fires", rule, "%s '%s' changes nothing: %s drop%s all its candidates", rule.verb, rule.id, ids(by),
+                                 #by == 1 and "s" or "")
+        for _, other in ipairs(by) do relate(finding, other.rule, "drops them") end
+        self:witness(finding, { space = space, holds = { rule, by[1].rule } },
+                     { boxes.intersect(space.shape, box, by[1].box) })
+      end
+    end
+  end
+end
+
+-- The schedules that a refusal's conditions name, or nil when they name none.
+local function refused_schedules(rule)
+  for _, condition in ipairs(rule.conditions) do
+    if condition.field == "schedule" and condition.op == "equal" then return { condition.value } end
+    if condition.field == "schedule" and condition.op == "one_of" then return condition.values end
+  end
+  return nil
+end
+
+local function check_refusals(self, policy)
+  local tried = {}
+  for _, row in ipairs(policy.rows) do
+    for _, name in ipairs(row.try) do
+      for _, member in ipairs(policy.members[name]) do tried[member] = true end
+    end
+  end
+  for _, rule in ipairs(policy.refuses) do
+    local names, wanted = refused_schedules(rule), false
+    for _, name in ipairs(names or {}) do wanted = wanted or tried[name] end
+    if names and not wanted then
+      self:add("unwanted", rule, "refuse '%s' has no effect: no row tries %s", rule.id, table.concat(names, " or "))
+    end
+  end
+  for _, row in ipairs(policy.rows) do
+    for _, name in ipairs(row.stated or {}) do
+      if not lists.contains(row.try, name) then
+        self:add("left_out", row, "row '%s': %s is not among the parameter `schedules`", row.id, name)
+      end
+    end
+  end
+end
+
+-- ------------------------------------------------------------------------------------------------------------- parameters, overrides
+
+local function named_in(rule, seen)
+  for _, condition in ipairs(rule.conditions) do
+    for _, key in ipairs { "ref", "low_ref", "high_ref" } do seen[condition[key] or ""] = true end
+  end
+  for _, text in ipairs { rule.message or "", rule.why or "" } do
+    for name in text:gmatch("{([^{}]*)}") do seen[name] = true end
+  end
+  seen[rule.within_ref or ""] = true
+end
+
+local function check_parameters(self, policy, rules)
+  local seen, opaque = {}, false
+  for _, name in ipairs(check.planner_parameters) do seen[name] = true end
+  for _, rule in ipairs(rules) do
+    named_in(rule, seen)
+    opaque = opaque or rule.when ~= nil
+  end
+  for _, id in ipairs(policy.parameter_order) do
+    if not seen[id] then
+      self:add("unused_parameter", policy.parameters[id], "no rule reads parameter '%s'%s", id,
+               opaque and ", unless a function does" or "")
+    end
+  end
+end
+
+local function check_overrides(self, policy)
+  for _, entry in ipairs(policy.loosened) do
+    self:add("loosened", entry, "%s '%s' lets more plans through: %s%s", entry.kind, entry.id, entry.reason or "no reason",
+             entry.expires and " (until " .. entry.expires .. ")" or "")
+  end
+  for _, warning in ipairs(policy.warnings) do
+    local file, line, text = warning.message:match("^(.-):(%d+): (.*)$")
+    if warning.id == "expires_soon" then
+      self:add("expires_soon", { file = file or "--set", line = math.tointeger(tonumber(line)) or 0 }, "%s", text or warning.message)
+    end
+  end
+end
+
+function check.policy(policy, options)
+  local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false }, collector)
+  local rules = all_rules(policy)
+  if #policy.rows > 0 then
+    local analysis = tables.analyse(policy.rows)
+    check_gaps(self, analysis)
+    check_rows(self, analysis)
+  end
+  check_conditions(self, rules)
+  check_effect(self, policy)
+  check_refusals(self, policy)
+  check_parameters(self, policy, rules)
+  check_overrides(self, policy)
+  return findings.sort(self.list)
+end
+
+-- What keeps a policy from loading, as findings: one per line of the message.
+function check.load_problems(message)
+  local list = {}
+  for line in (message .. "\n"):gmatch("([^\n]*)\n") do
+    local file, number, text = line:match("^(.-):(%d+): (.*)$")
+    if line ~= "" then
+      list[#list + 1] = { code = "load", file = file or "", line = math.tointeger(tonumber(number)) or 0, message = text or line, related = {} }
+    end
+  end
+  return list
+end
+
+check.place = layers.place
+
+return check

@@ -1,0 +1,77 @@
+-- findings.lua: what `pipeplan policy check` can find: code, severity, meaning, and what to do. A finding is
+--   { code, file, line, layer, id, message, related = { { file, line, message }, … }, witness = { spec, fields } | nil }
+-- severity  error    a mistake in all likelihood       warning  probably not meant       note  worth knowing in a review
+
+local findings = {}
+
+findings.codes = {
+  { code = "load", severity = "error", meaning = "the policy cannot be loaded",
+    advice = "what the message says; a policy that does not load plans nothing" },
+  { code = "gap", severity = "error", meaning = "a candidate for which no row of the decision table holds",
+    advice = "add a row without conditions at the end, or widen one" },
+  { code = "catch_all", severity = "note", meaning = "what only the row without conditions covers",
+    advice = "nothing, if that row is what you want there" },
+  { code = "shadowed", severity = "error", meaning = "a row that never decides: earlier rows take all of it",
+    advice = "move it up, narrow the earlier rows, or delete it" },
+  { code = "impossible", severity = "error", meaning = "a rule that can never hold", advice = "correct its conditions or delete it" },
+  { code = "constant", severity = "warning", meaning = "a condition that always holds", advice = "delete the condition" },
+  { code = "overlap", severity = "note", meaning = "two rows with different outcomes that can hold together; the earlier decides",
+    advice = "nothing, if the order says what you mean" },
+  { code = "redundant", severity = "note", meaning = "a row without which the same would be tried",
+    advice = "delete it, or keep it because it says what you mean" },
+  { code = "never_fires", severity = "warning", meaning = "a rule that changes nothing: rejects drop all its candidates",
+    advice = "delete it, or narrow the rejects" },
+  { code = "unwanted", severity = "warning", meaning = "a refusal of schedules that no row tries: it has no effect",
+    advice = "delete it, or let a row try the schedule" },
+  { code = "left_out", severity = "note", meaning = "a name in a row's list that the parameter `schedules` does not allow",
+    advice = "nothing, if the cluster does not run it" },
+  { code = "unused_parameter", severity = "warning", meaning = "a parameter that no rule and no part of the planner reads",
+    advice = "delete it, or let a rule name it" },
+  { code = "opaque", severity = "note", meaning = "a rule with a function: what it allows is not analysed",
+    advice = "write it as conditions where that is possible" },
+  { code = "loosened", severity = "note", meaning = "an override that lets more plans through", advice = "its reason is for the review to judge" },
+  { code = "expires_soon", severity = "warning", meaning = "an override that expires within 30 days", advice = "renew it or let it go" },
+  { code = "undecided", severity = "warning", meaning = "a row of which it could not be decided whether it is shadowed",
+    advice = "the table has too many overlapping rows; split it or order it by one field" },
+}
+
+local by_code = {}
+for _, entry in ipairs(findings.codes) do by_code[entry.code] = entry end
+
+local rank = { error = 3, warning = 2, note = 1 }
+findings.severities = { "note", "warning", "error" }
+
+-- The entry of a code.
+function findings.entry(code)
+  return by_code[code] or error("no finding has the code " .. tostring(code))
+end
+
+function findings.severity(finding)
+  return findings.entry(finding.code).severity
+end
+
+-- How many are at least that severe?
+function findings.count(list, severity)
+  local count = 0
+  for _, finding in ipairs(list) do
+    if rank[findings.severity(finding)] >= rank[severity] then count = count + 1 end
+  end
+  return count
+end
+
+-- Most severe first, then by place, then by code.
+function findings.sort(list)
+  local position = {}
+  for i, finding in ipairs(list) do position[finding] = i end
+  table.sort(list, function(a, b)
+    local ra, rb = rank[findings.severity(a)], rank[findings.severity(b)]
+    if ra ~= rb then return ra > rb end
+    if a.file ~= b.file then return a.file < b.file end
+    if a.line ~= b.line then return a.line < b.line end
+    if a.code ~= b.code then return a.code < b.code end
+    return position[a] < position[b]
+  end)
+  return list
+end
+
+return findings
