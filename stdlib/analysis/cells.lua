@@ -195,7 +195,8 @@ end
 
 -- Two fields compared: whether it holds is all that is known of it.
 local function comparison_dimension(condition)
-  return { name = key_of(condition), conditions = { condition }, cells = { { samples = {}, signature = "0" }, { samples = {}, signature = "1" } },
+  return { name = key_of(condition), conditions = { condition },
+           cells = { { samples = {}, signature = "0" }, { samples = {}, signature = "1" } },
            by_signature = { ["0"] = 1, ["1"] = 2 } }
 end
 
@@ -233,8 +234,9 @@ local function conditions_of(rules, also)
   return by_field, comparisons, relevant
 end
 
--- cells.space(rules [, never]) → the space in which those rules can be told apart; dimensions in the order of the vocabulary. `never`: rules
--- for what no candidate can be (default: impossible.lua); space.impossible is a list of { rule, box } of those that matter here.
+-- cells.space(rules [, never]) → the space in which those rules can be told apart; dimensions in the order of the vocabulary.
+-- `never`: rules for what no candidate can be (default: impossible.lua); space.impossible is a list of { rule, box } of those that
+-- matter here.
 function cells.space(rules, never)
   local by_field, comparisons, relevant = conditions_of(rules, never or impossible)
   local space = setmetatable({ dims = {}, position = {} }, methods)
@@ -285,15 +287,18 @@ local function shown(value, field)
   return type(value) == "number" and units.format(value, field.unit) or tostring(value)
 end
 
--- A run of neighbouring atoms: "500 or more", "under 100", "over 1 and under 64".
+-- A run of neighbouring atoms: "500 or more", "under 100", "over 1 and under 64", "50 to 150". Limits that a field has anyway are left out.
 local function run_text(first, last, field)
-  local low = first.low > -math.huge and (not field.domain or first.low >= field.domain[1]) and first.low or nil
-  local high = last.high < math.huge and last.high or nil
-  if first == last and first.point then return shown(low, field) end
-  local parts = {}
-  if low then parts[1] = (first.point and "" or "over ") .. shown(low, field) .. (first.point and not high and " or more" or "") end
-  if high then parts[#parts + 1] = (last.point and (low and "to " or "at most ") or "under ") .. shown(high, field) end
-  return table.concat(parts, low and high and not last.point and " and " or " ")
+  local least = field.domain and field.domain[1] or -math.huge
+  if first == last and first.point then return shown(first.low, field) end
+  local low = (first.low > least or not first.point and first.low >= least) and shown(first.low, field)
+  local high = last.high < math.huge and shown(last.high, field)
+  if low and high then
+    if first.point then return low .. (last.point and " to " or " to under ") .. high end
+    return "over " .. low .. (last.point and " and at most " or " and under ") .. high
+  end
+  if low then return first.point and low .. " or more" or "over " .. low end
+  return (last.point and "at most " or "under ") .. high
 end
 
 local function numeric_text(dim, allowed)

@@ -9,7 +9,6 @@ local boxes = require "pipeplan.analysis.boxes"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local findings = require "pipeplan.analysis.findings"
-local layers = require "pipeplan.policy.layers"
 local lists = require "pipeplan.lists"
 local realise = require "pipeplan.analysis.realise"
 local tables = require "pipeplan.analysis.table"
@@ -22,7 +21,7 @@ local LIMIT = 20000  -- pieces into which subtracting rejects may split a rule
 -- with the code.
 check.planner_parameters = {
   "context_rank_tokens", "default_batch_tokens", "memory_headroom", "rollback_fallback", "rollback_warmup_steps", "rollback_window_steps",
-  "schedules", "tie_fraction", "wanted_tolerance", "zero_bubble_members",
+  "schedules", "tie_fraction", "tight_fraction", "wanted_tolerance", "zero_bubble_members",
 }
 
 -- What is being collected.
@@ -30,13 +29,14 @@ local collector = {}
 collector.__index = collector
 
 function collector:add(code, at, message, ...)
-  local finding = { code = code, file = at.file, line = at.line, layer = at.layer, id = at.id, message = string.format(message, ...), related = {} }
+  local finding = { code = code, file = at.file, line = at.line, layer = at.layer, id = at.id, message = string.format(message, ...),
+                    related = {} }
   self.list[#self.list + 1] = finding
   return finding
 end
 
 local function relate(finding, rule, message)
-  table.insert(finding.related, { file = rule.file, line = rule.line, id = rule.id, message = message })
+  table.insert(finding.related, { file = rule.file, line = rule.line, layer = rule.layer, id = rule.id, message = message })
 end
 
 -- A spec that shows a finding.
@@ -141,7 +141,9 @@ local function check_conditions(self, rules)
     for _, condition in ipairs(rule.conditions) do
       local verdict = verdict_of(space, condition)
       if verdict == "never" then never = condition
-      elseif verdict == "always" then self:add("constant", rule, "%s '%s': %s always holds", rule.verb, rule.id, conditions.text(condition)) end
+      elseif verdict == "always" then
+        self:add("constant", rule, "%s '%s': %s always holds", rule.verb, rule.id, conditions.text(condition))
+      end
     end
     if never then
       self:add("impossible", rule, "%s '%s' can never hold: %s holds for no value", rule.verb, rule.id, conditions.text(never))
@@ -218,7 +220,8 @@ local function check_refusals(self, policy)
   for _, rule in ipairs(policy.refuses) do
     local names, wanted = refused_schedules(rule), false
     for _, name in ipairs(names or {}) do wanted = wanted or tried[name] end
-    if names and not wanted then
+    local inherited = #policy.layers > 1 and rule.layer == "default"  -- a site that tries other schedules means it
+    if names and not wanted and not inherited then
       self:add("unwanted", rule, "refuse '%s' has no effect: no row tries %s", rule.id, table.concat(names, " or "))
     end
   end
@@ -271,6 +274,25 @@ local function check_overrides(self, policy)
   end
 end
 
+-- Notes about rules of one layer alone are that layer's business, not of who lays another over it.
+local function concerns(finding, layer)
+  if findings.severity(finding) ~= "note" or finding.layer ~= layer then return false end
+  for _, other in ipairs(finding.related) do
+    if other.layer ~= layer then return false end
+  end
+  return true
+end
+
+-- Without the notes about the default policy alone, where there is another layer: list, how many were left out.
+function check.about_sites(policy, list)
+  if #policy.layers == 1 then return list, 0 end
+  local kept = {}
+  for _, finding in ipairs(list) do
+    if not concerns(finding, "default") then kept[#kept + 1] = finding end
+  end
+  return kept, #list - #kept
+end
+
 function check.policy(policy, options)
   local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false }, collector)
   local rules = all_rules(policy)
@@ -293,12 +315,11 @@ function check.load_problems(message)
   for line in (message .. "\n"):gmatch("([^\n]*)\n") do
     local file, number, text = line:match("^(.-):(%d+): (.*)$")
     if line ~= "" then
-      list[#list + 1] = { code = "load", file = file or "", line = math.tointeger(tonumber(number)) or 0, message = text or line, related = {} }
+      list[#list + 1] = { code = "load", file = file or "", line = math.tointeger(tonumber(number)) or 0, message = text or line,
+                          related = {} }
     end
   end
   return list
 end
-
-check.place = layers.place
 
 return check

@@ -1,5 +1,5 @@
--- impossible.lua: what no candidate can be, whatever the policy: combinations of fields that follow from what the fields mean. Analysis leaves
--- them out, or says so where it names them. Each is conditions that cannot hold together, in the shape of a rule, and why.
+-- impossible.lua: what no candidate can be, whatever the policy: it follows from what the fields mean. Analysis leaves it out, or says so
+-- where it names it. Each is conditions that cannot hold together, in the shape of a rule, and why.
 
 local conditions = require "pipeplan.policy.conditions"
 

@@ -1,7 +1,7 @@
 --[[
 realise.lua: from what rules say to a spec that shows it. A finding about rules is a claim about some values of some fields; a spec that
-`pipeplan plan` accepts and for which the claim can be seen is its witness. Fields that a spec states are set to values of the box, degrees of
-parallelism are fixed, the rest (what follows from the model, the network, the search) is tried with a handful of models and links.
+`pipeplan plan` accepts and for which the claim can be seen is its witness. Fields that a spec states are set to values of the box,
+degrees of parallelism are fixed, the rest (what follows from the model, the network, the search) is tried with a few models and links.
 
   realise.spec(policy, { space, box, holds = { rule, … }, fails = { rule, … } })
       → { spec, fields } | nil: a spec with a candidate for which all rules of `holds` and none of `fails` hold; its layout is fixed, so
@@ -42,7 +42,8 @@ local USUAL = { tokens = 1e12, sequence_length = 4096, micro_batch_size = 1, fab
 
 -- Fields that a spec states, and where.
 local stated = {
-  gpus_per_node = { "cluster", "gpus_per_node" }, accelerator = { "cluster", "accelerator" }, device_bytes = { "cluster", "memory_per_gpu" },
+  gpus_per_node = { "cluster", "gpus_per_node" }, accelerator = { "cluster", "accelerator" },
+  device_bytes = { "cluster", "memory_per_gpu" },
   alltoall_kernel = { "cluster", "alltoall_kernel" }, framework = { "framework" },
   tokens = { "training", "tokens" }, sequence_length = { "training", "sequence_length" },
   micro_batch_size = { "training", "micro_batch_size" }, global_batch_size = { "training", "global_batch_size" },
@@ -182,7 +183,9 @@ local function all_choices(space, box)
   end
   local families = space:samples(box, "accelerator_family")
   if families then
-    list[#list + 1] = choice(few(families), function(draft, value) draft.cluster.accelerator = of_family[value] or draft.cluster.accelerator end)
+    list[#list + 1] = choice(few(families), function(draft, value)
+      draft.cluster.accelerator = of_family[value] or draft.cluster.accelerator
+    end)
   end
   for _, name in ipairs { "schedule", "virtual" } do
     local samples = space:samples(box, name)

@@ -13,7 +13,7 @@ Usage: pipeplan COMMAND ...
   plan SPEC...      plan a training run: from a model, a cluster and a token budget to one page
   simulate NAME     build, verify and simulate one pipeline schedule
   facts TOPIC       its tables: accelerators, links, kernels, frameworks, schedules, fields, schemas
-  policy show       the effective policy
+  policy COMMAND    shows and checks a policy
 
   COMMAND --help    options of a command, and examples
   --version, --help
@@ -30,7 +30,7 @@ local function dispatch(arguments)
   if name == "--version" then return "pipeplan " .. require("engine").version .. "\n", 0 end
   for _, command in ipairs(commands) do
     if command == name then
-      return require("pipeplan.cli." .. name).run(table.pack(table.unpack(arguments, 2)))
+      return require("pipeplan.cli." .. (name == "policy" and "policy.init" or name)).run(table.pack(table.unpack(arguments, 2)))
     end
   end
   local near = failure.suggestion(name, commands)

@@ -1,22 +1,9 @@
--- policy.lua: `pipeplan policy show`: the effective policy, with the layer, file and line of everything in it.
+-- show.lua: `pipeplan policy show`: the effective policy, with the layer, file and line of everything in it.
 
 local argparse = require "argparse"
 local command_line = require "pipeplan.cli.arguments"
-local failure = require "pipeplan.failure"
 local json = require "pipeplan.report.json"
 local show = require "pipeplan.policy.show"
-
-local command = {}
-
-local usage = [[
-Usage: pipeplan policy COMMAND [OPTIONS]
-
-  show    the effective policy: every row, rule and parameter with its layer, file and line,
-          and what each override hides (pipeplan policy show --help)
-
-Examples:
-   pipeplan policy show --policy examples/sites/aws-p5.lua
-]]
 
 local examples = [[
 Examples:
@@ -24,8 +11,6 @@ Examples:
        the default policy
    pipeplan policy show --policy examples/sites/aws-p5.lua --set tie_fraction=2%
        what is left of it under a site's policy and one parameter]]
-
-local verbs = { "show" }
 
 local function new_parser()
   local parser = argparse("pipeplan policy show", "Prints the effective policy, and what each override hides."):add_help(false)
@@ -36,19 +21,14 @@ local function new_parser()
   return parser
 end
 
-local function run_show(arguments)
+local command = {}
+
+function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy show")
-  if not options then return help, failure.status.ok end
+  if not options then return help, 0 end
   local policy = command_line.policy(options)
   if options.format == "json" then return json.encode(show.data(policy, json.array), { indent = 2 }) .. "\n", 0 end
   return show.text(policy), 0
-end
-
-function command.run(arguments)
-  local verb = arguments[1]
-  if not verb or verb == "-h" or verb == "--help" then return usage, verb and 0 or failure.status.usage end
-  if verb ~= "show" then failure.usage("policy: no command '%s'%s", verb, failure.suggestion(verb, verbs)) end
-  return run_show { table.unpack(arguments, 2) }
 end
 
 return command

@@ -1,0 +1,67 @@
+-- check.lua: `pipeplan policy check`: what is wrong with a policy, or worth knowing in a review.
+
+local argparse = require "argparse"
+local check = require "pipeplan.analysis.check"
+local command_line = require "pipeplan.cli.arguments"
+local failure = require "pipeplan.failure"
+local findings = require "pipeplan.analysis.findings"
+local output = require "pipeplan.cli.output"
+local report = require "pipeplan.report.findings"
+
+local examples = [[
+Exit status: 0 nothing at least as severe as --fail-on, 1 findings, 2 the policy cannot be loaded.
+
+Examples:
+   pipeplan policy check
+       the default policy
+   pipeplan policy check --policy examples/sites/aws-p5.lua --fail-on error
+       a site's policy; only errors fail
+   pipeplan policy check --policy site.lua --format github
+       annotations in a pull request; --format sarif for code scanning
+   pipeplan policy check --codes
+       every code, what it means and what to do]]
+
+local function new_parser()
+  local parser = argparse("pipeplan policy check", "Finds what is wrong with a policy, or worth knowing in a review.")
+    :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy check [OPTIONS]"):epilog(examples)
+  command_line.declare_policy(parser)
+  parser:option("--format", "what to print"):choices({ "text", "json", "sarif", "github" }):default("text")
+  parser:option("--fail-on", "least severity that makes exit status 1"):choices(findings.severities):default("warning")
+  parser:flag("--all", "also notes that concern the default policy alone")
+  parser:flag("--no-witnesses", "do not search for specs that show the findings")
+  parser:flag("--codes", "print the codes of findings instead, with what they mean")
+  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
+-- The findings, and the policy unless it cannot be loaded.
+local function found(options)
+  local policy, problem
+  local good, outcome = pcall(command_line.policy, options)
+  if good then policy = outcome
+  elseif failure.is(outcome) and outcome.status == failure.status.usage and options.format ~= "text" then problem = outcome
+  else error(outcome, 0) end
+  if problem then return check.load_problems(problem.message), nil, problem end
+  return check.policy(policy, { witnesses = not options.no_witnesses }), policy
+end
+
+local command = {}
+
+function command.run(arguments)
+  local options, help = command_line.parse(new_parser(), arguments, "policy check")
+  if not options then return help, 0 end
+  if options.codes then return report.codes(), 0 end
+  local list, policy, problem = found(options)
+  local left_out = 0
+  if policy and not options.all then list, left_out = check.about_sites(policy, list) end
+  local text = report[options.format](list, policy, left_out)
+  if options.output then
+    output.to_file(options.output, text)
+    text = ""
+  end
+  if problem then return text, failure.status.usage end
+  return text, findings.count(list, options.fail_on) > 0 and failure.status.refused or 0
+end
+
+return command

@@ -1,0 +1,32 @@
+-- init.lua: `pipeplan policy COMMAND`: what the commands are. Each is a file beside this one, with run(arguments) → text, status.
+
+local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
+
+local command = {}
+
+local usage = [[
+Usage: pipeplan policy COMMAND [OPTIONS]
+
+  show    the effective policy: every row, rule and parameter with its layer, file and line,
+          and what each override hides
+  check   what is wrong with it, or worth knowing in a review: rows that never decide, rules
+          that change nothing, gaps and overlaps, each with a spec that shows it
+
+  COMMAND --help    options of a command, and examples
+
+Examples:
+   pipeplan policy show --policy examples/sites/aws-p5.lua
+   pipeplan policy check --policy examples/sites/aws-p5.lua
+]]
+
+local verbs = { "check", "show" }
+
+function command.run(arguments)
+  local verb = arguments[1]
+  if not verb or verb == "-h" or verb == "--help" then return usage, verb and 0 or failure.status.usage end
+  if not lists.contains(verbs, verb) then failure.usage("policy: no command '%s'%s", verb, failure.suggestion(verb, verbs)) end
+  return require("pipeplan.cli.policy." .. verb).run { table.unpack(arguments, 2) }
+end
+
+return command
