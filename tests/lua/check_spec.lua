@@ -164,7 +164,8 @@ describe("table analysis", function()
       state = (state * 1103515245 + 12345) % 2147483648
       return (state >> 8) % n + 1
     end
-    for case = 1, 250 do
+    local most = os.getenv "CI" and 250 or 80
+    for case = 1, most do
       local rules = random_table(random)
       local truth, analysis = by_grid(rules), tables.analyse(rules, {})
       local name = "table " .. case
@@ -185,7 +186,7 @@ describe("table analysis", function()
       end
       assert.same(truth.overlaps, overlaps, name)
     end
-    assert.is_true(gaps_seen > 50 and shadowed_seen > 50 and redundant_seen > 10)  -- the cases are there
+    assert.is_true(gaps_seen > most / 5 and shadowed_seen > most / 5 and redundant_seen > most / 25)  -- the cases are there
   end)
 
   it("describes boxes in words", function()
