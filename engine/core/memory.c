@@ -360,6 +360,7 @@ void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stage
   *out = (pp_rank_bytes){ 0 };
   for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
     const int number = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
+    if (number < 0) continue;   /* ranks of a foreign program may hold unequally many */
     const pp_stage *stage = &stages[number % schedule->stages_per_chain];
     stored[number] = stage_sum(stage, blocks, false);
     pending[number] = stage_sum(stage, blocks, true);

@@ -258,7 +258,8 @@ size_t pp_schedule_bytes(const pp_schedule_request *request) {
 /* Sizes, and one block for everything: actions first, for they are the largest and want the start's alignment. */
 static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedule, pp_error *error) {
   int chains = pp_schedule_traits_of(request->kind)->chains;
-  *schedule = (pp_schedule){ .request = *request, .chains = chains, .chunks_per_rank = request->chunks * chains };
+  *schedule = (pp_schedule){ .request = *request, .traits = *pp_schedule_traits_of(request->kind), .chains = chains };
+  schedule->chunks_per_rank = request->chunks * chains;
   schedule->stages_per_chain = request->ranks * request->chunks;
   schedule->stages = schedule->stages_per_chain * chains;
   schedule->microbatches_per_chain = request->microbatches / chains;
@@ -298,6 +299,11 @@ pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out
     constructor->write(request, rank, &writer);
   }
   return PP_OK;
+}
+
+size_t pp_schedule_size(const pp_schedule *schedule) {
+  size_t ranks = (size_t)schedule->request.ranks, slots = ranks * (size_t)schedule->chunks_per_rank;
+  return schedule->first[ranks] * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + (2 * (size_t)schedule->stages + slots) * sizeof(int);
 }
 
 void pp_schedule_free(pp_schedule *schedule) {

@@ -19,7 +19,8 @@
 typedef enum {
   PP_GPIPE, PP_LOOPED_BFS, PP_1F1B, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_ZB_H1, PP_ZB_H2, PP_INTERLEAVED_ZERO_BUBBLE,
   PP_ZB_V, PP_ZB_AUTO, PP_V_HALF, PP_V_MIN, PP_DUALPIPE, PP_DUALPIPEV,
-  PP_SCHEDULE_KINDS
+  PP_SCHEDULE_KINDS,
+  PP_CUSTOM = PP_SCHEDULE_KINDS   /* a program from elsewhere (schedule_csv.h): cannot be requested, has no traits but its own */
 } pp_schedule_kind;
 
 typedef enum { PP_F, PP_B, PP_I, PP_W, PP_FB } pp_action_kind;
@@ -35,7 +36,7 @@ typedef struct {
   uint32_t microbatch, microbatch_b;
 } pp_action;
 
-typedef enum { PP_PLACE_LOOP, PP_PLACE_V, PP_PLACE_BIDIRECTIONAL } pp_placement;
+typedef enum { PP_PLACE_LOOP, PP_PLACE_V, PP_PLACE_BIDIRECTIONAL, PP_PLACE_CUSTOM } pp_placement;
 
 /* How many microbatches go through a chunk before the next chunk's turn, when the request does not say: P (Megatron-LM), or M in `rounds`
 ** equal parts, rounds = max(1, M div P) (PyTorch). */
@@ -77,13 +78,14 @@ typedef struct {
 
 typedef struct {
   pp_schedule_request request;
+  pp_schedule_traits traits;    /* of its kind; of a program from elsewhere, its own */
   int chains, chunks_per_rank;  /* chunks_per_rank = chunks × chains */
   int stages_per_chain;         /* P × V */
   int stages;                   /* stages_per_chain × chains */
   int microbatches_per_chain;
   int *rank_of;                 /* [stages] */
   int *slot_of;                 /* [stages] which of its rank's chunks the stage is: 0 … chunks_per_rank − 1 */
-  int *stage_at;                /* [ranks × chunks_per_rank] the stage in a rank's slot */
+  int *stage_at;                /* [ranks × chunks_per_rank] the stage in a rank's slot; −1: none (only PP_CUSTOM) */
   size_t *first;                /* [ranks + 1] rank r's actions are action[first[r]] … action[first[r + 1] − 1] */
   pp_action *action;
 } pp_schedule;
@@ -111,6 +113,8 @@ size_t pp_schedule_bytes(const pp_schedule_request *request);
 */
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 void pp_schedule_free(pp_schedule *schedule);
+/* Bytes of a program, whoever made it. */
+size_t pp_schedule_size(const pp_schedule *schedule);
 
 /*
 ** The action as PyTorch's pipelining writes it (torch/distributed/pipelining/schedules.py, _Action): "3F0", "(0F3;3B1)OVERLAP_F_B".

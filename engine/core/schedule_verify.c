@@ -35,7 +35,7 @@ typedef struct {
   size_t row;           /* of its first microbatch in had[] */
   int rank;             /* that holds it */
   int up, down;         /* ranks of the next and the previous stage of its chain, or NOWHERE */
-  bool forward_full, backward_full;   /* its receive buffers */
+  int forward_held, backward_held;    /* of its receive buffers */
 } stage_link;
 
 typedef struct {
@@ -53,6 +53,7 @@ typedef struct {
   rank_state *rank;     /* [ranks] */
   int *stack;           /* ranks that can go on; a rank is on it at most once */
   int depth;
+  int buffers;
   pp_finding *finding;
   pp_error *error;
 } verification;
@@ -233,13 +234,15 @@ static inline void sent(verification *v, int rank) {
   if (v->rank[rank].sending_forward == NOWHERE && v->rank[rank].sending_backward == NOWHERE) push(v, rank);
 }
 
-/* The stage's buffer is free again: its sender may be waiting for that. */
+/* A buffer of the stage is free again, unless its sender waits for that. */
 static inline void empty_forward_buffer(verification *v, int rank, int stage) {
   stage_link *link = &v->stage[stage];
   if (link->down == NOWHERE || link->down == rank) return;
   rank_state *sender = &v->rank[link->down];
-  link->forward_full = sender->sending_forward == stage - 1;
-  if (!link->forward_full) return;
+  if (sender->sending_forward != stage - 1) {
+    link->forward_held--;
+    return;
+  }
   sender->sending_forward = NOWHERE;
   deliver(v, v->stage[stage - 1].row + v->schedule->action[sender->next - 1].microbatch, false, rank);
   sent(v, link->down);
@@ -249,8 +252,10 @@ static inline void empty_backward_buffer(verification *v, int rank, int stage) {
   stage_link *link = &v->stage[stage];
   if (link->up == NOWHERE || link->up == rank) return;
   rank_state *sender = &v->rank[link->up];
-  link->backward_full = sender->sending_backward == stage + 1;
-  if (!link->backward_full) return;
+  if (sender->sending_backward != stage + 1) {
+    link->backward_held--;
+    return;
+  }
   const pp_action *action = &v->schedule->action[sender->next - 1];
   sender->sending_backward = NOWHERE;
   deliver(v, v->stage[stage + 1].row + (action->kind == PP_FB ? action->microbatch_b : action->microbatch), true, rank);
@@ -262,11 +267,11 @@ static inline void run_forward(verification *v, int rank, int stage, uint32_t mi
   if (blocking) empty_forward_buffer(v, rank, stage);
   if (link->up == NOWHERE) return;
   if (blocking && link->up != rank) {
-    if (v->stage[stage + 1].forward_full) {
+    if (v->stage[stage + 1].forward_held == v->buffers) {
       v->rank[rank].sending_forward = stage;
       return;
     }
-    v->stage[stage + 1].forward_full = true;
+    v->stage[stage + 1].forward_held++;
   }
   deliver(v, link->row + microbatch, false, link->up);
 }
@@ -276,11 +281,11 @@ static inline void run_backward(verification *v, int rank, int stage, uint32_t m
   if (blocking) empty_backward_buffer(v, rank, stage);
   if (link->down == NOWHERE) return;
   if (blocking && link->down != rank) {
-    if (v->stage[stage - 1].backward_full) {
+    if (v->stage[stage - 1].backward_held == v->buffers) {
       v->rank[rank].sending_backward = stage;
       return;
     }
-    v->stage[stage - 1].backward_full = true;
+    v->stage[stage - 1].backward_held++;
   }
   deliver(v, link->row + microbatch, true, link->down);
 }
@@ -315,15 +320,17 @@ static bool is_stuck(const verification *v, int rank) {
   return state->waiting != NOTHING || state->sending_forward != NOWHERE || state->sending_backward != NOWHERE;
 }
 
-/* A rank that cannot go on, or NOWHERE. */
-static int run_all(verification *v, bool blocking) {
+/* Runs the program from its start: a rank that cannot go on, or NOWHERE. */
+static int run_all(verification *v, int buffers) {
   int ranks = v->schedule->request.ranks;
   v->depth = 0;
+  v->buffers = buffers;
+  for (int stage = 0; stage < v->stages; stage++) v->stage[stage].forward_held = v->stage[stage].backward_held = 0;
   for (int rank = ranks - 1; rank >= 0; rank--) {
     v->rank[rank] = (rank_state){ v->schedule->first[rank], NOTHING, NOWHERE, NOWHERE };
     push(v, rank);
   }
-  if (blocking) while (v->depth > 0) run_rank(v, v->stack[--v->depth], true);
+  if (buffers != PP_ASYNCHRONOUS) while (v->depth > 0) run_rank(v, v->stack[--v->depth], true);
   else while (v->depth > 0) run_rank(v, v->stack[--v->depth], false);
   for (int rank = 0; rank < ranks; rank++)
     if (is_stuck(v, rank)) return rank;
@@ -336,7 +343,8 @@ static pp_wait wait_of(const verification *v, int rank) {
   const pp_schedule *schedule = v->schedule;
   const rank_state *state = &v->rank[rank];
   size_t microbatches = (size_t)schedule->microbatches_per_chain;
-  pp_wait wait = { .rank = rank, .position = (int64_t)(state->next - schedule->first[rank]), .kind = PP_F, .sends = state->waiting == NOTHING };
+  pp_wait wait = { .rank = rank, .position = (int64_t)(state->next - schedule->first[rank]), .kind = PP_F };
+  wait.sends = state->waiting == NOTHING;
   bool backward;
   if (wait.sends) {
     const pp_action *action = &schedule->action[state->next - 1];
@@ -400,14 +408,19 @@ static pp_status deadlock(const verification *v, int rank, const char *id, const
   return pp_illegal(v->error, id, "action", NAN, "deadlock%s: %s", where, text);
 }
 
-static pp_status check_waits(verification *v, pp_p2p p2p) {
-  int stuck = run_all(v, p2p == PP_P2P_BLOCKING);
-  if (stuck == NOWHERE) return PP_OK;
-  if (p2p == PP_P2P_ASYNCHRONOUS) return deadlock(v, stuck, "engine.deadlock", "");
-  pp_status status = deadlock(v, stuck, "engine.blocking_deadlock", " where p2p blocks");
-  size_t entries = (size_t)v->schedule->stages * (size_t)v->schedule->microbatches_per_chain;
+/* For another run. */
+static void forget_results(verification *v) {
+  size_t entries = (size_t)v->stages * v->microbatches;
   for (size_t i = 0; i < entries; i++) v->had[i] &= SEEN;
-  stuck = run_all(v, false);
+}
+
+static pp_status check_waits(verification *v, int buffers) {
+  int stuck = run_all(v, buffers);
+  if (stuck == NOWHERE) return PP_OK;
+  if (buffers == PP_ASYNCHRONOUS) return deadlock(v, stuck, "engine.deadlock", "");
+  pp_status status = deadlock(v, stuck, "engine.blocking_deadlock", " where p2p blocks");
+  forget_results(v);
+  stuck = run_all(v, PP_ASYNCHRONOUS);
   return stuck == NOWHERE ? status : deadlock(v, stuck, "engine.deadlock", "");
 }
 
@@ -416,7 +429,7 @@ static pp_status check_waits(verification *v, pp_p2p p2p) {
 /* Tables in one block, zeros where they count. */
 static bool prepare(verification *v) {
   const pp_schedule *schedule = v->schedule;
-  size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, microbatches = (size_t)schedule->microbatches_per_chain;
+  size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, microbatches = v->microbatches;
   char *memory = calloc(stages * microbatches + stages * sizeof(stage_link) + ranks * (sizeof(rank_state) + sizeof(int)), 1);
   if (!memory) return false;
   v->stage = (stage_link *)(void *)memory;
@@ -425,27 +438,65 @@ static bool prepare(verification *v) {
   v->had = (unsigned char *)(v->stack + ranks);
   for (int s = 0; s < schedule->stages; s++) {
     bool first = s % schedule->stages_per_chain == 0, last = (s + 1) % schedule->stages_per_chain == 0;
-    v->stage[s] = (stage_link){ .row = (size_t)s * microbatches, .rank = schedule->rank_of[s], .up = last ? NOWHERE : schedule->rank_of[s + 1],
-                                .down = first ? NOWHERE : schedule->rank_of[s - 1] };
+    v->stage[s] = (stage_link){ .row = (size_t)s * microbatches, .rank = schedule->rank_of[s],
+                                .up = last ? NOWHERE : schedule->rank_of[s + 1], .down = first ? NOWHERE : schedule->rank_of[s - 1] };
   }
   return true;
 }
 
-pp_status pp_schedule_verify_p2p(const pp_schedule *schedule, pp_p2p p2p, pp_finding *finding, pp_error *error) {
+/* Starts a verification: PP_OK when the lists are right and v's tables made, to be freed at v->stage, which is NULL otherwise. */
+static pp_status start(verification *v, const pp_schedule *schedule, pp_finding *finding, pp_error *error) {
+  *v = (verification){ .schedule = schedule, .stages = schedule->stages, .microbatches = (uint32_t)schedule->microbatches_per_chain,
+                       .finding = finding, .error = error };
+  *finding = (pp_finding){ .rank = NOWHERE, .position = -1 };
+  size_t actions = schedule->first[schedule->request.ranks];
+  if ((size_t)schedule->stages * (size_t)schedule->microbatches_per_chain > actions) return find_missing(v);
+  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", actions);
+  pp_status status = check_lists(v);
+  if (status == PP_OK) return PP_OK;
+  free(v->stage);
+  v->stage = NULL;
+  return status;
+}
+
+pp_status pp_schedule_verify_p2p(const pp_schedule *schedule, int buffers, pp_finding *finding, pp_error *error) {
   pp_finding nobody_asks;
   pp_error nobody_reads;
-  verification v = { .schedule = schedule, .stages = schedule->stages, .microbatches = (uint32_t)schedule->microbatches_per_chain,
-                     .finding = finding ? finding : &nobody_asks, .error = error ? error : &nobody_reads };
-  *v.finding = (pp_finding){ .rank = NOWHERE, .position = -1 };
-  size_t actions = schedule->first[schedule->request.ranks];
-  if ((size_t)schedule->stages * (size_t)schedule->microbatches_per_chain > actions) return find_missing(&v);
-  if (!prepare(&v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", actions);
-  pp_status status = check_lists(&v);
-  if (status == PP_OK) status = check_waits(&v, p2p);
+  verification v;
+  pp_status status = start(&v, schedule, finding ? finding : &nobody_asks, error ? error : &nobody_reads);
+  if (status != PP_OK) return status;
+  status = check_waits(&v, buffers);
   free(v.stage);   /* the start of the block */
   return status;
 }
 
 pp_status pp_schedule_verify(const pp_schedule *schedule, pp_error *error) {
-  return pp_schedule_verify_p2p(schedule, PP_P2P_ASYNCHRONOUS, NULL, error);
+  return pp_schedule_verify_p2p(schedule, PP_ASYNCHRONOUS, NULL, error);
+}
+
+static bool runs_with(verification *v, int buffers) {
+  forget_results(v);
+  return run_all(v, buffers) == NOWHERE;
+}
+
+pp_status pp_schedule_receive_buffers(const pp_schedule *schedule, int *buffers, pp_error *error) {
+  pp_finding finding;
+  pp_error nobody_reads;
+  verification v;
+  pp_status status = start(&v, schedule, &finding, error ? error : &nobody_reads);
+  if (status != PP_OK) return status;
+  int most = schedule->microbatches_per_chain, enough = 1, least = 1;   /* least ≤ the result ≤ enough */
+  for (; enough < most && !runs_with(&v, enough); enough = enough <= most / 2 ? 2 * enough : most) least = enough + 1;
+  while (least < enough) {
+    int middle = least + (enough - least) / 2;
+    if (runs_with(&v, middle)) enough = middle;
+    else least = middle + 1;
+  }
+  *buffers = enough;
+  if (!runs_with(&v, enough)) {
+    forget_results(&v);
+    status = check_waits(&v, PP_ASYNCHRONOUS);
+  }
+  free(v.stage);
+  return status;
 }

@@ -13,19 +13,19 @@
 #include "core/schedule.h"
 
 /*
-** How results travel between stages on different ranks. Inside a rank a result is there when its action has run.
+** How results travel between stages on different ranks; inside a rank a result is there when its action has run. `buffers` says which:
 **
-** PP_P2P_ASYNCHRONOUS: sending waits for nobody. PyTorch's own lowering of a compute-only program succeeds exactly when this model has no
-** deadlock: _add_send_recv places each receive at the moment its send runs.
+** 0, asynchronous: sending waits for nobody. PyTorch's lowering of a compute-only program succeeds exactly when this has no deadlock:
+** _add_send_recv places each receive at the moment its send runs, and the runtime waits for sends only at the end of the step.
 **
-** PP_P2P_BLOCKING: before each action a rank posts one group: the sends of its previous action's results and its receives. It goes on when
-** all sends are matched and the action's inputs have come, as in isend/irecv batches that are waited for (PyTorch's _batch_p2p followed by
-** wait in Schedule1F1B, DeepSeek DualPipe's _commit_and_wait_comm). Each stage has one receive buffer for its forward's input and one for
-** its backward's, whose receive is in the rank's groups from when the message before has been used: PyTorch's 1F1B posts it right before
-** use, Megatron-LM's interleaved 1F1B and DualPipe's step 2 one message earlier, and none of them more. Messages of a stage come in the
-** order in which they are sent. A program without a deadlock here can be given static groups that never wait for each other.
+** n ≥ 1, blocking: before each action a rank posts one group, the sends of its previous action's results and its receives, and goes on when
+** all those sends are matched and the action's inputs have come, as in isend/irecv batches that are waited for (PyTorch's Schedule1F1B,
+** Megatron-LM without overlapped p2p, DeepSeek DualPipe's _commit_and_wait_comm). A stage has n receive buffers for its forward's input and
+** n for its backward's; the receive into a free one is in the group. With one, the receive of a message is posted when the message before
+** has been used: Schedule1F1B posts it right before use, Megatron-LM's interleaved 1F1B and DualPipe's step 2 one message earlier. Messages
+** of a stage come in the order in which they are sent. What has no deadlock here can be given groups that never wait for each other.
 */
-typedef enum { PP_P2P_ASYNCHRONOUS, PP_P2P_BLOCKING } pp_p2p;
+enum { PP_ASYNCHRONOUS = 0 };
 
 /* One rank of a cycle: what keeps it from going on is the result of a stage's forward (PP_F) or backward (PP_B, or PP_I where W is split). */
 typedef struct {
@@ -56,11 +56,17 @@ typedef struct {
 **   engine.action_order       B or I before F, W before I
 **   engine.missing_action     a (stage, microbatch) without its F, or without B or I + W
 **   engine.deadlock           ranks wait for each other whatever the runtime
-**   engine.blocking_deadlock  only where p2p blocks (asked with PP_P2P_BLOCKING)
+**   engine.blocking_deadlock  only where p2p blocks with so few buffers
 ** *finding (may be NULL) says where. The schedule's tables must be consistent, as pp_schedule_build and pp_schedule_read_csv make them; its
 ** actions may be anything. O(actions) time; one allocation of a byte a (stage, microbatch) and some dozens a stage and rank.
 */
-pp_status pp_schedule_verify_p2p(const pp_schedule *schedule, pp_p2p p2p, pp_finding *finding, pp_error *error);
+pp_status pp_schedule_verify_p2p(const pp_schedule *schedule, int buffers, pp_finding *finding, pp_error *error);
+
+/*
+** The least number of receive buffers with which a program that pp_schedule_verify accepts runs where p2p blocks, in *buffers. 1 for most
+** schedules; as many as its microbatches always suffice. Time O(actions × log of the result).
+*/
+pp_status pp_schedule_receive_buffers(const pp_schedule *schedule, int *buffers, pp_error *error);
 
 /* With asynchronous p2p, without the place. What it accepts, pp_simulate runs. */
 pp_status pp_schedule_verify(const pp_schedule *schedule, pp_error *error);

@@ -106,7 +106,7 @@ static int memory_stages(lua_State *L) {
   pp_charge(L, 50 * (uint64_t)(stages + ranks) + (schedule ? schedule->first[ranks] : 0));
   const int *layers = check_layers(L, call, stages);
   pp_stage *out = lua_newuserdatauv(L, (size_t)stages * sizeof *out, 0);
-  blocks_of(L, call, &at, schedule ? pp_schedule_traits_of(schedule->request.kind)->copies : 1, blocks);
+  blocks_of(L, call, &at, schedule ? schedule->traits.copies : 1, blocks);
   const pp_status status = pp_layout_stages(&at.model, stages, layers, out, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, call, &error);

@@ -5,6 +5,7 @@
 **   engine.schedule.kinds            list of names
 **   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
+**   engine.schedule.from_csv(text, { directions? }) → a schedule of kind "csv", or nil and { id, field, message, line?, column? }
 ** A schedule has methods, listed at the end. Ranks, stages and microbatches are numbered from 0, as everywhere in the field; a list with an
 ** entry per rank is a Lua list, whose entry [rank + 1] is rank's. Work costs a policy a unit per action it touches, before it is done.
 ** May longjmp: what the C heap holds for a call hangs on a userdata.
@@ -14,6 +15,7 @@
 #include <lauxlib.h>
 #include <math.h>
 
+#include "core/schedule_csv.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
@@ -23,6 +25,7 @@
 #define SCHEDULE "pipeplan.schedule"
 
 static const char construct_call[] = "engine.schedule";
+static const char csv_call[] = "engine.schedule.from_csv";
 
 static const char *const placements[] = { "loop", "v", "bidirectional" };
 static const char *const action_kinds[] = { "F", "B", "I", "W", "FB" };
@@ -153,6 +156,35 @@ static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments
   return status == PP_OK ? 1 : answer(L, construct_call, status, &error);
 }
 
+/* from_csv(text, { directions = 2 }?): see schedule_csv.h. The program is as it is written: verify() says what is wrong with it. */
+static int schedule_from_csv(lua_State *L) {
+  static const char *const known[] = { "directions", NULL };
+  size_t length;
+  const char *text = luaL_checklstring(L, 1, &length);
+  int directions = 1;
+  pp_csv_place place;
+  pp_error error;
+  if (!lua_isnoneornil(L, 2)) {
+    pp_args_begin(L, 2, csv_call, known);
+    directions = (int)pp_args_integer_or(L, 2, csv_call, "directions", 1, 2, 1);
+  }
+  pp_charge(L, 1 + length);
+  schedule_object *object = lua_newuserdatauv(L, sizeof *object, 0);
+  *object = (schedule_object){ .held = 0 };
+  luaL_setmetatable(L, SCHEDULE);
+  pp_status status = pp_schedule_read_csv(text, length, directions, &object->program, &place, &error);
+  if (status != PP_OK) {
+    int results = answer(L, csv_call, status, &error);
+    if (place.line > 0) pp_set_integer(L, "line", (lua_Integer)place.line);
+    if (place.column > 0) pp_set_integer(L, "column", (lua_Integer)place.column);
+    return results;
+  }
+  size_t bytes = pp_schedule_size(&object->program);
+  pp_hold(L, bytes);   /* what it does not grant, the collector gives back */
+  object->held = bytes;
+  return 1;
+}
+
 static int schedule_gc(lua_State *L) {
   schedule_object *object = luaL_checkudata(L, 1, SCHEDULE);
   pp_schedule_free(&object->program);
@@ -169,9 +201,11 @@ const pp_schedule *pp_check_schedule(lua_State *L, int index) {
 /* schedule:info() */
 static int schedule_info(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
-  const pp_schedule_traits *traits = pp_schedule_traits_of(schedule->request.kind);
-  lua_createtable(L, 0, 10);
+  const pp_schedule_traits *traits = &schedule->traits;
+  lua_createtable(L, 0, 12);
   pp_set_string(L, "kind", traits->name);
+  pp_set_boolean(L, "split_backward", traits->split_backward);
+  pp_set_boolean(L, "overlaps", traits->overlaps);
   pp_set_integer(L, "ranks", schedule->request.ranks);
   pp_set_integer(L, "microbatches", schedule->request.microbatches);
   pp_set_integer(L, "virtual", schedule->request.chunks);
@@ -267,14 +301,16 @@ static const luaL_Reg schedule_methods[] = {
   { "csv",      schedule_csv },
   { "info",     schedule_info },
   { "peaks",    schedule_peaks },
+  { "receive_buffers", pp_schedule_receive_buffers_method },
   { "simulate", pp_schedule_simulate },
   { "verify",   pp_schedule_verify_method },
   { NULL, NULL }
 };
 
 static const luaL_Reg schedule_functions[] = {
-  { "check",  schedule_check },
-  { "traits", schedule_traits },
+  { "check",    schedule_check },
+  { "from_csv", schedule_from_csv },
+  { "traits",   schedule_traits },
   { NULL, NULL }
 };
 

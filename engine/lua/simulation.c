@@ -67,7 +67,7 @@ static bool check_times(lua_State *L, const char *name, const pp_schedule *sched
 static void check_simulation_arguments(lua_State *L, const pp_schedule *schedule, pp_times *out) {
   static const char *const known[] = { "F", "I", "W", "B", "FB", "p2p", "intervals", NULL };
   static const char *const names[] = { "F", "I", "W", "B" };
-  bool overlaps = pp_schedule_traits_of(schedule->request.kind)->overlaps;   /* others have no pairs to look up */
+  bool overlaps = schedule->traits.overlaps;   /* others have no pairs to look up */
   size_t stages = (size_t)schedule->stages, slots = overlaps ? (size_t)schedule->chunks_per_rank : 0;
   pp_args_begin(L, 2, call, known);
   double *values = lua_newuserdatauv(L, stages * (slots + 1) * sizeof *values + stages * sizeof(pp_stage_times), 0);

@@ -1,11 +1,11 @@
 /*
-** verification.c: schedule:verify() or schedule:verify{ p2p = "asynchronous" | "blocking" } → true, or nil and the finding: is the program
-** complete, in order, and does no rank wait for ever, where sending waits for nobody (the default) or blocks as schedule_verify.h says? A
-** finding is
+** verification.c: schedule:verify() or schedule:verify{ buffers = N } → true, or nil and the finding: is the program complete, in order,
+** and does no rank wait for ever, where sending waits for nobody or, with N, blocks until one of N receive buffers of the stage is free, as
+** schedule_verify.h says? schedule:receive_buffers() → the least such N, or nil and the finding. A finding is
 **   { id, field, message, rank?, position?, action?, waits? }
-** rank from 0; position is that of the action in schedule:actions(rank), absent where an action is missing; action as in the CSV. A deadlock
-** has waits, the cycle, whose entries are { rank, position?, action?, of, what, sends }: the rank cannot run that action until rank `of` has
-** made (sends: taken) the result of `what`.
+** rank from 0; position is that of the action in schedule:actions(rank), absent where an action is missing; action as in the CSV. A
+** deadlock has waits, the cycle, whose entries are { rank, position?, action?, of, what, sends }: the rank cannot run that action until
+** rank `of` has made (sends: taken) the result of `what`.
 */
 #include "lua/verification.h"
 
@@ -52,18 +52,17 @@ static void set_waits(lua_State *L, const pp_schedule *schedule, const pp_findin
 }
 
 int pp_schedule_verify_method(lua_State *L) {
-  static const char *const known[] = { "p2p", NULL };
-  static const char *const models[] = { "asynchronous", "blocking", NULL };
+  static const char *const known[] = { "buffers", NULL };
   const pp_schedule *schedule = pp_check_schedule(L, 1);
-  pp_p2p p2p = PP_P2P_ASYNCHRONOUS;
+  int buffers = PP_ASYNCHRONOUS;
   pp_finding finding;
   pp_error error;
   if (!lua_isnoneornil(L, 2)) {
     pp_args_begin(L, 2, call, known);
-    p2p = (pp_p2p)pp_args_option(L, 2, call, "p2p", models, PP_P2P_ASYNCHRONOUS);
+    buffers = (int)pp_args_integer_or(L, 2, call, "buffers", 1, PP_MAX_ACTIONS, PP_ASYNCHRONOUS);
   }
   pp_charge(L, 1 + 2 * (uint64_t)schedule->first[schedule->request.ranks]);
-  pp_status status = pp_schedule_verify_p2p(schedule, p2p, &finding, &error);
+  pp_status status = pp_schedule_verify_p2p(schedule, buffers, &finding, &error);
   if (status == PP_OK) {
     lua_pushboolean(L, 1);
     return 1;
@@ -73,4 +72,17 @@ int pp_schedule_verify_method(lua_State *L) {
   set_place(L, schedule, finding.rank, finding.position);
   set_waits(L, schedule, &finding);
   return results;
+}
+
+int pp_schedule_receive_buffers_method(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  int buffers;
+  pp_error error;
+  lua_settop(L, 1);
+  pp_charge(L, 1 + 8 * (uint64_t)schedule->first[schedule->request.ranks]);
+  pp_status status = pp_schedule_receive_buffers(schedule, &buffers, &error);
+  if (status == PP_ILLEGAL) return pp_schedule_verify_method(L);   /* says where, too */
+  if (status != PP_OK) return pp_args_raise(L, "schedule:receive_buffers", &error);
+  lua_pushinteger(L, buffers);
+  return 1;
 }

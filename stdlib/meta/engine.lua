@@ -60,6 +60,18 @@
 ---@field low? number it is at least this
 ---@field high? number it is at most this
 
+--- Why a CSV is no schedule.
+---@class pipeplan.engine.csv_error
+---@field id string what kind of error
+---@field field string what is wrong
+---@field message string one sentence
+---@field line? integer from 1
+---@field column? integer cell of the line, from 1
+
+--- What a CSV does not say.
+---@class pipeplan.engine.csv_options
+---@field directions? integer 2: the upper half of the stages is DualPipe's other direction; 1 … 2; default 1
+
 --- What an accelerator and its kernels reach.
 ---@class pipeplan.engine.device
 ---@field flops number dense peak at the training precision, per second; 1e-09 … 1e+30
@@ -201,6 +213,8 @@
 ---@field chains integer directions
 ---@field chunks_per_rank integer stages of a rank
 ---@field limit? integer most chunks that a rank may hold, where the schedule was planned under a limit
+---@field split_backward boolean has I and W
+---@field overlaps boolean has F&B pairs
 ---@field actions integer of all ranks
 ---@field placement integer[] rank of stage s at [s + 1]
 
@@ -496,7 +510,7 @@
 
 --- Arguments. Is it complete, in order, and does no rank wait for ever?
 ---@class pipeplan.engine.verify_arguments
----@field p2p? "asynchronous"|"blocking" does sending wait until it is received?; default "asynchronous"
+---@field buffers? integer sending waits until a stage has one of so many receive buffers free; default: it waits for nobody; ≥ 1
 
 --- A schedule: for each rank, the ordered actions that it executes.
 ---@class pipeplan.engine.schedule_object
@@ -518,6 +532,11 @@ function schedule_object:info() end
 --- Most chunks held at once.
 ---@return pipeplan.engine.peaks
 function schedule_object:peaks() end
+
+--- The least number of receive buffers of a stage with which it runs where p2p blocks.
+---@return integer|nil
+---@return pipeplan.engine.finding? why
+function schedule_object:receive_buffers() end
 
 --- When each action runs.
 ---@param arguments pipeplan.engine.simulate_arguments
@@ -645,6 +664,13 @@ engine.schedule = {}
 ---@return true|nil
 ---@return pipeplan.engine.illegal? why
 function engine.schedule.check(arguments) end
+
+--- Reads PyTorch's compute-only CSV.
+---@param text string a line a rank
+---@param options? pipeplan.engine.csv_options 
+---@return pipeplan.engine.schedule_object|nil
+---@return pipeplan.engine.csv_error? why
+function engine.schedule.from_csv(text, options) end
 
 --- What a schedule is.
 ---@param name pipeplan.schedule its name

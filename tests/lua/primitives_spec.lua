@@ -39,7 +39,7 @@ local legal = {
   schedule = copy(schedule, { kind = "1f1b" }),
   ["schedule.check"] = copy(schedule, { kind = "1f1b" }),
   simulate = { F = 1, I = 1, W = 1 },
-  verify = { p2p = "blocking" },
+  verify = { buffers = 1 },
 }
 
 local built = assert(engine.schedule { kind = "1f1b", ranks = 2, microbatches = 4 })
@@ -59,6 +59,7 @@ local given = {
   recompute = { { norm = true }, function(value)
     return call("memory.blocks", copy(legal["memory.blocks"], { training = copy(base.training, { recompute = value }) }))
   end },
+  csv_options = { { directions = 1 }, function(value) return pcall(engine.schedule.from_csv, "0F0,0B0\n", value) end },
 }
 local function of_tier(tier) return call("comm.p2p", { network = { tiers = { copy({ reach = 8, bandwidth = 1e9 }, tier) } }, bytes = 1 }) end
 given.tier = { { reach = 8, bandwidth = 1e9 }, function(value) return call("comm.p2p", { network = { tiers = { value } }, bytes = 1 }) end }

@@ -106,6 +106,7 @@ describe("engine.schedule", function()
   it("says what an object is", function()
     local info = engine.schedule { kind = "zb_v", ranks = 3, microbatches = 6 }:info()
     assert.same({ kind = "zb_v", ranks = 3, microbatches = 6, virtual = 2, stages = 6, chains = 1, chunks_per_rank = 2, actions = 108,
+                  split_backward = true, overlaps = false,
                   placement = { 0, 1, 2, 2, 1, 0 } }, info)
   end)
 

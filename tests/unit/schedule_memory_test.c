@@ -2,6 +2,7 @@
 #include "schedules.h"
 
 #include "allocations.h"
+#include "core/schedule_csv.h"
 
 static const pp_stage_times stages[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
 static const pp_times times = { .stage = stages };
@@ -31,6 +32,27 @@ static void building_survives_each_failing_allocation(void **state) {
   assert_int_equal(allocations.live, 1);
   fail_allocation(0);
   pp_schedule_free(&schedule);
+  assert_int_equal(allocations.live, 0);
+}
+
+static void reading_survives_each_failing_allocation(void **state) {
+  (void)state;
+  static const char text[] = "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n";
+  pp_schedule schedule;
+  pp_error error;
+  size_t n = 1;
+  for (;; n++) {
+    fail_allocation(n);
+    pp_status status = pp_schedule_read_csv(text, sizeof text - 1, 1, &schedule, NULL, &error);
+    if (status == PP_OK) break;
+    assert_int_equal(status, PP_NO_MEMORY);
+    assert_null(schedule.action);
+    assert_int_equal(allocations.live, 0);
+  }
+  fail_allocation(0);
+  assert_int_equal(n, 3);
+  pp_schedule_free(&schedule);
+  assert_int_equal(pp_schedule_read_csv("0F0,0B0\n2F0,2B0", 15, 1, &schedule, NULL, &error), PP_ILLEGAL);
   assert_int_equal(allocations.live, 0);
 }
 
@@ -79,6 +101,7 @@ static void a_workspace_allocates_only_to_grow(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(building_survives_each_failing_allocation),
+    cmocka_unit_test(reading_survives_each_failing_allocation),
     cmocka_unit_test(simulating_survives_each_failing_allocation),
     cmocka_unit_test(a_workspace_allocates_only_to_grow),
   };

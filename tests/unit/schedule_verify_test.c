@@ -87,11 +87,11 @@ static bool step(slow_run *run, int rank) {
 }
 
 /* Does the program run to its end? For complete programs whose lists are in order. */
-static bool runs_slowly(const pp_schedule *schedule, pp_p2p p2p) {
+static bool runs_slowly(const pp_schedule *schedule, int buffers) {
   static slow_run run;
   memset(&run, 0, sizeof run);
   run.schedule = schedule;
-  run.capacity = p2p == PP_P2P_BLOCKING ? 1 : 2 * MAX_MICROBATCHES;
+  run.capacity = buffers == PP_ASYNCHRONOUS ? 2 * MAX_MICROBATCHES : buffers;
   int ranks = schedule->request.ranks;
   assert_true(schedule->stages <= MAX_STAGES && schedule->microbatches_per_chain <= MAX_MICROBATCHES && ranks <= MAX_RANKS);
   for (int rank = 0; rank < ranks; rank++) {
@@ -109,19 +109,19 @@ static bool runs_slowly(const pp_schedule *schedule, pp_p2p p2p) {
 
 /* -- helpers --------------------------------------------------------------------------------------------------------------------------- */
 
-static void assert_found(const pp_schedule *schedule, pp_p2p p2p, const char *id, int rank, int64_t position, const char *part) {
+static void assert_found(const pp_schedule *schedule, int buffers, const char *id, int rank, int64_t position, const char *part) {
   pp_finding finding;
   pp_error error;
-  assert_int_equal(pp_schedule_verify_p2p(schedule, p2p, &finding, &error), PP_ILLEGAL);
+  assert_int_equal(pp_schedule_verify_p2p(schedule, buffers, &finding, &error), PP_ILLEGAL);
   assert_string_equal(error.id, id);
   if (!strstr(error.message, part)) fail_msg("no '%s' in '%s'", part, error.message);
   assert_int_equal(finding.rank, rank);
   assert_int_equal(finding.position, position);
 }
 
-static void assert_runs(const pp_schedule *schedule, pp_p2p p2p) {
+static void assert_runs(const pp_schedule *schedule, int buffers) {
   pp_error error;
-  if (pp_schedule_verify_p2p(schedule, p2p, NULL, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_schedule_verify_p2p(schedule, buffers, NULL, &error) != PP_OK) fail_msg("%s", error.message);
 }
 
 /* Replaces a rank's list by F, B, I and W of its one stage: "F0 F1 B0 B1". The length must be the same. */
@@ -142,7 +142,7 @@ static void each_error_of_a_list_is_found_where_it_is(void **state) {
   (void)state;
   pp_schedule schedule = built(request_of(PP_ZB_H1, 4, 8));   /* rank 0: 0F0 0F1 0F2 0F3 0I0 0W0 … */
   pp_action *action = schedule.action, saved[4] = { action[0], action[1], action[2], action[3] };
-  const pp_p2p any = PP_P2P_ASYNCHRONOUS;
+  const int any = PP_ASYNCHRONOUS;
 
   action[1] = action[0];
   assert_found(&schedule, any, "engine.duplicate_action", 0, 1, "rank 0, action 2, 0F0: it was already run");
@@ -175,7 +175,7 @@ static void each_error_of_a_list_is_found_where_it_is(void **state) {
 static void a_backward_that_is_done_twice_in_two_ways_is_found(void **state) {
   (void)state;
   pp_schedule schedule = built(request_of(PP_ZB_H1, 1, 2));
-  const pp_p2p any = PP_P2P_ASYNCHRONOUS;
+  const int any = PP_ASYNCHRONOUS;
   rewrite(&schedule, 0, "F0 F1 B0 I0 W0 B1");
   assert_found(&schedule, any, "engine.duplicate_action", 0, 3, "0I0: its backward was already 0B0");
   rewrite(&schedule, 0, "F0 F1 I0 B0 W0 B1");
@@ -193,9 +193,9 @@ static void a_sparse_program_lacks_actions_and_needs_no_large_table(void **state
   enum { N = 60000 };
   pp_schedule schedule = built(request_of(PP_1F1B, N, 1));
   schedule.microbatches_per_chain = N;
-  assert_found(&schedule, PP_P2P_ASYNCHRONOUS, "engine.missing_action", 0, -1, "rank 0 never runs the F of stage 0, microbatch 1");
+  assert_found(&schedule, PP_ASYNCHRONOUS, "engine.missing_action", 0, -1, "rank 0 never runs the F of stage 0, microbatch 1");
   for (int stage = 0; stage < N; stage++) schedule.action[2 * stage].kind = schedule.action[2 * stage + 1].kind = 200;
-  assert_found(&schedule, PP_P2P_ASYNCHRONOUS, "engine.missing_action", 0, -1, "microbatch");
+  assert_found(&schedule, PP_ASYNCHRONOUS, "engine.missing_action", 0, -1, "microbatch");
   pp_schedule_free(&schedule);
 }
 
@@ -207,7 +207,7 @@ static void ranks_that_wait_for_each_other_are_named(void **state) {
   pp_finding finding;
   pp_error error;
   rewrite(&schedule, 0, "F0 B0 F1 B1");   /* rank 1: F0 F1 B0 B1 */
-  assert_int_equal(pp_schedule_verify_p2p(&schedule, PP_P2P_BLOCKING, &finding, &error), PP_ILLEGAL);
+  assert_int_equal(pp_schedule_verify_p2p(&schedule, 1, &finding, &error), PP_ILLEGAL);
   assert_string_equal(error.id, "engine.deadlock");   /* whatever the runtime */
   assert_string_equal(error.message, "deadlock: rank 0 waits for 1B0 of rank 1, rank 1 waits for 0F1 of rank 0");
   assert_int_equal(finding.waits, 2);
@@ -231,7 +231,7 @@ static void a_rank_may_wait_for_itself(void **state) {
   pp_action first = schedule.action[0];
   schedule.action[0] = schedule.action[1];
   schedule.action[1] = first;
-  assert_found(&schedule, PP_P2P_ASYNCHRONOUS, "engine.deadlock", 0, 0, "deadlock: rank 0 waits for 0F0 of rank 0");
+  assert_found(&schedule, PP_ASYNCHRONOUS, "engine.deadlock", 0, 0, "deadlock: rank 0 waits for 0F0 of rank 0");
   pp_schedule_free(&schedule);
 }
 
@@ -247,7 +247,7 @@ static void a_long_cycle_is_cut_in_the_message_and_counted_in_the_finding(void *
   while (action[i].stage != P) i++;
   action[0] = action[i];
   action[i] = first;
-  assert_int_equal(pp_schedule_verify_p2p(&schedule, PP_P2P_ASYNCHRONOUS, &finding, &error), PP_ILLEGAL);
+  assert_int_equal(pp_schedule_verify_p2p(&schedule, PP_ASYNCHRONOUS, &finding, &error), PP_ILLEGAL);
   assert_int_equal(finding.waits, P);
   for (i = 0; i < PP_FINDING_WAITS; i++) {
     assert_int_equal(finding.wait[i].rank, (P - i) % P);
@@ -271,10 +271,10 @@ static void a_warm_up_too_long_for_the_buffers_blocks(void **state) {
   pp_error error;
   rewrite(&schedule, 0, "F0 F1 F2 B0 F3 B1 B2 B3");
   rewrite(&schedule, 1, "F0 B0 F1 B1 F2 B2 F3 B3");
-  assert_runs(&schedule, PP_P2P_BLOCKING);
+  assert_runs(&schedule, 1);
   rewrite(&schedule, 0, "F0 F1 F2 F3 B0 B1 B2 B3");
-  assert_runs(&schedule, PP_P2P_ASYNCHRONOUS);
-  assert_int_equal(pp_schedule_verify_p2p(&schedule, PP_P2P_BLOCKING, &finding, &error), PP_ILLEGAL);
+  assert_runs(&schedule, PP_ASYNCHRONOUS);
+  assert_int_equal(pp_schedule_verify_p2p(&schedule, 1, &finding, &error), PP_ILLEGAL);
   assert_string_equal(error.id, "engine.blocking_deadlock");
   assert_string_equal(error.message, "deadlock where p2p blocks: rank 0 waits for rank 1 to take 0F3, rank 1 waits for rank 0 to take 1B1");
   assert_true(finding.waits == 2 && finding.wait[0].sends && finding.wait[1].sends);
@@ -287,47 +287,69 @@ static void another_order_than_the_senders_blocks(void **state) {
   (void)state;
   pp_schedule schedule = built(request_of(PP_GPIPE, 2, 2));
   rewrite(&schedule, 1, "F1 F0 B0 B1");
-  assert_runs(&schedule, PP_P2P_ASYNCHRONOUS);
-  assert_found(&schedule, PP_P2P_BLOCKING, "engine.blocking_deadlock", 0, 2,
+  assert_runs(&schedule, PP_ASYNCHRONOUS);
+  assert_found(&schedule, 1, "engine.blocking_deadlock", 0, 2,
                "rank 0 waits for rank 1 to take 0F1, rank 1 waits for 0F1 of rank 0");
   pp_schedule_free(&schedule);
 }
 
-static void assert_found_blocking(pp_schedule_kind kind) {
+static int buffers_of(const pp_schedule *schedule) {
+  int buffers = 0;
   pp_error error;
-  pp_schedule schedule = built(request_of(kind, 4, 8));
-  assert_runs(&schedule, PP_P2P_ASYNCHRONOUS);
-  assert_int_equal(pp_schedule_verify_p2p(&schedule, PP_P2P_BLOCKING, NULL, &error), PP_ILLEGAL);
-  assert_string_equal(error.id, "engine.blocking_deadlock");
-  pp_schedule_free(&schedule);
+  if (pp_schedule_receive_buffers(schedule, &buffers, &error) != PP_OK) fail_msg("%s", error.message);
+  return buffers;
 }
 
 /*
 ** deepseek-ai/DualPipe's step() waits for each group before it computes, and runs: so do PyTorch's 1F1B and Megatron-LM's interleaved 1F1B
-** without overlapped p2p. Every other kind's program runs in as many buffers, but two that PyTorch runs with receives posted ahead: looped
-** BFS sends all microbatches of a stage before it takes one of the next, and interleaved zero bubble warms up with half of what a message
-** there and back takes. Those planned from times run passes as early as they can, so that results wait for their receivers.
+** without overlapped p2p. The programs of the others of these kinds need no more either. Two need more, which PyTorch runs with receives
+** posted ahead: looped BFS sends all microbatches of a stage before it takes one of the next, and interleaved zero bubble warms up with half
+** of what a message there and back takes. Those planned from times run passes as early as they can, so that results wait for their
+** receivers.
 */
-static void nearly_every_schedule_runs_where_p2p_blocks(void **state) {
+static void most_schedules_run_where_p2p_blocks_with_a_buffer_for_each_input(void **state) {
   (void)state;
+  static const pp_schedule_kind kinds[] = { PP_GPIPE, PP_1F1B, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_ZB_H1, PP_ZB_H2, PP_ZB_V,
+                                            PP_DUALPIPE, PP_DUALPIPEV };
+  static const pp_schedule_kind others[] = { PP_LOOPED_BFS, PP_INTERLEAVED_ZERO_BUBBLE };
   int programs = 0;
-  assert_found_blocking(PP_LOOPED_BFS);
-  assert_found_blocking(PP_INTERLEAVED_ZERO_BUBBLE);
-  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++)
+  for (size_t k = 0; k < 2; k++) {
+    pp_schedule schedule = built(request_of(others[k], 4, 8));
+    assert_true(buffers_of(&schedule) > 1);
+    pp_schedule_free(&schedule);
+  }
+  for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
     for (int ranks = 1; ranks <= 16; ranks++)
       for (int microbatches = 1; microbatches <= 50; microbatches += microbatches < 8 ? 1 : 3)
         for (int chunks = 1; chunks <= 4; chunks++) {
-          pp_schedule_request request = request_of((pp_schedule_kind)kind, ranks, microbatches);
+          pp_schedule_request request = request_of(kinds[kind], ranks, microbatches);
           request.chunks = chunks;
           if (kind == PP_LOOPED_BFS || kind == PP_INTERLEAVED_ZERO_BUBBLE || pp_schedule_limit(&request) > 0) continue;
           if (pp_schedule_check(&request, NULL) != PP_OK) continue;
           pp_schedule schedule = built(request);
-          assert_runs(&schedule, PP_P2P_BLOCKING);
-          if (schedule.stages <= MAX_STAGES) assert_true(runs_slowly(&schedule, PP_P2P_BLOCKING));
+          assert_runs(&schedule, 1);
+          assert_int_equal(buffers_of(&schedule), 1);
+          if (schedule.stages <= MAX_STAGES) assert_true(runs_slowly(&schedule, 1));
           pp_schedule_free(&schedule);
           programs++;
         }
   assert_true(programs > 1000);
+}
+
+/* GPipe whose last rank takes the microbatches in the opposite order has to keep all but the last it takes. */
+static void the_least_number_of_buffers_is_found(void **state) {
+  (void)state;
+  pp_schedule schedule = built(request_of(PP_GPIPE, 2, 8));
+  pp_error error;
+  int buffers;
+  rewrite(&schedule, 1, "F7 F6 F5 F4 F3 F2 F1 F0 B0 B1 B2 B3 B4 B5 B6 B7");
+  assert_int_equal(buffers_of(&schedule), 8);
+  rewrite(&schedule, 1, "F4 F3 F2 F1 F0 F7 F6 F5 B0 B1 B2 B3 B4 B5 B6 B7");
+  assert_int_equal(buffers_of(&schedule), 5);
+  rewrite(&schedule, 0, "F0 B0 F1 F2 F3 F4 F5 F6 F7 B1 B2 B3 B4 B5 B6 B7");
+  assert_int_equal(pp_schedule_receive_buffers(&schedule, &buffers, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.deadlock");
+  pp_schedule_free(&schedule);
 }
 
 /* -- corruption ------------------------------------------------------------------------------------------------------------------------ */
@@ -411,14 +433,16 @@ static void another_order_passes_exactly_when_it_runs(void **state) {
     schedule.action[i] = schedule.action[j];
     schedule.action[j] = before;
     pp_error error, blocking;
-    pp_status status = pp_schedule_verify(&schedule, &error), status_blocking = pp_schedule_verify_p2p(&schedule, PP_P2P_BLOCKING, NULL, &blocking);
+    int buffers = draw(&seed, 3);
+    pp_status status = pp_schedule_verify(&schedule, &error), status_blocking = pp_schedule_verify_p2p(&schedule, buffers, NULL, &blocking);
     if (status == PP_ILLEGAL && strcmp(error.id, "engine.deadlock") != 0) {
       assert_string_equal(error.id, "engine.action_order");
       assert_string_equal(blocking.id, error.id);
       in_disorder++;
     } else {
-      assert_int_equal(status == PP_OK, runs_slowly(&schedule, PP_P2P_ASYNCHRONOUS));
-      assert_int_equal(status_blocking == PP_OK, runs_slowly(&schedule, PP_P2P_BLOCKING));
+      assert_int_equal(status == PP_OK, runs_slowly(&schedule, PP_ASYNCHRONOUS));
+      assert_int_equal(status_blocking == PP_OK, runs_slowly(&schedule, buffers));
+      if (status == PP_OK) assert_int_equal(status_blocking == PP_OK, buffers >= buffers_of(&schedule));
       if (status != PP_OK) assert_string_equal(blocking.message, error.message);
       else if (status_blocking != PP_OK) assert_string_equal(blocking.id, "engine.blocking_deadlock");
       stuck += status != PP_OK;
@@ -470,7 +494,8 @@ int main(void) {
     cmocka_unit_test(a_long_cycle_is_cut_in_the_message_and_counted_in_the_finding),
     cmocka_unit_test(a_warm_up_too_long_for_the_buffers_blocks),
     cmocka_unit_test(another_order_than_the_senders_blocks),
-    cmocka_unit_test(nearly_every_schedule_runs_where_p2p_blocks),
+    cmocka_unit_test(most_schedules_run_where_p2p_blocks_with_a_buffer_for_each_input),
+    cmocka_unit_test(the_least_number_of_buffers_is_found),
     cmocka_unit_test(what_changes_the_work_of_a_program_is_always_found),
     cmocka_unit_test(another_order_passes_exactly_when_it_runs),
     cmocka_unit_test(simulation_runs_what_verification_accepts),

@@ -47,7 +47,7 @@ local function add_function(out, target, entry)
     names[i] = argument[1]
   end
   out:add("---@return %s", returned(entry))
-  if entry.illegal then out:add("---@return %s%s? why", PREFIX, entry.illegal == "finding" and "finding" or "illegal") end
+  if entry.illegal then out:add("---@return %s%s? why", PREFIX, entry.illegal == true and "illegal" or entry.illegal) end
   out:add("function %s(%s) end", target, table.concat(names, ", "))
 end
 
@@ -55,7 +55,7 @@ end
 local function modules()
   local list, by_name = {}, {}
   for _, entry in ipairs(primitives.functions) do
-    local name, member = entry[1]:match("^(%w+)%.?(%w*)$")
+    local name, member = entry[1]:match("^(%w+)%.?([%w_]*)$")
     if not by_name[name] then
       by_name[name] = { name = name, functions = {} }
       list[#list + 1] = by_name[name]

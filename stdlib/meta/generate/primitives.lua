@@ -239,12 +239,20 @@ classes.schedule_info = { meaning = "Size of a schedule.", fields = {
   { "kind", "string", "its name" }, { "ranks", "integer", "P" }, { "microbatches", "integer", "M" }, { "virtual", "integer", "V" },
   { "stages", "integer", "of all directions" }, { "chains", "integer", "directions" }, { "chunks_per_rank", "integer", "stages of a rank" },
   { "limit", "integer", "most chunks that a rank may hold, where the schedule was planned under a limit", optional = true },
+  { "split_backward", "boolean", "has I and W" }, { "overlaps", "boolean", "has F&B pairs" },
   { "actions", "integer", "of all ranks" }, { "placement", "integer[]", "rank of stage s at [s + 1]" },
 } }
 classes.action = { meaning = "One action of a rank; numbered from 0.", fields = {
   { "kind", '"F"|"B"|"I"|"W"|"FB"', "forward, whole backward, backward for input, for weights, forward with backward" },
   { "stage", "integer", "slice of the model" }, { "microbatch", "integer", "within its direction" },
   { "stage_b", "integer", "of the backward of FB", optional = true }, { "microbatch_b", "integer", "of the backward of FB", optional = true },
+} }
+classes.csv_options = { meaning = "What a CSV does not say.", given = true, fields = {
+  { "directions", "integer", "2: the upper half of the stages is DualPipe's other direction", low = 1, high = 2, default = 1 },
+} }
+classes.csv_error = { meaning = "Why a CSV is no schedule.", fields = {
+  { "id", "string", "what kind of error" }, { "field", "string", "what is wrong" }, { "message", "string", "one sentence" },
+  { "line", "integer", "from 1", optional = true }, { "column", "integer", "cell of the line, from 1", optional = true },
 } }
 classes.wait = { meaning = "One rank of a deadlock's cycle.", fields = {
   { "rank", "integer", "that waits, from 0" }, { "position", "integer", "of the action it cannot run, in actions(rank)", optional = true },
@@ -350,6 +358,8 @@ local functions = {
       { "layers_per_stage", "integer[]", "default: as even as possible", optional = true } } },
   { "schedule", "Builds a schedule.", result = "pipeplan.engine.schedule_object", illegal = true, arguments = program_arguments() },
   { "schedule.check", "Could it be built?", result = "true", illegal = true, arguments = program_arguments() },
+  { "schedule.from_csv", "Reads PyTorch's compute-only CSV.", result = "pipeplan.engine.schedule_object", illegal = "csv_error", positional = {
+      { "text", "string", "a line a rank" }, { "options", "pipeplan.engine.csv_options", "", optional = true } } },
   { "schedule.traits", "What a schedule is.", result = "pipeplan.engine.traits", positional = { { "name", "pipeplan.schedule", "its name" } } },
 }
 
@@ -359,12 +369,15 @@ local methods = {
   { "csv", "The actions as PyTorch's schedule CSV: a line a rank.", result = "string", positional = {} },
   { "info", "Its size.", result = "pipeplan.engine.schedule_info", positional = {} },
   { "peaks", "Most chunks held at once.", result = "pipeplan.engine.peaks", positional = {} },
+  { "receive_buffers", "The least number of receive buffers of a stage with which it runs where p2p blocks.", result = "integer",
+    illegal = "finding", positional = {} },
   { "simulate", "When each action runs.", result = "pipeplan.engine.simulation", illegal = true, arguments = {
       seconds_of("F", "forward"), seconds_of("I", "backward for input"), seconds_of("W", "backward for weights"),
       seconds_of("B", "whole backward (default: I + W)", true), seconds_of("FB", "pair of a forward and a backward (default: F + B)", true),
       { "p2p", "number", "seconds of a hop between ranks", low = 0, default = 0 }, flag("intervals", "list when each action runs") } },
   { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = "finding", optional = true, arguments = {
-      { "p2p", '"asynchronous"|"blocking"', "does sending wait until it is received?", default = '"asynchronous"' } } },
+      { "buffers", "integer", "sending waits until a stage has one of so many receive buffers free; default: it waits for nobody", low = 1,
+        optional = true } } },
 }
 
 -- Values beside functions.
