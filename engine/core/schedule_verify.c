@@ -128,11 +128,12 @@ static pp_status check_list(const verification *v, int rank, progress *all) {
       return pp_illegal(v->error, "engine.unknown_action", "action", NAN, "rank %d, action %lld: no action has kind %d", rank,
                         (long long)v->finding->position + 1, action->kind);
     }
+    /* the backward of a pair first: its forward must be over when the pair begins */
+    if (action->kind == PP_FB && !check_one(tables, rank, PP_B, action->stage_b, action->microbatch_b, &done))
+      return explain(v, rank, i, (single_action){ PP_B, action->stage_b, action->microbatch_b });
     pp_action_kind kind = action->kind == PP_FB ? PP_F : (pp_action_kind)action->kind;
     if (!check_one(tables, rank, kind, action->stage, action->microbatch, &done))
       return explain(v, rank, i, (single_action){ kind, action->stage, action->microbatch });
-    if (action->kind == PP_FB && !check_one(tables, rank, PP_B, action->stage_b, action->microbatch_b, &done))
-      return explain(v, rank, i, (single_action){ PP_B, action->stage_b, action->microbatch_b });
   }
   *all = done;
   return PP_OK;

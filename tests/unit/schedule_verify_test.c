@@ -187,6 +187,16 @@ static void a_backward_that_is_done_twice_in_two_ways_is_found(void **state) {
   pp_schedule_free(&schedule);
 }
 
+/* A pair runs both at once: its backward cannot be that of its forward. */
+static void a_pair_is_not_of_one_microbatch(void **state) {
+  (void)state;
+  pp_schedule schedule = built(request_of(PP_GPIPE, 1, 1));
+  schedule.action[0] = (pp_action){ .kind = PP_FB };
+  schedule.first[1] = 1;
+  assert_found(&schedule, PP_ASYNCHRONOUS, "engine.action_order", 0, 0, "rank 0, action 1, 0B0: it comes before its F");
+  pp_schedule_free(&schedule);
+}
+
 /* Some tables would be far larger than their program: 60,000 stages × 60,000 microbatches with an action each. */
 static void a_sparse_program_lacks_actions_and_needs_no_large_table(void **state) {
   (void)state;
@@ -488,6 +498,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_error_of_a_list_is_found_where_it_is),
     cmocka_unit_test(a_backward_that_is_done_twice_in_two_ways_is_found),
+    cmocka_unit_test(a_pair_is_not_of_one_microbatch),
     cmocka_unit_test(a_sparse_program_lacks_actions_and_needs_no_large_table),
     cmocka_unit_test(ranks_that_wait_for_each_other_are_named),
     cmocka_unit_test(a_rank_may_wait_for_itself),
