@@ -109,7 +109,7 @@ static void a_cell_that_is_no_action_is_named_with_its_place(void **state) {
   (void)state;
   static const char *const cells[] = { "0F1x", "x0F1", "0F", "F0", "0", "0f1", "0X1", "0F-1", "-1F0", "0F1.5", "0F1;", "(0F1)", "0 F1", "\"0F1\"",
     "(0F1;1B0)", "(0F1;1B0)OVERLAP_F_B ;", "(0F1;1I0)OVERLAP_F_B", "(0F1;1F0)OVERLAP_F_B", "(0B1;1B0)OVERLAP_F_B", "(0F1;1B0;2B0)OVERLAP_F_B",
-    "(0F1;1B0OVERLAP_F_B", "0F1)OVERLAP_F_B", "(;)OVERLAP_F_B", "()", "(", "0F1\r\r", "0BX1", "None", "\xEF\xBB\xBF" "0F1", "0F1\xC2\xA0" };
+    "(0F1;1B0OVERLAP_F_B", "0F1)OVERLAP_F_B", "(;)OVERLAP_F_B", "()", "(", "0F1\r\r", "0BX1", "None", "\357\273\2770F1", "0F1\302\240" };
   for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) {
     char text[128];
     snprintf(text, sizeof text, "0F0,,\n1F0,,%s,1B0\n", cells[k]);
