@@ -78,8 +78,10 @@ int pp_schedule_receive_buffers_method(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   int buffers;
   pp_error error;
+  uint64_t runs = 2;   /* of the program, at most: doublings, then halvings, and one to be sure */
+  for (int n = schedule->microbatches_per_chain; n > 0; n /= 2) runs += 2;
   lua_settop(L, 1);
-  pp_charge(L, 1 + 8 * (uint64_t)schedule->first[schedule->request.ranks]);
+  pp_charge(L, 1 + runs * schedule->first[schedule->request.ranks]);
   pp_status status = pp_schedule_receive_buffers(schedule, &buffers, &error);
   if (status == PP_ILLEGAL) return pp_schedule_verify_method(L);   /* says where, too */
   if (status != PP_OK) return pp_args_raise(L, "schedule:receive_buffers", &error);
