@@ -77,8 +77,8 @@ static pp_status fault(const verification *v, int rank, size_t i, single_action 
                     letter[one.kind], one.microbatch, text);
 }
 
-/* What is wrong with an action that check_one did not pass. */
-static pp_status explain(const verification *v, int rank, size_t i, single_action one) {
+/* What is wrong with an action, or a half of one, that check_one did not pass. */
+static pp_status explain_one(const verification *v, int rank, size_t i, single_action one) {
   const pp_schedule *schedule = v->schedule;
   if (one.stage >= schedule->stages || one.microbatch >= (uint32_t)schedule->microbatches_per_chain)
     return fault(v, rank, i, one, "engine.unknown_action", "there are %d stages and %d microbatches", schedule->stages,
@@ -94,6 +94,18 @@ static pp_status explain(const verification *v, int rank, size_t i, single_actio
                  one.microbatch);
   if (had & (1 << one.kind)) return fault(v, rank, i, one, "engine.duplicate_action", "it was already run");
   return fault(v, rank, i, one, "engine.action_order", "it comes before its %c", one.kind == PP_W ? 'I' : 'F');
+}
+
+static pp_status explain(const verification *v, int rank, size_t i, bool backward_of_pair) {
+  const pp_action *action = &v->schedule->action[i];
+  if (action->kind > PP_FB) {
+    *v->finding = (pp_finding){ .rank = rank, .position = (int64_t)(i - v->schedule->first[rank]) };
+    return pp_illegal(v->error, "engine.unknown_action", "action", NAN, "rank %d, action %lld: no action has kind %d", rank,
+                      (long long)v->finding->position + 1, action->kind);
+  }
+  if (backward_of_pair) return explain_one(v, rank, i, (single_action){ PP_B, action->stage_b, action->microbatch_b });
+  pp_action_kind kind = action->kind == PP_FB ? PP_F : (pp_action_kind)action->kind;
+  return explain_one(v, rank, i, (single_action){ kind, action->stage, action->microbatch });
 }
 
 /* How many forwards and whole backwards (B, or the W of an I) there were; nothing is missing when both are all. */
@@ -123,17 +135,21 @@ static pp_status check_list(const verification *v, int rank, progress *all) {
   progress done = *all;
   for (size_t i = schedule->first[rank], end = schedule->first[rank + 1]; i < end; i++) {
     const pp_action *action = &schedule->action[i];
-    if (action->kind > PP_FB) {
-      *v->finding = (pp_finding){ .rank = rank, .position = (int64_t)(i - schedule->first[rank]) };
-      return pp_illegal(v->error, "engine.unknown_action", "action", NAN, "rank %d, action %lld: no action has kind %d", rank,
-                        (long long)v->finding->position + 1, action->kind);
+    const int stage = action->stage;
+    const uint32_t microbatch = action->microbatch;
+    bool good = false;
+    switch (action->kind) {   /* each call for a constant kind */
+      case PP_F: good = check_one(tables, rank, PP_F, stage, microbatch, &done); break;
+      case PP_B: good = check_one(tables, rank, PP_B, stage, microbatch, &done); break;
+      case PP_I: good = check_one(tables, rank, PP_I, stage, microbatch, &done); break;
+      case PP_W: good = check_one(tables, rank, PP_W, stage, microbatch, &done); break;
+      case PP_FB:   /* the backward first: its forward must be over when the pair begins */
+        if (!check_one(tables, rank, PP_B, action->stage_b, action->microbatch_b, &done)) return explain(v, rank, i, true);
+        good = check_one(tables, rank, PP_F, stage, microbatch, &done);
+        break;
+      default: break;
     }
-    /* the backward of a pair first: its forward must be over when the pair begins */
-    if (action->kind == PP_FB && !check_one(tables, rank, PP_B, action->stage_b, action->microbatch_b, &done))
-      return explain(v, rank, i, (single_action){ PP_B, action->stage_b, action->microbatch_b });
-    pp_action_kind kind = action->kind == PP_FB ? PP_F : (pp_action_kind)action->kind;
-    if (!check_one(tables, rank, kind, action->stage, action->microbatch, &done))
-      return explain(v, rank, i, (single_action){ kind, action->stage, action->microbatch });
+    if (!good) return explain(v, rank, i, false);
   }
   *all = done;
   return PP_OK;
