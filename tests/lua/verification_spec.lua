@@ -78,7 +78,7 @@ describe("engine.schedule.from_csv", function()
             assert.same(schedule:peaks(), again:peaks())
             local times = { F = 3, I = 2, W = 1, FB = 5, p2p = 0.25 }
             assert.same(schedule:simulate(times), again:simulate(times))
-            info.kind, info.group = "csv", nil   -- the order says nothing of the rule that made it,
+            info.kind, info.group, info.limit = "csv", nil, nil   -- the order says nothing of the rule that made it,
             info.overlaps, info.split_backward = text:find("OVERLAP") ~= nil, text:find("W") ~= nil   -- but what it does
             assert.same(info, again:info())
           end
