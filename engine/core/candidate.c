@@ -46,7 +46,7 @@ pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t 
   pp_schedule_request request = {
     .kind = (pp_schedule_kind)candidate->kind, .ranks = candidate->layout.pipeline,
     .microbatches = microbatches > INT_MAX ? INT_MAX : (int)microbatches,
-    .chunks = candidate->layout.chunks, .group = candidate->group
+    .chunks = candidate->layout.chunks, .group = candidate->group, .limit = candidate->limit
   };
   return request;
 }

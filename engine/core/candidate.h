@@ -22,6 +22,7 @@ typedef struct {
   int kind;                        /* pp_schedule_kind or PP_NO_SCHEDULE */
   int configured_virtual;          /* V as users configure it: chunks of an interleaved schedule, otherwise 1 (or what was fixed) */
   int group;                       /* as in pp_schedule_request */
+  int limit;                       /* zb_auto: chunks that a rank may hold, P … 2P, as many as fit (fit.h); 0 elsewhere and before */
   const int *layers_per_stage;     /* what fitting into memory took, or NULL: as many as balance time. Not owned */
   int64_t microbatches;            /* M per pipeline and step at the full batch: what time and memory are computed at */
   int64_t smallest_microbatches;   /* M at the smallest batch of a ramp: what legality is judged at */

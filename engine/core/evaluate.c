@@ -78,11 +78,22 @@ static pp_status times_of(const pp_problem *problem, const pp_schedule *schedule
   return PP_OK;
 }
 
+/* zb_auto is planned from these times. */
+static void plan_from(const pp_candidate *candidate, const pp_stage_seconds *seconds, double hop, pp_stage_times *times,
+                      pp_schedule_request *request) {
+  if (candidate->kind != PP_ZB_AUTO) return;
+  for (int s = 0; s < request->ranks; s++)
+    times[s] = (pp_stage_times){ seconds[s].forward, seconds[s].input, seconds[s].weight, seconds[s].full };
+  request->times = times;
+  request->p2p = hop;
+  request->brief = true;
+}
+
 pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                            bool overlap, pp_timing *out, pp_schedule *keep_schedule, pp_simulation *keep_simulation, pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds seconds[PP_MAX_LAYERS];
-  pp_stage_times *stage_times = NULL;
+  pp_stage_times *stage_times = NULL, plan_times[PP_MAX_LAYERS];
   double *pair = NULL;
   pp_schedule schedule;
   pp_simulation simulation;
@@ -97,6 +108,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
     return PP_OK;
   }
   request = pp_candidate_request(candidate, candidate->microbatches);
+  plan_from(candidate, seconds, costs->hop, plan_times, &request);
   status = pp_schedule_build(&request, &schedule, error);
   if (status != PP_OK) return status;
   status = times_of(problem, &schedule, seconds, kernel && overlap && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
@@ -144,10 +156,20 @@ static int64_t longer_microbatches(const pp_candidate *candidate, const pp_sched
   return longer < candidate->microbatches ? longer : candidate->microbatches;
 }
 
+/* What stands for a candidate's program where it is not planned yet. */
+static pp_schedule_request stand_in(const pp_candidate *candidate, int64_t microbatches) {
+  pp_schedule_request request = pp_candidate_shortened(candidate, microbatches);
+  if (request.kind == PP_ZB_AUTO) {
+    request.kind = PP_ZB_H2;
+    request.limit = 0;
+  }
+  return request;
+}
+
 /* Kept from candidate to candidate, for many want the same. */
 static pp_status build_longer(const pp_candidate *candidate, const pp_schedule *program, pp_comparison *out, pp_error *error) {
   const int64_t microbatches = longer_microbatches(candidate, program);
-  const pp_schedule_request request = pp_candidate_shortened(candidate, microbatches);
+  const pp_schedule_request request = stand_in(candidate, microbatches);
   if (out->built && out->longer.request.microbatches == microbatches) return PP_OK;
   pp_comparison_free(out);
   pp_status status = pp_schedule_build(&request, &out->longer, error);
@@ -323,7 +345,7 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
   pp_schedule_request request;
   pp_status status;
   size_t entries, slots;
-  request = pp_candidate_shortened(candidate, pp_evaluate_capped_microbatches(candidate));
+  request = stand_in(candidate, pp_evaluate_capped_microbatches(candidate));
   status = pp_schedule_build(&request, &out->schedule, error);
   if (status != PP_OK) return status;
   slots = (size_t)out->schedule.chunks_per_rank;
@@ -415,6 +437,34 @@ pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *cand
       *out = here;
       *rank = r;
     }
+  }
+  return PP_OK;
+}
+
+pp_status pp_evaluate_limited_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                                     double *bytes, int *rank, int *limit, pp_error *error) {
+  pp_stage stages[PP_MAX_LAYERS];
+  double fixed[PP_MAX_LAYERS], chunk[PP_MAX_LAYERS];
+  const pp_block_bytes *blocks = costs->bytes[0];
+  const int ranks = candidate->layout.pipeline;
+  double most = 2.0 * ranks;
+  pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
+  if (status != PP_OK) return status;
+  for (int r = 0; r < ranks; r++) {
+    const stage_bytes here = bytes_of(&stages[r], blocks);
+    pp_rank_bytes alone;
+    pp_memory_alone(&stages[r], blocks, problem->overhead_bytes, &alone);
+    fixed[r] = alone.total - alone.activations;
+    chunk[r] = fmax(here.stored, here.pending);
+    if (chunk[r] > 0) most = fmin(most, floor((problem->usable_bytes - fixed[r]) / chunk[r]));
+  }
+  *limit = most > ranks ? (int)most : ranks;
+  *bytes = -1;
+  for (int r = 0; r < ranks; r++) {
+    const double total = fixed[r] + *limit * chunk[r];
+    if (total <= *bytes) continue;
+    *bytes = total;
+    *rank = r;
   }
   return PP_OK;
 }

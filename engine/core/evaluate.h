@@ -52,12 +52,20 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
 /*
 ** Programs for memory. A rank's peak does not depend on time, and once M has reached the schedule's steady state more microbatches only
 ** repeat it, so the peak of a capped M is that of M (tests/unit/evaluate_test.c compares them). A capped program, and for each rank and
-** slot the most activations it ever holds.
+** slot the most activations it ever holds. zb_auto has ZB-H2's, an order of the kind that it plans, to compare splits by.
 */
 typedef struct {
   pp_schedule schedule;
   uint32_t *stored, *pending;  /* [ranks × chunks_per_rank] */
 } pp_memory_program;
+
+/*
+** The same for zb_auto, whose program is only planned when its time is asked for: bytes when the fullest rank holds as many chunks as fit
+** into usable_bytes, between P and 2P (P where not even that fits), each with the larger of what is stored and what is pending. No less than
+** the program takes. *limit says how many. O(P).
+*/
+pp_status pp_evaluate_limited_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                                     double *bytes, int *rank, int *limit, pp_error *error);
 
 /* M for which a candidate's peaks are those at its microbatches: at most some multiple of P. */
 int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate);

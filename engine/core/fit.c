@@ -42,6 +42,10 @@ static pp_status measure(const fitting *job, choice *out, pp_error *error) {
   int copies = job->candidate->kind == PP_NO_SCHEDULE ? 1 : pp_stages_traits(job->candidate)->copies;
   pp_rank_bytes sum;
   job->candidate->layers_per_stage = out->layers;
+  out->fit.one_copy = NAN;
+  if (job->candidate->kind == PP_ZB_AUTO)
+    return pp_evaluate_limited_memory(job->problem, job->candidate, job->costs, job->kernel, &out->fit.bytes, &out->fit.rank, &out->fit.limit,
+                                      error);
   pp_status status = pp_evaluate_memory(job->problem, job->candidate, job->costs, copies, job->kernel,
                                         job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
   if (status != PP_OK) return status;
@@ -117,6 +121,7 @@ pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, c
   candidate->layers_per_stage = NULL;
   if (status != PP_OK) return status;
   *out = from[best].fit;
+  candidate->limit = out->limit;
   if (best == 0) return PP_OK;  /* what stages are without being told */
   memcpy(layers, from[best].layers, (size_t)pp_stages_count(candidate) * sizeof *layers);
   candidate->layers_per_stage = layers;

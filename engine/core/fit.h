@@ -7,10 +7,10 @@
 #include "core/evaluate.h"
 
 /* The fullest rank, and what it would take with one copy of its stages: a second copy is half of its weights and gradients, for the
-** optimizer's state is spread over both. one_copy is NAN where there is one anyway. */
+** optimizer's state is spread over both. one_copy is NAN where there is one anyway. limit: of zb_auto, 0 elsewhere. */
 typedef struct {
   double bytes, one_copy;
-  int rank;
+  int rank, limit;
 } pp_fit;
 
 /* What candidates of one schedule, P, V, group and capped M share. Starts as { 0 }; the workspace may serve several of them in turn. */
@@ -26,7 +26,7 @@ pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *
 void pp_fit_programs_free(pp_fit_programs *programs);
 
 /*
-** Chooses the split and says what it takes. candidate->layers_per_stage becomes NULL where that is the first of pp_stages_splits, given or
+** Chooses the split, for zb_auto the limit too, and says what it takes. candidate->layers_per_stage becomes NULL where that is the first of pp_stages_splits, given or
 ** even, otherwise layers[P × V]. Where stages balanced by time do not fit but come near, layers move to emptier ranks, which costs time. Of
 ** splits as fast the one that takes least memory; where none fits, that too. `programs` is NULL at depth 1.
 */

@@ -72,6 +72,7 @@ typedef struct {
   int group;         /* kinds with groups: microbatches in one, 0 for the kind's own rule, or PP_GROUP_ROUNDS */
   int limit;         /* zb_auto: most chunks a rank holds at once, from F to W; 0: 2P */
   double released;   /* zb_auto: share of a chunk's memory that its I frees already, 0 … 1; its W frees the rest */
+  bool brief;        /* zb_auto: compare one plan with the handcrafted orders instead of a dozen, for whoever plans many schedules */
   const pp_stage_times *times;  /* [stages] zb_auto, v_half, v_min: what they are planned from; NULL: F = I = W = 1. Only for pp_schedule_build */
   double p2p;        /* the same: seconds a hop */
 } pp_schedule_request;

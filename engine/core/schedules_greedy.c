@@ -24,18 +24,18 @@
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* Everything the plans share, and the best so far. */
+/* Everything the plans share. */
 typedef struct {
   pp_greedy_problem problem;
+  pp_stage_times *times;   /* [stages] */
   double *seconds, *weight;
   int64_t *key;
-  int *lag;
   void *scratch;
 } workshop;
 
-typedef void (*shape_function)(const pp_greedy_problem *problem, int64_t *key, int *lag);
+/* Fills the plan's keys: whose turn it is. */
+typedef void (*shape_function)(const pp_greedy_problem *problem, int64_t *key);
 
-/* A shape fills the plan's keys and lags: whose turn it is. */
 typedef struct {
   shape_function shape;
   pp_greedy_plan plan;
@@ -43,60 +43,62 @@ typedef struct {
 
 /* -- zb_auto -------------------------------------------------------------------------------------------------------------------------- */
 
+static int limit_of(const pp_greedy_problem *problem) { return (int)problem->limit; }
+
+/* Forwards ahead of backwards: `most` on the first rank, 1 on the last, evenly between. */
+static int spread(int ranks, int most, int rank) {
+  const int last = ranks - 1;
+  return last == 0 ? most : 1 + (int)(((int64_t)(most - 1) * (last - rank) + last - 1) / last);
+}
+
 /* F m is entry 2m, so that I j, at 2(ahead + j) − 1, follows `ahead` forwards more. */
 static void set_ahead(int64_t *key, int rank, int ahead) {
   key[2 * rank] = 0;
   key[2 * rank + 1] = 2 * (int64_t)ahead - 1;
 }
 
-/* Forwards ahead of backwards: `most` on the first rank, 1 on the last, evenly between; W's take what a rank leaves of `most`. */
-static void spread(const pp_greedy_problem *problem, int most, int64_t *key, int *lag) {
-  int last = problem->ranks - 1;
-  for (int r = 0; r <= last; r++) {
-    int ahead = last == 0 ? most : 1 + (int)(((int64_t)(most - 1) * (last - r) + last - 1) / last);
-    set_ahead(key, r, ahead);
-    lag[r] = most - ahead;
-  }
+static void spread_over_limit(const pp_greedy_problem *problem, int64_t *key) {
+  for (int r = 0; r < problem->ranks; r++) set_ahead(key, r, spread(problem->ranks, limit_of(problem), r));
 }
 
-static int limit_of(const pp_greedy_problem *problem) { return (int)problem->limit; }
-
-static void spread_over_limit(const pp_greedy_problem *problem, int64_t *key, int *lag) {
-  spread(problem, limit_of(problem), key, lag);
+static void steep(const pp_greedy_problem *problem, int64_t *key) {
+  for (int r = 0; r < problem->ranks; r++) set_ahead(key, r, smaller(limit_of(problem), 2 * (problem->ranks - r) - 1));
 }
 
-static void handcrafted_1(const pp_greedy_problem *problem, int64_t *key, int *lag) {
-  spread(problem, smaller(problem->ranks, limit_of(problem)), key, lag);
-}
-
-static void handcrafted_2(const pp_greedy_problem *problem, int64_t *key, int *lag) {
-  spread(problem, smaller(2 * problem->ranks - 1, limit_of(problem)), key, lag);
-}
-
-static void steep(const pp_greedy_problem *problem, int64_t *key, int *lag) {
-  for (int r = 0; r < problem->ranks; r++) {
-    int ahead = smaller(limit_of(problem), 2 * (problem->ranks - r) - 1);
-    set_ahead(key, r, ahead);
-    lag[r] = limit_of(problem) - ahead;
-  }
-}
-
+/* The first is the one that a brief search compares with the handcrafted orders. */
 static const variant auto_variants[] = {
-  { handcrafted_1, { .period = 2, .fill = PP_FILL_LAG } },
-  { handcrafted_2, { .period = 2, .fill = PP_FILL_LAG } },
-  { spread_over_limit, { .period = 2, .fill = PP_FILL_ANY, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
-  { spread_over_limit, { .period = 2, .fill = PP_FILL_WORST, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
-  { spread_over_limit, { .period = 2, .fill = PP_FILL_FITTING, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
-  { spread_over_limit, { .period = 2, .fill = PP_FILL_ANY } },
-  { spread_over_limit, { .period = 2, .fill = PP_FILL_WORST } },
-  { spread_over_limit, { .period = 2, .fill = PP_FILL_FITTING } },
-  { steep, { .period = 2, .fill = PP_FILL_ANY, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
-  { steep, { .period = 2, .fill = PP_FILL_WORST, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
   { steep, { .period = 2, .fill = PP_FILL_FITTING, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
-  { steep, { .period = 2, .fill = PP_FILL_ANY } },
-  { steep, { .period = 2, .fill = PP_FILL_WORST } },
+  { steep, { .period = 2, .fill = PP_FILL_WORST, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { steep, { .period = 2, .fill = PP_FILL_ANY, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_FITTING, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_WORST, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_ANY, .forwards = PP_EARLY_WITH_ROOM, .blind = true } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_FITTING } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_WORST } },
+  { spread_over_limit, { .period = 2, .fill = PP_FILL_ANY } },
   { steep, { .period = 2, .fill = PP_FILL_FITTING } },
+  { steep, { .period = 2, .fill = PP_FILL_WORST } },
+  { steep, { .period = 2, .fill = PP_FILL_ANY } },
 };
+
+/*
+** ZB-H1 for `most` P, ZB-H2 for 2P − 1, and what lies between and below: on each rank forwards ahead, then F, I and, as soon as more W's are
+** due than the forwards leave of `most`, W. No rank holds more than `most`, and the order is executable for any, since a rank is never
+** ahead by less than the next one.
+*/
+static void write_handcrafted(pp_schedule *out, int most) {
+  const int ranks = out->request.ranks, microbatches = out->request.microbatches;
+  for (int r = 0; r < ranks; r++) {
+    pp_writer writer = { out->action + out->first[r], out->stage_at + r };
+    int ahead = spread(ranks, most, r), forwards = 0, weights = 0;
+    for (int j = 0; j < microbatches; j++) {
+      for (; forwards < microbatches && forwards < ahead + j; forwards++) pp_write(&writer, PP_F, 0, forwards);
+      pp_write(&writer, PP_I, 0, j);
+      if (j - weights >= most - ahead) pp_write(&writer, PP_W, 0, weights++);
+    }
+    while (weights < microbatches) pp_write(&writer, PP_W, 0, weights++);
+  }
+}
 
 /* -- v_half, v_min -------------------------------------------------------------------------------------------------------------------- */
 
@@ -112,15 +114,13 @@ static void set_block(const pp_greedy_problem *problem, const int hop[4], const 
   }
 }
 
-static void half_block(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+static void half_block(const pp_greedy_problem *problem, int64_t *key) {
   static const int hop[4] = { 1, 2, 1, 2 }, wait[2][3] = { { 0, 3, 1 }, { 0, 0, 1 } };
-  (void)lag;
   set_block(problem, hop, wait[problem->ranks % 2], key);
 }
 
-static void min_block(const pp_greedy_problem *problem, int64_t *key, int *lag) {
+static void min_block(const pp_greedy_problem *problem, int64_t *key) {
   static const int hop[4] = { 1, 1, 1, 1 }, wait[2][3] = { { 0, 0, 0 }, { 0, 2, 0 } };
-  (void)lag;
   set_block(problem, hop, wait[problem->ranks % 3 == 0], key);
 }
 
@@ -163,7 +163,10 @@ static void set_times(const pp_schedule_request *request, const pp_schedule *sch
   int queues = shop->problem.queues, chunks = queues / 2;
   for (int r = 0; r < request->ranks; r++)
     for (int chunk = 0; chunk < chunks; chunk++) {
-      const pp_stage_times *times = request->times ? &request->times[schedule->stage_at[r * chunks + chunk]] : &unit;
+      int stage = schedule->stage_at[r * chunks + chunk];
+      pp_stage_times *times = &shop->times[stage];
+      *times = request->times ? request->times[stage] : unit;
+      times->full = times->input + times->weight;
       shop->seconds[r * queues + chunk] = times->forward;
       shop->seconds[r * queues + queues - 1 - chunk] = times->input;
       shop->weight[r * chunks + chunk] = times->weight;
@@ -175,12 +178,13 @@ static pp_status open_shop(const pp_schedule_request *request, const pp_schedule
   size_t ranks = (size_t)request->ranks, entries = ranks * (size_t)queues;
   shop->problem = (pp_greedy_problem){ .ranks = request->ranks, .microbatches = request->microbatches, .queues = queues,
                                        .limit = pp_schedule_limit(request), .released = request->released, .hop = request->p2p };
-  shop->scratch = malloc(pp_greedy_scratch(&shop->problem) + entries * (2 * sizeof(double) + sizeof(int64_t)) + ranks * sizeof(int));
+  shop->scratch = malloc(pp_greedy_scratch(&shop->problem) + entries * (2 * sizeof(double) + sizeof(int64_t)) +
+                         (size_t)schedule->stages * sizeof *shop->times);
   if (!shop->scratch) return pp_fail(error, PP_NO_MEMORY, "no memory to plan %zu actions", schedule->first[request->ranks]);
   shop->seconds = (double *)(void *)((char *)shop->scratch + pp_greedy_scratch(&shop->problem));
   shop->weight = shop->seconds + entries;
   shop->key = (int64_t *)(void *)(shop->weight + entries);
-  shop->lag = (int *)(void *)(shop->key + entries);
+  shop->times = (pp_stage_times *)(void *)(shop->key + entries);
   shop->problem.seconds = shop->seconds;
   shop->problem.weight = shop->weight;
   set_times(request, schedule, shop);
@@ -190,8 +194,7 @@ static pp_status open_shop(const pp_schedule_request *request, const pp_schedule
 static bool run_variant(workshop *shop, const variant *kind, pp_schedule *out, pp_greedy_score *score) {
   pp_greedy_plan plan = kind->plan;
   plan.key = shop->key;
-  plan.lag = shop->lag;
-  kind->shape(&shop->problem, shop->key, shop->lag);
+  kind->shape(&shop->problem, shop->key);
   return pp_greedy_run(&shop->problem, &plan, shop->scratch, out, score);
 }
 
@@ -218,33 +221,61 @@ static bool is_better(const pp_greedy_score *a, const pp_greedy_score *b) {
   return a->span < b->span * (1 - same);
 }
 
+/* Writes the handcrafted order into *out and says what it takes. */
+static pp_status run_handcrafted(const workshop *shop, int most, pp_workspace *workspace, pp_schedule *out, pp_greedy_score *score,
+                                 pp_error *error) {
+  pp_simulation result;
+  const pp_times times = { .stage = shop->times, .p2p = shop->problem.hop };
+  write_handcrafted(out, most);
+  pp_status status = pp_simulate_in(out, &times, false, workspace, &result, error);
+  if (status == PP_OK) *score = (pp_greedy_score){ result.makespan, result.max_span };
+  return status;
+}
+
 #define COUNT(array) (sizeof (array) / sizeof *(array))
 
-static const variant *variants_of(pp_schedule_kind kind, size_t *count) {
-  switch (kind) {
+static const variant *variants_of(const pp_schedule_request *request, size_t *count) {
+  switch (request->kind) {
     case PP_V_HALF: *count = COUNT(half_variants); return half_variants;
     case PP_V_MIN: *count = COUNT(min_variants); return min_variants;
-    default: *count = COUNT(auto_variants); return auto_variants;
+    default: *count = request->brief ? 1 : COUNT(auto_variants); return auto_variants;
   }
 }
 
+/* The best of the handcrafted orders, which is what *out then has, and how long it takes. */
+static pp_status choose_handcrafted(const workshop *shop, pp_schedule *out, pp_greedy_score *least, pp_error *error) {
+  const int limit = limit_of(&shop->problem), ranks = shop->problem.ranks;
+  const int most[2] = { smaller(ranks, limit), smaller(2 * ranks - 1, limit) };
+  pp_workspace workspace = { 0 };
+  pp_greedy_score score;
+  pp_status status = run_handcrafted(shop, most[0], &workspace, out, least, error);
+  if (status == PP_OK && most[1] > most[0]) status = run_handcrafted(shop, most[1], &workspace, out, &score, error);
+  if (status == PP_OK && most[1] > most[0]) {
+    if (is_better(&score, least)) *least = score;
+    else write_handcrafted(out, most[0]);
+  }
+  pp_workspace_free(&workspace);
+  return status;
+}
+
 static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *out, pp_error *error) {
-  size_t count, best = 0;
-  const variant *variants = variants_of(request->kind, &count);
+  size_t count;
+  const variant *variants = variants_of(request, &count), *best = NULL;
   pp_greedy_score score, least = { INFINITY, INFINITY };
   workshop shop;
   pp_status status = check_times(request, out, error);
   if (status == PP_OK) status = open_shop(request, out, &shop, error);
   if (status != PP_OK) return status;
   const pp_greedy_score bound = bound_of(&shop);
-  for (size_t i = 0; i < count && is_better(&bound, &least); i++)
+  if (request->kind == PP_ZB_AUTO) status = choose_handcrafted(&shop, out, &least, error);
+  for (size_t i = 0; status == PP_OK && i < count && is_better(&bound, &least); i++)
     if (run_variant(&shop, &variants[i], NULL, &score) && is_better(&score, &least)) {
       least = score;
-      best = i;
+      best = &variants[i];
     }
-  run_variant(&shop, &variants[best], out, &score);
+  if (best) run_variant(&shop, best, out, &score);
   free(shop.scratch);
-  return PP_OK;
+  return status;
 }
 
 static size_t count_greedy(const pp_schedule_request *request, int rank) {

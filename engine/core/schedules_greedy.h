@@ -28,8 +28,7 @@ typedef struct {
 typedef enum {
   PP_FILL_FITTING,  /* when what the rank waits for is not due before it ends */
   PP_FILL_WORST,    /* also when waiting would make the rank the one that has waited longest */
-  PP_FILL_ANY,      /* instead of any wait */
-  PP_FILL_LAG       /* as soon as more than lag[rank] are due, and only then: an order that does not depend on times */
+  PP_FILL_ANY       /* instead of any wait */
 } pp_greedy_fill;
 
 /* May an F run before its turn? */
@@ -42,7 +41,6 @@ typedef enum {
 typedef struct {
   const int64_t *key;      /* [ranks × queues] of microbatch 0 */
   int64_t period;          /* from one microbatch's key to the next one's */
-  const int *lag;          /* [ranks]; only for PP_FILL_LAG */
   pp_greedy_fill fill;
   pp_greedy_early forwards;
   int reserve;

@@ -122,7 +122,6 @@ static bool may_run_early(const run_state *run, int number, int queue, double ga
 static bool may_fill(const run_state *run, int number, double gap) {
   const rank_state *rank = &run->rank[number];
   switch (run->plan->fill) {
-    case PP_FILL_LAG: return false;
     case PP_FILL_ANY: return true;
     case PP_FILL_WORST:
       if (rank->waited + gap > run->most_waited + run->tolerance) return true;
@@ -137,7 +136,6 @@ static decision decide(const run_state *run, int number) {
   int order[PP_MOST_QUEUES], count = sort_queues(run, number, order), turn = order[0];
   const decision weight = { rank->clock, FILL, WEIGHT };
   if (count == 0) return rank->due > 0 ? weight : (decision){ INFINITY, FILL, NOTHING };
-  if (run->plan->fill == PP_FILL_LAG && rank->due > run->plan->lag[number]) return weight;
 
   const bool blocked = is_forward(run->problem, turn) && !has_room(run, rank, 0);
   const double wait = wait_of(run, number, turn);

@@ -28,7 +28,7 @@ typedef struct {
   bool has_simulation, has_program;
   pp_schedule schedule;          /* at the full batch, with its simulation; not at depth 1 */
   pp_simulation simulation;
-  pp_memory_program program;     /* not at depth 1 */
+  pp_memory_program program;     /* not at depth 1, nor for zb_auto */
 } evaluation;
 
 static int evaluation_gc(lua_State *L) {
@@ -73,6 +73,7 @@ static void set_layout(lua_State *L, const evaluation *self) {
   pp_set_integer(L, "microbatches", candidate->microbatches);
   pp_set_integer(L, "smallest_microbatches", candidate->smallest_microbatches);
   if (candidate->group > 0) pp_set_integer(L, "group", candidate->group);
+  if (candidate->limit > 0) pp_set_integer(L, "limit", candidate->limit);
 }
 
 static void set_stages(lua_State *L, const evaluation *self) {
@@ -118,13 +119,18 @@ static void set_placement(lua_State *L, const evaluation *self) {
   lua_setfield(L, -2, "placement");
 }
 
+/* The program that memory is counted over: a capped one, or the whole one where it follows from times. */
+static const pp_schedule *memory_schedule(const evaluation *self) {
+  return self->has_program ? &self->program.schedule : &self->schedule;
+}
+
 static int slots_of(const evaluation *self) {
-  return self->traits ? self->program.schedule.chunks_per_rank : 1;
+  return self->traits ? memory_schedule(self)->chunks_per_rank : 1;
 }
 
 /* The stage of one chain that a rank has in that slot. */
 static int stage_in_slot(const evaluation *self, int rank, int slot) {
-  const pp_schedule *schedule = &self->program.schedule;
+  const pp_schedule *schedule = memory_schedule(self);
   return self->traits ? schedule->stage_at[rank * schedule->chunks_per_rank + slot] % schedule->stages_per_chain : 0;
 }
 
@@ -135,7 +141,7 @@ static void set_memory(lua_State *L, const evaluation *self, const pp_problem *p
   lua_createtable(L, ranks, 0);
   for (int rank = 0; rank < ranks; rank++) {
     pp_rank_bytes bytes;
-    if (self->traits) pp_memory_rank(&self->program.schedule, rank, self->stage, blocks, problem->overhead_bytes, scratch, &bytes);
+    if (self->traits) pp_memory_rank(memory_schedule(self), rank, self->stage, blocks, problem->overhead_bytes, scratch, &bytes);
     else pp_memory_alone(self->stage, blocks, problem->overhead_bytes, &bytes);
     if (bytes.total > heaviest) {
       heaviest = bytes.total;
@@ -279,7 +285,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   pp_status status;
   baseline.kind = (int)kind;
   baseline.layout.chunks = baseline.configured_virtual = 1;
-  baseline.group = 0;
+  baseline.group = baseline.limit = 0;
   baseline.layers_per_stage = NULL;
   if (pp_candidate_check(&baseline, problem->model, NULL) != PP_OK) return;
   if (pp_fit_programs_build(&baseline, &programs, NULL) != PP_OK) return;
@@ -321,6 +327,7 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);
   if (status != PP_OK) return status;
   self->hop_exposed = fmax(0, self->timing.makespan_seconds - instant.makespan_seconds);
+  if (self->candidate->kind == PP_ZB_AUTO) return PP_OK;
   status = pp_memory_program_build(self->candidate, &self->program, error);
   self->has_program = status == PP_OK;
   return status;

@@ -1,6 +1,6 @@
 -- frameworks.lua: which schedules each framework runs, and its legality rules as data.
 --
--- schedules           name → { since or state, flag: how a user asks for it, and where stricter than the schedule itself: its rules }
+-- schedules           name → { since or state, flag: how a user asks for it ({limit}: the plan's activation limit), and where stricter than the schedule itself: its rules }
 --   rules: microbatches_multiple_of "ranks" | "group", min_microbatches_per_rank, even_layers (layers divide by ranks × virtual),
 --          layers_multiple_of (per rank), max_virtual, microbatches_short_of_ranks n (M ≥ P − n)
 -- even_layers         the framework cannot give stages different numbers of layers at all
@@ -47,6 +47,8 @@ local entries = {
   { name = "torchtitan", title = "torchtitan", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
     schedules = {
       gpipe = { flag = "GPipe" }, ["1f1b"] = { flag = "1F1B", microbatches_short_of_ranks = 0 }, interleaved_1f1b = { flag = "Interleaved1F1B" },
+      zb_auto = { flag = "a CSV, pipeline_parallel_schedule_csv" }, v_half = { flag = "a CSV, pipeline_parallel_schedule_csv" },
+      v_min = { flag = "a CSV, pipeline_parallel_schedule_csv" },
       zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "parallelism.num_pp_microbatches", pipeline = "parallelism.pipeline_parallel_degree" },
@@ -55,6 +57,7 @@ local entries = {
   { name = "torch", title = "torch.distributed.pipelining", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
     schedules = {
       gpipe = { flag = "ScheduleGPipe" }, ["1f1b"] = { flag = "Schedule1F1B", microbatches_short_of_ranks = 0 }, interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" },
+      zb_auto = { flag = "a CSV of compute actions" }, v_half = { flag = "a CSV of compute actions" }, v_min = { flag = "a CSV of compute actions" },
       zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "n_microbatches", pipeline = "size of the process group" },
@@ -84,6 +87,9 @@ local entries = {
       interleaved_1f1b = { flag = "virtual_pipeline_model_parallel_size", microbatches_multiple_of = "group" },
       zb_h1 = { flag = "zero_bubble, zb1p" }, zb_h2 = { flag = "zero_bubble, zb2p" },
       zb_v = { flag = "zero_bubble_v_schedule", even_layers = true },
+      zb_auto = { flag = "zero_bubble, zero_bubble_max_pending_backward: {limit}" },
+      v_half = { flag = "zero_bubble_v_schedule, zero_bubble_v_schedule_mem_setup: half", even_layers = true },
+      v_min = { flag = "zero_bubble_v_schedule, zero_bubble_v_schedule_mem_setup: min", even_layers = true },
     },
     names = { microbatches = "global_batch_size / (micro_batch_size × data parallel)", pipeline = "pipeline_model_parallel_size" },
     notes = "zero-bubble schedules need gradient and parameter overlap off",
@@ -100,6 +106,9 @@ local entries = {
       zb_h1 = { flag = "--enable-zero-bubble --zero-bubble-max-pending-backward P" },
       zb_h2 = { flag = "--enable-zero-bubble --zero-bubble-max-pending-backward 2P" },
       zb_v = { flag = "--zero-bubble-v-schedule", layers_multiple_of = 2 },
+      zb_auto = { flag = "--enable-zero-bubble --zero-bubble-max-pending-backward {limit}" },
+      v_half = { flag = "--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup half", layers_multiple_of = 2 },
+      v_min = { flag = "--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup min", layers_multiple_of = 2 },
     },
     names = { microbatches = "global-batch-size / (micro-batch-size × data parallel)", pipeline = "--pipeline-model-parallel-size" },
     notes = "padding layers with --allow-padding-num-layers; no Transformer Engine",

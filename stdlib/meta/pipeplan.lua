@@ -181,6 +181,7 @@
 
 --- What pipeplan answers: a plan, or why there is none and what to do instead
 ---@class pipeplan.plan
+---@field activation_limit_chunks? integer zb_auto: most chunks' activations that a rank may hold at once; it was planned under this limit
 ---@field alltoall_kernel? pipeplan.plan.alltoall_kernel the all-to-all kernel
 ---@field alternatives? pipeplan.plan.alternative[] other schedules on the same devices, layers and tokens
 ---@field assumptions pipeplan.plan.assumptions[] what the spec did not say

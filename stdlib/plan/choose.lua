@@ -27,7 +27,7 @@ choose.choose{
   why              why.of(set, …): function(field, value, what_if) → answer
   steps            how the plan was decided, in words;  survivors, total
 
-evaluation: tensor context expert expert_tensor data pipeline virtual chunks group schedule schedule_family copies chains
+evaluation: tensor context expert expert_tensor data pipeline virtual chunks group limit schedule schedule_family copies chains
   microbatches smallest_microbatches; of one chain layers_per_stage[] stages[] placement[] stage_seconds[]; memory[] per rank,
   heaviest_rank, peak_bytes, parameters { resident, unique }; makespan_seconds bubble_fraction max_idle_fraction max_idle_seconds
   min_idle_seconds max_span_seconds idle_per_rank_seconds[] busy_per_rank_seconds[] hop_seconds hop_exposed_seconds; step {

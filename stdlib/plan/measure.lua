@@ -189,7 +189,7 @@ local function closed_form(evaluation, device)
   end
   local form = engine.bubble {
     schedule = evaluation.schedule, ranks = evaluation.pipeline, microbatches = evaluation.microbatches, virtual = evaluation.chunks,
-    group = evaluation.group, F = mean.forward, I = mean.input, W = mean.weight, B = mean.full, FB = mean.pair,
+    group = evaluation.group, limit = evaluation.limit, F = mean.forward, I = mean.input, W = mean.weight, B = mean.full, FB = mean.pair,
   }
   if not form then return nil end
   local makespan = evaluation.makespan_seconds
@@ -268,6 +268,7 @@ function measure.fill(plan, request, known, result)
   for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
   plan.megatron_layout = megatron_layout(evaluation)
   plan.microbatch_group_size = evaluation.group
+  plan.activation_limit_chunks = evaluation.limit
   plan.microbatches = evaluation.microbatches
   plan.microbatches_per_rank = evaluation.microbatches / evaluation.pipeline
   plan.micro_batch_size = training.micro_batch_size

@@ -100,6 +100,10 @@ function run.stages(plan)
   if plan.microbatch_group_size and plan.microbatch_group_size ~= plan.parallelism.pipeline then
     lines[#lines + 1] = "--microbatch-group-size-per-virtual-pipeline-stage " .. plan.microbatch_group_size
   end
+  if plan.activation_limit_chunks then
+    lines[#lines + 1] = string.format("planned for at most %d micro-batches' activations on a rank (P is %d)", plan.activation_limit_chunks,
+                                      plan.parallelism.pipeline)
+  end
   return lines
 end
 
@@ -249,7 +253,7 @@ function run.available(plan)
   for i, name in ipairs(names) do
     local entry = frameworks.find(name)
     local how = entry and entry.schedules[plan.schedule] or {}
-    local details = { how.flag }
+    local details = { how.flag and how.flag:gsub("{limit}", tostring(plan.activation_limit_chunks or "P … 2P")) or nil }
     details[#details + 1] = how.state or how.since
     parts[i] = name .. (#details > 0 and " (" .. table.concat(details, "; ") .. ")" or "")
   end

@@ -148,6 +148,7 @@ local properties = {
   parallelism = optional(reference "parallelism"),
   layers_per_stage = optional(list(whole("decoder layers", 0), "by slice of the model, first to last")),
   placement = optional(list(list(whole("rank", 0), "ranks that hold the slice"), "by slice of the model, first to last")),
+  activation_limit_chunks = optional(whole "zb_auto: most chunks' activations that a rank may hold at once; it was planned under this limit"),
   microbatch_group_size = optional(whole "interleaved: micro-batches that a chunk runs before the next one's turn; Megatron's default is P"),
   megatron_layout = optional(text "--pipeline-model-parallel-layout, where Megatron can run the placement"),
   microbatches = optional(whole "M per pipeline and step; for DualPipe over both directions"),

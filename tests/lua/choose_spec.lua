@@ -88,7 +88,7 @@ describe("the headline", function()
 
   it("is compared with every other schedule, at its layout where that can be built", function()
     local result = decide(deepseek)
-    assert.same({ "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipev" }, ids(result.alternatives))
+    assert.same({ "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipev" }, ids(result.alternatives))
     local one_f1b = contains(result.alternatives, "1f1b")
     assert.is_true(one_f1b.at_plan_layout)
     assert.is_true(one_f1b.fields.step_seconds > result.evaluation.step_seconds)

@@ -109,7 +109,7 @@ describe("the decision table", function()
   end)
 
   it("names the members of Zero Bubble in order", function() -- ruling 5
-    assert.same({ "zb_h1", "zb_v", "zb_h2" }, policy.members.zero_bubble)
+    assert.same({ "zb_h1", "zb_v", "zb_h2", "zb_auto" }, policy.members.zero_bubble)
   end)
 end)
 

@@ -26,7 +26,7 @@ end
 
 local files = { "deepseek-v3", "kimi-k2", "llama-2-7b", "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b", "qwen3-235b-a22b",
                 "llama-3-70b", "deepseek-v3", "qwen3-0.6b" }
-local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe", "dualpipev" }
+local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe", "dualpipev" }
 
 local function random_model(r)
   if r.sometimes(55) then return "examples/models/" .. r.pick(files) .. ".json" end

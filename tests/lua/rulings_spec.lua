@@ -60,6 +60,8 @@ describe("the decision table", function()
       local other = entry(result.alternatives, member)
       if other and other.fit ~= "does_not_fit" then assert.is_true(other.step_seconds >= result.step_seconds) end
     end
+    local planned = entry(result.alternatives, "zb_auto")   -- the last: it has to be faster by more than a tie
+    assert.is_true(planned == nil or planned.fit == "does_not_fit" or planned.step_seconds * 1.01 >= result.step_seconds)
     local tie = policy_of [[set { tie_fraction = "100%" }]]
     assert.equal("zb_h1", plan(llama, {}, tie).schedule)
   end)

@@ -5,7 +5,7 @@ local engine = require "engine"
 local recipe = require "pipeplan.input.recipe"
 local spec = require "pipeplan.input.spec"
 
-local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "dualpipe", "dualpipev" }
+local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe", "dualpipev" }
 
 -- Mixtral on 64 A100, everything free unless `fixed` says otherwise.
 local function arguments(changes)
@@ -206,11 +206,13 @@ describe("candidates:evaluate", function()
   end
 
   it("agrees with the table's columns", function()
-    for _, schedule in ipairs { "1f1b", "zb_h1", "zb_v", "dualpipe", "dualpipev" } do
+    for _, schedule in ipairs { "1f1b", "zb_h1", "zb_v", "zb_auto", "dualpipe", "dualpipev" } do
       local e, row = evaluate(schedule)
       assert.equal(row.step_seconds, e.step_seconds)
       assert.equal(row.bubble_fraction, e.bubble_fraction)
-      assert.near(row.peak_bytes, e.peak_bytes, 1)
+      -- zb_auto: what its limit allows, before it is known how much of that its order uses
+      if schedule == "zb_auto" then assert.is_true(row.peak_bytes >= e.peak_bytes)
+      else assert.near(row.peak_bytes, e.peak_bytes, 1) end
       assert.equal(row.microbatches, e.microbatches)
       local step = e.step
       assert.near(e.makespan_seconds + step.gradient_sync + step.parameter_sync + step.optimizer + step.mirror + step.overhead,

@@ -173,7 +173,7 @@ describe("the steps to a plan", function()
 
   it("end with what decided between the last candidates", function()
     local steps = decided("llama-3.1-405b").decided
-    assert.matches("^time: 3 of 16 stay, within 1 %% of the fastest, ", steps[#steps - 1])
+    assert.matches("^time: 3 of 17 stay, within 1 %% of the fastest, ", steps[#steps - 1])
     assert.matches("^order: of 3 equals the smaller V stays; next is interleaved 1F1B at P 16, V 5, ", steps[#steps])
   end)
 

@@ -70,6 +70,26 @@ static void closed_forms_are_exact_where_they_say_so_and_bound_where_they_do_not
   }
 }
 
+/* zb_auto under a limit of P, planned from the very times: the search finds nothing better than ZB-H1's law, which holds. */
+static void zb_h1s_law_holds_for_what_is_planned_under_its_limit(void **state) {
+  (void)state;
+  uint64_t seed = 29;
+  int exact = 0;
+  for (int k = 0; k < 1500; k++) {
+    pp_schedule_request request = request_of(PP_ZB_AUTO, draw(&seed, 10), draw(&seed, 40));
+    equal_times times = random_times(&seed);
+    pp_stage_times stages[10];
+    for (int s = 0; s < 10; s++) stages[s] = (pp_stage_times){ times.f, times.i, times.w, times.i + times.w };
+    request.limit = request.ranks;
+    request.times = stages;
+    pp_closed_form form = closed(request, times);
+    if (!form.exact) continue;
+    assert_near(form.seconds, simulated_idle(request, times));
+    exact++;
+  }
+  assert_true(exact > 500);
+}
+
 /* Ruling 8: GPipe's bubble equals 1F1B's at every M, below P too. */
 static void gpipe_idles_exactly_as_long_as_1f1b(void **state) {
   (void)state;
@@ -203,6 +223,7 @@ static void a_closed_form_refuses_what_cannot_be_built_and_what_is_no_time(void 
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(closed_forms_are_exact_where_they_say_so_and_bound_where_they_do_not),
+    cmocka_unit_test(zb_h1s_law_holds_for_what_is_planned_under_its_limit),
     cmocka_unit_test(gpipe_idles_exactly_as_long_as_1f1b),
     cmocka_unit_test(looped_schedules_idle_longer_below_p_microbatches_only),
     cmocka_unit_test(the_conditions_are_needed),

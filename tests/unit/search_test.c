@@ -89,6 +89,31 @@ static void nothing_under_a_limit_is_found_without_simulating(void **state) {
   pp_search_free(&search);
 }
 
+/* The program planned under the row's limit takes no more than the row says; the limit is between P and 2P, above P only where all fits. */
+static void zb_auto_takes_no_more_than_its_limit_allows(const search_case *c, const pp_search *search, size_t row) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_layout_costs *costs = &search->costs[search->layout_of[row]];
+  const double bytes = search->column[PP_COLUMN_PEAK_BYTES][row];
+  const int ranks = candidate->layout.pipeline;
+  pp_timing timing;
+  pp_schedule schedule;
+  pp_simulation simulation;
+  pp_stage stages[PP_MAX_LAYERS];
+  double scratch[2 * PP_MAX_LAYERS];
+  assert_true(candidate->limit >= ranks && candidate->limit <= 2 * ranks);
+  if (candidate->limit > ranks) assert_true(bytes <= c->problem.usable_bytes);
+  assert_int_equal(pp_stages_fill(&c->problem, candidate, costs, false, stages, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_time(&c->problem, candidate, costs, false, true, &timing, &schedule, &simulation, NULL), PP_OK);
+  assert_int_equal(schedule.request.limit, candidate->limit);
+  for (int rank = 0; rank < ranks; rank++) {
+    pp_rank_bytes here;
+    pp_memory_rank(&schedule, rank, stages, costs->bytes[0], c->problem.overhead_bytes, scratch, &here);
+    assert_true(here.total <= bytes * (1 + 1e-12));
+  }
+  pp_simulation_free(&simulation);
+  pp_schedule_free(&schedule);
+}
+
 static void memory_is_filled_where_a_row_can_be_built_and_nowhere_else(void **state) {
   search_case c;
   pp_search search;
@@ -105,6 +130,10 @@ static void memory_is_filled_where_a_row_can_be_built_and_nowhere_else(void **st
     if (isnan(bytes)) continue;
     assert_true(bytes > c.problem.overhead_bytes);
     if (candidate->kind == PP_NO_SCHEDULE) continue;
+    if (candidate->kind == PP_ZB_AUTO) {
+      zb_auto_takes_no_more_than_its_limit_allows(&c, &search, row);
+      continue;
+    }
     pp_memory_program program;
     pp_rank_bytes alone;
     int rank;
