@@ -67,9 +67,9 @@ function show.fields()
 end
 
 function show.spec()
-  local rows = {}
-  for _, entry in ipairs(require("pipeplan.input.fields").list) do
-    local meaning = entry.meaning
+  local rows, spec_fields = {}, require "pipeplan.input.fields"
+  for _, entry in ipairs(spec_fields.list) do
+    local meaning = spec_fields.meaning(entry)
     local domain = domain_text(entry.domain)
     if domain then meaning = meaning .. ": " .. domain end
     rows[#rows + 1] = { entry.path, "--" .. entry.name, entry.type, entry.unit, meaning }

@@ -20,6 +20,8 @@ Examples:
        a spec with one field changed, for a machine
    pipeplan plan examples/specs/mixtral-8x7b.json --policy examples/sites/aws-p5.lua
        with a site's policy laid over the default one
+   pipeplan plan examples/specs/qwen3-235b.json --gpus minimum
+       on how few GPUs of this kind, and what keeps it from fewer
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
        why these were not planned
 

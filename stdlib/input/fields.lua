@@ -11,6 +11,7 @@
 --           batch     a whole number, or a ramp [[first token, sequences], …]
 --           model     path of a Hugging Face config.json, or an inline shape
 -- low, high limits, inclusive
+-- word      what an integer may be instead, and word_meaning what that is
 -- unused    no part of a plan reads it yet: what holds instead, which the plan then warns of
 
 local failure = require "pipeplan.failure"
@@ -39,7 +40,8 @@ local function field(path, type, meaning, more)
 end
 
 fields.list = {
-  field("cluster.gpus", "integer", "GPUs of the training run", { unit = "gpu", required = true, high = 10000000 }),
+  field("cluster.gpus", "integer", "GPUs of the training run",
+        { unit = "gpu", required = true, high = 10000000, word = "minimum", word_meaning = "the fewest that hold it" }),
   field("cluster.gpus_per_node", "integer", "GPUs in one host (default: the accelerator's usual host)", { unit = "gpu", high = 4096 }),
   field("cluster.accelerator", "string", "catalogue name of the GPU (pipeplan facts accelerators)"),
   field("cluster.memory_per_gpu", "quantity", "memory of one GPU, when it is not the catalogue's", { unit = "byte", low = 2 ^ 30 }),
@@ -115,6 +117,11 @@ for _, entry in ipairs(fields.list) do
   fields.groups[group][entry.name] = entry
 end
 
+-- What a field means, with what a word in its place means.
+function fields.meaning(entry)
+  return entry.word and string.format("%s; %s: %s", entry.meaning, entry.word, entry.word_meaning) or entry.meaning
+end
+
 -- Sorted keys of a group.
 function fields.keys(group)
   return lists.sorted_keys(fields.groups[group])
@@ -137,7 +144,8 @@ local unit_words = { gpu = " of GPUs", rank = " of ranks", token = " of tokens",
 
 local function integer_expected(entry)
   local high = entry.high < counted.high and string.format(" and at most %d", entry.high) or ""
-  return string.format("a whole number%s, at least %d%s", unit_words[entry.unit] or "", entry.low, high)
+  return string.format("a whole number%s, at least %d%s%s", unit_words[entry.unit] or "", entry.low, high,
+                       entry.word and ', or "' .. entry.word .. '"' or "")
 end
 
 local function bound(number, low, high)
@@ -154,10 +162,13 @@ end
 local check = {}
 
 function check.integer(entry, value)
+  if entry.word and value == entry.word then return value end
   local number, problem = units.parse(value, entry.unit, { negative = true })
   if not number then
     -- a string that is nothing at all reads better with the unit's example; everything else with the range
-    return nil, type(value) == "string" and problem:match("^expected (.-), got .*$") or integer_expected(entry)
+    local expected = type(value) == "string" and problem:match("^expected (.-), got .*$")
+    if not expected then return nil, integer_expected(entry) end
+    return nil, expected .. (entry.word and ', or "' .. entry.word .. '"' or "")
   end
   if math.type(number) ~= "integer" or number < entry.low or number > entry.high then
     return nil, integer_expected(entry), bound(math.floor(math.min(number, 2 ^ 53) + 0.5), entry.low, entry.high)

@@ -104,10 +104,10 @@ function hardware.read(request, given, entry, name, assume, complain)
   cross_check(request, entry, value "cluster.memory_per_gpu")
   local at = given["cluster.network.measured"]
   local found = at and require("pipeplan.input.measured").read(at.value)
-  local gpus = value "cluster.gpus"
+  local gpus, host = value "cluster.gpus", host_gpus(given, entry, found, complain)
   request.cluster = {
     gpus = gpus,
-    gpus_per_node = math.min(gpus, host_gpus(given, entry, found, complain)),
+    gpus_per_node = math.min(gpus, host), host_gpus = host,
     accelerator = value "cluster.accelerator" and entry.name or "given by hand",
     accelerator_family = entry.family,
     device_bytes = value "cluster.memory_per_gpu" or entry.memory_bytes,

@@ -23,7 +23,7 @@ function options.declare(parser)
   for i = 1, #groups do declared[i] = {} end
   for _, entry in ipairs(fields.list) do
     local dashed = entry.name:gsub("_", "-")
-    local description = entry.meaning .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
+    local description = fields.meaning(entry) .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
     local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
       :target("field " .. entry.name)
     if dashed ~= entry.name then option:hidden_name("--" .. dashed) end

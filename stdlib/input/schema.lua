@@ -10,7 +10,8 @@ local schema = {}
 local quantity_text = { type = "string", pattern = "^\\s*[0-9]+(\\.[0-9]*)?([eE][-+]?[0-9]+)?\\s*[A-Za-zµ%/\\s]*$" }
 
 local function integer(entry)
-  return { anyOf = { { type = "integer", minimum = entry.low, maximum = entry.high }, { ["$ref"] = "#/$defs/quantity" } } }
+  return { anyOf = { { type = "integer", minimum = entry.low, maximum = entry.high }, { ["$ref"] = "#/$defs/quantity" },
+                     entry.word and { const = entry.word } or nil } }
 end
 
 local of_type = {
@@ -48,7 +49,7 @@ local function group(name)
       properties[key] = group(entry)
     else
       properties[key] = of_type[entry.type](entry)
-      properties[key].description = entry.meaning
+      properties[key].description = fields.meaning(entry)
     end
   end
   if name == "" then properties["$schema"] = { type = "string" } end

@@ -118,9 +118,8 @@ local function training(request, value, assume, precision)
   }
 end
 
--- given: path → { value, origin, shown, base } of every field; name: what to call the spec in messages.
+-- given: path → { value, origin, shown, base } of every field, checked; name: what to call the spec in messages.
 local function build(given, name)
-  check_all(given, name)
   local request = { source = { file = name }, given = {}, assumptions = {}, warnings = {} }
   local function value(path)
     return given[path] and given[path].value
@@ -150,8 +149,33 @@ local function build(given, name)
   end
   request.profile = value "profile"
 
-  contradictions.check(request, given, complain)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
+  return request
+end
+
+-- gpus "minimum": a request without a number of GPUs. at(gpus) is the request for so many, or nil where the spec contradicts it; where the
+-- fixed layout divides no other count, `unit` says which.
+local function build_any(given, name)
+  local function at(gpus)
+    local copy = {}
+    for path, field in pairs(given) do copy[path] = field end
+    copy["cluster.gpus"] = { value = gpus, origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
+    local request = build(copy, name)
+    local good, problem = pcall(contradictions.check, request, copy, complain)
+    if good then return request end
+    if not failure.is(problem) then error(problem, 0) end
+    return nil, problem.message
+  end
+  local function fixed(path) return given["parallelism." .. path] and given["parallelism." .. path].value or 1 end
+  local inside = fixed "tensor" * fixed "context" * fixed "data" * fixed "pipeline"
+  return { any_gpus = { at = at, units = { inside, fixed "expert" * fixed "expert_tensor" * fixed "pipeline" } } }
+end
+
+local function finished(given, name)
+  check_all(given, name)
+  if given["cluster.gpus"].value == "minimum" then return build_any(given, name) end
+  local request = build(given, name)
+  contradictions.check(request, given, complain)
   return request
 end
 
@@ -167,7 +191,7 @@ function spec.read(arguments)
     collect(given, object, "", name, file == "-" and "" or files.directory_of(file))
   end
   collect_options(given, arguments.options or {}, arguments.base or "")
-  return build(given, name)
+  return finished(given, name)
 end
 
 -- The same from a Lua table that looks like a spec file; `base` is the directory of relative paths in it.
@@ -175,7 +199,7 @@ function spec.from_table(object, base)
   if type(object) ~= "table" then failure.usage("spec: expected a table, got a %s", type(object)) end
   local given = {}
   collect(given, object, "", "spec", base and base .. "/" or "")
-  return build(given, "spec")
+  return finished(given, "spec")
 end
 
 return spec

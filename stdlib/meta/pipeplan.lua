@@ -6,7 +6,7 @@
 --- What to plan: spec files, laid over each other in order, and fields over all of them.
 ---@class pipeplan.request
 ---@field [integer] string spec files
----@field gpus? integer|string GPUs of the training run; in gpu
+---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
 ---@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
 ---@field accelerator? string catalogue name of the GPU (pipeplan facts accelerators)
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
@@ -65,7 +65,7 @@
 ---@field accelerator? string catalogue name of the GPU (pipeplan facts accelerators)
 ---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
----@field gpus? integer|string GPUs of the training run; in gpu
+---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
 ---@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
 ---@field host_memory? number|string memory of one host, for an offloaded optimizer; in byte
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
@@ -211,6 +211,7 @@
 ---@field microbatch_group_size? integer interleaved: micro-batches that a chunk runs before the next one's turn; Megatron's default is P
 ---@field microbatches? integer M per pipeline and step; for DualPipe over both directions
 ---@field microbatches_per_rank? number M/P
+---@field minimum? pipeplan.plan.minimum the answer to gpus: minimum; null where the spec gives a number, or no count fits
 ---@field model pipeplan.plan.model the model's shape
 ---@field one_gpu pipeplan.plan.one_gpu would the model fit one GPU?
 ---@field parallelism? pipeplan.plan.parallelism
@@ -232,6 +233,7 @@
 ---@field training pipeplan.plan.training the run
 ---@field training_days? number for all tokens, at the given goodput
 ---@field warnings pipeplan.plan.warnings[] what the plan's reader should know
+---@field ways_to_fit? pipeplan.plan.ways_to_fit[] when nothing fits: what could be otherwise so that it does, the fastest step first; empty: nothing that was tried
 
 --- the all-to-all kernel
 ---@class pipeplan.plan.alltoall_kernel
@@ -353,6 +355,21 @@
 ---@field headroom_bytes number what a plan must leave free
 ---@field ranks pipeplan.plan.rank[] by pipeline rank
 
+--- the answer to gpus: minimum; null where the spec gives a number, or no count fits
+---@class pipeplan.plan.minimum
+---@field fewer pipeplan.plan.minimum.fewer[] what keeps it from fewer: the largest count below that was tried, and the largest that is short of memory
+---@field gpus integer the fewest GPUs, of those tried, that the run fits
+---@field state_bytes number weights, gradients and optimizer of one copy
+---@field state_gpus integer GPUs that could hold no less than that
+
+--- one count
+---@class pipeplan.plan.minimum.fewer
+---@field gpus integer GPUs
+---@field id string a rule's id; state: fewer than state_gpus; contradiction: the spec fixes what this count does not allow
+---@field message string why not so few
+---@field missing_bytes? number that it lacks
+---@field rank? integer the fullest rank
+
 --- the model's shape
 ---@class pipeplan.plan.model
 ---@field active_parameters integer per token, embedding and head counted
@@ -440,6 +457,16 @@
 ---@field id string rule or engine id
 ---@field message string what
 ---@field severity "warning"|"note" how much it matters
+
+--- one way
+---@class pipeplan.plan.ways_to_fit
+---@field change string fields of the spec and their values, or what is left free
+---@field fit "fits"|"tight"|"does_not_fit" does it fit?
+---@field microbatches? integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes number memory of the fullest rank
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field step_seconds number one training step
 
 --- How a policy is loaded.
 ---@class pipeplan.policy_options

@@ -417,6 +417,16 @@ function choose.layout(arguments)
   return choice and set.c:evaluate(choice.row) or nil
 end
 
+-- Why choose would plan nothing: the first of its reasons, with what the fullest rank's bytes are where these are the reason.
+function choose.obstacle(arguments)
+  local result = decide(copy(context_of(arguments), { no_comparison = true }))
+  local reason = assert(result.reasons)[1]
+  if reason.kind == "memory" and result.judged then
+    reason.message = reason.message .. reasons.bytes(result.candidates, result.judged)
+  end
+  return reason
+end
+
 function choose.choose(arguments)
   local context = context_of(arguments)
   local result = decide(context)

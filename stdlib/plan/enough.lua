@@ -1,7 +1,6 @@
 -- enough.lua: how many GPUs it would take when nothing fits: the same request on more GPUs, until one is planned.
 
-local choose = require "pipeplan.plan.choose"
-local facts = require "pipeplan.plan.facts"
+local what_if = require "pipeplan.plan.what_if"
 
 local enough = {}
 
@@ -11,22 +10,12 @@ local multiples = { 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 }
 -- At most so many counts between two multiples.
 local BETWEEN = 16
 
-local function copy(list, changes)
-  local out = {}
-  for key, value in pairs(list) do out[key] = value end
-  for key, value in pairs(changes) do out[key] = value end
-  return out
-end
-
 -- The layout that choose evaluated on that many GPUs; nil where there is no plan.
 local function plan_on(gpus, request, policy)
   local network = request.cluster.network
   -- beyond one scale-up domain the network's speed has to be known
   if gpus > network.scale_up_gpus and not network.per_gpu then return nil end
-  policy.host:refill()  -- each count is a plan of its own
-  local larger = copy(request, { cluster = copy(request.cluster, { gpus = gpus }) })
-  local known = facts.of(larger, policy)
-  return choose.layout { request = larger, policy = policy, record = known.record, arguments = known.arguments }
+  return (what_if.layout(what_if.with(request, { cluster = what_if.with(request.cluster, { gpus = gpus }) }), policy))
 end
 
 -- → GPUs, the layout; nil when none of the counts works.

@@ -42,12 +42,13 @@ local function batches(request, policy, assumptions)
   return batch, training.smallest_batch_size or batch
 end
 
--- The whole model on one GPU: TP = PP = EP = 1, microbatch of one, over all GPUs the optimizer state (ZeRO-1), or weights and gradients
--- too (ZeRO-3). Bytes, or nil where the cluster cannot say.
+-- The whole model on one GPU: TP = PP = EP = 1, microbatch of one, the optimizer's state sharded over all GPUs unless the spec says no, or
+-- weights and gradients too (ZeRO-3). Bytes.
 local function one_gpu_bytes(request, training, overhead_bytes, sharded)
   local one = {}
   for key, value in pairs(training) do one[key] = value end
-  one.micro_batch, one.shard_optimizer, one.shard_gradients, one.shard_parameters = 1, true, sharded, sharded
+  one.micro_batch, one.shard_gradients, one.shard_parameters = 1, sharded, sharded
+  one.shard_optimizer = training.shard_optimizer or sharded
   local schedule = engine.schedule { kind = "1f1b", ranks = 1, microbatches = 1 }
   local ranks = engine.memory.stages {
     model = request.model.shape, training = one, schedule = schedule, overhead = overhead_bytes,

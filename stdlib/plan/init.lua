@@ -8,6 +8,7 @@ local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.report.format"
 local measure = require "pipeplan.plan.measure"
+local reasons = require "pipeplan.plan.reasons"
 
 local plan = {}
 
@@ -72,18 +73,27 @@ local function recommend_of(recommend, known)
   }
 end
 
--- Nothing fits: how many GPUs would do? Said with the reason, for that is the question it raises.
-local function ask_for_more(out, request, policy)
-  for _, reason in ipairs(out.reasons) do
-    if reason.id == "does_not_fit" then
-      local gpus, evaluation = require("pipeplan.plan.enough").gpus(request, policy)
-      out.gpus_needed = gpus
-      reason.message = reason.message .. (gpus and string.format("; it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus),
-                       format.schedule(evaluation.schedule), evaluation.pipeline, evaluation.tensor, evaluation.expert)
-                       or "; none of the larger counts that were tried would do")
-      return
+-- How many GPUs would do? Said with the reason, for that is the question it raises.
+local function ask_for_gpus(out, reason, request, policy)
+  local gpus, evaluation = require("pipeplan.plan.enough").gpus(request, policy)
+  out.gpus_needed = gpus
+  reason.message = reason.message .. (gpus and string.format("; it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus),
+                   format.schedule(evaluation.schedule), evaluation.pipeline, evaluation.tensor, evaluation.expert)
+                   or "; none of the larger counts that were tried would do")
+end
+
+-- Where memory is a reason: what the bytes are, what could be otherwise, and how many GPUs would do. no_count: no number of them does.
+local function tell_of_memory(out, request, policy, result, no_count)
+  for i, reason in ipairs(result.reasons) do
+    if reason.kind == "memory" then
+      local told = out.reasons[i]
+      if result.judged then told.message = told.message .. reasons.bytes(result.candidates, result.judged) end
+      out.ways_to_fit = require("pipeplan.plan.ways").of(request, policy)
+      if reason.id == "does_not_fit" and not no_count then ask_for_gpus(out, told, request, policy) end
+      break
     end
   end
+  if no_count then table.insert(out.reasons, 1, no_count) end
 end
 
 -- What no planned result may satisfy: the policy's invariants, and those that no policy can take away.
@@ -111,13 +121,15 @@ end
 -- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }? } → plan
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
+  local minimum, no_count
+  if request.any_gpus then request, minimum, no_count = require("pipeplan.plan.minimum").find(request.any_gpus, policy) end
   policy.host:refill()  -- each plan has the policy's whole budget
   local known = facts.of(request, policy)
   local out = base(request, policy, known)
   out.loosened = map(out.loosened, loosened_of)
   local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments,
                                  explain = arguments.explain }
-  out.status = result.status
+  out.status, out.minimum = result.status, minimum
   out.reasons = map(result.reasons, reason_of)
   out.dropped = map(result.dropped, dropped_of)
   out.recommend = recommend_of(result.recommend, known)
@@ -130,7 +142,7 @@ function plan.plan(arguments)
     advise.fill(out, request, policy, known, result, segments, record)
     check_invariants(out, policy, record)
   else
-    ask_for_more(out, request, policy)
+    tell_of_memory(out, request, policy, result, no_count)
     record = advise.record(out, known, result)
     out.warnings = advise.warnings(request, policy, record)
   end

@@ -106,6 +106,16 @@ function reasons.memory(set, row)
   return of_memory(set, { id = replicated and "replication_does_not_fit" or "does_not_fit" }, row)
 end
 
+-- What the bytes of a row's fullest rank are: ": weights 39.1, gradients 78.1, optimizer 58, activations 12.3, buffers 4.9 GiB".
+function reasons.bytes(c, row)
+  local evaluation = c:evaluate(row)
+  local rank = evaluation and evaluation.memory[evaluation.heaviest_rank + 1]
+  if not rank then return "" end
+  return string.format(": weights %s, gradients %s, optimizer %s, activations %s, buffers %s GiB", format.gib(rank.parameters),
+                       format.gib(rank.gradients), format.gib(rank.optimizer), format.gib(rank.activations),
+                       format.gib(rank.transient + rank.overhead))
+end
+
 -- No layout at all has that schedule.
 function reasons.no_candidates(name)
   return { id = "no_candidates", kind = "engine",

@@ -20,8 +20,9 @@ statements.layouts = { "data_parallel", "data_and_tensor_parallel" }
 
 -- Ids of what the planner itself decides or warns of; no rule of a policy can have them.
 statements.built_in = {
-  "accelerator_memory", "does_not_fit", "dominated", "expires_soon", "kernel_elsewhere", "no_candidates", "no_overlap", "no_row",
-  "not_in_framework", "replication_does_not_fit", "sequence_over_maximum", "uneven_layers", "unused_field", "wanted_too_slow",
+  "accelerator_memory", "does_not_fit", "dominated", "expires_soon", "kernel_elsewhere", "no_candidates", "no_count_fits",
+  "no_overlap", "no_row", "not_in_framework", "replication_does_not_fit", "sequence_over_maximum", "uneven_layers", "unused_field",
+  "wanted_too_slow",
 }
 
 local schedule_names = { "zero_bubble" }

@@ -33,6 +33,14 @@ local function fullest(ranks)
   return best
 end
 
+-- "184: 1F1B at P 4, …: rank 0 takes 81.2 GiB of 73.3 GiB usable, 7.9 GiB too much"
+function verdict.minimum(minimum)
+  if not minimum then return nil end
+  local lines = { format.integer(minimum.gpus) .. " GPUs are the fewest; not on" }
+  for i, entry in ipairs(minimum.fewer) do lines[i + 1] = format.integer(entry.gpus) .. ": " .. entry.message end
+  return table.concat(lines, " ", 1, 2) .. (lines[3] and "; nor on " .. lines[3] or "")
+end
+
 function verdict.fits(memory)
   local rank = fullest(memory.ranks)
   local spare = memory.device_bytes - memory.headroom_bytes - rank.total_bytes
@@ -155,6 +163,17 @@ function verdict.instead(plan)
   if not recommend then return nil end
   return { format.schedule(recommend.schedule) .. ": " .. layout.line(recommend.parallelism, recommend.microbatches),
            fit_words(recommend, plan), recommend.why }
+end
+
+-- How it would fit, cheapest first, one line a way.
+function verdict.ways(plan)
+  if not plan.ways_to_fit then return nil end
+  local lines = {}
+  for i, way in ipairs(plan.ways_to_fit) do
+    lines[i] = string.format("%s: step %s, %s GiB (%s, %s)", way.change, format.seconds(way.step_seconds), format.gib(way.peak_bytes),
+                             format.schedule(way.schedule), layout.line(way.parallelism, nil, " "))
+  end
+  return #lines > 0 and lines or { "nothing that was tried: recompute, another layout, offload, narrower state" }
 end
 
 function verdict.one_gpu(plan)

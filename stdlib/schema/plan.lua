@@ -119,6 +119,19 @@ local properties = {
     }, "one segment"), "segments of a batch that grows; null when it is constant")),
   }, "the run"),
   gpus_needed = optional(whole "when nothing fits: the smallest count of GPUs, of those tried, that would work"),
+  minimum = optional(object({
+    gpus = whole "the fewest GPUs, of those tried, that the run fits",
+    state_bytes = bytes "weights, gradients and optimizer of one copy", state_gpus = whole "GPUs that could hold no less than that",
+    fewer = list(object({
+      gpus = whole("GPUs", 0), id = text "a rule's id; state: fewer than state_gpus; contradiction: the spec fixes what this count does not allow",
+      message = text "why not so few", rank = optional(whole("the fullest rank", 0)), missing_bytes = optional(bytes "that it lacks"),
+    }, "one count"), "what keeps it from fewer: the largest count below that was tried, and the largest that is short of memory"),
+  }, "the answer to gpus: minimum; null where the spec gives a number, or no count fits")),
+  ways_to_fit = optional(list(object({
+    change = text "fields of the spec and their values, or what is left free", schedule = one_of(schedules, "none: without a pipeline"),
+    parallelism = reference "parallelism", microbatches = optional(whole "M per pipeline and step"),
+    peak_bytes = bytes "memory of the fullest rank", fit = one_of(fits, "does it fit?"), step_seconds = seconds "one training step",
+  }, "one way"), "when nothing fits: what could be otherwise so that it does, the fastest step first; empty: nothing that was tried")),
   one_gpu = object({
     bytes = optional(bytes "weights, gradients, optimizer sharded over all GPUs, one microbatch: what the whole model takes on one GPU"),
     usable_bytes = bytes "device memory less the headroom", fits = boolean "is it at most usable_bytes?",

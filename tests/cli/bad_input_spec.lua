@@ -42,7 +42,7 @@ describe("bad input", function()
   end)
 
   it("with zero, negative or fractional counts", function()
-    local expected = "expected a whole number of GPUs, at least 1 and at most 10000000"
+    local expected = 'expected a whole number of GPUs, at least 1 and at most 10000000, or "minimum"'
     assert.equal('pipeplan: command line: --gpus is "0": ' .. expected .. "; nearest: 1", headline "--gpus 0")
     assert.equal('pipeplan: command line: --gpus is "-8": ' .. expected .. "; nearest: 1", headline "--gpus=-8")
     assert.equal('pipeplan: command line: --gpus is "12.5": ' .. expected .. "; nearest: 13", headline "--gpus 12.5")

@@ -321,7 +321,7 @@ describe("a run that fits nowhere", function() -- ruling 21
     local answer = plan(arguments)
     assert.equal("refused", answer.status)
     local message = ids(answer.reasons).does_not_fit.message
-    assert.matches("rank %d+ takes [%d.]+ GiB of [%d.]+ GiB usable, [%d.]+ GiB too much; it fits %d+ GPUs", message)
+    assert.matches("rank %d+ takes [%d.]+ GiB of [%d.]+ GiB usable, [%d.]+ GiB too much: weights .* GiB; it fits %d+ GPUs", message)
     assert.equal("planned", plan("examples/specs/llama-3.1-405b.json --gpus " .. answer.gpus_needed).status)
   end)
 end)

@@ -35,7 +35,7 @@ describe("the JSON Schema of a spec", function()
         assert.is_false(at.additionalProperties)
         at = at.properties[part]
       end
-      assert.equal(entry.meaning, at.description)
+      assert.equal(fields.meaning(entry), at.description)
     end
   end)
 end)

@@ -274,7 +274,7 @@ describe("bad input", function()
   end)
 
   it("with zero, negative or fractional counts names the nearest legal one", function()
-    local expected = "expected a whole number of GPUs, at least 1 and at most 10000000"
+    local expected = 'expected a whole number of GPUs, at least 1 and at most 10000000, or "minimum"'
     refuses(dense(), { ["cluster.gpus"] = 0 }, "spec: cluster.gpus is 0: " .. expected .. "; nearest: 1")
     refuses(dense(), { ["cluster.gpus"] = -8 }, "spec: cluster.gpus is -8: " .. expected .. "; nearest: 1")
     refuses(dense(), { ["cluster.gpus"] = 12.5 }, "spec: cluster.gpus is 12.5: " .. expected .. "; nearest: 13")
@@ -422,7 +422,7 @@ describe("bad input", function()
   end)
 
   it("in an option names the option", function()
-    assert.equal("command line: --gpus is \"0\": expected a whole number of GPUs, at least 1 and at most 10000000; nearest: 1",
+    assert.equal("command line: --gpus is \"0\": expected a whole number of GPUs, at least 1 and at most 10000000, or \"minimum\"; nearest: 1",
                  message_of(spec.read, { options = { gpus = "0" } }))
   end)
 end)

@@ -75,7 +75,7 @@ end
 
 local function add_field(out, entry)
   local unit = entry.unit and entry.unit ~= "1" and "; in " .. entry.unit or ""
-  out:field(entry.name, spec_type(entry), true, entry.meaning .. unit)
+  out:field(entry.name, spec_type(entry), true, fields.meaning(entry) .. unit)
 end
 
 local function add_spec(out)
