@@ -254,19 +254,24 @@ static int schedule_actions(lua_State *L) {
   return 1;
 }
 
-/* schedule:csv(): PyTorch's compute-only dialect, a line per rank, without the blanks that stand for waiting. */
+/* schedule:csv(rank?): PyTorch's compute-only dialect, a line per rank, without the blanks that stand for waiting; or one rank's line. */
 static int schedule_csv(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   luaL_Buffer text;
-  charge(L, schedule, 8);
+  int from = 0, to = schedule->request.ranks;
+  if (!lua_isnoneornil(L, 2)) {
+    from = check_rank(L, schedule, 2, "schedule:csv");
+    to = from + 1;
+  }
+  pp_charge(L, 1 + 8 * (schedule->first[to] - schedule->first[from]));
   luaL_buffinit(L, &text);
-  for (int rank = 0; rank < schedule->request.ranks; rank++) {
+  for (int rank = from; rank < to; rank++) {
     for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
-      char *room = luaL_prepbuffsize(&text, PP_ACTION_TEXT + 1);
-      int length = pp_action_print(room, PP_ACTION_TEXT, &schedule->action[i]);
-      room[length] = i + 1 < schedule->first[rank + 1] ? ',' : '\n';
-      luaL_addsize(&text, (size_t)length + 1);
+      if (i > schedule->first[rank]) luaL_addchar(&text, ',');
+      char *room = luaL_prepbuffsize(&text, PP_ACTION_TEXT);
+      luaL_addsize(&text, (size_t)pp_action_print(room, PP_ACTION_TEXT, &schedule->action[i]));
     }
+    luaL_addchar(&text, '\n');
   }
   luaL_pushresult(&text);
   return 1;

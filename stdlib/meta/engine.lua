@@ -522,8 +522,9 @@ local schedule_object = {}
 function schedule_object:actions(rank) end
 
 --- The actions as PyTorch's schedule CSV: a line a rank.
+---@param rank? integer that line alone; ≥ 0
 ---@return string
-function schedule_object:csv() end
+function schedule_object:csv(rank) end
 
 --- Its size.
 ---@return pipeplan.engine.schedule_info

@@ -96,9 +96,11 @@ describe("schedule:csv()", function()
           or string.format("%d%s%d", a.stage, a.kind, a.microbatch)
       end
       assert.equal(table.concat(cells, ","), line)
+      assert.equal(line .. "\n", schedule:csv(rank))
       rank = rank + 1
     end
     assert.equal(4, rank)
+    assert.error_matches(function() schedule:csv(4) end, "rank must be 0 … 3, got 4")
   end)
 end)
 

@@ -366,7 +366,8 @@ local functions = {
 -- Methods of a schedule.
 local methods = {
   { "actions", "What a rank does, in order.", result = "pipeplan.engine.action[]", positional = { { "rank", "integer", "from 0", low = 0 } } },
-  { "csv", "The actions as PyTorch's schedule CSV: a line a rank.", result = "string", positional = {} },
+  { "csv", "The actions as PyTorch's schedule CSV: a line a rank.", result = "string", positional = {
+      { "rank", "integer", "that line alone", low = 0, optional = true } } },
   { "info", "Its size.", result = "pipeplan.engine.schedule_info", positional = {} },
   { "peaks", "Most chunks held at once.", result = "pipeplan.engine.peaks", positional = {} },
   { "receive_buffers", "The least number of receive buffers of a stage with which it runs where p2p blocks.", result = "integer",
