@@ -13,11 +13,11 @@ local row_height, row_gap = 24, 6
 local least_width = 660                           -- of the plot: room for the legend
 local widest_plot = 1440                          -- wider plots are shrunk to this
 local widest_action = 40                          -- of the shortest action
-local letter_width = 6.4                          -- of a digit in the font below
+local letter_width, small_letter_width = 6.8, 5.4 -- on average, of the fonts below
 
 local style = [[
 text{font:11px ui-sans-serif,system-ui,Helvetica,Arial,sans-serif;fill:#1f2328}
-.title{font-size:15px;font-weight:600}.on{text-anchor:middle;fill:#111;pointer-events:none}.half{font-size:9px}
+.title{font-size:15px;font-weight:600}.on{text-anchor:middle;fill:#111;pointer-events:none}.small{font-size:9px}
 .end{text-anchor:end}.mid{text-anchor:middle}
 .page{fill:#fff}.idle{fill:#eceff2}.tick{stroke:#d0d7de}.box{stroke:#fff;stroke-width:1}
 .F{fill:#62a0ec}.f{fill:#abcff8}.B{fill:#ef9146}.b{fill:#f9c899}.I{fill:#55b87b}.i{fill:#a6ddb8}.W{fill:#b083db}.w{fill:#d8c1ee}
@@ -55,25 +55,32 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------ the rows
 
+-- What is written on an action of that width, and whether small: its letter and microbatch, or that alone, or nothing. `digits` of the
+-- largest microbatch are made room for, so that actions of equal width look alike.
+local function label(kind, microbatch, at, digits)
+  local room = at.width - 3
+  if at.height == row_height and (digits + 1) * letter_width <= room then return kind .. microbatch, false end
+  if (digits + 1) * small_letter_width <= room then return kind .. microbatch, true end
+  return digits * small_letter_width <= room and tostring(microbatch) or nil, true
+end
+
 -- One action, or one half of a pair: `kind` of `microbatch` in the stage.
-local function box(kind, stage, microbatch, at, first_chunk)
-  local what = kind .. microbatch
-  local class = first_chunk and kind or kind:lower()
-  local shown = #what * letter_width <= at.width and what or tostring(microbatch)
-  local parts = { string.format('<rect class="%s%s" x="%s" y="%s" width="%s" height="%s"><title>%s, stage %d: %s to %s</title></rect>',
-    class, at.width >= 4 and " box" or "", px(at.x), px(at.y), px(at.width), px(at.height), what, stage,
+local function box(run, kind, stage, microbatch, at)
+  local class = stage < run.info.ranks and kind or kind:lower()
+  local parts = { string.format('<rect class="%s%s" x="%s" y="%s" width="%s" height="%s"><title>%s%d, stage %d: %s to %s</title></rect>',
+    class, at.width >= 4 and " box" or "", px(at.x), px(at.y), px(at.width), px(at.height), kind, microbatch, stage,
     simulation.duration(at.start), simulation.duration(at.finish)) }
-  if #shown * letter_width <= at.width then
-    local half = at.height < row_height
-    parts[2] = string.format('<text class="on%s" x="%s" y="%s">%s</text>', half and " half" or "", px(at.x + at.width / 2),
-                             px(at.y + at.height / 2 + (half and 3 or 4)), shown)
+  local shown, small = label(kind, microbatch, at, #tostring(run.info.microbatches - 1))
+  if shown then
+    parts[2] = string.format('<text class="on%s" x="%s" y="%s">%s</text>', small and " small" or "", px(at.x + at.width / 2),
+                             px(at.y + at.height / 2 + (small and 3 or 4)), shown)
   end
   parts[#parts + 1] = "\n"
   return table.concat(parts)
 end
 
 local function row(run, rank, scale)
-  local y, ranks = top + rank * (row_height + row_gap), run.info.ranks
+  local y = top + rank * (row_height + row_gap)
   local parts = {
     text_at(left - 8, y + row_height / 2 + 4, "end", "rank " .. rank),
     string.format('<rect class="idle" x="%d" y="%d" width="%s" height="%d"/>\n', left, y, px(run.result.makespan * scale), row_height),
@@ -84,11 +91,11 @@ local function row(run, rank, scale)
                  start = interval.start, finish = interval.finish }
     if action.kind == "FB" then
       at.height = row_height / 2
-      parts[#parts + 1] = box("F", action.stage, action.microbatch, at, action.stage < ranks)
+      parts[#parts + 1] = box(run, "F", action.stage, action.microbatch, at)
       at.y = y + row_height / 2
-      parts[#parts + 1] = box("B", action.stage_b, action.microbatch_b, at, action.stage_b < ranks)
+      parts[#parts + 1] = box(run, "B", action.stage_b, action.microbatch_b, at)
     else
-      parts[#parts + 1] = box(action.kind, action.stage, action.microbatch, at, action.stage < ranks)
+      parts[#parts + 1] = box(run, action.kind, action.stage, action.microbatch, at)
     end
   end
   return table.concat(parts)
