@@ -22,6 +22,7 @@ Usage: pipeplan facts TOPIC
   fields        fields that policy rules may read
   schema spec   JSON Schema of a spec (draft 2020-12)
   schema plan   JSON Schema of a plan
+  schema times  JSON Schema of what simulate --times reads
 
 Examples:
    pipeplan facts accelerators
@@ -146,10 +147,12 @@ function show.schema(which)
   local schemas = {
     spec = function() return require("pipeplan.input.schema").spec() end,
     plan = function() return require "pipeplan.schema.plan" end,
+    times = function() return require("pipeplan.input.times").schema() end,
   }
   local schema = schemas[which]
   if not schema then
-    failure.usage("facts schema: expected spec or plan%s", which and ", got '" .. which .. "'" or "")
+    local names = table.concat(require("pipeplan.lists").sorted_keys(schemas), ", ")
+    failure.usage("facts schema: expected one of %s%s", names, which and ": got '" .. which .. "'" or "")
   end
   return require("pipeplan.report.json").encode(schema(), { indent = 2 }) .. "\n"
 end

@@ -1,21 +1,28 @@
--- simulate.lua: `pipeplan simulate NAME`: builds one schedule, verifies it, simulates it, and shows when each rank works and waits.
+-- simulate.lua: `pipeplan simulate NAME`: builds one schedule, verifies it, simulates it, and shows when each rank works and waits; or
+-- several, and shows what they come to side by side.
 
 local argparse = require "argparse"
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
+local json = require "pipeplan.report.json"
 local lists = require "pipeplan.lists"
 local simulation = require "pipeplan.report.simulation"
+local times = require "pipeplan.input.times"
 
 local simulate = {}
+
+local function encode(value)
+  return json.encode(value, { indent = 2 }) .. "\n"
+end
 
 -- What --format prints, and who writes it from a simulation. drawn: the most actions whose single times it shows; no_more: those that show
 -- nothing else.
 local formats = {
   text = { drawn = 100000, write = simulation.text },   -- a picture of more has several actions in each column
-  json = { drawn = 0, write = simulation.json },
-  csv = { drawn = 0, write = function(run) return run.schedule:csv() end },
+  json = { drawn = 0, write = function(run) return encode(simulation.object(run)) end },
+  csv = { drawn = 0, write = simulation.csv },
   svg = { drawn = 20000, no_more = true, write = function(run) return require("pipeplan.report.svg").write(run) end },
   trace = { drawn = 1000000, no_more = true, write = function(run) return require("pipeplan.report.trace").write(run) end },
 }
@@ -30,12 +37,16 @@ Examples:
        an overlapped pair that takes as long as its parts
    pipeplan simulate interleaved_1f1b --ranks 8 --microbatches 32 --virtual 4 --p2p 0.05
        hand-overs between ranks that take time
+   pipeplan simulate 1f1b --ranks 4 --microbatches 8 --times examples/times/uneven-stages.json
+       stages that differ
    pipeplan simulate zb_h1 --ranks 4 --microbatches 8 --format csv
-       the program, one rank a line]]
+       the program, one rank a line
+   pipeplan simulate gpipe,1f1b,interleaved_1f1b,zb_h1 --ranks 4 --microbatches 8
+       several side by side, at equal work of a rank]]
 
 local function new_parser()
   local parser = argparse("pipeplan simulate", "Builds, verifies and simulates one pipeline schedule."):add_help(false)
-    :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan simulate NAME --ranks P --microbatches M [OPTIONS]")
+    :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan simulate NAME[,NAME...] --ranks P --microbatches M [OPTIONS]")
     :epilog(examples)
   parser:argument("name", "schedule: " .. table.concat(engine.schedule.kinds, ", "))
   parser:option("--ranks", "pipeline depth P"):argname("P"):count(1)
@@ -43,10 +54,11 @@ local function new_parser()
   parser:option("--virtual", "chunks per rank of looped_bfs and interleaved schedules (default 2); V schedules have 2"):argname("V")
   parser:option("--group", "interleaved: microbatches of a chunk's turn (default P), or rounds: as PyTorch"):argname("N")
   parser:option("--limit", "most chunks that a rank of zb_auto may hold, from F to W (default 2P)"):argname("CHUNKS")
-  parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair (F+I+W if left out)")
-    :argname("F,I,W[,FB]"):default("1,1,1")
-  parser:option("--p2p", "seconds that a hop between ranks takes"):argname("SECONDS"):default("0")
-  parser:option("--format", "what to print"):choices(lists.sorted_keys(formats)):default("text")
+  parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair "
+    .. "(F+I+W if left out); or a JSON file, which may say more (facts schema times)"):argname("F,I,W[,FB]|FILE"):default("1,1,1")
+  parser:option("--p2p", "seconds that a hop between ranks takes (default 0)"):argname("SECONDS")
+  parser:option("--format", "text, json, csv (its program, as PyTorch has it), svg or trace (for Perfetto)")
+    :choices(lists.sorted_keys(formats)):default("text")
   parser:option("--color", "colour the timeline; auto: on a terminal, unless NO_COLOR is set"):choices({ "auto", "always", "never" })
     :default("auto")
   parser:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o")
@@ -63,41 +75,47 @@ local function integer(options, name)
   return value
 end
 
-local most_seconds = 1e9   -- of one action: 31 years, so that no sum overflows
-
-local function seconds(name, text)
-  local value = text:match("^[%d.][%d.eE+-]*$") and tonumber(text)
-  if not value or value > most_seconds then failure.usage("--%s must be seconds from 0 to %.0f, got '%s'", name, most_seconds, text) end
-  return value
-end
-
--- Seconds by name, as schedule:simulate takes them.
+-- What actions take, by the names of a times file, and the name of that file.
 local function times_of(options)
-  local text = options.times
-  local values = {}
-  for part in (text .. ","):gmatch("([^,]*),") do values[#values + 1] = seconds("times", part) end
-  if #values < 3 or #values > 4 then failure.usage("--times must be F,I,W or F,I,W,FB, got '%s'", text) end
-  return { F = values[1], I = values[2], W = values[3], FB = values[4] or values[1] + values[2] + values[3],
-           p2p = seconds("p2p", options.p2p) }
+  local read, file = times.read(options.times)
+  if options.p2p then read.p2p = times.seconds("p2p", options.p2p) end
+  read.p2p = read.p2p or 0
+  return read, file
 end
 
--- https://no-color.org: set and not empty.
+-- NO_COLOR counts when it is set and not empty (https://no-color.org).
 local function colour_of(options)
   if options.color ~= "auto" then return options.color == "always" end
-  return not options.output and (os.getenv "NO_COLOR" or "") == "" and engine.host.terminal()
+  return not options.output and (os.getenv "NO_COLOR" or "") == "" and os.getenv "TERM" ~= "dumb" and engine.host.terminal()
+end
+
+-- One request per name. Among several, --virtual, --group and --limit are of those schedules that have a choice.
+local function requests_of(options)
+  local requests = {}
+  for name in (options.name .. ","):gmatch("([^,]*),") do
+    if not lists.contains(engine.schedule.kinds, name) then
+      failure.usage("no schedule '%s'%s", name, failure.suggestion(name, engine.schedule.kinds))
+    end
+    requests[#requests + 1] = {
+      kind = name, ranks = integer(options, "ranks"), microbatches = integer(options, "microbatches"),
+      virtual = integer(options, "virtual"), group = options.group == "rounds" and "rounds" or integer(options, "group"),
+      limit = integer(options, "limit"),
+    }
+  end
+  for _, request in ipairs(#requests > 1 and requests or {}) do
+    if engine.schedule.traits(request.kind).virtual then request.virtual, request.group = nil, nil end
+    if request.kind ~= "zb_auto" then request.limit = nil end
+  end
+  return requests
 end
 
 local function read_arguments(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "simulate")
   if not options then return nil, help end
-  if not lists.contains(engine.schedule.kinds, options.name) then
-    failure.usage("no schedule '%s'%s", options.name, failure.suggestion(options.name, engine.schedule.kinds))
-  end
+  local read, file = times_of(options)
   return {
-    request = { kind = options.name, ranks = integer(options, "ranks"), microbatches = integer(options, "microbatches"),
-                virtual = integer(options, "virtual"),
-                group = options.group == "rounds" and "rounds" or integer(options, "group"), limit = integer(options, "limit") },
-    times = times_of(options),
+    requests = requests_of(options),
+    times = read, times_file = file,
     format = options.format,
     colour = colour_of(options),
     output = options.output,
@@ -106,21 +124,52 @@ end
 
 -- -------------------------------------------------------------------------------------------------------------------- the flow
 
--- A closed form knows nothing of hops between ranks.
-local function closed_form(request, times)
-  local form = assert(engine.bubble { schedule = request.kind, ranks = request.ranks, microbatches = request.microbatches,
-    virtual = request.virtual, group = request.group, limit = request.limit, F = times.F, I = times.I, W = times.W, FB = times.FB })
-  if times.p2p > 0 then
+-- One number for all stages: the mean of a list. And whether they were equal.
+local function uniform(value)
+  if type(value) ~= "table" then return value, true end
+  local sum, count, equal = 0, 0, true
+  for _, entry in ipairs(value) do
+    local number, same = uniform(entry)
+    sum, count, equal = sum + number, count + 1, equal and same and number == uniform(value[1])
+  end
+  return sum / count, equal
+end
+
+-- A closed form knows nothing of stages that differ, of hops, and of what else takes time.
+local function closed_form(request, read)
+  local arguments = { schedule = request.kind, ranks = request.ranks, microbatches = request.microbatches,
+                      virtual = request.virtual, group = request.group, limit = request.limit }
+  local unequal = read.first_stage or read.last_stage or read.rank_speed
+  for _, name in ipairs { "F", "I", "W", "B", "FB" } do
+    local equal
+    arguments[name], equal = uniform(read[name])
+    unequal = unequal or not equal
+  end
+  local form, beside = assert(engine.bubble(arguments)), {}
+  if unequal then beside[#beside + 1] = "holds for equal stages, and is of their mean" end
+  if read.p2p ~= 0 then beside[#beside + 1] = "holds for hops that take no time" end
+  if read.launch then beside[#beside + 1] = "holds for actions that take nothing beside their work" end
+  if #beside > 0 then
     form.exact, form.low, form.high = false, nil, nil
-    form.conditions = form.conditions .. "; holds for hops that take no time"
+    form.conditions = form.conditions .. "; " .. table.concat(beside, "; ")
   end
   return form
 end
 
--- The schedule, verified; or nil and the rule it breaks.
-local function build(asked)
-  local arguments = { F = asked.times.F, I = asked.times.I, W = asked.times.W, p2p = asked.times.p2p }
-  for name, value in pairs(asked.request) do arguments[name] = value end
+local function virtual_of(request)
+  return engine.schedule.traits(request.kind).virtual or request.virtual or 2
+end
+
+-- Of the schedule that a request asks for, what decides how long lists of times must be.
+local function shape_of(request)
+  local chunks, chains = virtual_of(request), engine.schedule.traits(request.kind).chains
+  return { ranks = request.ranks, chains = chains, chunks_per_rank = chunks * chains, stages = request.ranks * chunks * chains }
+end
+
+-- The schedule, verified; or nil and the rule it breaks. Some are planned from the times of their stages.
+local function build(request, read)
+  local arguments = { F = read.F, I = read.I, W = read.W, p2p = read.p2p }
+  for name, value in pairs(request) do arguments[name] = value end
   local schedule, rule = engine.schedule(arguments)
   if not schedule then return nil, rule end
   local verified, finding = schedule:verify()
@@ -128,39 +177,74 @@ local function build(asked)
   return schedule
 end
 
-local function measure(asked, schedule)
-  local info, times, shown = schedule:info(), {}, formats[asked.format]
+-- What the writers write; or nil and the rule that the schedule or its runtime breaks.
+local function run_of(asked, request, read)
+  times.check(read, asked.times_file, shape_of(request))
+  local schedule, rule = build(request, read)
+  if not schedule then return nil, rule end
+  local info, shown = schedule:info(), formats[asked.format]
   if shown.no_more and info.actions > shown.drawn then
     failure.usage("--format %s shows at most %s actions, and this schedule has %s", asked.format, format.integer(shown.drawn),
                   format.integer(info.actions))
   end
-  for name, value in pairs(asked.times) do times[name] = value end
-  times.intervals = info.actions <= shown.drawn
+  local arguments = times.arguments(read)
+  arguments.intervals = info.actions <= shown.drawn and #asked.requests == 1
+  local result
+  result, rule = schedule:simulate(arguments)
+  if not result then return nil, rule end
   return {
-    request = asked.request, times = asked.times, colour = asked.colour,
+    request = request, times = read, colour = asked.colour,
     schedule = schedule, info = info, traits = engine.schedule.traits(info.kind), peaks = schedule:peaks(),
-    result = assert(schedule:simulate(times)), closed_form = closed_form(asked.request, asked.times),
+    result = result, closed_form = closed_form(request, read),
   }
 end
 
 -- What is not legal is an answer: the rule and the nearest legal value, on stderr; in JSON also as legal = false.
-local function refuse(asked, rule)
-  local nearest, request = "", asked.request
+local function report_rule(rule)
+  local nearest = ""
   if rule.field and rule.field ~= "" and rule.nearest then
     nearest = string.format("; nearest legal %s: %s", rule.field, format.integer(rule.nearest):gsub(",", ""))
   end
   io.stderr:write("pipeplan: ", rule.id, ": ", rule.message, nearest, "\n")
-  if asked.format ~= "json" then return "" end
-  local virtual = request.virtual or engine.schedule.traits(request.kind).virtual or 2
-  return simulation.illegal_json(request, asked.times, virtual, rule)
+end
+
+local function one(asked)
+  local request = asked.requests[1]
+  local run, rule = run_of(asked, request, asked.times)
+  if run then return formats[asked.format].write(run), failure.status.ok end
+  report_rule(rule)
+  if asked.format ~= "json" then return "", failure.status.refused end
+  return encode(simulation.illegal_object(request, asked.times, virtual_of(request), rule)), failure.status.refused
+end
+
+-- Equal work: where a rank holds V chunks, each takes a V-th of what --times says.
+local function several(asked)
+  if asked.format ~= "text" and asked.format ~= "json" then failure.usage("several schedules: --format text or json") end
+  if asked.times_file then failure.usage("several schedules: --times must be F,I,W or F,I,W,FB, got a file") end
+  local entries, objects, status = {}, {}, failure.status.ok
+  for i, request in ipairs(asked.requests) do
+    local virtual, read = virtual_of(request), { p2p = asked.times.p2p }
+    for _, name in ipairs { "F", "I", "W", "FB" } do read[name] = asked.times[name] and asked.times[name] / virtual end
+    local run, rule = run_of(asked, request, read)
+    if run then
+      objects[i] = simulation.object(run)
+      run.schedule = nil   -- up to 2 GiB that the collector knows nothing of
+      collectgarbage()
+    else
+      objects[i] = simulation.illegal_object(request, read, virtual, rule)
+      report_rule(rule)
+      status = failure.status.refused
+    end
+    entries[i] = { request = request, run = run, rule = rule }
+  end
+  if asked.format == "json" then return encode { simulations = objects }, status end
+  return require("pipeplan.report.comparison").text(entries, asked.times), status
 end
 
 function simulate.run(arguments)
   local asked, help = read_arguments(arguments)
   if not asked then return help, failure.status.ok end
-  local schedule, rule = build(asked)
-  local status = schedule and failure.status.ok or failure.status.refused
-  local text = schedule and formats[asked.format].write(measure(asked, schedule)) or refuse(asked, rule)
+  local text, status = (#asked.requests > 1 and several or one)(asked)
   if not asked.output or text == "" then return text, status end
   require("pipeplan.cli.output").to_file(asked.output, text)
   return "", status

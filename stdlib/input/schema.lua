@@ -7,7 +7,7 @@ local writer = require "pipeplan.report.json"
 local schema = {}
 
 -- A quantity as text: digits, then letters of a unit. units.lua knows which.
-local quantity_text = { type = "string", pattern = "^\\s*[0-9]+(\\.[0-9]*)?([eE][-+]?[0-9]+)?\\s*[A-Za-zµ%/\\s]*$" }
+schema.quantity = { type = "string", pattern = "^\\s*[0-9]+(\\.[0-9]*)?([eE][-+]?[0-9]+)?\\s*[A-Za-zµ%/\\s]*$" }
 
 local function integer(entry)
   return { anyOf = { { type = "integer", minimum = entry.low, maximum = entry.high }, { ["$ref"] = "#/$defs/quantity" },
@@ -61,7 +61,7 @@ function schema.spec()
   local result = group ""
   result["$schema"] = "https://json-schema.org/draft/2020-12/schema"
   result.title = "pipeplan spec"
-  result["$defs"] = { quantity = quantity_text }
+  result["$defs"] = { quantity = schema.quantity }
   return result
 end
 

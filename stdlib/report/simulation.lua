@@ -1,6 +1,6 @@
--- simulation.lua: one simulated schedule as text and as JSON. A run is what cli/simulate.lua puts together: the request and the times that
--- were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form of its
--- bubble.
+-- simulation.lua: one simulated schedule as text, JSON and CSV. A run is what cli/simulate.lua puts together: the request and the times
+-- that were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form
+-- of its bubble.
 
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
@@ -9,17 +9,27 @@ local timeline = require "pipeplan.report.timeline"
 local simulation = {}
 
 -- The span bubble of the zero-bubble papers: the longest time from a rank's own first start to its own last end, less its work.
-local function span_bubble(result)
+function simulation.span_bubble(result)
   local most = 0
   for rank = 1, #result.span do most = math.max(most, result.span[rank] - result.busy[rank]) end
   return most
+end
+
+-- The stages of each rank: { "0,7", … }.
+function simulation.stages_of_ranks(info)
+  local stages = {}
+  for stage, rank in ipairs(info.placement) do
+    stages[rank + 1] = (stages[rank + 1] and stages[rank + 1] .. "," or "") .. (stage - 1)
+  end
+  return stages
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------- JSON
 
 -- What is known of a schedule only when it was simulated; null where it is not legal.
 local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "idle_per_rank_seconds", "makespan_seconds", "max_idle_seconds",
-                   "max_span_seconds", "min_idle_seconds", "peak_activations", "peak_activations_freed_at_i", "span_per_rank_seconds" }
+                   "max_span_seconds", "min_idle_seconds", "peak_activation_bytes", "peak_activation_bytes_freed_at_i", "peak_activations",
+                   "peak_activations_freed_at_i", "span_per_rank_seconds" }
 
 local function object(request, times, virtual)
   local value = { schedule = request.kind, ranks = request.ranks, microbatches = request.microbatches, virtual = virtual, times = times }
@@ -27,7 +37,8 @@ local function object(request, times, virtual)
   return value
 end
 
-function simulation.json(run)
+-- What a machine reads of a run, as a table.
+function simulation.object(run)
   local result, form = run.result, run.closed_form
   local value = object(run.request, run.times, run.info.virtual)
   value.legal, value.finding = true, json.null
@@ -38,19 +49,32 @@ function simulation.json(run)
   value.span_per_rank_seconds = json.array(result.span)
   value.bubble = { fraction = result.bubble_fraction, definition = "mean_idle", max_idle_fraction = result.max_idle_fraction,
                    mean_idle_seconds = result.bubble_fraction * result.makespan, max_idle_seconds = result.max_idle,
-                   span_seconds = span_bubble(result) }
+                   span_seconds = simulation.span_bubble(result) }
   value.closed_form = { seconds = form.seconds or json.null, exact = form.exact, conditions = form.conditions }
   value.peak_activations = json.array(run.peaks.freed_at_w)
   value.peak_activations_freed_at_i = json.array(run.peaks.freed_at_i)
-  return json.encode(value, { indent = 2 }) .. "\n"
+  if result.peak_bytes then
+    value.peak_activation_bytes = json.array(result.peak_bytes.freed_at_w)
+    value.peak_activation_bytes_freed_at_i = json.array(result.peak_bytes.freed_at_i)
+  end
+  return value
 end
 
--- The same object for a schedule that cannot be, with the rule it breaks.
-function simulation.illegal_json(request, times, virtual, rule)
+-- The same of a schedule that cannot be, with the rule it breaks.
+function simulation.illegal_object(request, times, virtual, rule)
   local value = object(request, times, virtual)
   value.legal = false
   value.finding = { id = rule.id, message = rule.message }
-  return json.encode(value, { indent = 2 }) .. "\n"
+  return value
+end
+
+-- The program as PyTorch's schedule CSV: an iterator over its lines.
+function simulation.csv(run)
+  local rank = -1
+  return function()
+    rank = rank + 1
+    return rank < run.info.ranks and run.schedule:csv(rank) or nil
+  end
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------- text
@@ -90,28 +114,56 @@ end
 local function rank_table(lines, run)
   local result, peaks, info = run.result, run.peaks, run.info
   local split = run.traits.split_backward
-  local stages = {}
-  for stage, rank in ipairs(info.placement) do
-    stages[rank + 1] = (stages[rank + 1] and stages[rank + 1] .. "," or "") .. (stage - 1)
-  end
-  local widest = 6
+  local stages, widest = simulation.stages_of_ranks(info), 6
   for _, list in ipairs(stages) do widest = math.max(widest, #list) end
-  local function row(rank, list, busy, idle, share, peak, peak_i)
+  local function row(rank, list, busy, idle, share, peak, peak_i, bytes)
     lines[#lines + 1] = (format.pad(rank, 4, true) .. "  " .. format.pad(list, widest) .. format.pad(busy, 11, true)
       .. format.pad(idle, 11, true) .. format.pad(share, 9, true) .. format.pad(peak, split and 18 or 13, true)
-      .. (split and format.pad(peak_i, 12, true) or "")):gsub("%s+$", "")
+      .. (split and format.pad(peak_i, 12, true) or "") .. format.pad(bytes, 12, true)):gsub("%s+$", "")
   end
-  row("rank", "stages", "busy", "idle", "share", split and "peak until W" or "peak chunks", "until I")
+  local bytes = result.peak_bytes
+  row("rank", "stages", "busy", "idle", "share", split and "peak until W" or "peak chunks", "until I", bytes and "peak bytes" or "")
   for rank = 1, info.ranks do
     row(tostring(rank - 1), stages[rank], duration(result.busy[rank]), duration(result.idle[rank]),
         result.makespan > 0 and format.percent(result.idle[rank] / result.makespan) or "0 %",
-        tostring(peaks.freed_at_w[rank]), tostring(peaks.freed_at_i[rank]))
+        tostring(peaks.freed_at_w[rank]), tostring(peaks.freed_at_i[rank]), bytes and format.bytes(bytes.freed_at_w[rank]) or "")
   end
+end
+
+-- A time that is the same everywhere, or the range of those of stages and pairs.
+local function spread(value)
+  if type(value) ~= "table" then return duration(value) end
+  local least, most = math.huge, 0
+  local function walk(list)
+    for _, entry in ipairs(list) do
+      if type(entry) == "table" then walk(entry) else least, most = math.min(least, entry), math.max(most, entry) end
+    end
+  end
+  walk(value)
+  return least == most and duration(least) or duration(least) .. " to " .. duration(most)
+end
+
+-- What is known of the actions' times, in words; of pairs where there are any.
+function simulation.costs(times, overlaps)
+  local parts = {}
+  local function add(label, value) parts[#parts + 1] = value and label .. " " .. spread(value) or nil end
+  for _, name in ipairs { "F", "I", "W", "B" } do add(name, times[name]) end
+  if overlaps then add("F&B", times.FB) end
+  for _, place in ipairs { "first", "last" } do
+    for _, name in ipairs { "F", "I", "W", "B" } do
+      local beside = times[place .. "_stage"]
+      if beside then add(string.format("%s stage's %s +", place, name), beside[name]) end
+    end
+  end
+  if times.rank_speed then parts[#parts + 1] = "ranks of different speed" end
+  add("launch", times.launch)
+  if times.p2p > 0 then add("hop", times.p2p) end
+  return table.concat(parts, ", ")
 end
 
 -- What was simulated, in one line: "schedule, its size; what its actions take".
 function simulation.headline(run)
-  local request, times, info = run.request, run.times, run.info
+  local request, info = run.request, run.info
   local parts = {
     format.schedule(request.kind),
     string.format("%d rank%s", info.ranks, info.ranks == 1 and "" or "s"),
@@ -119,10 +171,7 @@ function simulation.headline(run)
     info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
   }
   if info.group then parts[#parts + 1] = string.format("groups of %d", info.group) end
-  local costs = { "F " .. duration(times.F), "I " .. duration(times.I), "W " .. duration(times.W) }
-  if run.traits.overlaps then costs[#costs + 1] = "F&B " .. duration(times.FB) end
-  if times.p2p > 0 then costs[#costs + 1] = "hop " .. duration(times.p2p) end
-  return table.concat(parts, ", ") .. "; per chunk " .. table.concat(costs, ", ")
+  return table.concat(parts, ", ") .. "; per chunk " .. simulation.costs(run.times, run.traits.overlaps)
 end
 
 -- What came out, in one line.
@@ -134,8 +183,9 @@ end
 
 function simulation.text(run)
   local result, form, lines = run.result, run.closed_form, {}
-  local span = span_bubble(result)
-  lines[1], lines[2] = simulation.headline(run), ""
+  local span = simulation.span_bubble(result)
+  for _, line in ipairs(format.wrap(simulation.headline(run), timeline.width)) do lines[#lines + 1] = line end
+  lines[#lines + 1] = ""
   labelled(lines, "makespan", duration(result.makespan) .. ", longest span of a rank " .. duration(result.max_span))
   labelled(lines, "bubble", format.percent(result.bubble_fraction) .. ", mean idle share of the makespan: 1 − Σ busy / (P × makespan)")
   labelled(lines, "idle", idle_range(result))

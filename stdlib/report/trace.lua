@@ -25,13 +25,9 @@ local function metadata(events, rank, name, value)
   events[#events + 1] = json.encode { ph = "M", pid = rank, tid = value.tid or 0, name = name, args = value.args }
 end
 
-local function names(run, rank, events)
-  local stages = {}
-  for stage, owner in ipairs(run.info.placement) do
-    if owner == rank then stages[#stages + 1] = tostring(stage - 1) end
-  end
+local function names(run, rank, stages, events)
   metadata(events, rank, "process_name", { args = { name = "rank " .. rank } })
-  metadata(events, rank, "process_labels", { args = { labels = "stage " .. table.concat(stages, ", ") } })
+  metadata(events, rank, "process_labels", { args = { labels = "stage " .. stages } })
   metadata(events, rank, "process_sort_index", { args = { sort_index = rank } })
   for tid = 0, run.traits.overlaps and 1 or 0 do
     metadata(events, rank, "thread_name", { tid = tid, args = { name = tid == 0 and "compute" or "backward of pairs" } })
@@ -98,11 +94,12 @@ function trace.write(run)
     failure.usage("--format trace counts nanoseconds, which ends at %.0f days; this schedule takes %g s", longest / 86400,
                   run.result.makespan)
   end
+  local stages = simulation.stages_of_ranks(run.info)
   return coroutine.wrap(function()
     coroutine.yield('{"displayTimeUnit":"ms","otherData":' .. json.encode { schedule = simulation.headline(run) } .. ',"traceEvents":[\n')
     for rank = 0, run.info.ranks - 1 do
       local events = {}
-      names(run, rank, events)
+      names(run, rank, stages[rank + 1], events)
       actions(run, rank, events)
       coroutine.yield(table.concat(events, ",\n") .. (rank + 1 < run.info.ranks and ",\n" or "\n"))
     end

@@ -75,8 +75,8 @@ print(count)]]
     for arguments, message in pairs {
       [""] = "facts: expected a topic: accelerators, fields, frameworks, kernels, links, schedules, schema, spec",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
-      ["schema"] = "facts schema: expected spec or plan",
-      ["schema x"] = "facts schema: expected spec or plan, got 'x'",
+      ["schema"] = "facts schema: expected one of plan, spec, times",
+      ["schema x"] = "facts schema: expected one of plan, spec, times: got 'x'",
       ["fields x"] = "facts fields: one argument too many: 'x'",
     } do
       local result = program.run("facts " .. arguments)

@@ -110,6 +110,22 @@ describe("the timeline", function()
     end
   end)
 
+  it("is coloured on a terminal, unless NO_COLOR is set or the terminal is dumb", function()
+    local function on_terminal(environment)
+      local command = [[env -u LD_PRELOAD -u NO_COLOR %s python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' ']] ..
+                      [[%s' simulate 1f1b --ranks 2 --microbatches 2 </dev/null 2>&1]]
+      local pipe = assert(io.popen(string.format(command, environment, os.getenv "PIPEPLAN")))
+      local text = pipe:read("a")
+      pipe:close()
+      assert.matches("rank 0 ", text)
+      return text:find("\27[38;5;16;48;5;75mF0", 1, true) ~= nil
+    end
+    assert.is_true(on_terminal "TERM=xterm")
+    assert.is_true(on_terminal "TERM=xterm NO_COLOR=")
+    assert.is_false(on_terminal "TERM=xterm NO_COLOR=1")
+    assert.is_false(on_terminal "TERM=dumb")
+  end)
+
   it("shows what takes most of a column where actions are too many, and states the scale", function()
     -- 1F1B takes (M + P − 1)(F + B) = 477 s, here in 92 columns; its rank 0 runs P forwards and then waits until the first backward has
     -- come back over P − 1 ranks: from 32 s, column 6.2, to 32 + 62 = 94 s, column 18.1

@@ -56,8 +56,9 @@ describe("pipeplan simulate", function()
     for name in pairs(value) do names[#names + 1] = name end
     table.sort(names)
     assert.same({ "bubble", "busy_per_rank_seconds", "closed_form", "finding", "idle_per_rank_seconds", "legal", "makespan_seconds",
-                  "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "peak_activations",
-                  "peak_activations_freed_at_i", "ranks", "schedule", "span_per_rank_seconds", "times", "virtual" }, names)
+                  "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "peak_activation_bytes",
+                  "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "ranks", "schedule",
+                  "span_per_rank_seconds", "times", "virtual" }, names)
     assert.is_true(value.legal)
     assert.same({ 3.5, 4, 4.5, 4.5, 4.5, 4.5, 4, 3.5 }, value.idle_per_rank_seconds)
     assert.equal("mean_idle", value.bubble.definition)
@@ -114,14 +115,14 @@ describe("pipeplan simulate", function()
       ["1f1b --ranks four --microbatches 20"] = "got 'four'",
       ["1f1b --ranks 4 --microbatches -3"] = "'-3'",
       ["1f1b --ranks 4 --microbatches 99999999999999999999"] = "--microbatches",
-      ["1f1b --ranks 4 --microbatches 8 --times 1,2"] = "--times must be F,I,W or F,I,W,FB",
-      ["1f1b --ranks 4 --microbatches 8 --times 1,nan,1"] = "got 'nan'",
-      ["1f1b --ranks 4 --microbatches 8 --times 1,-1,1"] = "got '-1'",
-      ["1f1b --ranks 4 --microbatches 8 --times 1,1,,1"] = "got ''",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,2"] = "--times: expected F,I,W or F,I,W,FB or a JSON file, got '1,2'",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,nan,1"] = '--times: expected a time such as "10us", got "nan"',
+      ["1f1b --ranks 4 --microbatches 8 --times 1,-1,1"] = "got -1: less than nothing",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,1,,1"] = 'got ""',
       ["1f1b --ranks 4 --microbatches 8 --p2p 1e999"] = "--p2p",
       ["1f1b --ranks 4 --microbatches 8 --format gif"] = "--format",
       ["1f1b --ranks 4 --microbatches 8 --color sometimes"] = "--color",
-      ["1f1b --ranks 4 --microbatches 8 --times 1,1e10,1"] = "--times must be seconds from 0 to 1000000000, got '1e10'",
+      ["1f1b --ranks 4 --microbatches 8 --times 1,1e10,1"] = "from 0 to 1e+09, got 1e10",
       ["1f1b --ranks 4 --microbatches 0"] = "--microbatches must be an integer ≥ 1, got '0'",
       ["1f1b --ranks 4 --microbatches 8 --colour"] = "--colour",
     } do
@@ -151,6 +152,35 @@ describe("pipeplan simulate", function()
       assert.equal(0, result.status, result.err)
       for line in result.out:gmatch("[^\n]+") do assert.is_true(utf8.len(line) <= 100, line) end
     end
+  end)
+
+  -- R18. Bubbles of Narayanan et al. 2021, sections 2.2.1 and 2.2.2: (P − 1)(F + B), over V when interleaved; of Qi et al. 2401.10241:
+  -- (P − 1)(F + I − W), and none in the span of ZB-H2. Held: M, P, P (1 + (P − 1) / (P V)) (Megatron), P and 2P − 1.
+  it("puts several schedules side by side, at equal work of a rank", function()
+    local result = simulate "gpipe,1f1b,interleaved_1f1b,zb_h1,zb_h2 --ranks 4 --microbatches 8 --virtual 2"
+    assert.equal("", result.err)
+    assert.equal(0, result.status)
+    for _, row in ipairs { "GPipe +1 +33 s +27.3 %% +9 s +9 s +8 +8 +1", "1F1B +1 +33 s +27.3 %% +9 s +9 s +4 +4 +1",
+                           "interleaved 1F1B +2 +28.5 s +15.8 %% +4.5 s +4.5 s +5.5 +5.5 +1", "ZB%-H1 +1 +27 s +11.1 %% +3 s +3 s +4 +4 +1",
+                           "ZB%-H2 +1 +27 s +11.1 %% +3 s +0 s +7 +7 +1" } do
+      assert.matches("\n" .. row .. "\n", result.out)
+    end
+    local value = cjson.decode(simulate("1f1b,zb_v --ranks 4 --microbatches 8 --times 2,2,2 --format json").out)
+    assert.equal(1, value.simulations[2].times.F)   -- of one of its two chunks
+    assert.equal("zb_v", value.simulations[2].schedule)
+  end)
+
+  it("says which of several schedules is not legal, exit 1", function()
+    local result = simulate "gpipe,dualpipe --ranks 3 --microbatches 8"
+    assert.equal(1, result.status)
+    assert.matches("\nGPipe +1 +30 s ", result.out)
+    assert.matches("\nDualPipe +not legal: engine.odd_depth\n$", result.out)
+    assert.matches("nearest legal ranks: 2\n$", result.err)
+    local value = cjson.decode(simulate("gpipe,dualpipe --ranks 3 --microbatches 8 --format json").out)
+    assert.is_true(value.simulations[1].legal)
+    assert.is_false(value.simulations[2].legal)
+    assert.equal(2, simulate("gpipe,1f1b --ranks 3 --microbatches 8 --format svg").status)
+    assert.equal(2, simulate("gpipe,1fb --ranks 3 --microbatches 8").status)
   end)
 
   it("writes to a file, whole or not at all", function()

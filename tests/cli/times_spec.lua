@@ -1,0 +1,108 @@
+-- `simulate --times FILE.json`: what each field does, against schedules of two ranks that are worked out by hand, and what is said of a
+-- file that cannot be used.
+
+require "pipeplan"
+local cjson = require "cjson"
+local program = require "program"
+
+local function simulate(arguments, file)
+  local name = os.tmpname()
+  local handle = assert(io.open(name, "wb"))
+  handle:write(file)
+  handle:close()
+  local result = program.run("simulate " .. arguments .. " --times " .. name)
+  os.remove(name)
+  result.stderr = result.stderr:gsub(name:gsub("%p", "%%%0"), "FILE")
+  return result
+end
+
+local function value_of(arguments, file)
+  local result = simulate(arguments .. " --format json", file)
+  assert.equal(0, result.status, result.stderr)
+  return cjson.decode(result.stdout)
+end
+
+local two = "1f1b --ranks 2 --microbatches 2"   -- rank 0: F0 F1 B0 B1, rank 1: F0 B0 F1 B1
+
+describe("a times file", function()
+  it("gives the times of each stage, with or without unit", function()
+    -- F 1 and 2, B 2 and 4: rank 1 works from 1 to 13, F0 waited for; rank 0's B0 7–9, its B1 13–15
+    for _, file in ipairs { '{"F": [1, 2], "I": 1, "W": [1, 3]}', '{"F": ["1s", "2000ms"], "I": "1e6 us", "W": ["1 s", "0.05 min"]}',
+                            '{"F": [1, 2], "I": 7, "W": 7, "B": [2, 4]}' } do
+      local value = value_of(two, file)
+      assert.equal(15, value.makespan_seconds)
+      assert.same({ 9, 3 }, value.idle_per_rank_seconds)
+      assert.is_false(value.closed_form.exact)
+    end
+    assert.is_true(value_of(two, '{"F": [1, 1], "I": [1, 1], "W": 1}').closed_form.exact)
+  end)
+
+  it("gives a hop by latency, bandwidth and bytes, and --p2p goes before it", function()
+    -- as above with hops of 0.25 + 25 / 100 = 0.5: rank 1's F0 from 1.5, its B0 to 7.5; rank 0's B0 8–10, B1 14–16
+    local file = '{"F": [1, 2], "I": 1, "W": [1, 3], "p2p": {"latency": "250ms", "bandwidth": 100, "bytes": 25}}'
+    assert.equal(16, value_of(two, file).makespan_seconds)
+    assert.equal(15, value_of(two .. " --p2p 0", file).makespan_seconds)
+    assert.equal(16, value_of(two .. " --p2p 500ms", file).makespan_seconds)
+  end)
+
+  it("gives the time of each pair", function()
+    -- rank 0: 0F0 3F0 0F1 3B0 (3F1;0B0) 3B1 0I1 0W1 and rank 1: 2F0 1F0 2F1 1B0 (1F1;2B0) 1B1 2I1 2W1. Both are at 5 s when the pairs
+    -- start, and FB[1] is that of stages 1 and 3 alike: 5–9, B 9–11, I and W 11–13
+    local value = value_of("dualpipe --ranks 2 --microbatches 4", '{"F": 1, "I": 1, "W": 1, "FB": [9, 4]}')
+    assert.same({ 0, 0 }, value.idle_per_rank_seconds)
+    assert.equal(13, value.makespan_seconds)
+  end)
+
+  it("that cannot be used is answered in one line that names the file and the field, exit 2", function()
+    for file, message in pairs {
+      ['{"F": 1, "I": 1}'] = 'FILE: W is missing: its backward for the weights, a time such as "10us"',
+      ['{"F": 1, "I": 1, "W": 1, "Fs": 2}'] = "FILE: no field 'Fs', did you mean 'F'?",
+      ['{"F": [1, 2, 3], "I": 1, "W": 1}'] = "FILE: F has 3 entries: expected 2, one per stage",
+      ['{"F": 1, "I": [1, -1], "W": 1}'] = 'FILE: I[1]: expected a time such as "10us", got -1: less than nothing',
+      ['{"F": 1, "I": "soon", "W": 1}'] = 'FILE: I: expected a time such as "10us", got "soon"',
+      ['{"F": 1, "I": "1GiB", "W": 1}'] = 'FILE: I: expected a time such as "10us", got "1GiB": that is bytes',
+      ['{"F": 1, "I": null, "W": 1}'] = 'FILE: I: expected a time such as "10us", got null',
+      ['{"F": 1, "I": [], "W": 1}'] = "FILE: I: an empty list",
+      ['{"F": 1, "I": 1e10, "W": 1}'] = 'FILE: I: expected a time such as "10us" from 0 to 1e+09, got 10000000000',
+      ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": "400Gbps"}}'] = 'FILE: p2p.bytes is missing: of a message, bytes such as "80GiB"',
+      ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": 0, "bytes": 1}}'] =
+        'FILE: p2p.bandwidth: expected a link speed such as "400Gbps" or "160GB/s" from 1 to 1e+18, got 0',
+      ["[1, 1, 1]"] = "FILE: expected an object of times",
+      ['{"F": 1'] = "FILE:1:8: expected ',' or '}', but the text ends",
+      [""] = "FILE: empty file, expected JSON",
+    } do
+      local result = simulate(two, file)
+      assert.equal(2, result.status, file)
+      assert.equal("", result.stdout)
+      assert.equal("pipeplan: " .. message .. "\n", result.stderr)
+    end
+    assert.equal("pipeplan: none.json: cannot be read: No such file or directory\n", program.run("simulate " .. two .. " --times none.json").stderr)
+    -- both directions of DualPipe hold the same slices: a list is as long as one, or as both
+    assert.equal("pipeplan: FILE: F has 3 entries: expected 2, one per stage (or 4, both directions)\n",
+                 simulate("dualpipe --ranks 2 --microbatches 4", '{"F": [1, 1, 1], "I": 1, "W": 1}').stderr)
+  end)
+
+  it("of the README is the shipped example", function()   -- which the help of simulate runs
+    local readme = assert(io.open "README.md"):read "a"
+    local shown = readme:match "%*%*Times%*%*.-```json\n(.-)```"
+    assert.equal(assert(io.open "examples/times/uneven-stages.json"):read "a", shown)
+  end)
+
+  it("has a JSON Schema that tells good files from bad", function()
+    local script = [==[
+import json, sys
+from jsonschema import Draft202012Validator as Validator
+schema = json.load(sys.stdin)
+Validator.check_schema(schema)
+one = {"F": 1, "I": "2ms", "W": [1, 2]}
+for more in ({}, {"FB": [1, "2s"]}, {"p2p": 1}, {"p2p": {"bandwidth": "400Gbps", "bytes": 1}}):
+    Validator(schema).validate(one | more)
+for bad in ({}, {"F": 1}, one | {"F": -1}, one | {"F": "soon"}, one | {"f": 1}, one | {"p2p": {"bytes": 1}}, one | {"FB": []}):
+    assert list(Validator(schema).iter_errors(bad)), bad
+print("good")]==]
+    local pipe = assert(io.popen(string.format("'%s' facts schema times | env -u LD_PRELOAD python3 -c '%s' 2>&1", os.getenv "PIPEPLAN", script)))
+    local output = pipe:read("a")
+    pipe:close()
+    assert.equal("good\n", output)
+  end)
+end)
