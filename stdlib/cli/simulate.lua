@@ -1,5 +1,5 @@
--- simulate.lua: `pipeplan simulate NAME`: builds one schedule, verifies it, simulates it, and shows when each rank works and waits; or
--- several, and shows what they come to side by side.
+-- simulate.lua: `pipeplan simulate NAME`: builds one schedule, or reads one from a CSV, verifies it, simulates it, and shows when each rank
+-- works and waits; or several, and shows what they come to side by side.
 
 local argparse = require "argparse"
 local command_line = require "pipeplan.cli.arguments"
@@ -8,6 +8,7 @@ local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
 local lists = require "pipeplan.lists"
+local program = require "pipeplan.input.program"
 local simulation = require "pipeplan.report.simulation"
 local times = require "pipeplan.input.times"
 
@@ -41,19 +42,23 @@ Examples:
        stages that differ
    pipeplan simulate zb_h1 --ranks 4 --microbatches 8 --format csv
        the program, one rank a line
+   pipeplan simulate examples/schedules/pytorch-interleaved-zero-bubble.csv
+       a program from elsewhere, as PyTorch's pipelining writes it (compute_only)
    pipeplan simulate gpipe,1f1b,interleaved_1f1b,zb_h1 --ranks 4 --microbatches 8
        several side by side, at equal work of a rank]]
 
 local function new_parser()
   local parser = argparse("pipeplan simulate", "Builds, verifies and simulates one pipeline schedule."):add_help(false)
-    :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan simulate NAME[,NAME...] --ranks P --microbatches M [OPTIONS]")
+    :help_max_width(100):help_description_margin(28)
+    :usage("Usage: pipeplan simulate NAME[,NAME...] --ranks P --microbatches M [OPTIONS]\n       pipeplan simulate FILE.csv [OPTIONS]")
     :epilog(examples)
-  parser:argument("name", "schedule: " .. table.concat(engine.schedule.kinds, ", "))
-  parser:option("--ranks", "pipeline depth P"):argname("P"):count(1)
-  parser:option("--microbatches", "microbatches M per step; for dualpipe over both directions"):argname("M"):count(1)
+  parser:argument("name", "schedule: " .. table.concat(engine.schedule.kinds, ", ") .. "; or a program's CSV")
+  parser:option("--ranks", "pipeline depth P"):argname("P")
+  parser:option("--microbatches", "microbatches M per step; for dualpipe over both directions"):argname("M")
   parser:option("--virtual", "chunks per rank of looped_bfs and interleaved schedules (default 2); V schedules have 2"):argname("V")
   parser:option("--group", "interleaved: microbatches of a chunk's turn (default P), or rounds: as PyTorch"):argname("N")
   parser:option("--limit", "most chunks that a rank of zb_auto may hold, from F to W (default 2P)"):argname("CHUNKS")
+  parser:option("--directions", "2: in a CSV the upper half of the stages is DualPipe's other direction (default 1)"):argname("N")
   parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair "
     .. "(F+I+W if left out); or a JSON file, which may say more (facts schema times)"):argname("F,I,W[,FB]|FILE"):default("1,1,1")
   parser:option("--p2p", "seconds that a hop between ranks takes (default 0)"):argname("SECONDS")
@@ -67,8 +72,9 @@ local function new_parser()
   return parser
 end
 
-local function integer(options, name)
+local function integer(options, name, required)
   local text = options[name]
+  if not text and required then failure.usage("missing option '--%s'", name) end
   if not text then return nil end
   local value = text:match("^%d+$") and math.tointeger(tonumber(text))
   if not value or value < 1 then failure.usage("--%s must be an integer ≥ 1, got '%s'", name, text) end
@@ -89,15 +95,27 @@ local function colour_of(options)
   return not options.output and (os.getenv "NO_COLOR" or "") == "" and os.getenv "TERM" ~= "dumb" and engine.host.terminal()
 end
 
+-- A file's request says only where to read it: its size is in it.
+local function file_request(options)
+  for _, name in ipairs { "ranks", "microbatches", "virtual", "group", "limit" } do
+    if options[name] then failure.usage("--%s: %s says that itself", name, options.name) end
+  end
+  local directions = integer(options, "directions") or 1
+  if directions > 2 then failure.usage("--directions must be 1 or 2, got '%s'", options.directions) end
+  return { kind = "csv", file = options.name, directions = directions }
+end
+
 -- One request per name. Among several, --virtual, --group and --limit are of those schedules that have a choice.
 local function requests_of(options)
+  if program.is_file(options.name) then return { file_request(options) } end
+  if options.directions then failure.usage("--directions is said of a CSV, not of '%s'", options.name) end
   local requests = {}
   for name in (options.name .. ","):gmatch("([^,]*),") do
     if not lists.contains(engine.schedule.kinds, name) then
       failure.usage("no schedule '%s'%s", name, failure.suggestion(name, engine.schedule.kinds))
     end
     requests[#requests + 1] = {
-      kind = name, ranks = integer(options, "ranks"), microbatches = integer(options, "microbatches"),
+      kind = name, ranks = integer(options, "ranks", true), microbatches = integer(options, "microbatches", true),
       virtual = integer(options, "virtual"), group = options.group == "rounds" and "rounds" or integer(options, "group"),
       limit = integer(options, "limit"),
     }
@@ -157,6 +175,7 @@ local function closed_form(request, read)
 end
 
 local function virtual_of(request)
+  if request.file then return request.virtual end
   return engine.schedule.traits(request.kind).virtual or request.virtual or 2
 end
 
@@ -166,8 +185,15 @@ local function shape_of(request)
   return { ranks = request.ranks, chains = chains, chunks_per_rank = chunks * chains, stages = request.ranks * chunks * chains }
 end
 
--- The schedule, verified; or nil and the rule it breaks. Some are planned from the times of their stages.
+-- The schedule, verified; or nil and the rule it breaks. A file's request is completed with what the file says. Some schedules are planned
+-- from the times of their stages.
 local function build(request, read)
+  if request.file then
+    local schedule, finding, info = program.load(request.file, request.directions)
+    if schedule then finding, info = nil, finding end
+    if info then request.ranks, request.microbatches, request.virtual = info.ranks, info.microbatches, info.virtual end
+    return schedule, finding
+  end
   local arguments = { F = read.F, I = read.I, W = read.W, p2p = read.p2p }
   for name, value in pairs(request) do arguments[name] = value end
   local schedule, rule = engine.schedule(arguments)
@@ -179,10 +205,11 @@ end
 
 -- What the writers write; or nil and the rule that the schedule or its runtime breaks.
 local function run_of(asked, request, read)
-  times.check(read, asked.times_file, shape_of(request))
+  if not request.file then times.check(read, asked.times_file, shape_of(request)) end
   local schedule, rule = build(request, read)
   if not schedule then return nil, rule end
   local info, shown = schedule:info(), formats[asked.format]
+  if request.file then times.check(read, asked.times_file, info) end
   if shown.no_more and info.actions > shown.drawn then
     failure.usage("--format %s shows at most %s actions, and this schedule has %s", asked.format, format.integer(shown.drawn),
                   format.integer(info.actions))
@@ -194,8 +221,9 @@ local function run_of(asked, request, read)
   if not result then return nil, rule end
   return {
     request = request, times = read, colour = asked.colour,
-    schedule = schedule, info = info, traits = engine.schedule.traits(info.kind), peaks = schedule:peaks(),
-    result = result, closed_form = closed_form(request, read),
+    schedule = schedule, info = info, peaks = schedule:peaks(), result = result,
+    traits = request.file and info or engine.schedule.traits(info.kind),   -- info says of the program what traits say of a kind
+    closed_form = not request.file and closed_form(request, read) or nil,
   }
 end
 
@@ -206,6 +234,7 @@ local function report_rule(rule)
     nearest = string.format("; nearest legal %s: %s", rule.field, format.integer(rule.nearest):gsub(",", ""))
   end
   io.stderr:write("pipeplan: ", rule.id, ": ", rule.message, nearest, "\n")
+  for _, line in ipairs(rule.details or {}) do io.stderr:write("  ", line, "\n") end
 end
 
 local function one(asked)

@@ -1,6 +1,6 @@
 -- simulation.lua: one simulated schedule as text, JSON and CSV. A run is what cli/simulate.lua puts together: the request and the times
 -- that were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form
--- of its bubble.
+-- of its bubble, which a program from a file has not.
 
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
@@ -29,10 +29,11 @@ end
 -- What is known of a schedule only when it was simulated; null where it is not legal.
 local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "idle_per_rank_seconds", "makespan_seconds", "max_idle_seconds",
                    "max_span_seconds", "min_idle_seconds", "peak_activation_bytes", "peak_activation_bytes_freed_at_i", "peak_activations",
-                   "peak_activations_freed_at_i", "span_per_rank_seconds" }
+                   "peak_activations_freed_at_i", "receive_buffers", "span_per_rank_seconds" }
 
 local function object(request, times, virtual)
-  local value = { schedule = request.kind, ranks = request.ranks, microbatches = request.microbatches, virtual = virtual, times = times }
+  local value = { schedule = request.kind, ranks = request.ranks or json.null, microbatches = request.microbatches or json.null,
+                  virtual = virtual or json.null, times = times }
   for _, name in ipairs(measured) do value[name] = json.null end
   return value
 end
@@ -50,9 +51,12 @@ function simulation.object(run)
   value.bubble = { fraction = result.bubble_fraction, definition = "mean_idle", max_idle_fraction = result.max_idle_fraction,
                    mean_idle_seconds = result.bubble_fraction * result.makespan, max_idle_seconds = result.max_idle,
                    span_seconds = simulation.span_bubble(result) }
-  value.closed_form = { seconds = form.seconds or json.null, exact = form.exact, conditions = form.conditions }
+  if form then
+    value.closed_form = { seconds = form.seconds or json.null, exact = form.exact, conditions = form.conditions }
+  end
   value.peak_activations = json.array(run.peaks.freed_at_w)
   value.peak_activations_freed_at_i = json.array(run.peaks.freed_at_i)
+  value.receive_buffers = run.schedule:receive_buffers()
   if result.peak_bytes then
     value.peak_activation_bytes = json.array(result.peak_bytes.freed_at_w)
     value.peak_activation_bytes_freed_at_i = json.array(result.peak_bytes.freed_at_i)
@@ -64,7 +68,8 @@ end
 function simulation.illegal_object(request, times, virtual, rule)
   local value = object(request, times, virtual)
   value.legal = false
-  value.finding = { id = rule.id, message = rule.message }
+  value.finding = { id = rule.id, message = rule.message, line = rule.line, rank = rule.rank, position = rule.position,
+                    action = rule.action, waits = rule.waits and json.array(rule.waits) }
   return value
 end
 
@@ -165,7 +170,7 @@ end
 function simulation.headline(run)
   local request, info = run.request, run.info
   local parts = {
-    format.schedule(request.kind),
+    request.file or format.schedule(request.kind),
     string.format("%d rank%s", info.ranks, info.ranks == 1 and "" or "s"),
     string.format("%d microbatch%s", info.microbatches, info.microbatches == 1 and "" or "es"),
     info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
@@ -192,8 +197,15 @@ function simulation.text(run)
   labelled(lines, "makespan bubble", string.format("%s%s: makespan − work, of the rank that idles most",
            duration(result.max_idle), of_makespan(result.max_idle, result)))
   labelled(lines, "span bubble", string.format("%s: longest own span − work, what zero-bubble papers count", duration(span)))
-  local known = form.seconds and string.format("%s, %s: ", duration(form.seconds), standing(form)) or ""
-  labelled(lines, "closed form", known .. form.conditions)
+  if form then
+    local known = form.seconds and string.format("%s, %s: ", duration(form.seconds), standing(form)) or ""
+    labelled(lines, "closed form", known .. form.conditions)
+  end
+  if run.request.file then
+    local buffers = run.schedule:receive_buffers()
+    labelled(lines, "blocking p2p", string.format("runs with %d receive buffer%s for each stage input, deadlocks with fewer; p2p that "
+      .. "blocks nobody needs none", buffers, buffers == 1 and "" or "s"))
+  end
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""

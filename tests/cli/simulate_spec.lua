@@ -57,7 +57,8 @@ describe("pipeplan simulate", function()
     table.sort(names)
     assert.same({ "bubble", "busy_per_rank_seconds", "closed_form", "finding", "idle_per_rank_seconds", "legal", "makespan_seconds",
                   "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "peak_activation_bytes",
-                  "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "ranks", "schedule",
+                  "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "ranks", "receive_buffers",
+                  "schedule",
                   "span_per_rank_seconds", "times", "virtual" }, names)
     assert.is_true(value.legal)
     assert.same({ 3.5, 4, 4.5, 4.5, 4.5, 4.5, 4, 3.5 }, value.idle_per_rank_seconds)
