@@ -26,6 +26,15 @@ extern const pp_constructor pp_construct_v;           /* zb_v */
 extern const pp_constructor pp_construct_eight_step;  /* dualpipe, dualpipev */
 extern const pp_constructor pp_construct_greedy;      /* zb_auto, v_half, v_min */
 
+/* A rank's place in DualPipe's or DualPipeV's eight steps; see schedules_eight_step.c. */
+typedef struct {
+  int turns, half, microbatches;
+  bool middle;      /* the rank where phase 0 turns into phase 1 */
+  int slot[2];      /* the rank's slot of each phase */
+} pp_eight_shape;
+
+pp_eight_shape pp_eight_shape_of(const pp_schedule_request *request, int rank);
+
 static inline void pp_write(pp_writer *writer, pp_action_kind kind, int slot, int microbatch) {
   *writer->next++ = (pp_action){ .kind = (uint16_t)kind, .stage = (uint16_t)writer->stage_at[slot], .microbatch = (uint32_t)microbatch };
 }

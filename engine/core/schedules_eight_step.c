@@ -3,20 +3,14 @@
 **
 ** A rank works on two phases: phase 0 is the chunk whose microbatches reach it first, phase 1 the other one. In DualPipe the phases are the
 ** two directions (a rank of the second half sees the upward one first), in DualPipeV the two legs of the V. `turns` is how many ranks a
-** microbatch passes in phase 0, `half` how many of them came before this rank, `microbatches` how many each phase gets.
+** microbatch passes in phase 0, `half` how many of them came before this rank, `microbatches` how many each phase gets (pp_eight_shape).
 ** Weight gradients that an I defers wait in one queue for both phases, oldest first.
 ** Sources: deepseek-ai/DualPipe, dualpipe/dualpipe.py and dualpipe/dualpipev.py, step(); the steps are numbered as there.
 */
 #include "core/schedules.h"
 
-typedef struct {
-  int turns, half, microbatches;
-  bool middle;      /* the rank where phase 0 turns into phase 1 */
-  int slot[2];      /* the rank's slot of each phase */
-} eight_shape;
-
-static eight_shape shape_of(const pp_schedule_request *request, int rank) {
-  eight_shape shape;
+pp_eight_shape pp_eight_shape_of(const pp_schedule_request *request, int rank) {
+  pp_eight_shape shape;
   if (request->kind == PP_DUALPIPE) {
     bool second_half = rank >= request->ranks / 2;
     shape.turns = request->ranks / 2;
@@ -41,7 +35,7 @@ static eight_shape shape_of(const pp_schedule_request *request, int rank) {
 */
 typedef struct {
   pp_writer *writer;
-  eight_shape shape;
+  pp_eight_shape shape;
   int f[2], b[2];
   int weights_run;     /* of those that steps 6 and 7 defer */
   int first_phase;     /* phase of the first of them; the phases alternate from there until step 6 ends */
@@ -93,7 +87,7 @@ static void write_step_6(eight_order *order) {
 }
 
 static void write_eight_step(const pp_schedule_request *request, int rank, pp_writer *writer) {
-  eight_order order = { .writer = writer, .shape = shape_of(request, rank) };
+  eight_order order = { .writer = writer, .shape = pp_eight_shape_of(request, rank) };
   int before = order.shape.half + 1, after = order.shape.turns - order.shape.half - 1;
   int main_steps = order.shape.microbatches - 2 * order.shape.turns + order.shape.half + 1;
   for (int k = 0; k < 2 * after; k++) forward(&order, 0);                      /* 1 */
@@ -128,7 +122,7 @@ static void write_eight_step(const pp_schedule_request *request, int rank, pp_wr
 }
 
 static size_t count_eight_step(const pp_schedule_request *request, int rank) {
-  eight_shape shape = shape_of(request, rank);
+  pp_eight_shape shape = pp_eight_shape_of(request, rank);
   int before = shape.half + 1, after = shape.turns - shape.half - 1;
   int main_steps = shape.microbatches - 2 * shape.turns + shape.half + 1;
   int actions = 2 * after + 2 * before + 3 * after + (2 * main_steps + (shape.middle ? 1 : 0)) + 2 * after + 2 * before + 2 * after + before;

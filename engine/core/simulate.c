@@ -85,7 +85,7 @@ static void lay_out_result(const pp_schedule *schedule, bool with_intervals, voi
 
 static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
 
-static pp_status check_times(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
+pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
   if (!is_time(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be seconds ≥ 0, got %g", times->p2p);
   for (int s = 0; s < schedule->stages; s++) {
     const pp_stage_times *stage = &times->stage[s];
@@ -237,25 +237,32 @@ static void run_all(run_state *run, pp_interval *interval) {
 
 /* -- the outcome ---------------------------------------------------------------------------------------------------------------------- */
 
-static void summarise(const run_state *run, pp_simulation *out) {
+void pp_simulation_summarise(pp_simulation *out) {
   double busy = 0;
-  for (int rank = 0; rank < out->ranks; rank++)
-    if (run->rank[rank].clock > out->makespan) out->makespan = run->rank[rank].clock;
   out->min_idle = HUGE_VAL;
   for (int rank = 0; rank < out->ranks; rank++) {
-    const rank_state *state = &run->rank[rank];
-    out->busy[rank] = state->busy;
-    out->idle[rank] = out->makespan - state->busy;
-    out->span[rank] = isnan(state->start) ? 0 : state->clock - state->start;
-    busy += state->busy;
-    if (out->span[rank] > out->max_span) out->max_span = out->span[rank];
-    if (out->idle[rank] > out->max_idle) out->max_idle = out->idle[rank];
-    if (out->idle[rank] < out->min_idle) out->min_idle = out->idle[rank];
+    busy += out->busy[rank];
+    out->idle[rank] = out->makespan - out->busy[rank];
+    out->max_span = fmax(out->max_span, out->span[rank]);
+    out->max_idle = fmax(out->max_idle, out->idle[rank]);
+    out->min_idle = fmin(out->min_idle, out->idle[rank]);
+    out->span_bubble = fmax(out->span_bubble, out->span[rank] - out->busy[rank]);
   }
   if (out->makespan > 0) {
     out->bubble_fraction = 1 - busy / (out->ranks * out->makespan);
     out->max_idle_fraction = out->max_idle / out->makespan;
+    out->span_bubble_fraction = out->span_bubble / out->max_span;
   }
+}
+
+static void summarise(const run_state *run, pp_simulation *out) {
+  for (int rank = 0; rank < out->ranks; rank++) {
+    const rank_state *state = &run->rank[rank];
+    out->busy[rank] = state->busy;
+    out->span[rank] = isnan(state->start) ? 0 : state->clock - state->start;
+    out->makespan = fmax(out->makespan, state->clock);
+  }
+  pp_simulation_summarise(out);
 }
 
 static pp_status run_in(const pp_schedule *schedule, const pp_times *times, void *scratch, pp_simulation *out, pp_error *error) {
@@ -270,7 +277,7 @@ static pp_status run_in(const pp_schedule *schedule, const pp_times *times, void
 
 pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_workspace *workspace,
                          pp_simulation *out, pp_error *error) {
-  pp_status status = check_times(schedule, times, error);
+  pp_status status = pp_times_check(schedule, times, error);
   *out = (pp_simulation){ 0 };
   if (status != PP_OK) return status;
   size_t results = result_bytes(schedule, with_intervals), bytes = results + scratch_bytes(schedule);
@@ -291,23 +298,24 @@ void pp_workspace_free(pp_workspace *workspace) {
   *workspace = (pp_workspace){ 0 };
 }
 
+pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error) {
+  void *results = malloc(result_bytes(schedule, with_intervals));
+  if (!results) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+  lay_out_result(schedule, with_intervals, results, out);
+  return PP_OK;
+}
+
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error) {
-  pp_status status = check_times(schedule, times, error);
+  pp_status status = pp_times_check(schedule, times, error);
   *out = (pp_simulation){ 0 };
   if (status != PP_OK) return status;
-  void *results = malloc(result_bytes(schedule, with_intervals));
+  status = pp_simulation_allocate(schedule, with_intervals, out, error);
+  if (status != PP_OK) return status;
   void *scratch = malloc(scratch_bytes(schedule));
-  if (results && scratch) {
-    lay_out_result(schedule, with_intervals, results, out);
-    status = run_in(schedule, times, scratch, out, error);
-  } else {
-    status = pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
-  }
+  status = scratch ? run_in(schedule, times, scratch, out, error)
+                   : pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
   free(scratch);
-  if (status != PP_OK) {
-    free(results);
-    *out = (pp_simulation){ 0 };
-  }
+  if (status != PP_OK) pp_simulation_free(out);
   return status;
 }
 

@@ -33,6 +33,8 @@ typedef struct {
   double max_idle, min_idle;
   double bubble_fraction;   /* mean idle share: 1 − Σ busy / (P × makespan) */
   double max_idle_fraction; /* max_idle / makespan */
+  double span_bubble;       /* largest (span − busy): what the zero-bubble papers call bubble; a rank's late start does not count */
+  double span_bubble_fraction; /* span_bubble / max_span */
   double *busy, *idle, *span;  /* [ranks]; idle = makespan − busy, span = own last end − own first start */
   pp_interval *interval;    /* one per action, in the order of schedule->action; NULL unless asked for */
 } pp_simulation;
@@ -43,6 +45,14 @@ typedef struct {
 */
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);
+
+/* What every simulation does at its start and at its end: */
+/* PP_INVALID when a time is negative or not finite. */
+pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error);
+/* Arrays for the results, all else 0; on PP_OK the caller frees *out. */
+pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error);
+/* Fills what follows from makespan, busy and span. */
+void pp_simulation_summarise(pp_simulation *out);
 
 /* Memory that many simulations share, so that only the largest of them allocates. Starts as { 0 }. */
 typedef struct {

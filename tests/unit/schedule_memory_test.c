@@ -2,6 +2,7 @@
 #include "schedules.h"
 
 #include "allocations.h"
+#include "core/runtime.h"
 #include "core/schedule_csv.h"
 
 static const pp_stage_times stages[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
@@ -76,6 +77,30 @@ static void simulating_survives_each_failing_allocation(void **state) {
   assert_int_equal(allocations.live, 0);
 }
 
+/* torch-multi with a queue for each peer asks for all that any lowering asks for. */
+static void runtimes_survive_each_failing_allocation(void **state) {
+  (void)state;
+  pp_schedule schedule = built(request_of(PP_ZB_V, 2, 4));
+  pp_runtime runtime = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
+  pp_hardware hardware = { .contention = 1.2, .heat_slope = 0.1, .heat_tau = 1 };
+  pp_simulation result;
+  pp_error error;
+  runtime.queues = PP_QUEUE_PER_PEER;
+  size_t n = 0;
+  for (;; n++) {
+    fail_allocation(n + 1);
+    pp_status status = pp_runtime_simulate(&schedule, &times, &runtime, &hardware, true, &result, &error);
+    if (status == PP_OK) break;
+    assert_int_equal(status, PP_NO_MEMORY);
+    assert_null(result.busy);
+  }
+  fail_allocation(0);
+  assert_true(n >= 8);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+  assert_int_equal(allocations.live, 0);
+}
+
 static void a_workspace_allocates_only_to_grow(void **state) {
   (void)state;
   pp_schedule small = built(request_of(PP_ZB_V, 2, 4)), large = built(request_of(PP_ZB_V, 2, 40));
@@ -103,6 +128,7 @@ int main(void) {
     cmocka_unit_test(building_survives_each_failing_allocation),
     cmocka_unit_test(reading_survives_each_failing_allocation),
     cmocka_unit_test(simulating_survives_each_failing_allocation),
+    cmocka_unit_test(runtimes_survive_each_failing_allocation),
     cmocka_unit_test(a_workspace_allocates_only_to_grow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

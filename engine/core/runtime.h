@@ -1,0 +1,127 @@
+/*
+** runtime.h: what a framework's runtime makes of a schedule: in which order messages are posted, and what a step takes then.
+**
+** The ideal runtime of simulate.h sends at once and waits for nothing but data. A real one posts sends and receives in batches on
+** in-order communication queues; both ends of a batch must have been posted before it moves anything, and a receive that waits blocks
+** whatever was queued behind it. That, more than the bubble, decides the order of schedules on real machines.
+**
+** A schedule is first lowered: for each rank the steps that its host issues in order: run an action, post a batch, wait for a batch.
+** Then it is simulated, with these rules:
+**   1. A rank issues its steps in order. An action starts when the steps before it are done; posting takes no time.
+**   2. A batch starts when the batches posted before it on its queue have ended.
+**   3. A batch ends p2p seconds after the batches that hold the other ends of its messages have all started, itself included.
+**   4. While a batch of the rank has started and not ended, actions run slower by the contention factor; and by heat, see pp_hardware.
+*/
+#ifndef PP_RUNTIME_H
+#define PP_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/schedule.h"
+#include "core/simulate.h"
+
+typedef enum { PP_RUNTIME_IDEAL, PP_RUNTIME_TORCH_SINGLE, PP_RUNTIME_TORCH_MULTI, PP_RUNTIME_DEEPSEEK, PP_RUNTIMES } pp_runtime_kind;
+
+typedef enum {
+  PP_QUEUE_ONE,       /* all batches of a rank run one after another */
+  PP_QUEUE_PER_PEER   /* a queue for each peer; batches that mix sends and receives share one more */
+} pp_queueing;
+
+/* What becomes of an FB, the pair of a forward and a backward. */
+typedef enum {
+  PP_PAIR_OVERLAPPED,   /* one action that waits for the inputs of both; the sends of both follow */
+  PP_PAIR_IN_TURN,      /* F when its input is there, then B; the sends of both follow */
+  PP_PAIR_SPLIT         /* an F and a B, each with messages of its own, as if the schedule had no pair */
+} pp_pairing;
+
+/* A runtime as data: presets are rows of a table, and each field may be changed on its own. */
+typedef struct {
+  const char *name;       /* "torch-multi" */
+  pp_runtime_kind kind;   /* whose order of posts: see runtime_lower.c */
+  pp_queueing queues;
+  pp_pairing pairs;
+  bool first_skips_input; /* the first stage has no input gradient: its I takes nothing and its W is the whole backward */
+} pp_runtime;
+
+const pp_runtime *pp_runtime_preset(pp_runtime_kind kind);
+/* The kind of that name, or -1. */
+int pp_runtime_kind_of(const char *name);
+
+/* -- lowering ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+  PP_STEP_ACTION,                      /* index: of schedule->action */
+  PP_STEP_FORWARD, PP_STEP_BACKWARD,   /* half of an FB; index as above */
+  PP_STEP_POST, PP_STEP_WAIT           /* index: of pp_lowered's batch */
+} pp_step_kind;
+
+typedef struct {
+  uint32_t kind, index;
+} pp_step;
+
+/* One end of a message: stage's output of a microbatch, the forward's to stage + 1 or the backward's to stage − 1. */
+typedef struct {
+  uint32_t microbatch;
+  uint16_t stage;      /* that sends */
+  bool backward, receive;
+  uint32_t other;      /* the batch that holds the other end */
+} pp_message_end;
+
+typedef struct {
+  uint32_t first, count;   /* of pp_lowered's end */
+  uint32_t queue;          /* 0 … queues − 1, of all ranks together */
+  uint32_t rank;
+} pp_batch;
+
+enum { PP_NO_BATCH = UINT32_MAX };
+
+typedef struct {
+  int ranks;
+  size_t *first, *last;    /* [ranks] rank r issues step[first[r]] … step[last[r] − 1] */
+  pp_step *step;
+  uint32_t batches, queues;
+  pp_batch *batch;
+  pp_message_end *end;
+} pp_lowered;
+
+/*
+** Lowers a schedule that pp_schedule_verify accepts, for a runtime other than ideal. O(actions) time and memory for any schedule whose
+** ranks work side by side; torch-multi costs a look at every rank for each slot of the schedule in which any rank can go on.
+** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule, "engine.deadlock" when no order of posts exists,
+** "engine.missing_action" when a message is only sent or only received.
+** On PP_OK the caller frees *out.
+*/
+pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error);
+void pp_lowered_free(pp_lowered *lowered);
+
+/* A message end as PyTorch writes it, "2RECV_F0": the stage is that of the end's own rank. Returns what snprintf returns. */
+int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end);
+
+/* -- simulation ----------------------------------------------------------------------------------------------------------------------- */
+
+/*
+** What the hardware adds. { .contention = 1 } is nothing.
+** Heat: a card that works without pause runs into its power cap. With u the running average of busy (1 while an action runs, 0 while the
+** rank waits) of time constant heat_tau, actions take 1 + heat_slope × max(0, u − heat_onset) / (1 − heat_onset) times as long.
+** Two steps are simulated and the second is reported, whose u starts where the first ended.
+*/
+typedef struct {
+  double contention;   /* ≥ 1 */
+  double heat_onset;   /* 0 ≤ onset < 1 */
+  double heat_slope;   /* ≥ 0; 0: no heat */
+  double heat_tau;     /* seconds > 0, where slope is not 0 */
+} pp_hardware;
+
+/*
+** The step of a schedule that pp_schedule_verify accepts. The ideal runtime is pp_simulate, and takes no contention or heat.
+** O(actions × log(ranks)) beside lowering. Intervals of actions include contention and heat, and so does busy.
+** PP_INVALID for numbers outside their range; PP_ILLEGAL as pp_runtime_lower, and "engine.deadlock" when ranks wait for each other's
+** batches (the message names the cycle). On PP_OK the caller frees *out with pp_simulation_free.
+*/
+pp_status pp_runtime_simulate(const pp_schedule *schedule, const pp_times *times, const pp_runtime *runtime, const pp_hardware *hardware,
+                              bool with_intervals, pp_simulation *out, pp_error *error);
+
+#endif

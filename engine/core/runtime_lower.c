@@ -1,0 +1,244 @@
+/*
+** runtime_lower.c: the presets of runtimes, and what their lowerings share. See runtime.h.
+**
+** What a preset says was read in the runtimes' sources and holds for the versions named here:
+**   torch-single  PyTorch's ScheduleGPipe and Schedule1F1B: a receive is posted just before the action that needs it.
+**   torch-multi   PyTorch's _PipelineScheduleRuntime, to which all schedules with several stages a rank belong: a receive is posted when
+**                 the sender's action is planned, usually long before it is needed. Up to PyTorch 2.11 every message took the
+**                 communicator's one stream; 2.13's _batch_p2p posts unmixed batches on a stream for each peer: queues per peer.
+**   deepseek      DualPipe's and DualPipeV's step(): what is pending is posted as one group before each action, which waits for all of it.
+** PyTorch does not compute the gradient of the model's input (stage.py, backward_one_chunk): I of the first stage has nothing to do and
+** its W is the whole backward.
+*/
+#include "core/runtime_lower.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const pp_runtime presets[PP_RUNTIMES] = {
+  [PP_RUNTIME_IDEAL]        = { "ideal",        PP_RUNTIME_IDEAL,        PP_QUEUE_ONE, PP_PAIR_OVERLAPPED, false },
+  [PP_RUNTIME_TORCH_SINGLE] = { "torch-single", PP_RUNTIME_TORCH_SINGLE, PP_QUEUE_ONE, PP_PAIR_OVERLAPPED, true },
+  [PP_RUNTIME_TORCH_MULTI]  = { "torch-multi",  PP_RUNTIME_TORCH_MULTI,  PP_QUEUE_ONE, PP_PAIR_IN_TURN,    true },
+  [PP_RUNTIME_DEEPSEEK]     = { "deepseek",     PP_RUNTIME_DEEPSEEK,     PP_QUEUE_ONE, PP_PAIR_OVERLAPPED, false },
+};
+
+const pp_runtime *pp_runtime_preset(pp_runtime_kind kind) { return &presets[kind]; }
+
+int pp_runtime_kind_of(const char *name) {
+  for (int kind = 0; kind < PP_RUNTIMES; kind++)
+    if (strcmp(presets[kind].name, name) == 0) return kind;
+  return -1;
+}
+
+/* -- messages ------------------------------------------------------------------------------------------------------------------------- */
+
+/* The stage that a message goes to. */
+static int receiver(const pp_message_end *end) { return end->backward ? end->stage - 1 : end->stage + 1; }
+
+/* Does what a stage makes leave its rank? Not at the end of a chain, and not where the neighbour lives on the same rank. */
+static bool leaves(const pp_schedule *schedule, int stage, bool backward) {
+  if (backward) return stage % schedule->stages_per_chain != 0 && schedule->rank_of[stage] != schedule->rank_of[stage - 1];
+  return (stage + 1) % schedule->stages_per_chain != 0 && schedule->rank_of[stage] != schedule->rank_of[stage + 1];
+}
+
+bool pp_lower_output(const pp_lowering *lowering, int stage, uint32_t microbatch, bool backward, pp_message_end *out) {
+  *out = (pp_message_end){ .microbatch = microbatch, .stage = (uint16_t)stage, .backward = backward, .other = PP_NO_BATCH };
+  return leaves(lowering->schedule, stage, backward);
+}
+
+bool pp_lower_input(const pp_lowering *lowering, int stage, uint32_t microbatch, bool backward, pp_message_end *out) {
+  const pp_schedule *schedule = lowering->schedule;
+  bool edge = backward ? (stage + 1) % schedule->stages_per_chain == 0 : stage % schedule->stages_per_chain == 0;
+  int sender = backward ? stage + 1 : stage - 1;
+  if (edge || !leaves(schedule, sender, backward)) return false;
+  *out = (pp_message_end){ .microbatch = microbatch, .stage = (uint16_t)sender, .backward = backward, .receive = true,
+                           .other = PP_NO_BATCH };
+  return true;
+}
+
+static size_t message_number(const pp_schedule *schedule, const pp_message_end *end) {
+  return pp_lower_number(schedule, end->stage, end->microbatch, end->backward);
+}
+
+int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end) {
+  return snprintf(buffer, size, "%d%s_%c%u", end->receive ? receiver(end) : end->stage, end->receive ? "RECV" : "SEND",
+                  end->backward ? 'B' : 'F', end->microbatch);
+}
+
+/* -- steps ---------------------------------------------------------------------------------------------------------------------------- */
+
+void pp_lower_step(pp_lowering *lowering, int rank, pp_step_kind kind, size_t index) {
+  lowering->out->step[lowering->out->last[rank]++] = (pp_step){ (uint32_t)kind, (uint32_t)index };
+}
+
+static uint32_t queue_of(const pp_lowering *lowering, int rank, const pp_message_end *ends, int count) {
+  if (lowering->runtime->queues == PP_QUEUE_ONE) return (uint32_t)rank;
+  for (int i = 1; i < count; i++)
+    if (ends[i].receive != ends[0].receive) return (uint32_t)rank;
+  int own = ends[0].receive ? receiver(&ends[0]) : ends[0].stage;
+  bool up = ends[0].receive == ends[0].backward;   /* the neighbour is stage own + 1 */
+  return lowering->peer_queue[up][own];
+}
+
+uint32_t pp_lower_post(pp_lowering *lowering, int rank, const pp_message_end *ends, int count) {
+  pp_lowered *out = lowering->out;
+  uint32_t number = out->batches++;
+  out->batch[number] = (pp_batch){ .first = lowering->ends, .count = (uint32_t)count, .rank = (uint32_t)rank,
+                                   .queue = queue_of(lowering, rank, ends, count) };
+  for (int i = 0; i < count; i++) {
+    out->end[lowering->ends++] = ends[i];
+    lowering->batch_of[ends[i].receive][message_number(lowering->schedule, &ends[i])] = number;
+  }
+  pp_lower_step(lowering, rank, PP_STEP_POST, number);
+  return number;
+}
+
+/* -- memory --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Message ends that an action of a rank needs or makes, at most. */
+static int ends_of(const pp_lowering *lowering, const pp_action *action) {
+  pp_message_end end;
+  if (action->kind == PP_W) return 0;
+  bool forward = action->kind == PP_F || action->kind == PP_FB;
+  int count = pp_lower_input(lowering, action->stage, 0, !forward, &end) + pp_lower_output(lowering, action->stage, 0, !forward, &end);
+  if (action->kind == PP_FB)
+    count += pp_lower_input(lowering, action->stage_b, 0, true, &end) + pp_lower_output(lowering, action->stage_b, 0, true, &end);
+  return count;
+}
+
+/* Fills first[] and last[] of the ranks with where their steps may begin; returns how many there may be of steps and of ends. */
+static size_t plan_steps(const pp_lowering *lowering, pp_lowered *out, size_t *ends) {
+  const pp_schedule *schedule = lowering->schedule;
+  size_t steps = 0;
+  *ends = 0;
+  for (int rank = 0; rank < out->ranks; rank++) {
+    out->first[rank] = out->last[rank] = steps;
+    for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
+      const pp_action *action = &schedule->action[i];
+      size_t messages = (size_t)ends_of(lowering, action);
+      *ends += messages;
+      steps += (action->kind == PP_FB ? 2 : 1) + 2 * messages;   /* each may be posted and waited for by itself */
+    }
+  }
+  return steps;
+}
+
+static pp_status allocate(pp_lowering *lowering, pp_error *error) {
+  const pp_schedule *schedule = lowering->schedule;
+  pp_lowered *out = lowering->out;
+  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages, ends = 0;
+  size_t messages = 2 * stages * (size_t)schedule->microbatches_per_chain;
+  *out = (pp_lowered){ .ranks = schedule->request.ranks };
+  out->first = calloc(2 * ranks, sizeof *out->first);
+  lowering->batch_of[0] = malloc(2 * messages * sizeof(uint32_t));
+  lowering->peer_queue[0] = calloc(2 * stages, sizeof(uint32_t));
+  if (!out->first || !lowering->batch_of[0] || !lowering->peer_queue[0]) goto failed;
+  out->last = out->first + ranks;
+  lowering->batch_of[1] = lowering->batch_of[0] + messages;
+  lowering->peer_queue[1] = lowering->peer_queue[0] + stages;
+  memset(lowering->batch_of[0], 0xFF, 2 * messages * sizeof(uint32_t));   /* PP_NO_BATCH */
+  size_t steps = plan_steps(lowering, out, &ends);
+  if (steps > UINT32_MAX / 2) return pp_fail(error, PP_INVALID, "a schedule of %zu steps is too large for a runtime", steps);
+  out->step = malloc((steps + 1) * sizeof *out->step);
+  out->batch = malloc((ends + 1) * sizeof *out->batch);
+  out->end = malloc((ends + 1) * sizeof *out->end);
+  if (out->step && out->batch && out->end) return PP_OK;
+failed:
+  return pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", schedule->first[ranks]);
+}
+
+void pp_lowered_free(pp_lowered *lowered) {
+  free(lowered->first);
+  free(lowered->step);
+  free(lowered->batch);
+  free(lowered->end);
+  *lowered = (pp_lowered){ 0 };
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Numbers the queues: one a rank, then, if asked for, one for each pair of a rank and a peer it exchanges messages with. O(stages). */
+static pp_status plan_queues(pp_lowering *lowering, pp_error *error) {
+  const pp_schedule *schedule = lowering->schedule;
+  int ranks = schedule->request.ranks;
+  lowering->out->queues = (uint32_t)ranks;
+  if (lowering->runtime->queues == PP_QUEUE_ONE) return PP_OK;
+  struct { int rank; uint32_t queue; } *last = calloc((size_t)ranks, sizeof *last);   /* [peer]: of the rank seen last, its queue */
+  if (!last) return pp_fail(error, PP_NO_MEMORY, "no memory for the queues of %d ranks", ranks);
+  for (int peer = 0; peer < ranks; peer++) last[peer].rank = -1;
+  for (int rank = 0; rank < ranks; rank++) {
+    for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
+      int stage = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
+      for (int up = 0; up <= 1; up++) {
+        if (!leaves(schedule, stage, !up)) continue;
+        int peer = schedule->rank_of[up ? stage + 1 : stage - 1];
+        if (last[peer].rank != rank) {
+          last[peer].rank = rank;
+          last[peer].queue = lowering->out->queues++;
+        }
+        lowering->peer_queue[up][stage] = last[peer].queue;
+      }
+    }
+  }
+  free(last);
+  return PP_OK;
+}
+
+/* Tells each message end which batch holds the other. */
+static pp_status join_ends(pp_lowering *lowering, pp_error *error) {
+  char text[PP_ACTION_TEXT];
+  for (uint32_t i = 0; i < lowering->ends; i++) {
+    pp_message_end *end = &lowering->out->end[i];
+    end->other = lowering->batch_of[!end->receive][message_number(lowering->schedule, end)];
+    if (end->other != PP_NO_BATCH) continue;
+    pp_message_end_print(text, sizeof text, end);
+    return pp_illegal(error, "engine.missing_action", "action", NAN, "%s has no counterpart", text);
+  }
+  return PP_OK;
+}
+
+static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runtime, pp_error *error) {
+  pp_schedule_kind kind = schedule->request.kind;
+  const char *name = pp_schedule_traits_of(kind)->name;
+  switch (runtime->kind) {
+    case PP_RUNTIME_TORCH_SINGLE:
+      if (kind == PP_GPIPE || kind == PP_1F1B) return PP_OK;
+      return pp_illegal(error, "engine.runtime", "runtime", NAN, "torch-single runs gpipe and 1f1b, not %s; torch-multi may", name);
+    case PP_RUNTIME_TORCH_MULTI:
+      if (schedule->chains == 1) return PP_OK;
+      return pp_illegal(error, "engine.runtime", "runtime", NAN, "torch-multi runs no bidirectional schedule such as %s", name);
+    case PP_RUNTIME_DEEPSEEK:
+      if (kind != PP_DUALPIPE && kind != PP_DUALPIPEV)
+        return pp_illegal(error, "engine.runtime", "runtime", NAN, "deepseek runs dualpipe and dualpipev, not %s", name);
+      if (runtime->pairs == PP_PAIR_OVERLAPPED) return PP_OK;
+      return pp_illegal(error, "engine.runtime", "pairs", NAN, "deepseek posts the messages of a pair together, in its own order");
+    default:
+      return pp_fail(error, PP_INVALID, "the %s runtime posts no messages", runtime->name);
+  }
+}
+
+static pp_status lower(pp_lowering *lowering, pp_error *error) {
+  pp_status status = plan_queues(lowering, error);
+  if (status != PP_OK) return status;
+  switch (lowering->runtime->kind) {
+    case PP_RUNTIME_TORCH_SINGLE: return pp_lower_torch_single(lowering, error);
+    case PP_RUNTIME_TORCH_MULTI:  return pp_lower_torch_multi(lowering, error);
+    default:                      return pp_lower_deepseek(lowering, error);
+  }
+}
+
+pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error) {
+  pp_lowering lowering = { .schedule = schedule, .runtime = runtime, .out = out };
+  *out = (pp_lowered){ 0 };
+  pp_status status = check_kind(schedule, runtime, error);
+  if (status != PP_OK) return status;
+  status = allocate(&lowering, error);
+  if (status == PP_OK) status = lower(&lowering, error);
+  if (status == PP_OK) status = join_ends(&lowering, error);
+  if (status != PP_OK) pp_lowered_free(out);
+  free(lowering.batch_of[0]);
+  free(lowering.peer_queue[0]);
+  return status;
+}

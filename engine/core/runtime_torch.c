@@ -1,0 +1,266 @@
+/*
+** runtime_torch.c: the order in which PyTorch's pipelining posts messages. See runtime.h.
+** Source: PyTorch 2.13, torch/distributed/pipelining/schedules.py: ScheduleGPipe and Schedule1F1B (_step_microbatches); the runtime of all
+** others: _PipelineScheduleRuntime (_prepare_schedule_with_comms, _add_unshard_reshard, _add_reduce_grad, _add_send_recv,
+** _step_microbatches).
+*/
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/runtime_lower.h"
+
+/* -- torch-single --------------------------------------------------------------------------------------------------------------------- */
+
+/*
+** 1F1B holds a send back when an action of the other kind follows, and posts it in one batch with that action's receive; any other send is
+** posted at once, after a wait for the one before. GPipe fuses nothing, and waits for its forwards' sends before the first backward.
+*/
+static void lower_single_rank(pp_lowering *lowering, int rank) {
+  const pp_schedule *schedule = lowering->schedule;
+  bool fuses = schedule->request.kind == PP_1F1B;
+  pp_message_end ends[2];
+  int held = 0;   /* ends that wait in ends[] to be posted */
+  uint32_t sent = PP_NO_BATCH;
+  for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
+    const pp_action *action = &schedule->action[i];
+    bool backward = action->kind != PP_F, last = i + 1 == schedule->first[rank + 1];
+    bool turns = !last && (schedule->action[i + 1].kind != PP_F) != backward;   /* the next action is of the other kind */
+    held += pp_lower_input(lowering, action->stage, action->microbatch, backward, &ends[held]);
+    if (held > 0) pp_lower_step(lowering, rank, PP_STEP_WAIT, pp_lower_post(lowering, rank, ends, held));
+    pp_lower_step(lowering, rank, PP_STEP_ACTION, i);
+    held = pp_lower_output(lowering, action->stage, action->microbatch, backward, &ends[0]);
+    if (held > 0 && !(fuses && turns)) {
+      if (fuses && sent != PP_NO_BATCH) pp_lower_step(lowering, rank, PP_STEP_WAIT, sent);
+      sent = pp_lower_post(lowering, rank, ends, held);
+      held = 0;
+    }
+    if (!fuses && turns && sent != PP_NO_BATCH) pp_lower_step(lowering, rank, PP_STEP_WAIT, sent);
+  }
+}
+
+pp_status pp_lower_torch_single(pp_lowering *lowering, pp_error *error) {
+  (void)error;
+  for (int rank = 0; rank < lowering->schedule->request.ranks; rank++) lower_single_rank(lowering, rank);
+  return PP_OK;
+}
+
+/* -- torch-multi ---------------------------------------------------------------------------------------------------------------------- */
+
+/*
+** Planning goes round the ranks again and again; in each round every rank plans its next action if what it needs was planned to be sent.
+** The send follows the action, and the receive goes to the end of the receiver's plan as it stands at that moment. So what else takes a
+** rank's turn in a round, gathering and dropping the weights of stages and reducing their gradients, moves its sends, and is counted.
+*/
+enum { ACTIVE_STAGES = 3, KNOWN_STAGES = ACTIVE_STAGES + 1 };
+
+/* One turn of a rank: an action, or half of a pair that is split. */
+typedef struct {
+  size_t action;       /* of the schedule */
+  uint16_t part;       /* a pp_step_kind: PP_STEP_ACTION, _FORWARD or _BACKWARD */
+  uint16_t turns;      /* of other things that come before it */
+} planned;
+
+typedef struct {
+  pp_lowering *lowering;
+  planned *units;           /* of all ranks */
+  size_t *next, *end;    /* [ranks] of units */
+  unsigned char *sent;   /* [2 × stages × microbatches]: was F's, or B's or I's, result planned? */
+} plan;
+
+/* The forward's and the backward's stage and microbatch of a unit; false when it has none. A W has neither. */
+static bool forward_of(const plan *self, const planned *unit, int *stage, uint32_t *microbatch) {
+  const pp_action *action = &self->lowering->schedule->action[unit->action];
+  *stage = action->stage;
+  *microbatch = action->microbatch;
+  return action->kind == PP_F || (action->kind == PP_FB && unit->part != PP_STEP_BACKWARD);
+}
+
+static bool backward_of(const plan *self, const planned *unit, int *stage, uint32_t *microbatch) {
+  const pp_action *action = &self->lowering->schedule->action[unit->action];
+  *stage = action->kind == PP_FB ? action->stage_b : action->stage;
+  *microbatch = action->kind == PP_FB ? action->microbatch_b : action->microbatch;
+  return action->kind == PP_B || action->kind == PP_I || (action->kind == PP_FB && unit->part != PP_STEP_FORWARD);
+}
+
+static bool is_weight(const plan *self, const planned *unit) { return self->lowering->schedule->action[unit->action].kind == PP_W; }
+
+static size_t write_units(plan *self) {
+  const pp_schedule *schedule = self->lowering->schedule;
+  bool split = self->lowering->runtime->pairs == PP_PAIR_SPLIT;
+  size_t count = 0;
+  for (int rank = 0; rank < schedule->request.ranks; rank++) {
+    self->next[rank] = count;
+    for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
+      bool halves = split && schedule->action[i].kind == PP_FB;
+      self->units[count++] = (planned){ .action = i, .part = halves ? PP_STEP_FORWARD : PP_STEP_ACTION };
+      if (halves) self->units[count++] = (planned){ .action = i, .part = PP_STEP_BACKWARD };
+    }
+    self->end[rank] = count;
+  }
+  return count;
+}
+
+/* The stages that come next on a rank, nearest first, each once, and the unit where it comes. */
+typedef struct {
+  int count;
+  struct { int stage; size_t at; } next[KNOWN_STAGES];
+} upcoming;
+
+static void move_to_front(upcoming *list, int stage, size_t at) {
+  int behind = 0;   /* how many move back by one */
+  while (behind < list->count && list->next[behind].stage != stage) behind++;
+  if (behind == list->count && list->count < KNOWN_STAGES) list->count++;
+  if (behind == KNOWN_STAGES) behind--;   /* the farthest is forgotten */
+  memmove(&list->next[1], &list->next[0], (size_t)behind * sizeof list->next[0]);
+  list->next[0].stage = stage;
+  list->next[0].at = at;
+}
+
+/* How many of them are to have their weights: the next three, and a fourth when it is in one pair with the third. */
+static int active(const upcoming *list) {
+  if (list->count <= ACTIVE_STAGES) return list->count;
+  return list->next[ACTIVE_STAGES].at == list->next[ACTIVE_STAGES - 1].at ? KNOWN_STAGES : ACTIVE_STAGES;
+}
+
+/* Of the active stages in `some`, how many are not active in `others`. */
+static int missing(const upcoming *some, const upcoming *others) {
+  int count = 0;
+  for (int i = 0; i < active(some); i++) {
+    int k = 0;
+    while (k < active(others) && others->next[k].stage != some->next[i].stage) k++;
+    count += k == active(others);
+  }
+  return count;
+}
+
+/* Weights are gathered for the stages that come next, and dropped when a stage is no longer among them: a turn each. */
+static void count_weight_turns(plan *self, int rank) {
+  upcoming list = { 0 }, later = { 0 };
+  for (size_t i = self->end[rank]; i-- > self->next[rank];) {
+    int stage;
+    uint32_t microbatch;
+    later = list;
+    if (backward_of(self, &self->units[i], &stage, &microbatch)) move_to_front(&list, stage, i);
+    if (forward_of(self, &self->units[i], &stage, &microbatch) || is_weight(self, &self->units[i])) move_to_front(&list, stage, i);
+    if (i + 1 < self->end[rank])
+      self->units[i + 1].turns = (uint16_t)(self->units[i + 1].turns + missing(&list, &later) + missing(&later, &list));
+  }
+  if (self->next[rank] < self->end[rank]) self->units[self->next[rank]].turns = (uint16_t)active(&list);
+}
+
+/* Gradients of a stage are reduced after its last W or B: a turn. `left` counts down from the microbatches of each stage. */
+static void count_gradient_turns(plan *self, int rank, int *left) {
+  const pp_schedule *schedule = self->lowering->schedule;
+  for (size_t i = self->next[rank]; i + 1 < self->end[rank]; i++) {
+    const planned *unit = &self->units[i];
+    int stage;
+    uint32_t microbatch;
+    bool ends = backward_of(self, unit, &stage, &microbatch) && schedule->action[unit->action].kind != PP_I;
+    if ((ends || is_weight(self, unit)) && --left[stage] == 0) self->units[i + 1].turns++;
+  }
+}
+
+static size_t result_number(const plan *self, int stage, uint32_t microbatch, bool backward) {
+  return pp_lower_number(self->lowering->schedule, stage, microbatch, backward);
+}
+
+static bool is_ready(const plan *self, const planned *unit) {
+  int stage, last = self->lowering->schedule->stages - 1;
+  uint32_t microbatch;
+  if (forward_of(self, unit, &stage, &microbatch) && stage > 0 && !self->sent[result_number(self, stage - 1, microbatch, false)]) return false;
+  return !backward_of(self, unit, &stage, &microbatch) || stage == last || self->sent[result_number(self, stage + 1, microbatch, true)];
+}
+
+static void wait_for(plan *self, int rank, int stage, uint32_t microbatch, bool backward) {
+  pp_lowering *lowering = self->lowering;
+  pp_message_end end;
+  if (!pp_lower_input(lowering, stage, microbatch, backward, &end)) return;
+  pp_lower_step(lowering, rank, PP_STEP_WAIT, lowering->batch_of[true][result_number(self, end.stage, microbatch, backward)]);
+}
+
+/* The send, and the receive on the other rank. */
+static void send_result(plan *self, int rank, int stage, uint32_t microbatch, bool backward) {
+  pp_lowering *lowering = self->lowering;
+  pp_message_end end;
+  self->sent[result_number(self, stage, microbatch, backward)] = 1;
+  if (!pp_lower_output(lowering, stage, microbatch, backward, &end)) return;
+  pp_lower_post(lowering, rank, &end, 1);
+  end.receive = true;
+  pp_lower_post(lowering, lowering->schedule->rank_of[backward ? stage - 1 : stage + 1], &end, 1);
+}
+
+static void plan_unit(plan *self, int rank, const planned *unit) {
+  pp_lowering *lowering = self->lowering;
+  int f, b;
+  uint32_t microbatch_f, microbatch_b;
+  bool forward = forward_of(self, unit, &f, &microbatch_f), backward = backward_of(self, unit, &b, &microbatch_b);
+  bool in_turn = forward && backward && lowering->runtime->pairs == PP_PAIR_IN_TURN;
+  if (forward) wait_for(self, rank, f, microbatch_f, false);
+  if (in_turn) pp_lower_step(lowering, rank, PP_STEP_FORWARD, unit->action);
+  if (backward) wait_for(self, rank, b, microbatch_b, true);
+  pp_lower_step(lowering, rank, in_turn ? PP_STEP_BACKWARD : (pp_step_kind)unit->part, unit->action);
+  if (forward) send_result(self, rank, f, microbatch_f, false);
+  if (backward) send_result(self, rank, b, microbatch_b, true);
+}
+
+/* Goes round the ranks until all is planned; false when no rank can go on. */
+static bool plan_all(plan *self) {
+  int ranks = self->lowering->schedule->request.ranks;
+  for (;;) {
+    bool moved = false, left = false;
+    for (int rank = 0; rank < ranks; rank++) {
+      if (self->next[rank] == self->end[rank]) continue;
+      planned *unit = &self->units[self->next[rank]];
+      left = true;
+      if (unit->turns > 0) {
+        unit->turns--;
+      } else if (is_ready(self, unit)) {
+        plan_unit(self, rank, unit);
+        self->next[rank]++;
+      } else {
+        continue;
+      }
+      moved = true;
+    }
+    if (!left) return true;
+    if (!moved) return false;
+  }
+}
+
+static pp_status no_order(const plan *self, pp_error *error) {
+  int rank = 0;
+  char text[PP_ACTION_TEXT];
+  while (self->next[rank] == self->end[rank]) rank++;
+  pp_action_print(text, sizeof text, &self->lowering->schedule->action[self->units[self->next[rank]].action]);
+  return pp_illegal(error, "engine.deadlock", "action", NAN,
+                    "torch-multi finds no order of sends and receives: rank %d cannot go on at %s", rank, text);
+}
+
+pp_status pp_lower_torch_multi(pp_lowering *lowering, pp_error *error) {
+  const pp_schedule *schedule = lowering->schedule;
+  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages, actions = schedule->first[ranks];
+  plan self = { .lowering = lowering };
+  pp_status status = PP_OK;
+  int *left = malloc(stages * sizeof *left);
+  self.units = malloc((2 * actions + 1) * sizeof *self.units);
+  self.next = malloc(2 * ranks * sizeof *self.next);
+  self.sent = calloc(2 * stages * (size_t)schedule->microbatches_per_chain, 1);
+  if (left && self.units && self.next && self.sent) {
+    self.end = self.next + ranks;
+    write_units(&self);
+    for (size_t stage = 0; stage < stages; stage++) left[stage] = schedule->microbatches_per_chain;
+    for (int rank = 0; rank < schedule->request.ranks; rank++) {
+      count_weight_turns(&self, rank);
+      count_gradient_turns(&self, rank, left);
+    }
+    if (!plan_all(&self)) status = no_order(&self, error);
+  } else {
+    status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", actions);
+  }
+  free(left);
+  free(self.units);
+  free(self.next);
+  free(self.sent);
+  return status;
+}
