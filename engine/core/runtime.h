@@ -30,6 +30,11 @@ typedef enum {
   PP_QUEUE_PER_PEER   /* a queue for each peer; batches that mix sends and receives share one more */
 } pp_queueing;
 
+typedef enum {
+  PP_RECEIVE_BEFORE_USE,  /* posted right before the action that needs it */
+  PP_RECEIVE_EARLY        /* posted when the sender's action is planned, usually long before */
+} pp_receiving;
+
 /* What becomes of an FB, the pair of a forward and a backward. */
 typedef enum {
   PP_PAIR_OVERLAPPED,   /* one action that waits for the inputs of both; the sends of both follow */
@@ -42,8 +47,10 @@ typedef struct {
   const char *name;       /* "torch-multi" */
   pp_runtime_kind kind;   /* whose order of posts: see runtime_lower.c */
   pp_queueing queues;
-  pp_pairing pairs;
+  pp_receiving receives;  /* a choice in torch-multi only */
+  pp_pairing pairs;       /* a choice in torch-multi only */
   bool first_skips_input; /* the first stage has no input gradient: its I takes nothing and its W is the whole backward */
+  bool memory_is_known;   /* can pp_runtime_peaks say what it holds? */
 } pp_runtime;
 
 const pp_runtime *pp_runtime_preset(pp_runtime_kind kind);
@@ -117,11 +124,31 @@ typedef struct {
 
 /*
 ** The step of a schedule that pp_schedule_verify accepts. The ideal runtime is pp_simulate, and takes no contention or heat.
-** O(actions × log(ranks)) beside lowering. Intervals of actions include contention and heat, and so does busy.
+** O(actions × log(ranks)) beside lowering. Intervals of actions include contention and heat, and so does busy; that
+** of a pair is from the start of its F to the end of its B, where it may have waited in between.
 ** PP_INVALID for numbers outside their range; PP_ILLEGAL as pp_runtime_lower, and "engine.deadlock" when ranks wait for each other's
 ** batches (the message names the cycle). On PP_OK the caller frees *out with pp_simulation_free.
 */
 pp_status pp_runtime_simulate(const pp_schedule *schedule, const pp_times *times, const pp_runtime *runtime, const pp_hardware *hardware,
                               bool with_intervals, pp_simulation *out, pp_error *error);
+
+/* -- memory --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Bytes that a stage holds for one microbatch. */
+typedef struct {
+  double stored;            /* from F until B or W: I frees nothing */
+  double output_gradients;  /* from I until W: gradients of the outputs of its layers, which W needs */
+  double transient;         /* while a whole backward runs */
+  double message;           /* what it sends, receives, and gets from the data loader or returns */
+} pp_stage_bytes;
+
+/*
+** Fills peaks[ranks] with the most bytes that each rank holds at once beside weights, their gradients and the model's input: activations,
+** with what the runtime keeps of messages. bytes: [stages]. Exact for a program; where the rules come from is told in runtime_memory.c.
+** PP_ILLEGAL "engine.runtime" for a runtime of which nobody has explained the peaks: deepseek; and for ideal (see pp_schedule_peak).
+** O(actions).
+*/
+pp_status pp_runtime_peaks(const pp_schedule *schedule, const pp_runtime *runtime, const pp_stage_bytes *bytes, double *peaks,
+                           pp_error *error);
 
 #endif

@@ -4,8 +4,10 @@
 ** What a preset says was read in the runtimes' sources and holds for the versions named here:
 **   torch-single  PyTorch's ScheduleGPipe and Schedule1F1B: a receive is posted just before the action that needs it.
 **   torch-multi   PyTorch's _PipelineScheduleRuntime, to which all schedules with several stages a rank belong: a receive is posted when
-**                 the sender's action is planned, usually long before it is needed. Up to PyTorch 2.11 every message took the
-**                 communicator's one stream; 2.13's _batch_p2p posts unmixed batches on a stream for each peer: queues per peer.
+**                 the sender's action is planned, usually long before it is needed, and blocks what follows it (pytorch/pytorch issues
+**                 188833 and 175225). That holds for PyTorch 2.11, where every message took the communicator's one stream; since pull
+**                 request 175712 (it is in 2.13) messages take a stream for each peer: queues per peer. defer_pp_recv of 2.13 posts
+**                 receives before use.
 **   deepseek      DualPipe's and DualPipeV's step(): what is pending is posted as one group before each action, which waits for all of it.
 ** PyTorch does not compute the gradient of the model's input (stage.py, backward_one_chunk): I of the first stage has nothing to do and
 ** its W is the whole backward.
@@ -18,10 +20,12 @@
 #include <string.h>
 
 static const pp_runtime presets[PP_RUNTIMES] = {
-  [PP_RUNTIME_IDEAL]        = { "ideal",        PP_RUNTIME_IDEAL,        PP_QUEUE_ONE, PP_PAIR_OVERLAPPED, false },
-  [PP_RUNTIME_TORCH_SINGLE] = { "torch-single", PP_RUNTIME_TORCH_SINGLE, PP_QUEUE_ONE, PP_PAIR_OVERLAPPED, true },
-  [PP_RUNTIME_TORCH_MULTI]  = { "torch-multi",  PP_RUNTIME_TORCH_MULTI,  PP_QUEUE_ONE, PP_PAIR_IN_TURN,    true },
-  [PP_RUNTIME_DEEPSEEK]     = { "deepseek",     PP_RUNTIME_DEEPSEEK,     PP_QUEUE_ONE, PP_PAIR_OVERLAPPED, false },
+  [PP_RUNTIME_IDEAL] = { "ideal", PP_RUNTIME_IDEAL, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED },
+  [PP_RUNTIME_TORCH_SINGLE] = { "torch-single", PP_RUNTIME_TORCH_SINGLE, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
+                                .first_skips_input = true, .memory_is_known = true },
+  [PP_RUNTIME_TORCH_MULTI] = { "torch-multi", PP_RUNTIME_TORCH_MULTI, PP_QUEUE_ONE, PP_RECEIVE_EARLY, PP_PAIR_IN_TURN,
+                               .first_skips_input = true, .memory_is_known = true },
+  [PP_RUNTIME_DEEPSEEK] = { "deepseek", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED },
 };
 
 const pp_runtime *pp_runtime_preset(pp_runtime_kind kind) { return &presets[kind]; }
@@ -202,21 +206,25 @@ static pp_status join_ends(pp_lowering *lowering, pp_error *error) {
 static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runtime, pp_error *error) {
   pp_schedule_kind kind = schedule->request.kind;
   const char *name = pp_schedule_traits_of(kind)->name;
+  const pp_runtime *preset = pp_runtime_preset(runtime->kind);
   switch (runtime->kind) {
     case PP_RUNTIME_TORCH_SINGLE:
-      if (kind == PP_GPIPE || kind == PP_1F1B) return PP_OK;
+      if (kind == PP_GPIPE || kind == PP_1F1B) break;
       return pp_illegal(error, "engine.runtime", "runtime", NAN, "torch-single runs gpipe and 1f1b, not %s; torch-multi may", name);
     case PP_RUNTIME_TORCH_MULTI:
       if (schedule->chains == 1) return PP_OK;
       return pp_illegal(error, "engine.runtime", "runtime", NAN, "torch-multi runs no bidirectional schedule such as %s", name);
     case PP_RUNTIME_DEEPSEEK:
-      if (kind != PP_DUALPIPE && kind != PP_DUALPIPEV)
-        return pp_illegal(error, "engine.runtime", "runtime", NAN, "deepseek runs dualpipe and dualpipev, not %s", name);
-      if (runtime->pairs == PP_PAIR_OVERLAPPED) return PP_OK;
-      return pp_illegal(error, "engine.runtime", "pairs", NAN, "deepseek posts the messages of a pair together, in its own order");
+      if (kind == PP_DUALPIPE || kind == PP_DUALPIPEV) break;
+      return pp_illegal(error, "engine.runtime", "runtime", NAN, "deepseek runs dualpipe and dualpipev, not %s", name);
     default:
       return pp_fail(error, PP_INVALID, "the %s runtime posts no messages", runtime->name);
   }
+  if (runtime->receives != preset->receives)
+    return pp_illegal(error, "engine.runtime", "receives", NAN, "%s posts receives right before they are needed", runtime->name);
+  if (runtime->pairs != preset->pairs)
+    return pp_illegal(error, "engine.runtime", "pairs", NAN, "%s posts the messages of a pair together", runtime->name);
+  return PP_OK;
 }
 
 static pp_status lower(pp_lowering *lowering, pp_error *error) {

@@ -2,7 +2,7 @@
 ** runtime_torch.c: the order in which PyTorch's pipelining posts messages. See runtime.h.
 ** Source: PyTorch 2.13, torch/distributed/pipelining/schedules.py: ScheduleGPipe and Schedule1F1B (_step_microbatches); the runtime of all
 ** others: _PipelineScheduleRuntime (_prepare_schedule_with_comms, _add_unshard_reshard, _add_reduce_grad, _add_send_recv,
-** _step_microbatches).
+** _defer_recv_ops, _step_microbatches).
 */
 #include <math.h>
 #include <stdlib.h>
@@ -237,6 +237,91 @@ static pp_status no_order(const plan *self, pp_error *error) {
                     "torch-multi finds no order of sends and receives: rank %d cannot go on at %s", rank, text);
 }
 
+/*
+** Posting receives before use (_defer_recv_ops): each waits for the action that needs it, except that a rank posts what it will receive from
+** a higher rank before it sends to that rank, so that of two ranks one always receives first.
+*/
+typedef struct {
+  pp_lowering *lowering;
+  pp_step *write;              /* steps are rewritten in place, never more than were read */
+  unsigned char *held;         /* [batches] read and not yet written */
+  uint32_t *next;              /* [batches] read after it from the same peer */
+  uint32_t *head, *tail;       /* [ranks] of the batches from each peer; PP_NO_BATCH: none. Some may no longer be held */
+} deferral;
+
+static const pp_message_end *end_of(const deferral *self, uint32_t batch) {
+  return &self->lowering->out->end[self->lowering->out->batch[batch].first];
+}
+
+static int peer_of(const deferral *self, uint32_t batch) {
+  const pp_message_end *end = end_of(self, batch);
+  int stage = end->receive ? end->stage : end->backward ? end->stage - 1 : end->stage + 1;
+  return self->lowering->schedule->rank_of[stage];
+}
+
+static void hold(deferral *self, uint32_t batch) {
+  int peer = peer_of(self, batch);
+  self->held[batch] = 1;
+  self->next[batch] = PP_NO_BATCH;
+  if (self->head[peer] == PP_NO_BATCH) self->head[peer] = batch;
+  else self->next[self->tail[peer]] = batch;
+  self->tail[peer] = batch;
+}
+
+static void post_held(deferral *self, uint32_t batch) {
+  if (self->held[batch]) *self->write++ = (pp_step){ PP_STEP_POST, batch };
+  self->held[batch] = 0;
+}
+
+static void post_all_of(deferral *self, int peer) {
+  for (uint32_t batch = self->head[peer]; batch != PP_NO_BATCH; batch = self->next[batch]) post_held(self, batch);
+  self->head[peer] = PP_NO_BATCH;
+}
+
+/* Posts all that an action needs, before its first step: a pair that runs in turn waits twice. */
+static void post_needed(deferral *self, const pp_step *step, const pp_step *last) {
+  bool in_turn = self->lowering->runtime->pairs == PP_PAIR_IN_TURN;
+  for (; step < last; step++) {
+    if (step->kind == PP_STEP_WAIT) post_held(self, step->index);
+    else if (!(step->kind == PP_STEP_FORWARD && in_turn)) return;
+  }
+}
+
+static void defer_receives_of(deferral *self, int rank) {
+  pp_lowered *out = self->lowering->out;
+  const pp_step *last = out->step + out->last[rank];
+  self->write = out->step + out->first[rank];
+  for (const pp_step *read = self->write; read < last; read++) {
+    const pp_step step = *read;
+    if (step.kind == PP_STEP_POST && end_of(self, step.index)->receive) {
+      hold(self, step.index);
+      continue;
+    }
+    if (step.kind != PP_STEP_POST) post_needed(self, read, last);
+    else if (rank < peer_of(self, step.index)) post_all_of(self, peer_of(self, step.index));
+    *self->write++ = step;
+  }
+  for (const pp_step *step = out->step + out->first[rank]; step < self->write; step++)
+    if (step->kind == PP_STEP_POST) self->head[peer_of(self, step->index)] = PP_NO_BATCH;   /* for the next rank */
+}
+
+static pp_status defer_receives(pp_lowering *lowering, pp_error *error) {
+  size_t batches = lowering->out->batches, ranks = (size_t)lowering->schedule->request.ranks;
+  deferral self = { .lowering = lowering };
+  self.held = calloc(batches + 1, 1);
+  self.next = malloc((batches + 2 * ranks) * sizeof *self.next);
+  bool done = self.held && self.next;
+  if (done) {
+    self.head = self.next + batches;
+    self.tail = self.head + ranks;
+    for (size_t rank = 0; rank < ranks; rank++) self.head[rank] = PP_NO_BATCH;
+    for (size_t rank = 0; rank < ranks; rank++) defer_receives_of(&self, (int)rank);
+  }
+  free(self.held);
+  free(self.next);
+  return done ? PP_OK : pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu messages", batches);
+}
+
 pp_status pp_lower_torch_multi(pp_lowering *lowering, pp_error *error) {
   const pp_schedule *schedule = lowering->schedule;
   size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages, actions = schedule->first[ranks];
@@ -255,6 +340,7 @@ pp_status pp_lower_torch_multi(pp_lowering *lowering, pp_error *error) {
       count_gradient_turns(&self, rank, left);
     }
     if (!plan_all(&self)) status = no_order(&self, error);
+    else if (lowering->runtime->receives == PP_RECEIVE_BEFORE_USE) status = defer_receives(lowering, error);
   } else {
     status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", actions);
   }

@@ -305,6 +305,7 @@ static const luaL_Reg schedule_methods[] = {
   { "actions",  schedule_actions },
   { "csv",      schedule_csv },
   { "info",     schedule_info },
+  { "lowered",  pp_schedule_lowered },
   { "peaks",    schedule_peaks },
   { "receive_buffers", pp_schedule_receive_buffers_method },
   { "simulate", pp_schedule_simulate },
@@ -333,7 +334,7 @@ static void new_class(lua_State *L, const char *name, lua_CFunction gc, const lu
 
 int pp_open_schedule(lua_State *L) {
   new_class(L, SCHEDULE, schedule_gc, schedule_methods);
-  pp_open_workspace(L);
+  pp_open_simulation(L);
   luaL_newlib(L, schedule_functions);
   lua_createtable(L, PP_SCHEDULE_KINDS, 0);
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {

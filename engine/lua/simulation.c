@@ -1,18 +1,23 @@
 /*
-** simulation.c: schedule:simulate{ … }: reads what actions take, runs the simulation, answers with tables. See engine/core/simulate.h.
+** simulation.c: schedule:simulate{ … } and schedule:lowered{ … }: reads what actions take and which runtime runs them, answers with
+** tables. See engine/core/simulate.h, times.h and runtime.h.
 ** May longjmp: what the C heap holds for a call hangs on a workspace that the collector frees.
 */
 #include "lua/simulation.h"
 
 #include <lauxlib.h>
 #include <math.h>
+#include <string.h>
 
+#include "core/runtime.h"
+#include "core/times.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
 #include "lua/schedule.h"
 
 #define WORKSPACE "pipeplan.workspace"
+#define LOWERED "pipeplan.lowered"
 
 static const char call[] = "schedule:simulate";
 
@@ -28,69 +33,257 @@ pp_workspace *pp_push_workspace(lua_State *L) {
   return workspace;
 }
 
-void pp_open_workspace(lua_State *L) {
-  luaL_newmetatable(L, WORKSPACE);
-  lua_pushcfunction(L, workspace_gc);
+static int lowered_gc(lua_State *L) {
+  pp_lowered_free(luaL_checkudata(L, 1, LOWERED));
+  return 0;
+}
+
+static void new_class(lua_State *L, const char *name, lua_CFunction gc) {
+  luaL_newmetatable(L, name);
+  lua_pushcfunction(L, gc);
   lua_setfield(L, -2, "__gc");
   lua_pushboolean(L, 0);   /* scripts see no metatable */
   lua_setfield(L, -2, "__metatable");
   lua_pop(L, 1);
 }
 
-bool pp_check_stage_seconds(lua_State *L, int index, const char *caller, const char *name, int stages, int stages_per_chain, double *values) {
+void pp_open_simulation(lua_State *L) {
+  new_class(L, WORKSPACE, workspace_gc);
+  new_class(L, LOWERED, lowered_gc);
+}
+
+/* -- numbers by stage and by rank ------------------------------------------------------------------------------------------------------ */
+
+/* The number on top of the stack, at `place` of `what` ("stage", "rank") in the list called `name`; pops it. */
+static double pop_number(lua_State *L, const char *caller, const char *name, const char *what, int place) {
+  if (lua_type(L, -1) != LUA_TNUMBER)
+    luaL_error(L, "%s: '%s' of %s %d must be a number, got %s", caller, name, what, place, luaL_typename(L, -1));
+  double value = lua_tonumber(L, -1);
+  if (!(value >= 0 && isfinite(value)))
+    luaL_error(L, "%s: '%s' of %s %d must be finite and ≥ 0, got %f", caller, name, what, place, value);
+  lua_pop(L, 1);
+  return value;
+}
+
+static lua_Integer check_length(lua_State *L, const char *caller, const char *name, const char *what, int wanted, int also) {
+  lua_Integer length = luaL_len(L, -1);
+  if (length != wanted && length != also)
+    luaL_error(L, "%s: '%s' must have %d numbers, one per %s, got %I", caller, name, wanted, what, (LUAI_UACINT)length);
+  return length;
+}
+
+/*
+** Fills values[count] from a field of the table at `index` that is one number for all or a list with one per `what`; a list may also have
+** only `fewer` numbers, which then repeat. False when the field is absent.
+*/
+static bool read_numbers(lua_State *L, int index, const char *caller, const char *name, const char *what, int count, int fewer,
+                         double *values) {
   int type = lua_getfield(L, index, name);
-  if (type == LUA_TTABLE) {
-    lua_Integer length = luaL_len(L, -1);
-    if (length != stages && length != stages_per_chain)
-      luaL_error(L, "%s: '%s' must have %d numbers, one per stage, got %I", caller, name, stages_per_chain, (LUAI_UACINT)length);
-    for (int stage = 0; stage < stages; stage++) {
-      lua_geti(L, -1, stage % length + 1);
-      values[stage] = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
-      lua_pop(L, 1);
-      if (!(values[stage] >= 0)) luaL_error(L, "%s: '%s' of stage %d must be seconds ≥ 0", caller, name, stage);
-    }
+  if (type == LUA_TNIL) {
     lua_pop(L, 1);
-    return true;
+    return false;
+  }
+  if (type == LUA_TTABLE) {
+    lua_Integer length = check_length(L, caller, name, what, fewer, count);
+    for (int i = 0; i < count; i++) {
+      lua_geti(L, -1, i % length + 1);
+      values[i] = pop_number(L, caller, name, what, i);
+    }
+  } else {
+    double value = pp_args_number(L, index, caller, name, 0, HUGE_VAL);
+    for (int i = 0; i < count; i++) values[i] = value;
   }
   lua_pop(L, 1);
-  if (type == LUA_TNIL) return false;
-  double value = pp_args_number(L, index, caller, name, 0, HUGE_VAL);
-  for (int stage = 0; stage < stages; stage++) values[stage] = value;
   return true;
 }
 
-static bool check_times(lua_State *L, const char *name, const pp_schedule *schedule, double *values) {
-  return pp_check_stage_seconds(L, 2, call, name, schedule->stages, schedule->stages_per_chain, values);
+bool pp_check_stage_seconds(lua_State *L, int index, const char *caller, const char *name, int stages, int stages_per_chain, double *values) {
+  return read_numbers(L, index, caller, name, "stage", stages, stages_per_chain, values);
 }
 
-/* Fills a pp_times from the arguments at index 2; the arrays are in a userdata that stays on the stack. */
-static void check_simulation_arguments(lua_State *L, const pp_schedule *schedule, pp_times *out) {
-  static const char *const known[] = { "F", "I", "W", "B", "FB", "p2p", "intervals", NULL };
+static bool read_stages(lua_State *L, int index, const char *name, const pp_schedule *schedule, double *values) {
+  return pp_check_stage_seconds(L, index, call, name, schedule->stages, schedule->stages_per_chain, values);
+}
+
+/* Entries of the matrix of pairs: none without FB, and none for a schedule that has no pair to look up. */
+static size_t pairs_of(lua_State *L, const pp_schedule *schedule) {
+  const pp_action *action = schedule->action, *end = action + schedule->first[schedule->request.ranks];
+  if (!pp_args_has(L, 2, "FB")) return 0;
+  while (action < end && action->kind != PP_FB) action++;
+  size_t pairs = action < end ? (size_t)schedule->stages * (size_t)schedule->chunks_per_rank : 0;
+  if (pairs > PP_MAX_ACTIONS) luaL_error(L, "%s: 'FB' of %d stages and %d slots a rank is more than %d pairs", call, schedule->stages,
+                                         schedule->chunks_per_rank, PP_MAX_ACTIONS);
+  return pairs;
+}
+
+/* FB: as any other time, of the stage that runs forward, or a list of lists: by that stage, then by the slot of the one that runs backward. */
+static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values, double *pair) {
+  int slots = schedule->chunks_per_rank;
+  bool matrix = false;
+  if (lua_getfield(L, 2, "FB") == LUA_TTABLE) {
+    matrix = lua_geti(L, -1, 1) == LUA_TTABLE;
+    lua_pop(L, 1);
+  }
+  if (!matrix) {
+    lua_pop(L, 1);
+    read_stages(L, 2, "FB", schedule, values);
+    for (int i = 0; i < schedule->stages * slots; i++) pair[i] = values[i / slots];
+    return;
+  }
+  lua_Integer length = check_length(L, call, "FB", "stage", schedule->stages_per_chain, schedule->stages);
+  for (int stage = 0; stage < schedule->stages; stage++) {
+    if (lua_geti(L, -1, stage % length + 1) != LUA_TTABLE)
+      luaL_error(L, "%s: 'FB' of stage %d must be a list as that of stage 0, got %s", call, stage, luaL_typename(L, -1));
+    check_length(L, call, "FB", "slot", slots, slots);
+    for (int slot = 0; slot < slots; slot++) {
+      lua_geti(L, -1, slot + 1);
+      pair[stage * slots + slot] = pop_number(L, call, "FB", "slot", slot);
+    }
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* -- times ----------------------------------------------------------------------------------------------------------------------------- */
+
+/* F, I, W and B of every stage; B is by default I + W. */
+static void read_stage_times(lua_State *L, const pp_schedule *schedule, double *values, pp_stage_times *times) {
   static const char *const names[] = { "F", "I", "W", "B" };
-  bool overlaps = schedule->traits.overlaps;   /* others have no pairs to look up */
-  size_t stages = (size_t)schedule->stages, slots = overlaps ? (size_t)schedule->chunks_per_rank : 0;
-  pp_args_begin(L, 2, call, known);
-  double *values = lua_newuserdatauv(L, stages * (slots + 1) * sizeof *values + stages * sizeof(pp_stage_times), 0);
-  double *pair = values + stages;
-  pp_stage_times *stage = (pp_stage_times *)(void *)(pair + stages * slots);
   for (int k = 0; k < 4; k++) {
-    bool given = check_times(L, names[k], schedule, values);
+    bool given = read_stages(L, 2, names[k], schedule, values);
     if (!given && k < 3) pp_args_number(L, 2, call, names[k], 0, HUGE_VAL);   /* says that it is missing */
-    for (size_t s = 0; s < stages; s++) {
+    for (int s = 0; s < schedule->stages; s++) {
       switch (k) {
-        case 0: stage[s].forward = values[s]; break;
-        case 1: stage[s].input = values[s]; break;
-        case 2: stage[s].weight = values[s]; break;
-        default: stage[s].full = given ? values[s] : stage[s].input + stage[s].weight; break;
+        case 0: times[s].forward = values[s]; break;
+        case 1: times[s].input = values[s]; break;
+        case 2: times[s].weight = values[s]; break;
+        default: times[s].full = given ? values[s] : times[s].input + times[s].weight; break;
       }
     }
   }
-  *out = (pp_times){ .stage = stage, .p2p = pp_args_number_or(L, 2, call, "p2p", 0, HUGE_VAL, 0) };
-  if (!check_times(L, "FB", schedule, values) || !overlaps) return;
-  for (size_t s = 0; s < stages; s++)
-    for (size_t slot = 0; slot < slots; slot++) pair[s * slots + slot] = values[s];
-  out->pair = pair;
 }
+
+/* { F?, I?, W?, B? } of the first or the last stage, beside its layers. */
+static pp_stage_times read_extra(lua_State *L, const char *name, const char *where) {
+  static const char *const known[] = { "F", "I", "W", "B", NULL };
+  pp_stage_times extra = { 0 };
+  if (!pp_args_has(L, 2, name)) return extra;
+  pp_args_table(L, 2, call, name);
+  int index = lua_gettop(L);
+  pp_args_begin(L, index, where, known);
+  extra.forward = pp_args_number_or(L, index, where, "F", 0, HUGE_VAL, 0);
+  extra.input = pp_args_number_or(L, index, where, "I", 0, HUGE_VAL, 0);
+  extra.weight = pp_args_number_or(L, index, where, "W", 0, HUGE_VAL, 0);
+  extra.full = pp_args_number_or(L, index, where, "B", 0, HUGE_VAL, extra.input + extra.weight);
+  lua_pop(L, 1);
+  return extra;
+}
+
+/* p2p: seconds, or { latency, bandwidth, bytes }. */
+static double read_hop(lua_State *L) {
+  static const char *const known[] = { "latency", "bandwidth", "bytes", NULL };
+  static const char where[] = "schedule:simulate, p2p";
+  if (lua_getfield(L, 2, "p2p") != LUA_TTABLE) {
+    lua_pop(L, 1);
+    return pp_args_number_or(L, 2, call, "p2p", 0, HUGE_VAL, 0);
+  }
+  int index = lua_gettop(L);
+  pp_args_begin(L, index, where, known);
+  double bandwidth = pp_args_number(L, index, where, "bandwidth", 0, HUGE_VAL);
+  double seconds = pp_hop_seconds(pp_args_number_or(L, index, where, "latency", 0, HUGE_VAL, 0),
+                                  pp_args_number(L, index, where, "bytes", 0, HUGE_VAL), bandwidth);
+  if (!isfinite(seconds)) luaL_error(L, "%s: 'bandwidth' must be bytes per second > 0, got %f", where, bandwidth);
+  lua_pop(L, 1);
+  return seconds;
+}
+
+/* What actions take, from the arguments at index 2; the arrays are in a userdata that stays on the stack. */
+static pp_times read_times(lua_State *L, const pp_schedule *schedule) {
+  pp_error error;
+  size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, pairs = pairs_of(L, schedule);
+  double *values = lua_newuserdatauv(L, (stages + pairs + ranks) * sizeof *values + stages * sizeof(pp_stage_times), 0);
+  double *pair = values + stages, *speed = pair + pairs;
+  pp_stage_times *stage = (pp_stage_times *)(void *)(speed + ranks);
+  read_stage_times(L, schedule, values, stage);
+  if (pairs > 0) read_pairs(L, schedule, values, pair);
+  else read_stages(L, 2, "FB", schedule, values);   /* must be right even where it is not used */
+  pp_time_extras extras = { .first = read_extra(L, "first_stage", "schedule:simulate, first_stage"),
+                            .last = read_extra(L, "last_stage", "schedule:simulate, last_stage"),
+                            .launch = pp_args_number_or(L, 2, call, "launch", 0, HUGE_VAL, 0) };
+  if (read_numbers(L, 2, call, "rank_speed", "rank", (int)ranks, (int)ranks, speed)) extras.rank_speed = speed;
+  if (pp_times_adjust(schedule, &extras, stage, pairs > 0 ? pair : NULL, &error) != PP_OK) pp_args_raise(L, call, &error);
+  return (pp_times){ .stage = stage, .pair = pairs > 0 ? pair : NULL, .p2p = read_hop(L) };
+}
+
+/* -- runtime --------------------------------------------------------------------------------------------------------------------------- */
+
+/* The preset, changed by what the arguments say of it. `overlapped`: the seconds of pairs are given. */
+static pp_runtime read_runtime(lua_State *L, const char *where, bool overlapped) {
+  static const char *const queueing[] = { "one", "per_peer", NULL }, *const pairing[] = { "overlapped", "in_turn", "split", NULL };
+  static const char *const receiving[] = { "before_use", "early", NULL };
+  const char *names[PP_RUNTIMES + 1] = { NULL };
+  for (int kind = 0; kind < PP_RUNTIMES; kind++) names[kind] = pp_runtime_preset((pp_runtime_kind)kind)->name;
+  pp_runtime runtime = *pp_runtime_preset((pp_runtime_kind)pp_args_option(L, 2, where, "runtime", names, PP_RUNTIME_IDEAL));
+  runtime.queues = (pp_queueing)pp_args_option(L, 2, where, "queues", queueing, (int)runtime.queues);
+  runtime.receives = (pp_receiving)pp_args_option(L, 2, where, "receives", receiving, (int)runtime.receives);
+  runtime.pairs = (pp_pairing)pp_args_option(L, 2, where, "pairs", pairing, overlapped ? PP_PAIR_OVERLAPPED : (int)runtime.pairs);
+  return runtime;
+}
+
+static pp_hardware read_hardware(lua_State *L) {
+  static const char *const known[] = { "onset", "slope", "tau", NULL };
+  static const char where[] = "schedule:simulate, heat";
+  pp_hardware hardware = { .contention = pp_args_number_or(L, 2, call, "contention", 1, HUGE_VAL, 1) };
+  if (!pp_args_has(L, 2, "heat")) return hardware;
+  pp_args_table(L, 2, call, "heat");
+  int index = lua_gettop(L);
+  pp_args_begin(L, index, where, known);
+  hardware.heat_onset = pp_args_number(L, index, where, "onset", 0, HUGE_VAL);
+  hardware.heat_slope = pp_args_number(L, index, where, "slope", 0, HUGE_VAL);
+  hardware.heat_tau = pp_args_number(L, index, where, "tau", 0, HUGE_VAL);
+  lua_pop(L, 1);
+  return hardware;
+}
+
+/* -- memory ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* Most bytes on each rank when what a microbatch stored is freed at W, or already at I. */
+static void set_schedule_peaks(lua_State *L, const pp_schedule *schedule, const double *stored, double *pending, double *peaks) {
+  for (int freed_at_i = 0; freed_at_i <= 1; freed_at_i++) {
+    if (freed_at_i) memset(pending, 0, (size_t)schedule->stages * sizeof *pending);
+    for (int rank = 0; rank < schedule->request.ranks; rank++) peaks[rank] = pp_schedule_peak(schedule, rank, stored, pending);
+    pp_set_numbers(L, freed_at_i ? "freed_at_i" : "freed_at_w", peaks, schedule->request.ranks);
+  }
+}
+
+/* bytes = { stored, pending?, output_gradients?, transient?, message? }: adds the field peak_bytes to the table on top of the stack. */
+static void set_peak_bytes(lua_State *L, const pp_schedule *schedule, const pp_runtime *runtime) {
+  static const char *const known[] = { "stored", "pending", "output_gradients", "transient", "message", NULL };
+  static const char where[] = "schedule:simulate, bytes";
+  int ranks = schedule->request.ranks;
+  size_t stages = (size_t)schedule->stages;
+  pp_error error;
+  pp_args_table(L, 2, call, "bytes");
+  int index = lua_gettop(L);
+  pp_args_begin(L, index, where, known);
+  pp_stage_bytes *bytes = lua_newuserdatauv(L, stages * sizeof *bytes + (5 * stages + (size_t)ranks) * sizeof(double), 0);
+  double *values[5], *peaks = (double *)(void *)(bytes + stages);
+  for (int k = 0; k < 5; k++, peaks += stages) {
+    values[k] = peaks;
+    if (!read_stages(L, index, known[k], schedule, values[k])) memset(values[k], 0, stages * sizeof(double));
+  }
+  if (!pp_args_has(L, index, "stored")) pp_args_number(L, index, where, "stored", 0, HUGE_VAL);   /* says that it is missing */
+  if (!pp_args_has(L, index, "pending")) memcpy(values[1], values[0], stages * sizeof *values[1]);
+  for (size_t s = 0; s < stages; s++) bytes[s] = (pp_stage_bytes){ values[0][s], values[2][s], values[3][s], values[4][s] };
+  lua_createtable(L, 0, 4);
+  set_schedule_peaks(L, schedule, values[0], values[1], peaks);
+  if (pp_runtime_peaks(schedule, runtime, bytes, peaks, &error) == PP_OK) pp_set_numbers(L, "runtime", peaks, ranks);
+  else if (runtime->kind != PP_RUNTIME_IDEAL) pp_set_string(L, "runtime_unknown", error.message);
+  lua_setfield(L, index - 1, "peak_bytes");
+  lua_settop(L, index - 1);
+}
+
+/* -- the methods ----------------------------------------------------------------------------------------------------------------------- */
 
 static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_interval *interval) {
   lua_createtable(L, schedule->request.ranks, 0);
@@ -107,37 +300,114 @@ static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_i
   }
 }
 
+static void push_simulation(lua_State *L, const pp_simulation *result) {
+  lua_createtable(L, 0, 12);
+  pp_set_number(L, "makespan", result->makespan);
+  pp_set_number(L, "max_span", result->max_span);
+  pp_set_number(L, "max_idle", result->max_idle);
+  pp_set_number(L, "min_idle", result->min_idle);
+  pp_set_number(L, "span_bubble", result->span_bubble);
+  pp_set_number(L, "bubble_fraction", result->bubble_fraction);
+  pp_set_number(L, "max_idle_fraction", result->max_idle_fraction);
+  pp_set_number(L, "span_bubble_fraction", result->span_bubble_fraction);
+  pp_set_numbers(L, "busy", result->busy, result->ranks);
+  pp_set_numbers(L, "idle", result->idle, result->ranks);
+  pp_set_numbers(L, "span", result->span, result->ranks);
+}
+
+/* Runs it. What *out points to hangs on the workspace. */
+static pp_status run(const pp_schedule *schedule, const pp_times *times, const pp_runtime *runtime, const pp_hardware *hardware,
+                     bool intervals, pp_workspace *workspace, pp_simulation *out, pp_error *error) {
+  if (runtime->kind == PP_RUNTIME_IDEAL && hardware->contention <= 1 && !(hardware->heat_slope > 0))
+    return pp_simulate_in(schedule, times, intervals, workspace, out, error);
+  pp_status status = pp_runtime_simulate(schedule, times, runtime, hardware, intervals, out, error);
+  if (status == PP_OK) *workspace = (pp_workspace){ .memory = out->busy };   /* where the one allocation of the results begins */
+  return status;
+}
+
 /*
-** schedule:simulate{ F, I, W, B?, FB?, p2p?, intervals? }: seconds, each one number or a list with one per stage (FB: of the forward's
-** stage). B is by default I + W, FB F + B. → { makespan, max_span, max_idle, min_idle, bubble_fraction, max_idle_fraction, busy, idle, span }
-** and with intervals = true, intervals[rank + 1][i] = { start, finish } of the rank's i-th action.
+** schedule:simulate{ F, I, W, B?, FB?, first_stage?, last_stage?, rank_speed?, launch?, p2p?, bytes?, runtime?, queues?, receives?, pairs?,
+** contention?, heat?, intervals? }. Times are seconds, each one number or a list with one per stage; B is by default I + W, FB F + B.
+** → { makespan, max_span, max_idle, min_idle, span_bubble, bubble_fraction, max_idle_fraction, span_bubble_fraction, busy, idle, span },
+** with bytes also peak_bytes, and with intervals = true intervals[rank + 1][i] = { start, finish } of the rank's i-th action.
 */
 int pp_schedule_simulate(lua_State *L) {
+  static const char *const known[] = { "F", "I", "W", "B", "FB", "first_stage", "last_stage", "rank_speed", "launch", "p2p", "bytes",
+                                       "runtime", "queues", "receives", "pairs", "contention", "heat", "intervals", NULL };
   const pp_schedule *schedule = pp_check_schedule(L, 1);
-  pp_times times;
   pp_simulation result;
   pp_error error;
-  check_simulation_arguments(L, schedule, &times);
+  pp_args_begin(L, 2, call, known);
+  pp_times times = read_times(L, schedule);
+  pp_runtime runtime = read_runtime(L, call, times.pair != NULL);
+  pp_hardware hardware = read_hardware(L);
   bool intervals = pp_args_boolean_or(L, 2, call, "intervals", false);
-  pp_charge(L, 1 + (uint64_t)(intervals ? 8 : 1) * schedule->first[schedule->request.ranks]);
+  uint64_t work = (runtime.kind == PP_RUNTIME_IDEAL ? 1u : 32u) + (intervals ? 8u : 0u) + (pp_args_has(L, 2, "bytes") ? 3u : 0u);
+  pp_charge(L, 1 + work * schedule->first[schedule->request.ranks]);
   pp_workspace *workspace = pp_push_workspace(L);
-  pp_status status = pp_simulate_in(schedule, &times, intervals, workspace, &result, &error);
+  pp_status status = run(schedule, &times, &runtime, &hardware, intervals, workspace, &result, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, call, &error);
-  lua_createtable(L, 0, 10);
-  pp_set_number(L, "makespan", result.makespan);
-  pp_set_number(L, "max_span", result.max_span);
-  pp_set_number(L, "max_idle", result.max_idle);
-  pp_set_number(L, "min_idle", result.min_idle);
-  pp_set_number(L, "bubble_fraction", result.bubble_fraction);
-  pp_set_number(L, "max_idle_fraction", result.max_idle_fraction);
-  pp_set_numbers(L, "busy", result.busy, result.ranks);
-  pp_set_numbers(L, "idle", result.idle, result.ranks);
-  pp_set_numbers(L, "span", result.span, result.ranks);
+  push_simulation(L, &result);
   if (intervals) {
     push_intervals(L, schedule, result.interval);
     lua_setfield(L, -2, "intervals");
   }
   pp_workspace_free(workspace);
+  if (pp_args_has(L, 2, "bytes")) set_peak_bytes(L, schedule, &runtime);
+  return 1;
+}
+
+/* Half of a pair as the action it would be by itself. */
+static pp_action half_of(const pp_action *pair, bool forward) {
+  if (forward) return (pp_action){ .kind = PP_F, .stage = pair->stage, .microbatch = pair->microbatch };
+  return (pp_action){ .kind = PP_B, .stage = pair->stage_b, .microbatch = pair->microbatch_b };
+}
+
+static void add_step(luaL_Buffer *text, const pp_schedule *schedule, const pp_lowered *lowered, const pp_step *step, bool first) {
+  if (step->kind == PP_STEP_WAIT) return;
+  uint32_t count = step->kind == PP_STEP_POST ? lowered->batch[step->index].count : 1;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!first || i > 0) luaL_addchar(text, ',');
+    char *room = luaL_prepbuffsize(text, PP_ACTION_TEXT);
+    if (step->kind == PP_STEP_POST) {
+      int length = pp_message_end_print(room, PP_ACTION_TEXT, &lowered->end[lowered->batch[step->index].first + i]);
+      luaL_addsize(text, (size_t)length);
+    } else {
+      pp_action action = schedule->action[step->index];
+      if (step->kind != PP_STEP_ACTION) action = half_of(&action, step->kind == PP_STEP_FORWARD);
+      luaL_addsize(text, (size_t)pp_action_print(room, PP_ACTION_TEXT, &action));
+    }
+  }
+}
+
+/*
+** schedule:lowered{ runtime, queues?, receives?, pairs? } → text: what each rank issues, a line a rank, in PyTorch's compute_comms dialect;
+** or nil and the broken rule.
+*/
+int pp_schedule_lowered(lua_State *L) {
+  static const char *const known[] = { "runtime", "queues", "receives", "pairs", NULL };
+  static const char where[] = "schedule:lowered";
+  const pp_schedule *schedule = pp_check_schedule(L, 1);
+  pp_error error;
+  luaL_Buffer text;
+  pp_args_begin(L, 2, where, known);
+  pp_args_string(L, 2, where, "runtime");
+  pp_runtime runtime = read_runtime(L, where, false);
+  pp_charge(L, 1 + 64 * (uint64_t)schedule->first[schedule->request.ranks]);
+  pp_lowered *lowered = lua_newuserdatauv(L, sizeof *lowered, 0);
+  *lowered = (pp_lowered){ 0 };
+  luaL_setmetatable(L, LOWERED);
+  pp_status status = pp_runtime_lower(schedule, &runtime, lowered, &error);
+  if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
+  if (status != PP_OK) return pp_args_raise(L, where, &error);
+  luaL_buffinit(L, &text);
+  for (int rank = 0; rank < lowered->ranks; rank++) {
+    for (size_t i = lowered->first[rank]; i < lowered->last[rank]; i++)
+      add_step(&text, schedule, lowered, &lowered->step[i], i == lowered->first[rank]);
+    luaL_addchar(&text, '\n');
+  }
+  luaL_pushresult(&text);
+  pp_lowered_free(lowered);
   return 1;
 }

@@ -1,5 +1,5 @@
 /*
-** simulation.h: the method :simulate of schedules, and memory for simulations that the collector frees. May longjmp.
+** simulation.h: the methods :simulate and :lowered of schedules, and memory for simulations that the collector frees. May longjmp.
 */
 #ifndef PP_LUA_SIMULATION_H
 #define PP_LUA_SIMULATION_H
@@ -8,8 +8,9 @@
 
 #include "core/simulate.h"
 
-/* schedule:simulate{ … }: see simulation.c. */
+/* schedule:simulate{ … } and schedule:lowered{ … }: see simulation.c. */
 int pp_schedule_simulate(lua_State *L);
+int pp_schedule_lowered(lua_State *L);
 
 /*
 ** Fills values[stages] from a field of the arguments at an index that is one number for all stages or a list with one per stage. For a
@@ -19,7 +20,7 @@ bool pp_check_stage_seconds(lua_State *L, int index, const char *caller, const c
 
 /* Pushes a workspace that the collector frees, if pp_workspace_free does not before. */
 pp_workspace *pp_push_workspace(lua_State *L);
-/* Registers the class of workspaces. */
-void pp_open_workspace(lua_State *L);
+/* Registers the classes of what simulations hold outside Lua. */
+void pp_open_simulation(lua_State *L);
 
 #endif

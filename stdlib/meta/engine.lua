@@ -52,6 +52,14 @@
 ---@field head pipeplan.engine.block_bytes final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_bytes a multi-token-prediction module
 
+--- Bytes of activations of one microbatch.
+---@class pipeplan.engine.chunk_bytes
+---@field stored number|number[] from F until B or I: of every stage, or one number a stage
+---@field pending? number|number[] of freed_at_w: from I until W (default: stored)
+---@field output_gradients? number|number[] of runtime: gradients held from I until W (default: 0)
+---@field transient? number|number[] of runtime: while a whole backward runs (default: 0)
+---@field message? number|number[] of runtime: one message (default: 0)
+
 --- A closed form of the bubble.
 ---@class pipeplan.engine.closed_form
 ---@field seconds? number idle seconds of the rank that idles most; nil: no law is known
@@ -89,6 +97,13 @@
 ---@field host_link? number bytes per second to the host, one direction; needed with optimizer_offload; 1e-09 … 1e+30
 ---@field host_memory_bandwidth? number bytes per second of host memory that an update there reaches; needed likewise; 1e-09 … 1e+30
 
+--- What a stage does beside its layers: embedding, head and loss.
+---@class pipeplan.engine.extra_seconds
+---@field F? number seconds of its forward; ≥ 0; default 0
+---@field I? number seconds of its backward for input; ≥ 0; default 0
+---@field W? number seconds of its backward for weights; ≥ 0; default 0
+---@field B? number seconds of its whole backward; default: I + W; ≥ 0
+
 --- What is wrong with a program.
 ---@class pipeplan.engine.finding
 ---@field id string what kind of error
@@ -110,6 +125,18 @@
 ---@field moe pipeplan.engine.block_flops an MoE decoder layer
 ---@field head pipeplan.engine.block_flops final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_flops a multi-token-prediction module
+
+--- A busy card runs into its power cap: actions take 1 + slope × max(0, u − onset) / (1 − onset) times as long, u being the running average of busy.
+---@class pipeplan.engine.heat
+---@field onset number busy share where it begins, below 1; ≥ 0
+---@field slope number at full load; ≥ 0
+---@field tau number seconds of the average's time constant, above 0; ≥ 0
+
+--- A message between neighbouring ranks.
+---@class pipeplan.engine.hop
+---@field latency? number seconds; ≥ 0; default 0
+---@field bandwidth number bytes per second, above 0
+---@field bytes number of the message; ≥ 0
 
 --- Why something cannot be built: an answer, not an error.
 ---@class pipeplan.engine.illegal
@@ -177,6 +204,13 @@
 ---@field moe pipeplan.engine.block_parameters an MoE decoder layer
 ---@field head pipeplan.engine.block_parameters final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_parameters a multi-token-prediction module
+
+--- Most bytes of activations held at once, by rank ([rank + 1]).
+---@class pipeplan.engine.peak_bytes
+---@field freed_at_w number[] counted until their W
+---@field freed_at_i number[] counted until their I: the optimistic bound
+---@field runtime? number[] what the runtime holds beside weights, their gradients and the model's input
+---@field runtime_unknown? string why runtime is not there
 
 --- Most chunks held at once, by rank ([rank + 1]).
 ---@class pipeplan.engine.peaks
@@ -271,11 +305,14 @@
 ---@field max_span number longest from a rank's first start to its last end
 ---@field max_idle number of the rank that idles most
 ---@field min_idle number of the rank that idles least
+---@field span_bubble number most that a rank waits between its first start and its last end: the zero-bubble papers' bubble
 ---@field bubble_fraction number mean idle share: 1 − Σ busy / (P × makespan)
 ---@field max_idle_fraction number max_idle / makespan
+---@field span_bubble_fraction number span_bubble / max_span
 ---@field busy number[]
 ---@field idle number[] makespan − busy
 ---@field span number[] own last end − own first start
+---@field peak_bytes? pipeplan.engine.peak_bytes most activations held at once, if bytes were given
 ---@field intervals? pipeplan.engine.interval[][] of each rank's actions, if asked for
 
 --- How many blocks of each kind a stage holds.
@@ -498,14 +535,32 @@
 ---@field W? number|number[] … backward for weights, seconds ≥ 0: of every stage, or one number a stage
 ---@field p2p? number … seconds of a hop between ranks; ≥ 0; default 0
 
+--- Arguments. What a runtime issues, as PyTorch's compute_comms CSV: a line a rank.
+---@class pipeplan.engine.lowered_arguments
+---@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek" not ideal, which posts nothing
+---@field queues? "one"|"per_peer" that messages wait in, of a rank; default: the runtime's
+---@field receives? "before_use"|"early" when they are posted; default: the runtime's
+---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB
+
 --- Arguments. When each action runs.
 ---@class pipeplan.engine.simulate_arguments
 ---@field F number|number[] forward, seconds ≥ 0: of every stage, or one number a stage
 ---@field I number|number[] backward for input, seconds ≥ 0: of every stage, or one number a stage
 ---@field W number|number[] backward for weights, seconds ≥ 0: of every stage, or one number a stage
 ---@field B? number|number[] whole backward (default: I + W), seconds ≥ 0: of every stage, or one number a stage
----@field FB? number|number[] pair of a forward and a backward (default: F + B), seconds ≥ 0: of every stage, or one number a stage
----@field p2p? number seconds of a hop between ranks; ≥ 0; default 0
+---@field FB? number|number[]|number[][] pair of a forward and a backward (default: F + B), seconds ≥ 0: of all, by the forward's stage, or by that and the backward's slot of the rank
+---@field first_stage? pipeplan.engine.extra_seconds beside its layers, the first stage
+---@field last_stage? pipeplan.engine.extra_seconds beside its layers, the last stage
+---@field rank_speed? number|number[] 1: as the times say; of every rank, or one number a rank
+---@field launch? number seconds of every action beside its work; ≥ 0; default 0
+---@field p2p? number|pipeplan.engine.hop a hop between ranks, seconds if a number; ≥ 0; default 0
+---@field bytes? pipeplan.engine.chunk_bytes asks for peak_bytes
+---@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek" whose order of messages; default ideal
+---@field queues? "one"|"per_peer" that messages wait in, of a rank; default: the runtime's
+---@field receives? "before_use"|"early" when they are posted; default: the runtime's
+---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB
+---@field contention? number factor on actions while a batch of messages is under way; ≥ 1; default 1
+---@field heat? pipeplan.engine.heat of the devices
 ---@field intervals? boolean list when each action runs; default false
 
 --- Arguments. Is it complete, in order, and does no rank wait for ever?
@@ -533,6 +588,12 @@ function schedule_object:info() end
 --- Most chunks held at once.
 ---@return pipeplan.engine.peaks
 function schedule_object:peaks() end
+
+--- What a runtime issues, as PyTorch's compute_comms CSV: a line a rank.
+---@param arguments pipeplan.engine.lowered_arguments
+---@return string|nil
+---@return pipeplan.engine.illegal? why
+function schedule_object:lowered(arguments) end
 
 --- The least number of receive buffers of a stage with which it runs where p2p blocks.
 ---@return integer|nil

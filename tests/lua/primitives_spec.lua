@@ -40,12 +40,13 @@ local legal = {
   ["schedule.check"] = copy(schedule, { kind = "1f1b" }),
   simulate = { F = 1, I = 1, W = 1 },
   verify = { buffers = 1 },
+  lowered = { runtime = "torch-single" },
 }
 
 local built = assert(engine.schedule { kind = "1f1b", ranks = 2, microbatches = 4 })
 
 local function call(name, arguments)
-  if name == "simulate" or name == "verify" then return pcall(built[name], built, arguments) end
+  if built[name] then return pcall(built[name], built, arguments) end
   local value = engine
   for part in name:gmatch("[^.]+") do value = value[part] end
   return pcall(value, arguments)
@@ -60,6 +61,12 @@ local given = {
     return call("memory.blocks", copy(legal["memory.blocks"], { training = copy(base.training, { recompute = value }) }))
   end },
   csv_options = { { directions = 1 }, function(value) return pcall(engine.schedule.from_csv, "0F0,0B0\n", value) end },
+  extra_seconds = { {}, function(value) return call("simulate", copy(legal.simulate, { last_stage = value })) end },
+  hop = { { bandwidth = 1e9, bytes = 1 }, function(value) return call("simulate", copy(legal.simulate, { p2p = value })) end },
+  chunk_bytes = { { stored = 1 }, function(value) return call("simulate", copy(legal.simulate, { bytes = value })) end },
+  heat = { { onset = 0.5, slope = 0.1, tau = 1 }, function(value)
+    return call("simulate", copy(legal.simulate, { runtime = "torch-single", heat = value }))
+  end },
 }
 local function of_tier(tier) return call("comm.p2p", { network = { tiers = { copy({ reach = 8, bandwidth = 1e9 }, tier) } }, bytes = 1 }) end
 given.tier = { { reach = 8, bandwidth = 1e9 }, function(value) return call("comm.p2p", { network = { tiers = { value } }, bytes = 1 }) end }
@@ -132,7 +139,7 @@ describe("the description of the engine", function()
       end
       file:close()
     end
-    assert.is_true(lists >= 15)
+    assert.is_true(lists >= 20)
     local shape = {}
     for i, entry in ipairs(primitives.classes.shape.fields) do shape[i] = entry[1] end
     table.sort(shape)

@@ -271,9 +271,39 @@ classes.interval = { fields = { result("start", "seconds"), result("finish", "se
 classes.simulation = { meaning = "A simulated step of the pipeline; times in seconds, lists by rank ([rank + 1]).", fields = {
   result("makespan", "last end on any rank"), result("max_span", "longest from a rank's first start to its last end"),
   result("max_idle", "of the rank that idles most"), result("min_idle", "of the rank that idles least"),
+  result("span_bubble", "most that a rank waits between its first start and its last end: the zero-bubble papers' bubble"),
   result("bubble_fraction", "mean idle share: 1 − Σ busy / (P × makespan)"), result("max_idle_fraction", "max_idle / makespan"),
+  result("span_bubble_fraction", "span_bubble / max_span"),
   { "busy", "number[]", "" }, { "idle", "number[]", "makespan − busy" }, { "span", "number[]", "own last end − own first start" },
+  { "peak_bytes", "pipeplan.engine.peak_bytes", "most activations held at once, if bytes were given", optional = true },
   { "intervals", "pipeplan.engine.interval[][]", "of each rank's actions, if asked for", optional = true },
+} }
+classes.peak_bytes = { meaning = "Most bytes of activations held at once, by rank ([rank + 1]).", fields = {
+  { "freed_at_w", "number[]", "counted until their W" }, { "freed_at_i", "number[]", "counted until their I: the optimistic bound" },
+  { "runtime", "number[]", "what the runtime holds beside weights, their gradients and the model's input", optional = true },
+  { "runtime_unknown", "string", "why runtime is not there", optional = true },
+} }
+
+local function extra(name, meaning) return { name, "number", "seconds of its " .. meaning, low = 0, default = 0 } end
+classes.extra_seconds = { meaning = "What a stage does beside its layers: embedding, head and loss.", given = true, fields = {
+  extra("F", "forward"), extra("I", "backward for input"), extra("W", "backward for weights"),
+  { "B", "number", "seconds of its whole backward; default: I + W", low = 0, optional = true },
+} }
+classes.hop = { meaning = "A message between neighbouring ranks.", given = true, fields = {
+  { "latency", "number", "seconds", low = 0, default = 0 }, { "bandwidth", "number", "bytes per second, above 0" },
+  { "bytes", "number", "of the message", low = 0 },
+} }
+classes.chunk_bytes = { meaning = "Bytes of activations of one microbatch.", given = true, fields = {
+  { "stored", "number|number[]", "from F until B or I: of every stage, or one number a stage" },
+  { "pending", "number|number[]", "of freed_at_w: from I until W (default: stored)", optional = true },
+  { "output_gradients", "number|number[]", "of runtime: gradients held from I until W (default: 0)", optional = true },
+  { "transient", "number|number[]", "of runtime: while a whole backward runs (default: 0)", optional = true },
+  { "message", "number|number[]", "of runtime: one message (default: 0)", optional = true },
+} }
+classes.heat = { meaning = "A busy card runs into its power cap: actions take 1 + slope × max(0, u − onset) / (1 − onset) times as long, u "
+  .. "being the running average of busy.", given = true, fields = {
+  { "onset", "number", "busy share where it begins, below 1", low = 0 }, { "slope", "number", "at full load", low = 0 },
+  { "tau", "number", "seconds of the average's time constant, above 0", low = 0 },
 } }
 
 -- -------------------------------------------------------------------------------------------------------------------------- functions
@@ -294,6 +324,11 @@ local function schedule_arguments(name, ...)
            { "group", "integer", "interleaved: microbatches in a row; 0: P", low = 0, default = 0 },
            { "limit", "integer", "zb_auto: most chunks that a rank holds; 0: 2P", low = 0, default = 0 }, ... }
 end
+
+local queues = { "queues", '"one"|"per_peer"', "that messages wait in, of a rank; default: the runtime's", optional = true }
+local receives = { "receives", '"before_use"|"early"', "when they are posted; default: the runtime's", optional = true }
+local pairs_of = { "pairs", '"overlapped"|"in_turn"|"split"', "how a pair runs and sends; default: the runtime's, overlapped with FB", optional = true }
+local runtimes = '"ideal"|"torch-single"|"torch-multi"|"deepseek"'
 
 local function seconds_of(name, meaning, optional)
   return { name, "number|number[]", meaning .. ", seconds ≥ 0: of every stage, or one number a stage", optional = optional }
@@ -370,12 +405,25 @@ local methods = {
       { "rank", "integer", "that line alone", low = 0, optional = true } } },
   { "info", "Its size.", result = "pipeplan.engine.schedule_info", positional = {} },
   { "peaks", "Most chunks held at once.", result = "pipeplan.engine.peaks", positional = {} },
+  { "lowered", "What a runtime issues, as PyTorch's compute_comms CSV: a line a rank.", result = "string", illegal = true, arguments = {
+      { "runtime", runtimes, "not ideal, which posts nothing" }, queues, receives, pairs_of } },
   { "receive_buffers", "The least number of receive buffers of a stage with which it runs where p2p blocks.", result = "integer",
     illegal = "finding", positional = {} },
   { "simulate", "When each action runs.", result = "pipeplan.engine.simulation", illegal = true, arguments = {
       seconds_of("F", "forward"), seconds_of("I", "backward for input"), seconds_of("W", "backward for weights"),
-      seconds_of("B", "whole backward (default: I + W)", true), seconds_of("FB", "pair of a forward and a backward (default: F + B)", true),
-      { "p2p", "number", "seconds of a hop between ranks", low = 0, default = 0 }, flag("intervals", "list when each action runs") } },
+      seconds_of("B", "whole backward (default: I + W)", true),
+      { "FB", "number|number[]|number[][]", "pair of a forward and a backward (default: F + B), seconds ≥ 0: of all, by the forward's stage, "
+        .. "or by that and the backward's slot of the rank", optional = true },
+      { "first_stage", "pipeplan.engine.extra_seconds", "beside its layers, the first stage", optional = true },
+      { "last_stage", "pipeplan.engine.extra_seconds", "beside its layers, the last stage", optional = true },
+      { "rank_speed", "number|number[]", "1: as the times say; of every rank, or one number a rank", optional = true },
+      { "launch", "number", "seconds of every action beside its work", low = 0, default = 0 },
+      { "p2p", "number|pipeplan.engine.hop", "a hop between ranks, seconds if a number", low = 0, default = 0 },
+      { "bytes", "pipeplan.engine.chunk_bytes", "asks for peak_bytes", optional = true },
+      { "runtime", runtimes, "whose order of messages", default = "ideal" }, queues, receives, pairs_of,
+      { "contention", "number", "factor on actions while a batch of messages is under way", low = 1, default = 1 },
+      { "heat", "pipeplan.engine.heat", "of the devices", optional = true },
+      flag("intervals", "list when each action runs") } },
   { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = "finding", optional = true, arguments = {
       { "buffers", "integer", "sending waits until a stage has one of so many receive buffers free; default: it waits for nobody", low = 1,
         optional = true } } },

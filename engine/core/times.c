@@ -1,0 +1,55 @@
+/*
+** times.c: see times.h.
+*/
+#include "core/times.h"
+
+#include <math.h>
+
+static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
+
+static bool are_times(const pp_stage_times *times) {
+  return is_time(times->forward) && is_time(times->input) && is_time(times->weight) && is_time(times->full);
+}
+
+static pp_status check_extras(const pp_schedule *schedule, const pp_time_extras *extras, pp_error *error) {
+  if (!are_times(&extras->first)) return pp_fail(error, PP_INVALID, "extra times of the first stage must be seconds ≥ 0");
+  if (!are_times(&extras->last)) return pp_fail(error, PP_INVALID, "extra times of the last stage must be seconds ≥ 0");
+  if (!is_time(extras->launch)) return pp_fail(error, PP_INVALID, "launch must be seconds ≥ 0, got %g", extras->launch);
+  for (int rank = 0; extras->rank_speed && rank < schedule->request.ranks; rank++)
+    if (!(extras->rank_speed[rank] > 0 && isfinite(extras->rank_speed[rank])))
+      return pp_fail(error, PP_INVALID, "rank_speed of rank %d must be above 0, got %g", rank, extras->rank_speed[rank]);
+  return PP_OK;
+}
+
+/* The extra work of a stage: nothing, or that of its chain's ends; of both when the chain is one stage. */
+static pp_stage_times extra_of(const pp_schedule *schedule, const pp_time_extras *extras, int stage) {
+  pp_stage_times sum = { 0 };
+  if (stage % schedule->stages_per_chain == 0) sum = extras->first;
+  if ((stage + 1) % schedule->stages_per_chain == 0) {
+    sum.forward += extras->last.forward;
+    sum.input += extras->last.input;
+    sum.weight += extras->last.weight;
+    sum.full += extras->last.full;
+  }
+  return sum;
+}
+
+pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, pp_error *error) {
+  pp_status status = check_extras(schedule, extras, error);
+  if (status != PP_OK) return status;
+  int slots = schedule->chunks_per_rank;
+  for (int s = 0; s < schedule->stages; s++) {
+    int rank = schedule->rank_of[s];
+    double speed = extras->rank_speed ? extras->rank_speed[rank] : 1;
+    pp_stage_times extra = extra_of(schedule, extras, s);
+    stage[s].forward = (stage[s].forward + extra.forward) / speed + extras->launch;
+    stage[s].input = (stage[s].input + extra.input) / speed + extras->launch;
+    stage[s].weight = (stage[s].weight + extra.weight) / speed + extras->launch;
+    stage[s].full = (stage[s].full + extra.full) / speed + extras->launch;
+    for (int k = 0; pair && k < slots; k++) {
+      double backward = extra_of(schedule, extras, schedule->stage_at[rank * slots + k]).full;
+      pair[s * slots + k] = (pair[s * slots + k] + extra.forward + backward) / speed + extras->launch;
+    }
+  }
+  return PP_OK;
+}
