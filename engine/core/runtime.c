@@ -266,13 +266,11 @@ static void finish_heat(run_state *run) {
 /* The queue that holds up the head of a queue, and the end of it that is not met. */
 static uint32_t held_up_by(const run_state *run, uint32_t queue, const pp_message_end **end) {
   const pp_batch *batch = &run->lowered->batch[run->queue[queue].head];
-  uint32_t i = batch->first;
-  while (i + 1 < batch->first + batch->count && run->batch[run->lowered->end[i].other].stage == STARTED) i++;
-  *end = &run->lowered->end[i];
+  *end = &run->lowered->end[batch->first];
+  while (run->batch[(*end)->other].stage == STARTED) (*end)++;
   const pp_batch *other = &run->lowered->batch[(*end)->other];
-  uint32_t waiting = run->rank[other->rank].waiting;
   if (run->batch[(*end)->other].stage == POSTED) return other->queue;
-  return waiting == PP_NO_BATCH ? queue : run->lowered->batch[waiting].queue;   /* not posted yet: its rank waits for another batch */
+  return run->lowered->batch[run->rank[other->rank].waiting].queue;   /* not posted yet: its rank waits for another batch */
 }
 
 static pp_status deadlock(const run_state *run, uint32_t queue, pp_error *error) {

@@ -95,10 +95,10 @@ typedef struct {
 } pp_lowered;
 
 /*
-** Lowers a schedule that pp_schedule_verify accepts, for a runtime other than ideal. O(actions) time and memory for any schedule whose
+** Verifies a schedule and lowers it, for a runtime other than ideal. O(actions) time and memory for any schedule whose
 ** ranks work side by side; torch-multi costs a look at every rank for each slot of the schedule in which any rank can go on.
-** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule, "engine.deadlock" when no order of posts exists,
-** "engine.missing_action" when a message is only sent or only received.
+** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule; otherwise as pp_schedule_verify. A schedule whose kind is
+** dualpipe or dualpipev must be as pp_schedule_build made it.
 ** On PP_OK the caller frees *out.
 */
 pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error);
@@ -123,7 +123,7 @@ typedef struct {
 } pp_hardware;
 
 /*
-** The step of a schedule that pp_schedule_verify accepts. The ideal runtime is pp_simulate, and takes no contention or heat.
+** The step of a schedule. The ideal runtime is pp_simulate, and takes no contention or heat.
 ** O(actions × log(ranks)) beside lowering. Intervals of actions include contention and heat, and so does busy; that
 ** of a pair is from the start of its F to the end of its B, where it may have waited in between.
 ** PP_INVALID for numbers outside their range; PP_ILLEGAL as pp_runtime_lower, and "engine.deadlock" when ranks wait for each other's

@@ -120,12 +120,10 @@ static void lower_rank(group *self) {
   if (self->collected > 0) pp_lower_post(self->lowering, self->rank, self->end, self->collected);
 }
 
-pp_status pp_lower_deepseek(pp_lowering *lowering, pp_error *error) {
-  (void)error;
+void pp_lower_deepseek(pp_lowering *lowering) {
   for (int rank = 0; rank < lowering->schedule->request.ranks; rank++) {
     group self = { .lowering = lowering, .rank = rank, .next = lowering->schedule->first[rank],
                    .shape = pp_eight_shape_of(&lowering->schedule->request, rank) };
     lower_rank(&self);
   }
-  return PP_OK;
 }

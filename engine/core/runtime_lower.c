@@ -19,13 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/schedule_verify.h"
+
 static const pp_runtime presets[PP_RUNTIMES] = {
-  [PP_RUNTIME_IDEAL] = { "ideal", PP_RUNTIME_IDEAL, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED },
+  [PP_RUNTIME_IDEAL] = { "ideal", PP_RUNTIME_IDEAL, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
+                         .first_skips_input = false, .memory_is_known = false },
   [PP_RUNTIME_TORCH_SINGLE] = { "torch-single", PP_RUNTIME_TORCH_SINGLE, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
                                 .first_skips_input = true, .memory_is_known = true },
   [PP_RUNTIME_TORCH_MULTI] = { "torch-multi", PP_RUNTIME_TORCH_MULTI, PP_QUEUE_ONE, PP_RECEIVE_EARLY, PP_PAIR_IN_TURN,
                                .first_skips_input = true, .memory_is_known = true },
-  [PP_RUNTIME_DEEPSEEK] = { "deepseek", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED },
+  [PP_RUNTIME_DEEPSEEK] = { "deepseek", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
+                            .first_skips_input = false, .memory_is_known = false },
 };
 
 const pp_runtime *pp_runtime_preset(pp_runtime_kind kind) { return &presets[kind]; }
@@ -191,21 +195,16 @@ static pp_status plan_queues(pp_lowering *lowering, pp_error *error) {
 }
 
 /* Tells each message end which batch holds the other. */
-static pp_status join_ends(pp_lowering *lowering, pp_error *error) {
-  char text[PP_ACTION_TEXT];
+static void join_ends(pp_lowering *lowering) {
   for (uint32_t i = 0; i < lowering->ends; i++) {
     pp_message_end *end = &lowering->out->end[i];
     end->other = lowering->batch_of[!end->receive][message_number(lowering->schedule, end)];
-    if (end->other != PP_NO_BATCH) continue;
-    pp_message_end_print(text, sizeof text, end);
-    return pp_illegal(error, "engine.missing_action", "action", NAN, "%s has no counterpart", text);
   }
-  return PP_OK;
 }
 
 static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runtime, pp_error *error) {
   pp_schedule_kind kind = schedule->request.kind;
-  const char *name = pp_schedule_traits_of(kind)->name;
+  const char *name = schedule->traits.name;
   const pp_runtime *preset = pp_runtime_preset(runtime->kind);
   switch (runtime->kind) {
     case PP_RUNTIME_TORCH_SINGLE:
@@ -230,22 +229,22 @@ static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runti
 static pp_status lower(pp_lowering *lowering, pp_error *error) {
   pp_status status = plan_queues(lowering, error);
   if (status != PP_OK) return status;
-  switch (lowering->runtime->kind) {
-    case PP_RUNTIME_TORCH_SINGLE: return pp_lower_torch_single(lowering, error);
-    case PP_RUNTIME_TORCH_MULTI:  return pp_lower_torch_multi(lowering, error);
-    default:                      return pp_lower_deepseek(lowering, error);
-  }
+  if (lowering->runtime->kind == PP_RUNTIME_TORCH_MULTI) return pp_lower_torch_multi(lowering, error);
+  if (lowering->runtime->kind == PP_RUNTIME_TORCH_SINGLE) pp_lower_torch_single(lowering);
+  else pp_lower_deepseek(lowering);
+  return PP_OK;
 }
 
 pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error) {
   pp_lowering lowering = { .schedule = schedule, .runtime = runtime, .out = out };
   *out = (pp_lowered){ 0 };
   pp_status status = check_kind(schedule, runtime, error);
+  if (status == PP_OK) status = pp_schedule_verify(schedule, error);   /* what follows counts on every message having two ends */
   if (status != PP_OK) return status;
   status = allocate(&lowering, error);
   if (status == PP_OK) status = lower(&lowering, error);
-  if (status == PP_OK) status = join_ends(&lowering, error);
-  if (status != PP_OK) pp_lowered_free(out);
+  if (status == PP_OK) join_ends(&lowering);
+  else pp_lowered_free(out);
   free(lowering.batch_of[0]);
   free(lowering.peer_queue[0]);
   return status;

@@ -31,8 +31,8 @@ void pp_lower_step(pp_lowering *lowering, int rank, pp_step_kind kind, size_t in
 uint32_t pp_lower_post(pp_lowering *lowering, int rank, const pp_message_end *ends, int count);
 
 /* The lowerings: see runtime_torch.c and runtime_deepseek.c. */
-pp_status pp_lower_torch_single(pp_lowering *lowering, pp_error *error);
+void pp_lower_torch_single(pp_lowering *lowering);
 pp_status pp_lower_torch_multi(pp_lowering *lowering, pp_error *error);
-pp_status pp_lower_deepseek(pp_lowering *lowering, pp_error *error);
+void pp_lower_deepseek(pp_lowering *lowering);
 
 #endif

@@ -4,7 +4,6 @@
 ** others: _PipelineScheduleRuntime (_prepare_schedule_with_comms, _add_unshard_reshard, _add_reduce_grad, _add_send_recv,
 ** _defer_recv_ops, _step_microbatches).
 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,10 +38,8 @@ static void lower_single_rank(pp_lowering *lowering, int rank) {
   }
 }
 
-pp_status pp_lower_torch_single(pp_lowering *lowering, pp_error *error) {
-  (void)error;
+void pp_lower_torch_single(pp_lowering *lowering) {
   for (int rank = 0; rank < lowering->schedule->request.ranks; rank++) lower_single_rank(lowering, rank);
-  return PP_OK;
 }
 
 /* -- torch-multi ---------------------------------------------------------------------------------------------------------------------- */
@@ -85,7 +82,7 @@ static bool backward_of(const plan *self, const planned *unit, int *stage, uint3
 
 static bool is_weight(const plan *self, const planned *unit) { return self->lowering->schedule->action[unit->action].kind == PP_W; }
 
-static size_t write_units(plan *self) {
+static void write_units(plan *self) {
   const pp_schedule *schedule = self->lowering->schedule;
   bool split = self->lowering->runtime->pairs == PP_PAIR_SPLIT;
   size_t count = 0;
@@ -98,7 +95,6 @@ static size_t write_units(plan *self) {
     }
     self->end[rank] = count;
   }
-  return count;
 }
 
 /* The stages that come next on a rank, nearest first, each once, and the unit where it comes. */
@@ -204,11 +200,11 @@ static void plan_unit(plan *self, int rank, const planned *unit) {
   if (backward) send_result(self, rank, b, microbatch_b, true);
 }
 
-/* Goes round the ranks until all is planned; false when no rank can go on. */
-static bool plan_all(plan *self) {
+/* Goes round the ranks until all is planned. Ends, for in a program that was verified some rank can always go on. */
+static void plan_all(plan *self) {
   int ranks = self->lowering->schedule->request.ranks;
-  for (;;) {
-    bool moved = false, left = false;
+  for (bool left = true; left;) {
+    left = false;
     for (int rank = 0; rank < ranks; rank++) {
       if (self->next[rank] == self->end[rank]) continue;
       planned *unit = &self->units[self->next[rank]];
@@ -218,23 +214,9 @@ static bool plan_all(plan *self) {
       } else if (is_ready(self, unit)) {
         plan_unit(self, rank, unit);
         self->next[rank]++;
-      } else {
-        continue;
       }
-      moved = true;
     }
-    if (!left) return true;
-    if (!moved) return false;
   }
-}
-
-static pp_status no_order(const plan *self, pp_error *error) {
-  int rank = 0;
-  char text[PP_ACTION_TEXT];
-  while (self->next[rank] == self->end[rank]) rank++;
-  pp_action_print(text, sizeof text, &self->lowering->schedule->action[self->units[self->next[rank]].action]);
-  return pp_illegal(error, "engine.deadlock", "action", NAN,
-                    "torch-multi finds no order of sends and receives: rank %d cannot go on at %s", rank, text);
 }
 
 /*
@@ -339,8 +321,8 @@ pp_status pp_lower_torch_multi(pp_lowering *lowering, pp_error *error) {
       count_weight_turns(&self, rank);
       count_gradient_turns(&self, rank, left);
     }
-    if (!plan_all(&self)) status = no_order(&self, error);
-    else if (lowering->runtime->receives == PP_RECEIVE_BEFORE_USE) status = defer_receives(lowering, error);
+    plan_all(&self);
+    if (lowering->runtime->receives == PP_RECEIVE_BEFORE_USE) status = defer_receives(lowering, error);
   } else {
     status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", actions);
   }

@@ -148,6 +148,20 @@ describe("a runtime", function()
     assert.is_true(schedule:simulate(times).makespan < 0.85 * together)
   end)
 
+  -- On the machine the pairs were split by loading a CSV without them.
+  it("takes a program from elsewhere, whose pairs may be written as two actions", function()
+    local schedule = schedule_of("dualpipev", 4, 8)
+    local program = assert(engine.schedule.from_csv((schedule:csv():gsub("%((%w+);(%w+)%)OVERLAP_F_B", "%1,%2")), { directions = 1 }))
+    local times = { F = 5.5, I = 7.7, W = 5.4, p2p = 0.1, runtime = "torch-multi" }
+    local single = program:simulate(times).makespan
+    times.pairs = "split"
+    assert.equal(single, schedule:simulate(times).makespan)
+    local result, illegal = program:simulate { F = 1, I = 1, W = 1, runtime = "torch-single" }
+    assert.is_nil(result)
+    assert.equal("torch-single runs gpipe and 1f1b, not csv; torch-multi may", illegal.message)
+    assert.equal("engine.runtime", select(2, program:simulate { F = 1, I = 1, W = 1, runtime = "deepseek" }).id)
+  end)
+
   -- By hand, from the rules in engine/core/runtime_memory.c. 1F1B: two in flight and what a backward needs on rank 0, one on rank 1; buffers
   -- of M = 2 messages for each neighbour, and as many outputs on the last stage. ZB-H1's rank 1 runs F0 I0 F1 I1 W0 W1: both microbatches, the
   -- gradients and a sent gradient of both; its rank 0 F0 F1 I0 W0 I1 W1, whose I does nothing.

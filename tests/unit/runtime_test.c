@@ -209,20 +209,21 @@ static void batches_that_wait_for_each_other_are_named(void **state) {
   pp_schedule_free(&schedule);
 }
 
-/* 1F1B whose rank 0 runs its first backward before anything was sent: PyTorch's planning stops there too. */
-static void a_program_without_an_order_of_posts_is_refused(void **state) {
+/* 1F1B whose rank 0 runs B0 before F1, and rank 1 F1 before B0, waits for ever under any runtime. */
+static void a_program_that_never_ends_is_refused(void **state) {
   (void)state;
   pp_schedule schedule = built(request_of(PP_1F1B, 2, 2));
-  pp_action first = schedule.action[0];
-  schedule.action[0] = schedule.action[2];
-  schedule.action[2] = first;
+  for (size_t first = 1; first < schedule.first[2]; first += 4) {
+    pp_action action = schedule.action[first];
+    schedule.action[first] = schedule.action[first + 1];
+    schedule.action[first + 1] = action;
+  }
   pp_times times = { .stage = four_stages };
   pp_simulation result;
   pp_error error;
   assert_int_equal(pp_runtime_simulate(&schedule, &times, pp_runtime_preset(PP_RUNTIME_TORCH_MULTI), &plain, false, &result, &error),
                    PP_ILLEGAL);
   assert_string_equal(error.id, "engine.deadlock");
-  assert_non_null(strstr(error.message, "rank 0 cannot go on at 0B0"));
   pp_schedule_free(&schedule);
 }
 
@@ -312,7 +313,7 @@ int main(void) {
     cmocka_unit_test(deepseeks_groups_cost_nothing_by_themselves),
     cmocka_unit_test(torch_skips_the_input_gradient_of_the_first_stage),
     cmocka_unit_test(batches_that_wait_for_each_other_are_named),
-    cmocka_unit_test(a_program_without_an_order_of_posts_is_refused),
+    cmocka_unit_test(a_program_that_never_ends_is_refused),
     cmocka_unit_test(heat_is_the_running_average_of_busy),
     cmocka_unit_test(heat_depends_on_duty),
     cmocka_unit_test(runtimes_refuse_what_they_do_not_run),
