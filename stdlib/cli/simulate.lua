@@ -38,6 +38,8 @@ Examples:
        an overlapped pair that takes as long as its parts
    pipeplan simulate interleaved_1f1b --ranks 8 --microbatches 32 --virtual 4 --p2p 0.05
        hand-overs between ranks that take time
+   pipeplan simulate dualpipev --ranks 4 --microbatches 32 --runtime torch-multi --p2p 0.01
+       what PyTorch's order of sends and receives makes of it
    pipeplan simulate 1f1b --ranks 4 --microbatches 8 --times examples/times/uneven-stages.json
        stages that differ
    pipeplan simulate zb_h1 --ranks 4 --microbatches 8 --format csv
@@ -62,6 +64,8 @@ local function new_parser()
   parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair "
     .. "(F+I+W if left out); or a JSON file, which may say more (facts schema times)"):argname("F,I,W[,FB]|FILE"):default("1,1,1")
   parser:option("--p2p", "seconds that a hop between ranks takes (default 0)"):argname("SECONDS")
+  parser:option("--runtime", "whose order of messages: ideal (they take p2p, and block nothing), or a framework's"):default("ideal")
+    :choices({ "ideal", "torch-single", "torch-multi", "deepseek" })
   parser:option("--format", "text, json, csv (its program, as PyTorch has it), svg or trace (for Perfetto)")
     :choices(lists.sorted_keys(formats)):default("text")
   parser:option("--color", "colour the timeline; auto: on a terminal, unless NO_COLOR is set"):choices({ "auto", "always", "never" })
@@ -134,6 +138,7 @@ local function read_arguments(arguments)
   return {
     requests = requests_of(options),
     times = read, times_file = file,
+    runtime = options.runtime,
     format = options.format,
     colour = colour_of(options),
     output = options.output,
@@ -154,7 +159,7 @@ local function uniform(value)
 end
 
 -- A closed form knows nothing of stages that differ, of hops, and of what else takes time.
-local function closed_form(request, read)
+local function closed_form(request, read, runtime)
   local arguments = { schedule = request.kind, ranks = request.ranks, microbatches = request.microbatches,
                       virtual = request.virtual, group = request.group, limit = request.limit }
   local unequal = read.first_stage or read.last_stage or read.rank_speed
@@ -167,6 +172,7 @@ local function closed_form(request, read)
   if unequal then beside[#beside + 1] = "holds for equal stages, and is of their mean" end
   if read.p2p ~= 0 then beside[#beside + 1] = "holds for hops that take no time" end
   if read.launch then beside[#beside + 1] = "holds for actions that take nothing beside their work" end
+  if runtime ~= "ideal" then beside[#beside + 1] = "holds where messages block nothing, not for " .. runtime end
   if #beside > 0 then
     form.exact, form.low, form.high = false, nil, nil
     form.conditions = form.conditions .. "; " .. table.concat(beside, "; ")
@@ -215,15 +221,16 @@ local function run_of(asked, request, read)
                   format.integer(info.actions))
   end
   local arguments = times.arguments(read)
+  arguments.runtime = asked.runtime
   arguments.intervals = info.actions <= shown.drawn and #asked.requests == 1
   local result
   result, rule = schedule:simulate(arguments)
   if not result then return nil, rule end
   return {
-    request = request, times = read, colour = asked.colour,
+    request = request, times = read, runtime = asked.runtime, colour = asked.colour,
     schedule = schedule, info = info, peaks = schedule:peaks(), result = result,
     traits = request.file and info or engine.schedule.traits(info.kind),   -- info says of the program what traits say of a kind
-    closed_form = not request.file and closed_form(request, read) or nil,
+    closed_form = not request.file and closed_form(request, read, asked.runtime) or nil,
   }
 end
 
@@ -243,7 +250,7 @@ local function one(asked)
   if run then return formats[asked.format].write(run), failure.status.ok end
   report_rule(rule)
   if asked.format ~= "json" then return "", failure.status.refused end
-  return encode(simulation.illegal_object(request, asked.times, virtual_of(request), rule)), failure.status.refused
+  return encode(simulation.illegal_object(request, asked.times, virtual_of(request), asked.runtime, rule)), failure.status.refused
 end
 
 -- Equal work: where a rank holds V chunks, each takes a V-th of what --times says.
@@ -260,7 +267,7 @@ local function several(asked)
       run.schedule = nil   -- up to 2 GiB that the collector knows nothing of
       collectgarbage()
     else
-      objects[i] = simulation.illegal_object(request, read, virtual, rule)
+      objects[i] = simulation.illegal_object(request, read, virtual, asked.runtime, rule)
       report_rule(rule)
       status = failure.status.refused
     end

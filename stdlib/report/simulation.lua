@@ -31,9 +31,9 @@ local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "idle_per_r
                    "max_span_seconds", "min_idle_seconds", "peak_activation_bytes", "peak_activation_bytes_freed_at_i", "peak_activations",
                    "peak_activations_freed_at_i", "receive_buffers", "span_per_rank_seconds" }
 
-local function object(request, times, virtual)
+local function object(request, times, virtual, runtime)
   local value = { schedule = request.kind, ranks = request.ranks or json.null, microbatches = request.microbatches or json.null,
-                  virtual = virtual or json.null, times = times }
+                  virtual = virtual or json.null, times = times, runtime = runtime }
   for _, name in ipairs(measured) do value[name] = json.null end
   return value
 end
@@ -41,7 +41,7 @@ end
 -- What a machine reads of a run, as a table.
 function simulation.object(run)
   local result, form = run.result, run.closed_form
-  local value = object(run.request, run.times, run.info.virtual)
+  local value = object(run.request, run.times, run.info.virtual, run.runtime)
   value.legal, value.finding = true, json.null
   value.makespan_seconds, value.max_span_seconds = result.makespan, result.max_span
   value.max_idle_seconds, value.min_idle_seconds = result.max_idle, result.min_idle
@@ -65,8 +65,8 @@ function simulation.object(run)
 end
 
 -- The same of a schedule that cannot be, with the rule it breaks.
-function simulation.illegal_object(request, times, virtual, rule)
-  local value = object(request, times, virtual)
+function simulation.illegal_object(request, times, virtual, runtime, rule)
+  local value = object(request, times, virtual, runtime)
   value.legal = false
   value.finding = { id = rule.id, message = rule.message, line = rule.line, rank = rule.rank, position = rule.position,
                     action = rule.action, waits = rule.waits and json.array(rule.waits) }
@@ -176,6 +176,7 @@ function simulation.headline(run)
     info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
   }
   if info.group then parts[#parts + 1] = string.format("groups of %d", info.group) end
+  if run.runtime ~= "ideal" then parts[#parts + 1] = "as run by " .. run.runtime end
   return table.concat(parts, ", ") .. "; per chunk " .. simulation.costs(run.times, run.traits.overlaps)
 end
 

@@ -58,8 +58,7 @@ describe("pipeplan simulate", function()
     assert.same({ "bubble", "busy_per_rank_seconds", "closed_form", "finding", "idle_per_rank_seconds", "legal", "makespan_seconds",
                   "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "peak_activation_bytes",
                   "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "ranks", "receive_buffers",
-                  "schedule",
-                  "span_per_rank_seconds", "times", "virtual" }, names)
+                  "runtime", "schedule", "span_per_rank_seconds", "times", "virtual" }, names)
     assert.is_true(value.legal)
     assert.same({ 3.5, 4, 4.5, 4.5, 4.5, 4.5, 4, 3.5 }, value.idle_per_rank_seconds)
     assert.equal("mean_idle", value.bubble.definition)
@@ -67,6 +66,22 @@ describe("pipeplan simulate", function()
     assert.is_true(value.closed_form.exact)
     assert.same({ F = 1, I = 1, W = 1, FB = 2.5, p2p = 0 }, value.times)
     assert.same({ 9, 9, 9, 9, 9, 9, 9, 9 }, value.peak_activations)
+  end)
+
+  -- Two ranks by hand in tests/unit/runtime_test.c: a forward waits for the send of a backward that it is posted with.
+  it("has the order of messages of a framework's runtime", function()
+    local two = "1f1b --ranks 2 --microbatches 2 --p2p 0.5 --format json"
+    local value = cjson.decode(simulate(two .. " --runtime torch-single").out)
+    assert.equal(10.5, value.makespan_seconds)
+    assert.equal("torch-single", value.runtime)
+    assert.is_false(value.closed_form.exact)
+    assert.equal(10, cjson.decode(simulate(two).out).makespan_seconds)
+    local result = simulate "zb_h1 --ranks 2 --microbatches 2 --runtime torch-single"
+    assert.equal(1, result.status)
+    assert.is_truthy(result.err:find("engine.runtime: torch-single runs gpipe and 1f1b, not zb_h1", 1, true))
+    result = simulate "1f1b --ranks 2 --microbatches 2 --runtime torch"
+    assert.equal(2, result.status)
+    assert.is_truthy(result.err:find("--runtime", 1, true))
   end)
 
   -- 1F1B at F 1, B 2: rank r starts at r and ends 2r before rank 0, which ends at (M + P − 1)(F + B) = 33
