@@ -68,6 +68,11 @@ def few_and_many(ranks):
     return ranks, ranks + 1, 2 * ranks, 3 * ranks - 1, 4 * ranks
 
 
+def in_rounds(ranks):
+    """Below P, multiples of it, and others that divide into rounds: M mod max(1, M div P) = 0."""
+    return [microbatches for microbatches in range(1, 5 * ranks) if microbatches % max(1, microbatches // ranks) == 0]
+
+
 class SameOrder(unittest.TestCase):
     def check(self, kind, name, chunks, ranks, microbatches, *options):
         with self.subTest(kind=kind, ranks=ranks, chunks=chunks, microbatches=microbatches):
@@ -89,6 +94,24 @@ class SameOrder(unittest.TestCase):
                 for groups in 1, 2, 3, 5:
                     self.check("interleaved_1f1b", "Interleaved1F1B", chunks, ranks, groups * ranks)
 
+    def test_interleaved_1f1b_in_rounds(self):
+        for ranks in depths():
+            for chunks in 2, 3:
+                for microbatches in in_rounds(ranks):
+                    self.check("interleaved_1f1b", "Interleaved1F1B", chunks, ranks, microbatches, "--group", "rounds")
+
+    def test_looped_bfs(self):
+        for ranks in depths():
+            for chunks in 2, 3:
+                for microbatches in 1, ranks - 1, *few_and_many(ranks):
+                    self.check("looped_bfs", "LoopedBFS", chunks, ranks, microbatches)
+
+    def test_interleaved_zero_bubble(self):
+        for ranks in depths():
+            for chunks in 2, 3:
+                for microbatches in in_rounds(ranks):
+                    self.check("interleaved_zero_bubble", "InterleavedZeroBubble", chunks, ranks, microbatches)
+
     def test_zb_h1_is_the_interleaved_zero_bubble_schedule_of_one_stage(self):
         for ranks in depths():
             for microbatches in ranks, 2 * ranks, 3 * ranks, 2 * ranks + 2:
@@ -105,17 +128,27 @@ class SameOrder(unittest.TestCase):
                 self.check("dualpipev", "DualPipeV", 2, ranks, microbatches)
 
 
+def loaded(text, ranks, microbatches, chunks):
+    """PyTorch's runtime with that CSV: loaded, validated, and lowered to sends and receives."""
+    runtime = schedules._PipelineScheduleRuntime(mock_stages(ranks, chunks), microbatches)
+    with tempfile.TemporaryDirectory() as folder:
+        runtime._load_csv(written(text, folder))
+    return runtime
+
+
+def written(text, folder):
+    path = os.path.join(folder, "schedule.csv")
+    with open(path, "w", newline="") as file:
+        file.write(text)
+    return path
+
+
 class Runtime(unittest.TestCase):
     """DualPipe is not among them: PyTorch has no second copy of a stage."""
 
     def check(self, kind, ranks, microbatches, chunks):
         text = ours(kind, ranks, microbatches, chunks)
-        runtime = schedules._PipelineScheduleRuntime(mock_stages(ranks, chunks), microbatches)
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "schedule.csv")
-            with open(path, "w", newline="") as file:
-                file.write(text)
-            runtime._load_csv(path)
+        runtime = loaded(text, ranks, microbatches, chunks)
         lowered = runtime.pipeline_order_with_comms
         # The dry run knows single actions only: pairs are taken apart, and what belongs to FSDP and data parallelism left out.
         compute = schedules.FORWARD, schedules.FULL_BACKWARD, schedules.BACKWARD_INPUT, schedules.BACKWARD_WEIGHT
@@ -128,8 +161,8 @@ class Runtime(unittest.TestCase):
         self.assertEqual(sorted(actions), sorted(computed))
 
     def test_loads_validates_lowers_and_runs_what_we_print(self):
-        for kind, chunks in ("gpipe", 1), ("1f1b", 1), ("interleaved_1f1b", 2), ("interleaved_1f1b", 3), ("zb_h1", 1), ("zb_h2", 1), ("zb_v", 2), \
-                ("dualpipev", 2):
+        for kind, chunks in ("gpipe", 1), ("1f1b", 1), ("interleaved_1f1b", 2), ("interleaved_1f1b", 3), ("looped_bfs", 2), ("interleaved_zero_bubble", 2), \
+                ("zb_h1", 1), ("zb_h2", 1), ("zb_v", 2), ("dualpipev", 2):
             for ranks in 2, 3, 4, 8:
                 for microbatches in 2 * ranks, 3 * ranks:
                     with self.subTest(kind=kind, ranks=ranks, chunks=chunks, microbatches=microbatches):
