@@ -162,7 +162,7 @@ class Runtime(unittest.TestCase):
 
     def test_loads_validates_lowers_and_runs_what_we_print(self):
         for kind, chunks in ("gpipe", 1), ("1f1b", 1), ("interleaved_1f1b", 2), ("interleaved_1f1b", 3), ("looped_bfs", 2), ("interleaved_zero_bubble", 2), \
-                ("zb_h1", 1), ("zb_h2", 1), ("zb_v", 2), ("dualpipev", 2):
+                ("zb_h1", 1), ("zb_h2", 1), ("zb_v", 2), ("dualpipev", 2), ("interleaved_1f1b_overlap", 2), ("zb_auto", 1), ("v_half", 2), ("v_min", 2):
             for ranks in 2, 3, 4, 8:
                 for microbatches in 2 * ranks, 3 * ranks:
                     with self.subTest(kind=kind, ranks=ranks, chunks=chunks, microbatches=microbatches):
