@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 import warnings
+from random import Random
 from unittest import mock
 
 warnings.simplefilter("ignore")  # of numpy, which nothing here needs
@@ -167,6 +168,84 @@ class Runtime(unittest.TestCase):
                 for microbatches in 2 * ranks, 3 * ranks:
                     with self.subTest(kind=kind, ranks=ranks, chunks=chunks, microbatches=microbatches):
                         self.check(kind, ranks, microbatches, chunks)
+
+
+def accepted_by_torch(text, ranks, microbatches, chunks):
+    try:
+        loaded(text, ranks, microbatches, chunks)
+    except (AssertionError, KeyError, RuntimeError, ValueError):
+        return False
+    return True
+
+
+def simulated_by_us(text):
+    """Exit status and standard error of `pipeplan simulate` for a program from a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([os.environ["PIPEPLAN"], "simulate", written(text, folder)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr
+
+
+class Corrupted(unittest.TestCase):
+    def test_what_pytorch_misses_is_found(self):
+        for text, finding in (
+                ("0F0,0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "engine.duplicate_action"),      # F of a microbatch twice
+                ("0F0,0F1,0B0,0B0,0B1\n1F0,1B0,1F1,1B1\n", "engine.duplicate_action"),      # its backward twice
+                ("0F0,0F1,0B0,0I0,0W0\n1F0,1B0,1F1,1B1\n", "engine.duplicate_action"),      # B and I + W of one, nothing of the other
+        ):
+            with self.subTest(text=text):
+                self.assertTrue(accepted_by_torch(text, 2, 2, 1))
+                status, error = simulated_by_us(text)
+                self.assertEqual(1, status)
+                self.assertIn(finding, error)
+
+    def test_ranks_that_wait_for_each_other_are_found(self):
+        text = "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"
+        self.assertFalse(accepted_by_torch(text, 2, 2, 1))
+        status, error = simulated_by_us(text)
+        self.assertEqual(1, status)
+        self.assertIn("engine.deadlock", error)
+
+    def test_the_dialect_of_2024_is_no_program(self):
+        status, error = simulated_by_us("0F0,0BW0\n1F0,1BW0\n")
+        self.assertEqual(2, status)
+        self.assertIn("BW", error)
+
+    def test_nothing_that_pytorch_refuses_is_taken(self):
+        """Programs with one or two cells changed at random: where PyTorch's runtime refuses one, so do we."""
+        random = Random(101)
+        outcomes = {True: 0, False: 0}
+        for _ in range(250):
+            kind, chunks = random.choice([("1f1b", 1), ("gpipe", 1), ("zb_h1", 1), ("interleaved_1f1b", 2), ("zb_v", 2), ("dualpipev", 2)])
+            ranks = random.choice([2, 3, 4])
+            microbatches = 2 * ranks
+            rows = [line.split(",") for line in ours(kind, ranks, microbatches, chunks).splitlines()]
+            for _ in range(random.choice([1, 1, 2])):
+                corrupt(rows, random)
+            text = "".join(",".join(row) + "\n" for row in rows)
+            taken = accepted_by_torch(text, ranks, microbatches, chunks)
+            status, error = simulated_by_us(text)
+            self.assertIn(status, (0, 1, 2), error)
+            if not taken:
+                self.assertNotEqual(0, status, text)
+            outcomes[taken] += 1
+        self.assertGreater(min(outcomes.values()), 30, outcomes)
+
+
+def corrupt(rows, random):
+    row = random.choice(rows)
+    at = random.randrange(len(row))
+    change = random.choice(["swap", "move", "drop", "repeat", "letter"])
+    if change == "swap":
+        other = random.randrange(len(row))
+        row[at], row[other] = row[other], row[at]
+    elif change == "move":
+        row.insert(max(0, at - 1), row.pop(at))
+    elif change == "drop" and len(row) > 1:
+        del row[at]
+    elif change == "repeat":
+        row.insert(at, row[at])
+    else:
+        row[at] = row[at].translate(str.maketrans("FBIW", random.choice(["BFWI", "WIBF", "IWFB"])))
 
 
 if __name__ == "__main__":
