@@ -60,8 +60,8 @@ double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, co
 
 /*
 ** What a step takes beside the pipeline: gradient reduce-scatter and parameter all-gather of the heaviest rank, the optimizer's memory
-** traffic, and DualPipe's mirror sum. Seconds, none of it hidden. An offloaded optimizer sends gradients to the host and weights back and is
-** bound by the host's memory between them. Parameters are those resident on the rank: after TP and EP, all its
+** traffic, and DualPipe's mirror sum. Seconds, none of it hidden. An offloaded optimizer sends gradients to the host and weights back, and
+** is bound by the host's memory between them. Parameters are those resident on the rank: after TP and EP, all its
 ** stages, both copies.
 */
 typedef struct {

@@ -52,12 +52,18 @@ static void add_scores(ledger *book, const pp_model *model, const pp_training *t
   else keep(book, (training->dropout ? 5 : 2) * heads * (double)training->sequence_length, training->recompute.core_attention);
 }
 
+/* Per element. Where fused attention keeps an output of its own beside the projection's input, recompute of the core drops it. */
+static double attention_output_bytes(const pp_training *training) {
+  const bool dropped = training->fused_attention && training->recompute.core_attention;
+  return dropped ? fmin(training->activation_bytes, training->attention_output_bytes) : training->attention_output_bytes;
+}
+
 static void add_gqa(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double query = (double)(model->heads * model->head_dim) / by.tensor, key = kv_width(model, by.tensor);
   keep(book, 2 * (query + 2 * key), false);
   if (model->qk_norm != PP_QK_NORM_NONE) keep(book, 2 * (query + key), training->recompute.norm);
   add_scores(book, model, training, by);
-  keep_input(book, training->attention_output_bytes * query, false);
+  keep_input(book, attention_output_bytes(training) * query, false);
   book->output_gradients += training->activation_bytes * (query + 2 * key);
   temporary(book, 2 * (query + 2 * key));
 }
@@ -72,7 +78,7 @@ static void add_mla(ledger *book, const pp_model *model, const pp_training *trai
   keep_input(book, kept * (q_latent + kv_latent), training->recompute.norm);
   keep(book, 2 * (query + key + value), training->recompute.mla_up_projection);
   add_scores(book, model, training, by);
-  keep_input(book, training->attention_output_bytes * value, false);
+  keep_input(book, attention_output_bytes(training) * value, false);
   const double expanded_keys = heads * (double)model->qk_nope_dim + value;
   book->output_gradients += kept * (q_latent + kv_latent + rope + query + expanded_keys);
   temporary(book, 2 * (query + key + value));
@@ -266,10 +272,11 @@ void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu
 }
 
 /*
-** Weights whose gradients lie in temporaries, on one GPU. A layer's attention, MLP and shared experts have each shape once, its routed experts
-** one for all. An embedding's rows are added in place; tied output weights have a product of their own. `dense`: of a dense layer.
+** Weights whose gradients lie in temporaries, on one GPU. A layer's attention, MLP and shared experts have each shape once, its routed
+** experts one for all. An embedding's rows are added in place; tied output weights have a product of their own. `dense`: of a dense layer.
 */
-static void gradient_shapes(const pp_model *model, const pp_layout *layout, const pp_block_parameters *dense, int block, double out[PP_SHAPES]) {
+static void gradient_shapes(const pp_model *model, const pp_layout *layout, const pp_block_parameters *dense, int block,
+                            double out[PP_SHAPES]) {
   const double tensor = layout->tensor, hidden = (double)model->hidden, matrices = model->gated ? 3 : 2;
   const bool layer = block == PP_BLOCK_DENSE || block == PP_BLOCK_MOE || block == PP_BLOCK_MTP;
   const bool moe = block == PP_BLOCK_MOE || (block == PP_BLOCK_MTP && model->layers > 0 && model->moe[model->layers - 1]);
@@ -278,7 +285,8 @@ static void gradient_shapes(const pp_model *model, const pp_layout *layout, cons
   if (block == PP_BLOCK_MTP) out[PP_SHAPES_MTP] = 2 * hidden * hidden / tensor;
   if (!layer) return;
   out[PP_SHAPES_ATTENTION] = ((double)dense->tensor - matrices * hidden * (double)model->ffn) / tensor;
-  if (moe) out[PP_SHAPES_EXPERTS] = matrices * hidden * ((double)model->expert_ffn / layout->expert_tensor + (double)model->shared_ffn / tensor);
+  const double expert = (double)model->expert_ffn / layout->expert_tensor, shared = (double)model->shared_ffn / tensor;
+  if (moe) out[PP_SHAPES_EXPERTS] = matrices * hidden * (expert + shared);
   else out[PP_SHAPES_MLP] = matrices * hidden * (double)model->ffn / tensor;
 }
 

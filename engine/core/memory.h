@@ -1,5 +1,17 @@
 /*
-** memory.h: bytes on each rank of a pipeline.
+** memory.h: bytes on each rank of a pipeline, term by term:
+**   parameters   weights in three buckets: split over TP, the same on all TP ranks (norms, router, latents), routed experts over EP × expert
+**                TP; a rank that holds a slice of both chains of a bidirectional schedule holds both. Tied output weights once where both
+**                ends share a rank (V placements, DualPipe), else on both; MTP needs the embedding too (Megatron-LM)
+**   gradients    accumulated, of the same weights
+**   optimizer    master weights and moments, sharded over the GPUs that hold the same weights: DP × CP, for experts the expert-data group
+**                (Megatron-LM distrib_optimizer; its #4050), with two copies over the mirror pair too; less what is offloaded
+**   activations  stored from F to I (or B) and pending from I to W, at the fullest point of the rank's actions as the schedule orders them;
+**                the head's logits on the stage that holds it. Tensor by tensor in memory.c (Korthikanti et al. 2205.05198, Table 2)
+**   transient    the largest temporary of one action, and gradients of weights before they are accumulated
+**   overhead     context, workspaces, communicators: the caller's assumption
+** Not modelled: pools of CUDA graphs, user buffers of overlapped communication, receive buffers, weights that FSDP gathers.
+** tests/oracles/table.lua compares with published and measured bytes.
 */
 #ifndef PP_MEMORY_H
 #define PP_MEMORY_H
@@ -19,8 +31,8 @@ typedef struct {
 void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu_parameters out[PP_BLOCKS]);
 
 /*
-** Weights with what training keeps beside them, on one GPU; `host` is what of it lies in host memory: with an offloaded optimizer the master
-** weights, the moments and a copy of the gradients, for the host's update reads them there (Megatron-LM
+** Weights with what training keeps beside them, on one GPU; `host` is what of it lies in host memory: with an offloaded optimizer the
+** master weights, the moments and a copy of the gradients, for the host's update reads them there (Megatron-LM
 ** core/optimizer/cpu_offloading/hybrid_optimizer.py).
 */
 typedef struct {
@@ -28,8 +40,8 @@ typedef struct {
 } pp_state_bytes;
 
 /*
-** Weights by what has weights of the same shapes. A gradient that is not added in place lies in a temporary before; Transformer Engine keeps
-** one for each shape, for all layers and for the whole run (module/base.py, get_dummy_wgrad).
+** Weights by what has weights of the same shapes. A gradient that is not added in place lies in a temporary before; Transformer Engine
+** keeps one for each shape, for all layers and for the whole run (module/base.py, get_dummy_wgrad).
 */
 typedef enum { PP_SHAPES_ATTENTION, PP_SHAPES_MLP, PP_SHAPES_EXPERTS, PP_SHAPES_HEAD, PP_SHAPES_MTP, PP_SHAPES } pp_shapes;
 
@@ -55,7 +67,7 @@ typedef struct {
   double parameters, gradients, optimizer;
   double activations;  /* peak of stored + pending over the rank's actions */
   double transient;    /* largest of its blocks, and temporaries of weight gradients */
-  double overhead;     /* communicators, context, allocator: an assumption that the caller passes in */
+  double overhead;     /* as given */
   double total;
   double host;         /* in host memory, for this GPU; no part of total */
 } pp_rank_bytes;

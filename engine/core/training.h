@@ -12,7 +12,7 @@ typedef enum { PP_BF16, PP_FP8, PP_FP16, PP_FP32 } pp_precision;  /* of the matr
 /* Recompute by module: what is not stored but computed again at the start of I (or B). `full` implies all. */
 typedef struct {
   bool full;              /* whole layers: only a layer's input is stored */
-  bool core_attention;    /* "selective": softmax and dropout; nothing left to save with fused attention */
+  bool core_attention;    /* "selective": softmax and dropout; with fused attention only an output that it keeps beside its consumer's */
   bool norm;              /* outputs of norms */
   bool mla_up_projection; /* what MLA expands from its latents */
   bool activation;        /* SwiGLU or GELU output: recomputed from its inputs ("swiglu", "gelu", "activation") */
@@ -34,7 +34,8 @@ typedef struct {
   bool fused_loss;          /* fused cross entropy: bf16 logits become their own gradient in place, no fp32 copy */
   bool dropout;             /* one-byte masks after attention, MLP and embedding, and on an unfused softmax */
   double activation_bytes;  /* of a stored linear input (bf16: 2; fp8 cache: 1), and of the output gradients that W reads */
-  double attention_output_bytes;  /* of the attention output, which its own backward reads too (bf16: 2; DeepSeek-V3's 12-bit format: 1.5) */
+  double attention_output_bytes;  /* of the attention output, which its own backward reads too (bf16: 2; fp8: DeepSeek-V3's 12 bits 1.5,
+                                     Transformer Engine's bf16 beside the projection's fp8 3) */
   double activation_input_bytes;  /* of what an expert's SwiGLU or GELU reads (bf16: 2; fp8 cache: 1) */
   double weight_gradient_bytes;   /* of a weight's gradient before it is added to the accumulated one (Megatron with TE: 2; 0: added in place) */
   double dispatch_bytes;    /* per element of a dispatched token (fp8: 1 plus scales) */

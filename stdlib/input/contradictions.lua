@@ -150,11 +150,14 @@ local function check_stages(request, given, complain)
   end
 end
 
-local function check_weights(request, given, complain)
+-- What only fp8 products have.
+local function check_fp8(request, given, complain)
   local t = request.training
-  if t.weights and t.precision ~= "fp8" then
-    complain(given["training.weights"], "%s: products are %s, and so are the weights; leave it out, or give precision fp8", t.weights,
-             t.precision)
+  for _, field in ipairs { "weights", "activations" } do
+    if t[field] and t.precision ~= "fp8" then
+      complain(given["training." .. field], "%s: products are %s, and so are the %s; leave it out, or give precision fp8", t[field],
+               t.precision, field)
+    end
   end
 end
 
@@ -166,7 +169,7 @@ function contradictions.check(request, given, complain)
   check_batch(request, given, complain)
   check_ramp(request, given, complain)
   check_stages(request, given, complain)
-  check_weights(request, given, complain)
+  check_fp8(request, given, complain)
 end
 
 return contradictions

@@ -81,6 +81,8 @@ fields.list = {
   field("training.weights", "choice", "what weights are kept in, with fp8 products (default fp8: as they are and transposed)",
         { domain = { "bf16", "fp8", "fp8_single" } }),
   field("training.gradients", "choice", "what gradients are accumulated in (default fp32)", { domain = { "fp32", "bf16" } }),
+  field("training.activations", "choice", "what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)",
+        { domain = { "fp8", "bf16" } }),
   field("training.expert_imbalance", "quantity", "tokens on the fullest expert rank / mean (default 1: balanced)",
         { unit = "1", low = 1, high = 1000 }),
   field("training.recompute", "recompute", "what is computed again instead of stored: none (default), selective, full, or modules"),

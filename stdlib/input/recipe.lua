@@ -16,6 +16,20 @@ local number_bytes = { fp8 = 1, bf16 = 2, fp16 = 2, fp32 = 4 }
 -- weights in bf16, and both casts kept over the microbatches of a step.
 local fp8_weight_bytes = { fp8 = 2, fp8_single = 1, bf16 = 4 }
 
+-- With fp8 products, bytes of what is no input of a linear layer: an element of the attention's output, of what SwiGLU or GELU reads, of a
+-- weight's gradient before it is accumulated. fp8: DeepSeek-V3 (report, 3.3.3: 12 bits, fp8, added in place). bf16: Transformer Engine,
+-- where attention keeps its output beside the projection's fp8 input, and gradients lie in temporaries.
+local fp8_kept = {
+  fp8 = { attention_output_bytes = 1.5, activation_input_bytes = fp8_bytes, weight_gradient_bytes = 0 },
+  bf16 = { attention_output_bytes = 2 + fp8_bytes, activation_input_bytes = 2, weight_gradient_bytes = 2 },
+}
+local transformer_engine = { megatron = true, ["megatron-bridge"] = true, flagscale = true, primus = true }
+
+-- Which of them holds.
+local function fp8_activations(request)
+  return request.training.activations or transformer_engine[request.framework] and "bf16" or "fp8"
+end
+
 -- Adam keeps two moments; Muon and SGD with momentum one.
 local moments = { adam = 2, adamw = 2, muon = 1, sgd = 1 }
 
@@ -24,7 +38,7 @@ function recipe.training(request, layout)
   local t = request.training
   local fp8 = t.precision == "fp8"
   local compute = t.precision == "fp32" and 4 or 2
-  local recompute = {}
+  local recompute, kept = {}, fp8 and fp8_kept[fp8_activations(request)] or {}
   for name in pairs(t.recompute) do recompute[name] = true end
   return {
     precision = t.precision,
@@ -42,6 +56,9 @@ function recipe.training(request, layout)
     fused_attention = true,
     fused_loss = false,
     activation_bytes = fp8 and fp8_bytes or compute,  -- DeepSeek-V3 report, 3.3.3: inputs of linear layers are cached in fp8
+    attention_output_bytes = kept.attention_output_bytes or compute,
+    activation_input_bytes = kept.activation_input_bytes or compute,
+    weight_gradient_bytes = kept.weight_gradient_bytes or compute,
     dispatch_bytes = fp8 and fp8_bytes or compute,
     combine_bytes = compute,                          -- combine stays in bf16 (DeepSeek-V3 report, 3.3.3)
     expert_imbalance = t.expert_imbalance or 1.0,
@@ -101,9 +118,16 @@ end
 function recipe.assumptions(request)
   local list = {}
   local function assume(field, value, why) list[#list + 1] = { field = field, value = value, why = why } end
+  if not request.cluster.overhead_bytes then
+    assume("cluster.overhead", "3.9 GiB", "context, library workspaces, communicators: measure a process of yours")
+  end
   if not request.training.zero then assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1") end
   if request.training.precision == "fp8" and not request.training.weights then
     assume("fp8 weights", "2 bytes", "weights and their transpose; linear inputs kept in fp8")
+  end
+  if request.training.precision == "fp8" and not request.training.activations then
+    local kept = fp8_activations(request)
+    assume("training.activations", kept, kept == "fp8" and "as DeepSeek-V3" or "as Transformer Engine")
   end
   if request.model.architecture == "moe" and not request.training.expert_imbalance then
     assume("expert imbalance", 1.0, "tokens spread evenly over experts")

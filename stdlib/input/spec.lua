@@ -112,6 +112,7 @@ local function training(request, value, assume, precision)
     zero = value "training.zero",
     optimizer_offload = value "training.optimizer_offload" or 0,
     weights = value "training.weights",
+    activations = value "training.activations",
     expert_imbalance = value "training.expert_imbalance",
     recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
     goodput = value "training.goodput",

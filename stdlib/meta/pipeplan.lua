@@ -36,6 +36,7 @@
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
@@ -97,6 +98,7 @@
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 
 ---@class pipeplan.spec.training
+---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction

@@ -179,7 +179,7 @@ end
 function verdict.one_gpu(plan)
   local one = plan.one_gpu
   if not one or not one.bytes then return nil end
-  local line = string.format("the whole model takes %s with optimizer state sharded over all GPUs (%s usable)", format.bytes(one.bytes),
+  local line = string.format("the whole model takes %s of each GPU with data parallelism alone (%s usable)", format.bytes(one.bytes),
                              format.bytes(one.usable_bytes))
   if one.sharded_bytes then
     line = line .. "; " .. format.bytes(one.sharded_bytes) .. " with weights and gradients sharded too (ZeRO-3)"

@@ -53,7 +53,8 @@ describe("layers that do not divide", function()
   it("are no reason to reject what runs: Llama-3.1-405B at PP 8 VP 8 and PP 9 VP 7, Qwen3-235B at 8 × 4, 8 × 3 and 4 × 12", function()
     -- NVIDIA-NeMo/Megatron-Bridge performance summary 26.06; NeMo-Framework-Launcher llama3_1_405b.yaml
     local function llama(gpus, depth, virtual, batch)
-      return spec(gpus, "H100-SXM", shipped .. "llama-3.1-405b.json", { sequence_length = 8192, global_batch_size = batch, precision = "fp8" },
+      return spec(gpus, "H100-SXM", shipped .. "llama-3.1-405b.json",
+                  { sequence_length = 8192, global_batch_size = batch, precision = "fp8", gradients = "bf16" },
                   { tensor = 8, context = 2, pipeline = depth, virtual = virtual, schedule = "interleaved_1f1b" }, { framework = "megatron" })
     end
     assert.equal("planned", plan(llama(1024, 8, 8, 1536)).status)

@@ -27,6 +27,20 @@ describe("the oracle table", function()
     if os.getenv "PIPEPLAN_DATA" then assert.is_true(counts.ran_fits >= 100 and counts.excused <= 24) end
   end)
 
+  it("bears out the expected error of memory that plans print", function()
+    local accuracy = require "pipeplan.catalog.accuracy"
+    local errors = {}
+    for _, name in ipairs { "memory_simumax", "memory_zero_bubble", "memory_bridge" } do
+      for _, row in ipairs(require("oracles." .. name)) do
+        if row.source ~= "SimuMax" then errors[#errors + 1] = math.abs(row.error) end  -- that is its own estimate
+      end
+    end
+    table.sort(errors)
+    assert.equal(67, #errors)
+    assert.is_true(errors[66] <= accuracy.memory_fraction)
+    assert.is_true(errors[34] < 0.01 + 1e-9)
+  end)
+
   it("fails when a row lies outside its band", function()
     local rows = require "oracles.rows"
     local inside, outside = rows.number("s", "c", "q", 100, 104, 0.05), rows.number("s", "c", "q", 100, 106, 0.05)

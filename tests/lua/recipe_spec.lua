@@ -48,6 +48,20 @@ describe("the training recipe", function()
     assert.equal(2, t.combine_bytes)
   end)
 
+  it("of fp8 keeps what SwiGLU reads as DeepSeek-V3 did, or as Transformer Engine does where that is what runs it", function()
+    local function kept(changes, framework)
+      local r = request(changes)
+      r.framework = framework
+      local t = recipe.training(r)
+      return { t.attention_output_bytes, t.activation_input_bytes, t.weight_gradient_bytes }
+    end
+    assert.same({ 1.5, 1.03125, 0 }, kept { precision = "fp8" })
+    assert.same({ 3.03125, 2, 2 }, kept({ precision = "fp8" }, "megatron"))
+    assert.same({ 3.03125, 2, 2 }, kept { precision = "fp8", activations = "bf16" })
+    assert.same({ 1.5, 1.03125, 0 }, kept({ precision = "fp8", activations = "fp8" }, "megatron"))
+    assert.same({ 2, 2, 2 }, kept {})
+  end)
+
   it("keeps one moment for Muon and for SGD with momentum", function()
     assert.equal(4, recipe.training(request { optimizer = "muon" }).moment_bytes)
     assert.equal(2, recipe.training(request { optimizer = "sgd", moments = "bf16" }).moment_bytes)
@@ -134,5 +148,5 @@ end)
 it("lists what it takes for granted", function()
   local fields = {}
   for _, assumption in ipairs(recipe.assumptions(request { precision = "fp8" })) do fields[#fields + 1] = assumption.field end
-  assert.same({ "optimizer state", "fp8 weights", "expert imbalance" }, fields)
+  assert.same({ "cluster.overhead", "optimizer state", "fp8 weights", "training.activations", "expert imbalance" }, fields)
 end)

@@ -47,6 +47,7 @@ function fits.verdict(run)
     training = { tokens = "1T", sequence_length = run.sequence, global_batch_size = run.batch, micro_batch_size = run.micro_batch,
                  precision = run.precision, recompute = recipe.recompute or "none", gradients = recipe.gradients, moments = recipe.moments,
                  weights = run.precision == "fp8" and recipe.weights or nil, zero = recipe.zero,
+                 activations = run.precision == "fp8" and recipe.activations or nil,
                  optimizer_offload = recipe.optimizer_offload },
     parallelism = { tensor = run.tensor, pipeline = run.pipeline, context = run.context, virtual = interleaved and run.virtual or nil,
                     expert = run.expert > 1 and run.expert or nil, schedule = schedule },

@@ -8,7 +8,7 @@ local recipes = {}
 -- Megatron-Bridge src/megatron/bridge/perf_recipes @067f987 and scripts/performance/configs of December 2025: gradients are reduced in bf16
 -- throughout (_benchmark_common, set_*_common_configs: grad_reduce_in_fp32 = False). "mlp" there is the dense MLP, which no spec names.
 local function bridge(recompute, more)
-  local recipe = { gradients = "bf16", recompute = recompute, source = "Megatron-Bridge perf_recipes" }
+  local recipe = { gradients = "bf16", recompute = recompute, activations = "bf16", source = "Megatron-Bridge perf_recipes" }
   for key, value in pairs(more or {}) do recipe[key] = value end
   return recipe
 end

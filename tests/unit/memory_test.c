@@ -153,6 +153,22 @@ static void a_llama_layer_keeps_139392_bytes_per_token(void **state) {
   expect(139392.0 / 8, layer_bytes(&model, 8, &training) / 4096, 1e-12);
 }
 
+/* Transformer Engine in fp8: attention keeps its bf16 output beside the projection's fp8 input; recompute of the core drops it. In bf16 both are
+** one tensor, and nothing is saved: Megatron-Bridge's recompute skill measured 36.618 and 36.614 GB for Moonlight-16B. */
+static void core_recompute_saves_an_output_that_fused_attention_keeps_for_itself(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128384);
+  pp_training training = bf16_recipe(4096);
+  (void)state;
+  const double stored = layer_bytes(&model, 1, &training);
+  training.recompute.core_attention = true;
+  expect(stored, layer_bytes(&model, 1, &training), 1e-12);
+  training.activation_bytes = 1;
+  training.attention_output_bytes = 3;
+  const double recomputed = layer_bytes(&model, 1, &training);
+  training.recompute.core_attention = false;
+  expect(2.0 * 4096 * 4096, layer_bytes(&model, 1, &training) - recomputed, 1e-9);
+}
+
 /* Zero-bubble code family (hpcaitech/ColossalAI PR 6150): of 34h bytes of a GPT layer without dropout masks 32h wait for W: inputs 2h, 2h, 2h,
 ** 8h, output gradients 6h, 2h, 8h, 2h. */
 static void w_waits_for_inputs_and_output_gradients(void **state) {
@@ -520,6 +536,7 @@ int main(void) {
     cmocka_unit_test(the_four_gpt_sizes_hold_the_published_activations),
     cmocka_unit_test(recompute_saves_the_published_shares),
     cmocka_unit_test(a_llama_layer_keeps_139392_bytes_per_token),
+    cmocka_unit_test(core_recompute_saves_an_output_that_fused_attention_keeps_for_itself),
     cmocka_unit_test(w_waits_for_inputs_and_output_gradients),
     cmocka_unit_test(expert_parallelism_does_not_reduce_dispatched_tokens),
     cmocka_unit_test(an_mla_moe_layer_is_counted_tensor_by_tensor),
