@@ -25,6 +25,11 @@ typedef struct {
   double tensor, sequence;
 } split;
 
+/* Bytes of an element of what is kept in the precision of the weights: 16 bits, above fp8 too, and 32 in fp32. */
+static double wide(const pp_training *training) {
+  return training->precision == PP_FP32 ? 4 : 2;
+}
+
 static void keep(ledger *book, double bytes, bool dropped) {
   if (dropped) book->recomputed += bytes;
   else book->stored += bytes;
@@ -45,11 +50,11 @@ static double kv_width(const pp_model *model, double tensor) {
   return (double)model->head_dim * fmax((double)model->kv_heads / tensor, 1);
 }
 
-/* A softmax that is stored: 2 bytes a score; with dropout its mask and output too. Fused attention keeps one fp32 a row instead. */
+/* A softmax that is stored: an element a score; with dropout its mask and output too. Fused attention keeps one fp32 a row instead. */
 static void add_scores(ledger *book, const pp_model *model, const pp_training *training, split by) {
-  const double heads = (double)model->heads / by.tensor;
+  const double heads = (double)model->heads / by.tensor, score = wide(training) * (training->dropout ? 2 : 1) + (training->dropout ? 1 : 0);
   if (training->fused_attention) keep(book, 4 * heads, false);
-  else keep(book, (training->dropout ? 5 : 2) * heads * (double)training->sequence_length, training->recompute.core_attention);
+  else keep(book, score * heads * (double)training->sequence_length, training->recompute.core_attention);
 }
 
 /* Per element. Where fused attention keeps an output of its own beside the projection's input, recompute of the core drops it. */
@@ -60,12 +65,12 @@ static double attention_output_bytes(const pp_training *training) {
 
 static void add_gqa(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double query = (double)(model->heads * model->head_dim) / by.tensor, key = kv_width(model, by.tensor);
-  keep(book, 2 * (query + 2 * key), false);
-  if (model->qk_norm != PP_QK_NORM_NONE) keep(book, 2 * (query + key), training->recompute.norm);
+  keep(book, wide(training) * (query + 2 * key), false);
+  if (model->qk_norm != PP_QK_NORM_NONE) keep(book, wide(training) * (query + key), training->recompute.norm);
   add_scores(book, model, training, by);
   keep_input(book, attention_output_bytes(training) * query, false);
   book->output_gradients += training->activation_bytes * (query + 2 * key);
-  temporary(book, 2 * (query + 2 * key));
+  temporary(book, wide(training) * (query + 2 * key));
 }
 
 /* Latents and their norms are the same on all TP ranks; what the up-projections expand is split by heads. */
@@ -74,20 +79,20 @@ static void add_mla(ledger *book, const pp_model *model, const pp_training *trai
   const double query = heads * width, key = heads * width, value = heads * (double)model->v_dim;
   const double q_latent = (double)model->q_lora_rank / by.sequence, kv_latent = (double)model->kv_lora_rank / by.sequence;
   const double rope = (double)model->qk_rope_dim / by.sequence, kept = training->activation_bytes;
-  keep(book, 2 * (q_latent + kv_latent + rope), false);
+  keep(book, wide(training) * (q_latent + kv_latent + rope), false);
   keep_input(book, kept * (q_latent + kv_latent), training->recompute.norm);
-  keep(book, 2 * (query + key + value), training->recompute.mla_up_projection);
+  keep(book, wide(training) * (query + key + value), training->recompute.mla_up_projection);
   add_scores(book, model, training, by);
   keep_input(book, attention_output_bytes(training) * value, false);
   const double expanded_keys = heads * (double)model->qk_nope_dim + value;
   book->output_gradients += kept * (q_latent + kv_latent + rope + query + expanded_keys);
-  temporary(book, 2 * (query + key + value));
+  temporary(book, wide(training) * (query + key + value));
 }
 
 /* Norm, attention, output projection. */
 static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence;
-  keep(book, 2 * hidden, false);
+  keep(book, wide(training) * hidden, false);
   keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
   if (model->attention == PP_ATTENTION_MLA) add_mla(book, model, training, by);
   else add_gqa(book, model, training, by);
@@ -106,9 +111,9 @@ static void add_feed_forward(ledger *book, const pp_model *model, const pp_train
 
 static void add_dense_mlp(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double width = (double)model->ffn / by.tensor;
-  add_feed_forward(book, model, training, width, 1, 2, false);
+  add_feed_forward(book, model, training, width, 1, wide(training), false);
   book->output_gradients += training->activation_bytes * (double)model->hidden / by.sequence;
-  temporary(book, 2 * (model->gated ? 2 : 1) * width);
+  temporary(book, wide(training) * (model->gated ? 2 : 1) * width);
 }
 
 /*
@@ -125,8 +130,8 @@ static void add_experts(ledger *book, const pp_model *model, const pp_layout *la
   keep_input(book, kept * hidden * gathered, dropped);
   add_feed_forward(book, model, training, width, gathered, training->activation_input_bytes, dropped);
   book->output_gradients += kept * hidden * gathered;
-  temporary(book, 2 * factor * width * gathered);
-  temporary(book, 2 * hidden * gathered);
+  temporary(book, wide(training) * factor * width * gathered);
+  temporary(book, wide(training) * hidden * gathered);
   if (model->shared_ffn > 0) {
     add_feed_forward(book, model, training, (double)model->shared_ffn / by.tensor, 1, training->activation_input_bytes, dropped);
     book->output_gradients += kept * hidden / by.sequence;
@@ -138,9 +143,9 @@ static void add_mlp(ledger *book, const pp_model *model, const pp_layout *layout
   const double hidden = (double)model->hidden / by.sequence;
   const int64_t norms = model->norms_per_layer > 0 ? model->norms_per_layer : 2;   /* 0: two without weights */
   if (norms >= 2) {
-    keep(book, 2 * hidden, false);
+    keep(book, wide(training) * hidden, false);
     keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
-    keep(book, 2 * hidden * (double)(norms - 2), false);
+    keep(book, wide(training) * hidden * (double)(norms - 2), false);
   }
   if (moe) add_experts(book, model, layout, training, by);
   else add_dense_mlp(book, model, training, by);
@@ -157,18 +162,18 @@ static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const
   ledger book = { 0 };
   add_attention(&book, model, training, by);
   add_mlp(&book, model, layout, training, by, moe);
-  if (training->recompute.full) recompute_all(&book, 2 * (double)model->hidden / by.sequence);
+  if (training->recompute.full) recompute_all(&book, wide(training) * (double)model->hidden / by.sequence);
   return book;
 }
 
-/* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose bf16 gradient comes beside. */
+/* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose gradient comes beside. */
 static void add_head(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence, logits = (double)model->vocab / by.tensor;
-  keep(book, 2 * hidden, false);
-  keep_input(book, 2 * hidden, training->recompute.norm);
-  keep(book, (training->fused_loss ? 2 : 4) * logits, false);
-  book->output_gradients += 2 * logits;
-  if (!training->fused_loss) temporary(book, 2 * logits);
+  keep(book, wide(training) * hidden, false);
+  keep_input(book, wide(training) * hidden, training->recompute.norm);
+  keep(book, (training->fused_loss ? wide(training) : 4) * logits, false);
+  book->output_gradients += wide(training) * logits;
+  if (!training->fused_loss) temporary(book, wide(training) * logits);
 }
 
 /* Token numbers of eight bytes, and the dropout mask. */
@@ -177,7 +182,7 @@ static ledger embedding_ledger(const pp_model *model, const pp_training *trainin
   ledger book = { 0 };
   keep_input(&book, 8, false);
   if (training->dropout) keep(&book, hidden, false);
-  book.output_gradients += 2 * hidden;
+  book.output_gradients += wide(training) * hidden;
   return book;
 }
 
@@ -186,7 +191,7 @@ static ledger mtp_ledger(const pp_model *model, const pp_layout *layout, const p
   const double hidden = (double)model->hidden / by.sequence, kept = training->activation_bytes;
   const bool moe = model->layers > 0 && model->moe[model->layers - 1];
   ledger book = layer_ledger(model, layout, training, by, moe);
-  keep(&book, 2 * 2 * hidden, false);
+  keep(&book, 2 * wide(training) * hidden, false);
   keep_input(&book, kept * 2 * hidden, training->recompute.norm || training->recompute.full);
   book.output_gradients += kept * hidden;
   add_head(&book, model, training, by);

@@ -37,7 +37,7 @@ typedef struct {
   double attention_output_bytes;  /* of the attention output, which its own backward reads too (bf16: 2; fp8: DeepSeek-V3's 12 bits 1.5,
                                      Transformer Engine's bf16 beside the projection's fp8 3) */
   double activation_input_bytes;  /* of what an expert's SwiGLU or GELU reads (bf16: 2; fp8 cache: 1) */
-  double weight_gradient_bytes;   /* of a weight's gradient before it is added to the accumulated one (Megatron with TE: 2; 0: added in place) */
+  double weight_gradient_bytes;   /* of a weight's gradient before it is added to the accumulated one (Megatron with TE: 2; in place: 0) */
   double dispatch_bytes;    /* per element of a dispatched token (fp8: 1 plus scales) */
   double combine_bytes;     /* per element of a combined token (bf16: 2) */
   double expert_imbalance;  /* tokens on the busiest expert rank / mean, ≥ 1 */

@@ -13,16 +13,16 @@ local function training(request, changes)
   return with(request, { training = with(request.training, changes) })
 end
 
--- Recompute by module, narrowest first; each includes those before it. What a model lacks and what is recomputed already is left out.
+-- Recompute by module, beside what is recomputed already, narrowest first; each includes those before it. What a model lacks is left out.
 local function recomputes(request)
   local now, shape, list = request.training.recompute, request.model.shape, {}
   if now.full then return list end
-  local modules, words = with(now, {}), {}
+  local modules, words, prefix = with(now, {}), {}, next(now) and "recompute also " or "recompute "
   local function more(module, word)
     if now[module] then return end
     modules = with(modules, { [module] = true })
     words[#words + 1] = word
-    list[#list + 1] = { words = "recompute " .. table.concat(words, ", "), request = training(request, { recompute = modules }) }
+    list[#list + 1] = { words = prefix .. table.concat(words, ", "), request = training(request, { recompute = modules }) }
   end
   more("norm", "norm")
   more("activation", shape.gated == false and "gelu" or "swiglu")

@@ -3,8 +3,10 @@
 require "pipeplan"
 local accelerators = require "pipeplan.catalog.accelerators"
 local frameworks = require "pipeplan.catalog.frameworks"
+local hosts = require "pipeplan.catalog.hosts"
 local kernels = require "pipeplan.catalog.kernels"
 local links = require "pipeplan.catalog.links"
+local overheads = require "pipeplan.catalog.overheads"
 local vocabulary = require "pipeplan.vocabulary"
 
 local function set(list)
@@ -16,7 +18,8 @@ end
 local families, fabrics = set(vocabulary.by_name.accelerator_family.domain), set(vocabulary.by_name.fabric.domain)
 
 describe("every catalogue", function()
-  for title, catalogue in pairs { accelerators = accelerators, links = links, kernels = kernels, frameworks = frameworks } do
+  for title, catalogue in pairs { accelerators = accelerators, links = links, kernels = kernels, frameworks = frameworks, hosts = hosts,
+                               overheads = overheads } do
     it("names a source for every entry: " .. title, function()
       assert.is_true(#catalogue.names > 0)
       for i, entry in ipairs(catalogue.entries) do
@@ -166,5 +169,21 @@ describe("frameworks", function()
     assert.same({ "flagscale", "deepseek-dualpipe" }, frameworks.running("dualpipe"))
     assert.same({ "flagscale", "deepseek-dualpipe", "torchtitan", "torch", "mindspeed" }, frameworks.running("dualpipev"))
     assert.same({ "primus", "zero-bubble" }, frameworks.running("zb_h1"))
+  end)
+end)
+
+describe("hosts", function()
+  it("are known for every family of accelerators, and update slower than the GPU would", function()
+    for family in pairs(families) do
+      local host = hosts.find(family)
+      assert.is_true(host.link > 1e9 and host.memory_bandwidth * host.update_efficiency < 200e9, family)
+    end
+  end)
+end)
+
+describe("what a process takes beside tensors", function()
+  -- NVIDIA aiconfigurator reserves 3.5 GiB and 342 to 392 MiB of NCCL; pith-train PR 18 measured 5.84 GiB with FSDP's buffers of 0.96 GiB
+  it("lies between what others reserve and what was measured", function()
+    assert.is_true(overheads.bytes >= 3.5 * 2 ^ 30 + 342 * 2 ^ 20 and overheads.bytes <= (5.84 - 0.96) * 2 ^ 30)
   end)
 end)

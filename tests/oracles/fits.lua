@@ -7,7 +7,6 @@ local memory = require "oracles.measure_memory"
 local overheads = require "pipeplan.catalog.overheads"
 
 local GIB = 2 ^ 30
-local HEADROOM = 0.08  -- the default policy's memory_headroom
 
 local fits = {}
 
@@ -29,7 +28,8 @@ local function sharded(run, recipe)
   training.shard_parameters = false
   local whole = memory.ranks { model = run.model, layout = layout, training = training }[1]
   local total = rank.total + 2 * whole.parameters / run.model.layers
-  local usable = accelerators.find(run.accelerator).memory_bytes * (1 - HEADROOM)
+  local headroom = planning.policy.policy.parameters.memory_headroom.value
+  local usable = accelerators.find(run.accelerator).memory_bytes * (1 - headroom)
   return total <= usable, string.format("%s %.1f", total <= usable and "fits" or "does not fit", total / GIB)
 end
 

@@ -1,7 +1,8 @@
 -- table.lua: every published or measured figure that pipeplan is held against: case, published, ours, error, band. Fails when a row lies
 -- outside its band; rows that we do not claim are printed with the reason.
 --
--- usage: LUA_CPATH="build/release/?.so;;" LUA_PATH="tests/?.lua;;" lua5.4 tests/oracles/table.lua [SOURCE FILE]...
+-- usage, from the root of the repository:
+--   LUA_CPATH="build/release/?.so;;" LUA_PATH="tests/?.lua;;" lua5.4 tests/oracles/table.lua [SOURCE FILE]...
 -- Foreign data are read from the folder $PIPEPLAN_DATA; without it their sources are skipped, and it says so.
 
 -- Each a file tests/oracles/NAME.lua that returns rows (rows.lua).

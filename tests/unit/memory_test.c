@@ -153,6 +153,17 @@ static void a_llama_layer_keeps_139392_bytes_per_token(void **state) {
   expect(139392.0 / 8, layer_bytes(&model, 8, &training) / 4096, 1e-12);
 }
 
+/* In fp32 all of it but the softmax statistics, which are fp32 anyway, takes twice as much. */
+static void a_layer_in_fp32_keeps_twice_as_much(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128384);
+  pp_training training = bf16_recipe(4096);
+  (void)state;
+  const double statistics = 4.0 * 32 * 4096, half = layer_bytes(&model, 1, &training) - statistics;
+  training.precision = PP_FP32;
+  training.activation_bytes = training.attention_output_bytes = training.activation_input_bytes = 4;
+  expect(2 * half + statistics, layer_bytes(&model, 1, &training), 1e-12);
+}
+
 /* Transformer Engine in fp8: attention keeps its bf16 output beside the projection's fp8 input; recompute of the core drops it. In bf16 both are
 ** one tensor, and nothing is saved: Megatron-Bridge's recompute skill measured 36.618 and 36.614 GB for Moonlight-16B. */
 static void core_recompute_saves_an_output_that_fused_attention_keeps_for_itself(void **state) {
@@ -536,6 +547,7 @@ int main(void) {
     cmocka_unit_test(the_four_gpt_sizes_hold_the_published_activations),
     cmocka_unit_test(recompute_saves_the_published_shares),
     cmocka_unit_test(a_llama_layer_keeps_139392_bytes_per_token),
+    cmocka_unit_test(a_layer_in_fp32_keeps_twice_as_much),
     cmocka_unit_test(core_recompute_saves_an_output_that_fused_attention_keeps_for_itself),
     cmocka_unit_test(w_waits_for_inputs_and_output_gradients),
     cmocka_unit_test(expert_parallelism_does_not_reduce_dispatched_tokens),
