@@ -86,7 +86,8 @@ static pp_status append_schedules(const pp_candidate_space *space, const pp_cand
       candidate.kind = kind;
       candidate.layout.chunks = chunks;
       candidate.configured_virtual = interleaved ? chunks : fixed->configured_virtual ? fixed->configured_virtual : 1;
-      if (traits->grouping == PP_GROUPS_OF_RANKS) candidate.group = smallest_group(ranks, base->microbatches, base->smallest_microbatches);
+      if (traits->grouping != PP_UNGROUPED && space->rounds) candidate.group = PP_GROUP_ROUNDS;
+      else if (traits->grouping == PP_GROUPS_OF_RANKS) candidate.group = smallest_group(ranks, base->microbatches, base->smallest_microbatches);
       pp_status status = append(out, &candidate, error);
       if (status != PP_OK) return status;
     }

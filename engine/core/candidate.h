@@ -42,6 +42,7 @@ typedef struct {
   int64_t gpus, global_batch, smallest_batch, micro_batch;  /* batches in sequences; both multiples of what is planned */
   int scale_up_gpus;               /* TP at pipeline depth 1 stays within it */
   bool planned[PP_SCHEDULE_KINDS]; /* schedules that may be planned */
+  bool rounds;                     /* groups of microbatches by PP_GROUP_ROUNDS, whatever the schedule's own rule */
   pp_fixed fixed;
   /* How far free degrees are enumerated: bounds of the work, not judgements. */
   int max_tensor, max_context, max_chunks;
@@ -61,7 +62,8 @@ typedef struct {
 **                 MoE guides of Megatron-Core advise, expert TP only helps when EP has run out of experts
 **   P             divides GPUs / (TP × CP), and P × V ≤ layers
 **   V             1; 2 for V placements; 2 … max_chunks for interleaved
-**   group         where it is P by default: the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if there is none
+**   group         by rounds; or where it is P by default the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if
+**                 there is none
 ** Depth 1 is always there, with schedule none, TP within scale_up_gpus, and only TP, CP, EP, expert TP taken from what is fixed, unless
 ** the fixed depth is 1. PP_NO_MEMORY; the caller frees *out.
 */

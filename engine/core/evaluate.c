@@ -111,7 +111,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   plan_from(candidate, seconds, costs->hop, plan_times, &request);
   status = pp_schedule_build(&request, &schedule, error);
   if (status != PP_OK) return status;
-  status = times_of(problem, &schedule, seconds, kernel && overlap && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
+  status = times_of(problem, &schedule, seconds, overlap && pp_schedule_hides_alltoall(pp_stages_traits(candidate), kernel), &stage_times, &pair, error);
   if (status == PP_OK) {
     const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
     status = pp_simulate(&schedule, &times, false, &simulation, error);
@@ -191,7 +191,7 @@ pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candi
   if (status == PP_OK && more > 0) status = build_longer(candidate, program, comparison, error);
   if (status != PP_OK) return status;
   pp_stages_seconds(candidate, costs, kernel, stages, stage_seconds);
-  status = times_of(problem, program, stage_seconds, kernel && pp_stages_traits(candidate)->overlaps, &stage_times, &pair, error);
+  status = times_of(problem, program, stage_seconds, pp_schedule_hides_alltoall(pp_stages_traits(candidate), kernel), &stage_times, &pair, error);
   if (status != PP_OK) return status;
   const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
   const bool whole = more > 0 && comparison->longer.request.microbatches == candidate->microbatches;
@@ -278,7 +278,7 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
       add_stage(here, &seconds[s], microbatches, traits->split_backward);
       here->head = fmin(here->head, filled);
       here->tail = fmin(here->tail, drained);
-      if (traits->overlaps && kernel) here->saving += microbatches * stage_saving(&device, candidate, seconds, s);
+      if (pp_schedule_hides_alltoall(traits, kernel)) here->saving += microbatches * stage_saving(&device, candidate, seconds, s);
     }
   }
   for (int r = 0; r < ranks; r++) timing.makespan_seconds = fmax(timing.makespan_seconds, rank_bound(&rank[r]));

@@ -20,28 +20,32 @@ static const struct {
   pp_schedule_traits traits;
   const pp_constructor *constructor;
 } kinds[PP_SCHEDULE_KINDS] = {
-  /* name, family, placement, chunks, chains, copies, split, overlaps, grouping, least; constructor */
-  [PP_GPIPE]       = { { "gpipe",       "gpipe",       LOOP, 1, 1, 1, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_LOOPED_BFS]  = { { "looped_bfs",  "looped_bfs",  LOOP, 0, 1, 1, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_1F1B]        = { { "1f1b",        "1f1b",        LOOP, 1, 1, 1, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  /* name, family, placement, chunks, chains, copies, split, overlaps, needs kernel, grouping, least; constructor */
+  [PP_GPIPE]       = { { "gpipe",       "gpipe",       LOOP, 1, 1, 1, false, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_LOOPED_BFS]  = { { "looped_bfs",  "looped_bfs",  LOOP, 0, 1, 1, false, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_1F1B]        = { { "1f1b",        "1f1b",        LOOP, 1, 1, 1, false, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
   [PP_INTERLEAVED_1F1B] =
-    { { "interleaved_1f1b", "interleaved_1f1b", LOOP, 0, 1, 1, false, false, RANKS, 0 }, &pp_construct_table },
+    { { "interleaved_1f1b", "interleaved_1f1b", LOOP, 0, 1, 1, false, false, false, RANKS, 0 }, &pp_construct_table },
   [PP_INTERLEAVED_1F1B_OVERLAP] =
-    { { "interleaved_1f1b_overlap", "interleaved_1f1b_overlap", LOOP, 0, 1, 1, false, true, RANKS, 0 }, &pp_construct_table },
-  [PP_ZB_H1]       = { { "zb_h1",       "zero_bubble", LOOP, 1, 1, 1, true,  false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_ZB_H2]       = { { "zb_h2",       "zero_bubble", LOOP, 1, 1, 1, true,  false, PP_UNGROUPED, 0 }, &pp_construct_table },
+    { { "interleaved_1f1b_overlap", "interleaved_1f1b_overlap", LOOP, 0, 1, 1, false, true, false, RANKS, 0 }, &pp_construct_table },
+  [PP_ZB_H1]       = { { "zb_h1",       "zero_bubble", LOOP, 1, 1, 1, true,  false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
+  [PP_ZB_H2]       = { { "zb_h2",       "zero_bubble", LOOP, 1, 1, 1, true,  false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
   [PP_INTERLEAVED_ZERO_BUBBLE] =
-    { { "interleaved_zero_bubble", "zero_bubble", LOOP, 0, 1, 1, true, false, ROUNDS, 0 }, &pp_construct_table },
-  [PP_ZB_V]        = { { "zb_v",        "zero_bubble", PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_v },
-  [PP_ZB_AUTO]     = { { "zb_auto",     "zero_bubble", LOOP, 1, 1, 1, true,  false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
-  [PP_V_HALF]      = { { "v_half",      "v_half",      PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
-  [PP_V_MIN]       = { { "v_min",       "v_min",       PP_PLACE_V, 2, 1, 1, true, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
-  [PP_DUALPIPE]    = { { "dualpipe",    "dualpipe",    BOTH, 1, 2, 2, true,  true,  PP_UNGROUPED, 2 }, &pp_construct_eight_step },
-  [PP_DUALPIPEV]   = { { "dualpipev",   "dualpipev",   PP_PLACE_V, 2, 1, 1, true, true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
+    { { "interleaved_zero_bubble", "zero_bubble", LOOP, 0, 1, 1, true, false, false, ROUNDS, 0 }, &pp_construct_table },
+  [PP_ZB_V]        = { { "zb_v",        "zero_bubble", PP_PLACE_V, 2, 1, 1, true, false, false, PP_UNGROUPED, 0 }, &pp_construct_v },
+  [PP_ZB_AUTO]     = { { "zb_auto",     "zero_bubble", LOOP, 1, 1, 1, true,  false, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
+  [PP_V_HALF]      = { { "v_half",      "v_half",      PP_PLACE_V, 2, 1, 1, true, false, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
+  [PP_V_MIN]       = { { "v_min",       "v_min",       PP_PLACE_V, 2, 1, 1, true, false, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
+  [PP_DUALPIPE]    = { { "dualpipe",    "dualpipe",    BOTH, 1, 2, 2, true,  true,  true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
+  [PP_DUALPIPEV]   = { { "dualpipev",   "dualpipev",   PP_PLACE_V, 2, 1, 1, true, true, true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
 };
 
 const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind) {
   return &kinds[kind].traits;
+}
+
+bool pp_schedule_hides_alltoall(const pp_schedule_traits *traits, bool kernel) {
+  return traits->overlaps && (kernel || !traits->needs_kernel);
 }
 
 int pp_schedule_kind_of(const char *name) {

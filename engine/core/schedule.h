@@ -54,11 +54,16 @@ typedef struct {
   int copies;               /* parameter copies on the devices: 2 for dualpipe */
   bool split_backward;      /* has I and W actions */
   bool overlaps;            /* has FB pairs */
+  bool needs_kernel;        /* its pairs hide the all-to-all of a kernel that runs beside compute only; others a plain one too */
   pp_grouping grouping;
   int least;                /* microbatches per rank below which there is no such program; 0: runs for any M */
 } pp_schedule_traits;
 
 const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind);
+
+/* Do its pairs hide the all-to-all, with or without such a kernel? */
+bool pp_schedule_hides_alltoall(const pp_schedule_traits *traits, bool kernel);
+
 /* The kind of that name, or -1. */
 int pp_schedule_kind_of(const char *name);
 

@@ -39,7 +39,7 @@ static pp_block_weights weights_of(const pp_candidate *candidate, const pp_layou
   for (int block = 0; block < PP_BLOCKS; block++) {
     const pp_block_seconds *seconds = &costs->seconds[kernel][block];
     weights.seconds[block] = seconds->forward + seconds->input + seconds->weight;
-    if (!pp_stages_traits(candidate)->overlaps || !kernel) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
+    if (!pp_schedule_hides_alltoall(pp_stages_traits(candidate), kernel)) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
   }
   return weights;
 }

@@ -72,8 +72,11 @@ static void set_layout(lua_State *L, const evaluation *self) {
   pp_set_integer(L, "chains", self->traits ? self->traits->chains : 1);
   pp_set_integer(L, "microbatches", candidate->microbatches);
   pp_set_integer(L, "smallest_microbatches", candidate->smallest_microbatches);
-  if (candidate->group > 0) pp_set_integer(L, "group", candidate->group);
   if (candidate->limit > 0) pp_set_integer(L, "limit", candidate->limit);
+  if (!self->traits) return;
+  const pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  const int group = pp_schedule_group(&request);
+  if (group > 0) pp_set_integer(L, "group", group);
 }
 
 static void set_stages(lua_State *L, const evaluation *self) {
@@ -320,8 +323,8 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   self->has_simulation = self->traits != NULL;
   self->no_overlap = self->timing;
   if (!self->traits) return PP_OK;
-  if (self->traits->overlaps && self->kernel)
-    status = pp_evaluate_time(problem, self->candidate, self->costs, true, false, &self->no_overlap, NULL, NULL, error);
+  if (pp_schedule_hides_alltoall(self->traits, self->kernel))
+    status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, false, &self->no_overlap, NULL, NULL, error);
   if (status != PP_OK) return status;
   no_hops.hop = 0;
   status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);

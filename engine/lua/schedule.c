@@ -3,7 +3,8 @@
 ** the broken rule; group is microbatches, or "rounds". Times are for zb_auto, v_half and v_min, which are planned from them; other kinds take
 ** and ignore them. Also a table:
 **   engine.schedule.kinds            list of names
-**   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps }
+**   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps,
+**                                      needs_kernel }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
 **   engine.schedule.from_csv(text, { directions? }) → a schedule of kind "csv", or nil and { id, field, message, line?, column? }
 ** A schedule has methods, listed at the end. Ranks, stages and microbatches are numbered from 0, as everywhere in the field; a list with an
@@ -118,7 +119,7 @@ static int schedule_traits(lua_State *L) {
   int kind = pp_schedule_kind_of(luaL_checkstring(L, 1));
   if (kind < 0) return luaL_error(L, "engine.schedule.traits: no schedule is named '%s'", lua_tostring(L, 1));
   const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   pp_set_string(L, "name", traits->name);
   pp_set_string(L, "family", traits->family);
   pp_set_string(L, "placement", placements[traits->placement]);
@@ -127,6 +128,7 @@ static int schedule_traits(lua_State *L) {
   pp_set_integer(L, "copies", traits->copies);
   pp_set_boolean(L, "split_backward", traits->split_backward);
   pp_set_boolean(L, "overlaps", traits->overlaps);
+  pp_set_boolean(L, "needs_kernel", traits->needs_kernel);
   return 1;
 }
 

@@ -104,6 +104,7 @@ static void check_space(lua_State *L, pp_lua_search *self) {
   space->scale_up_gpus = (int)pp_args_integer(L, 1, search_call, "scale_up_gpus", 1, 1 << 24);
   space->max_tensor = (int)pp_args_integer_or(L, 1, search_call, "max_tensor", 1, 1 << 16, 64);
   space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 24, 1);
+  space->rounds = pp_args_boolean_or(L, 1, search_call, "rounds", false);
   space->max_chunks = (int)pp_args_integer_or(L, 1, search_call, "max_virtual", 1, PP_MAX_LAYERS, 8);
   check_schedules(L, "schedules", space->planned);
   check_fixed(L, self);
@@ -144,7 +145,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
 **   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
-**   max_virtual = 8, kernel_latency = { name = seconds }, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual,
+**   max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes them), kernel_latency = { name = seconds }, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual,
 **   microbatches, schedule, layers_per_stage } } → candidates
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
 ** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages of the schedules in
@@ -153,7 +154,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "even_layers", "fixed",
-                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", NULL };
+                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;

@@ -7,7 +7,7 @@
 
 row { id = "small_run",   source = "R6", gpus = under "small_run_gpus",            try = { "1f1b", "interleaved_1f1b" } }
 row { id = "moe_with_ep", source = "R6", architecture = "moe", expert_parallel = over(1),
-                                                                                   try = { "dualpipe", "dualpipev", "zero_bubble", "interleaved_1f1b", "1f1b" } }
+                                                     try = { "dualpipe", "dualpipev", "zero_bubble", "interleaved_1f1b_overlap", "interleaved_1f1b", "1f1b" } }
 row { id = "dense",       source = "R6", gpus = under "large_dense_gpus",          try = { "zero_bubble", "interleaved_1f1b", "1f1b" } }
 row { id = "dense_large", source = "R6", gpus = at_least "large_dense_gpus", alltoall_fraction = under "heavy_alltoall_fraction",
                                                                                    try = { "dualpipev", "zero_bubble", "interleaved_1f1b", "1f1b" } }

@@ -9,7 +9,8 @@ parameter { id = "small_run_gpus",            value = 100,       unit = "gpu",  
 parameter { id = "large_dense_gpus",          value = 500,       unit = "gpu",      loosens = "none", meaning = "from this many GPUs on a dense run is large" }
 parameter { id = "heavy_alltoall_fraction",   value = "10%",     unit = "fraction", loosens = "none", meaning = "all-to-all seconds / ideal step, from which the all-to-all is heavy" }
 parameter { id = "wanted_tolerance",          value = "25%",     unit = "fraction", loosens = "none", meaning = "how much slower than the fastest of its row the wanted schedule may be" }
-parameter { id = "schedules",                 value = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe", "dualpipev" },
+parameter { id = "schedules",                 value = { "gpipe", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zb_h1", "zb_h2", "zb_v", "zb_auto",
+                                                                           "dualpipe", "dualpipev", "interleaved_zero_bubble", "looped_bfs" },
                                                                  unit = "schedule", loosens = "none", meaning = "what may be planned at all; a site cuts this down to what its framework runs" }
 parameter { id = "zero_bubble_members",       value = { "zb_h1", "zb_v", "zb_h2", "zb_auto" },
                                                                  unit = "schedule", loosens = "none", meaning = "what zero_bubble stands for: the fastest that fits, in a tie the earlier" }

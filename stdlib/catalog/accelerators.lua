@@ -28,11 +28,11 @@ end
 --
 -- Calibrated with tests/oracles/calibrate.lua, never on the run that a test predicts (DeepSeek-V3's own on H800). Predicted over measured:
 --   ampere     Korthikanti et al. Table 5, eight steps from 22B to 1T: 0.96 to 1.07
---   hopper     nine rows of Megatron-Bridge: mean 1.04; Llama 405B and 70B 0.98, 1.01; Qwen3 in fp8 1.03 to 1.28, in bf16 0.81 to 0.91;
+--   hopper     nine rows of Megatron-Bridge: mean 1.04; Llama 405B and 70B 0.98, 1.01; Qwen3 in fp8 1.03 to 1.28, in bf16 0.81 to 0.90;
 --              gpt-oss-120B 1.43 (its attention with sinks was not fused in that release)
---   blackwell  ten rows: mean 1.05; B200 0.87 to 1.15; B300 Qwen3-30B 0.71 (a later release) and Qwen3-235B 1.64 (an early one)
---   gb200      seven rows: mean 1.04, 0.92 to 1.09 but for gpt-oss-120B 1.42
---   gb300      ten rows: mean 1.01, 0.84 to 1.25 but for gpt-oss-120B 1.38
+--   blackwell  ten rows: mean 1.05; B200 0.88 to 1.15; B300 Qwen3-30B 0.71 (a later release) and Qwen3-235B 1.64 (an early one)
+--   gb200      seven rows: mean 1.05, 0.92 to 1.09 but for gpt-oss-120B 1.42
+--   gb300      ten rows: mean 1.00, 0.84 to 1.25 but for gpt-oss-120B 1.38
 --   others     not calibrated: from the best measured product (stas00/ml-engineering: MI300X 51 % of its peak, MI355X 63 %), from vendors'
 --              simulators (Ascend/msmodeling: 0.7 of compute, 0.6 of memory), or as the nearest relative
 -- Releases of one software move the same row by up to 70 %, so a difference of 20 % between two clusters means little.

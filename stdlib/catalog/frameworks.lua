@@ -1,8 +1,11 @@
 -- frameworks.lua: which schedules each framework runs, and its legality rules as data.
 --
 -- schedules           name → { since or state, flag: how a user asks for it ({limit}: the plan's activation limit), and where stricter than the schedule itself: its rules }
+--   csv  true: not a schedule of the framework, but its runtime executes the program that `pipeplan simulate NAME --format csv` prints
 --   rules: microbatches_multiple_of "ranks" | "group", min_microbatches_per_rank, even_layers (layers divide by ranks × virtual),
---          layers_multiple_of (per rank), max_virtual, microbatches_short_of_ranks n (M ≥ P − n)
+--          layers_multiple_of (per rank), max_virtual, microbatches_short_of_ranks n (M ≥ P − n), min_expert_parallel,
+--          recomputes_experts false (no recompute of whole layers or of the expert MLP), max_mtp_layers
+-- rounds              microbatches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P
 -- even_layers         the framework cannot give stages different numbers of layers at all
 -- zero_stages         ZeRO stages that go together with a pipeline
 -- tied_embeddings     can embedding and output weights be tied across stages?
@@ -10,19 +13,27 @@
 
 local lookup = require "pipeplan.catalog.lookup"
 
+-- What Megatron-LM's arguments.py asks of --overlap-moe-expert-parallel-comm beside virtual stages.
+local function overlapped(flag)
+  return { flag = flag, since = "PyTorch 2.6", microbatches_multiple_of = "group", min_expert_parallel = 2, recomputes_experts = false,
+           max_mtp_layers = 1 }
+end
+
 local entries = {
   { name = "megatron", title = "Megatron-LM", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
     schedules = {
       ["1f1b"] = { flag = "--pipeline-model-parallel-size" },
       interleaved_1f1b = { flag = "--num-virtual-stages-per-pipeline-rank", microbatches_multiple_of = "group" },
+      interleaved_1f1b_overlap = overlapped "--num-virtual-stages-per-pipeline-rank --overlap-moe-expert-parallel-comm",
     },
     names = { microbatches = "global-batch-size / (micro-batch-size × data parallel)", pipeline = "--pipeline-model-parallel-size" },
-    notes = "uneven stages by --pipeline-model-parallel-layout; hides the all-to-all with --overlap-moe-expert-parallel-comm under interleaving",
+    notes = "uneven stages by --pipeline-model-parallel-layout",
     source = "NVIDIA/Megatron-LM arguments.py, schedules.py @d98e8a6; DualPipe: PR 5254 closed, #1524 says why" },
   { name = "megatron-bridge", title = "Megatron-Bridge", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
     schedules = {
       ["1f1b"] = { flag = "pipeline_model_parallel_size" },
       interleaved_1f1b = { flag = "virtual_pipeline_model_parallel_size", microbatches_multiple_of = "group" },
+      interleaved_1f1b_overlap = overlapped "virtual_pipeline_model_parallel_size, comm_overlap.overlap_moe_expert_parallel_comm",
     },
     names = { microbatches = "global_batch_size / (micro_batch_size × data parallel)", pipeline = "pipeline_model_parallel_size" },
     source = "NVIDIA-NeMo/Megatron-Bridge performance guide @067f987" },
@@ -44,24 +55,27 @@ local entries = {
     names = { microbatches = "num_chunks", pipeline = "size of the process group" },
     notes = "a schedule, not a trainer: model, data parallelism and optimizer are the caller's",
     source = "deepseek-ai/DualPipe dualpipe.py, dualpipev.py" },
-  { name = "torchtitan", title = "torchtitan", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
+  { name = "torchtitan", title = "torchtitan", rounds = true, even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
     schedules = {
-      gpipe = { flag = "GPipe" }, ["1f1b"] = { flag = "1F1B", microbatches_short_of_ranks = 0 }, interleaved_1f1b = { flag = "Interleaved1F1B" },
-      zb_auto = { flag = "a CSV, pipeline_parallel_schedule_csv" }, v_half = { flag = "a CSV, pipeline_parallel_schedule_csv" },
-      v_min = { flag = "a CSV, pipeline_parallel_schedule_csv" },
-      zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
+      gpipe = { flag = "GPipe" }, looped_bfs = { flag = "LoopedBFS" }, ["1f1b"] = { flag = "1F1B", microbatches_short_of_ranks = 0 },
+      interleaved_1f1b = { flag = "Interleaved1F1B" }, interleaved_zero_bubble = { flag = "InterleavedZeroBubble" },
+      zb_h1 = { flag = "parallelism.pipeline_parallel_schedule_csv", csv = true },
+      zb_h2 = { flag = "parallelism.pipeline_parallel_schedule_csv", csv = true }, zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "parallelism.num_pp_microbatches", pipeline = "parallelism.pipeline_parallel_degree" },
     notes = "composes fully sharded data parallelism with a pipeline (#562); M ≥ stages, or 1F1B hangs in older versions (#775)",
     source = "pytorch/torchtitan configs.py, pipeline_parallel.py @b5bcd76" },
-  { name = "torch", title = "torch.distributed.pipelining", even_layers = false, zero_stages = { 0, 1, 2, 3 }, tied_embeddings = false,
+  { name = "torch", title = "torch.distributed.pipelining", rounds = true, even_layers = false, zero_stages = { 0, 1, 2, 3 },
+    tied_embeddings = false,
     schedules = {
-      gpipe = { flag = "ScheduleGPipe" }, ["1f1b"] = { flag = "Schedule1F1B", microbatches_short_of_ranks = 0 }, interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" },
-      zb_auto = { flag = "a CSV of compute actions" }, v_half = { flag = "a CSV of compute actions" }, v_min = { flag = "a CSV of compute actions" },
-      zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
+      gpipe = { flag = "ScheduleGPipe" }, looped_bfs = { flag = "ScheduleLoopedBFS" },
+      ["1f1b"] = { flag = "Schedule1F1B", microbatches_short_of_ranks = 0 },
+      interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" }, interleaved_zero_bubble = { flag = "ScheduleInterleavedZeroBubble" },
+      zb_h1 = { flag = "ScheduleInterleavedZeroBubble, one stage a rank" },
+      zb_h2 = { flag = "_PipelineScheduleRuntime._load_csv", csv = true }, zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "n_microbatches", pipeline = "size of the process group" },
-    notes = "multi-stage schedules also from a CSV of compute actions",
+    notes = "any program of V or loop placement from a CSV of compute actions; forwards and backwards of a pair one after the other",
     source = "pytorch/pytorch torch/distributed/pipelining/schedules.py; M ≥ stages for single-stage schedules: #144702" },
   { name = "deepspeed", title = "DeepSpeed", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
     schedules = { ["1f1b"] = { flag = "PipelineModule" } },
@@ -124,6 +138,17 @@ function catalogue.running(schedule)
     if entry.schedules[schedule] then list[#list + 1] = entry.name end
   end
   return list
+end
+
+-- What all frameworks that run a schedule ask alike: the value of that rule, or nil.
+function catalogue.shared(schedule, rule)
+  local value
+  for _, entry in ipairs(entries) do
+    local rules = entry.schedules[schedule]
+    if rules and value ~= nil and rules[rule] ~= value or rules and rules[rule] == nil then return nil end
+    if rules then value = rules[rule] end
+  end
+  return value
 end
 
 -- Sorted names of the schedules that a framework runs.

@@ -27,7 +27,7 @@ local entries = {
     source = "Narayanan et al. 2021, arXiv 2104.04473, section 2.2.2",
     since = { torch = "2.4 (PR 125975); microbatch counts other than multiples of P from 2.6 (PR 137783)" },
     limits = { "Megatron-LM: group size N with P ≤ N ≤ M, M mod N = 0 or ≥ P", "layers divide by P × V, or a layout is given" } },
-  { name = "interleaved_1f1b_overlap", title = "interleaved 1F1B with overlapped all-to-all",
+  { name = "interleaved_1f1b_overlap", title = "overlapped interleaved 1F1B",
     idea = "interleaved 1F1B, one forward more to warm up: a turn's forward and backward overlap and hide each other's all-to-all",
     source = "NVIDIA/Megatron-LM schedules.py and combined_1f1b.py; #1524: preferred there to DualPipe",
     since = { megatron = "--overlap-moe-expert-parallel-comm", ["megatron-bridge"] = "comm_overlap.overlap_moe_expert_parallel_comm" },

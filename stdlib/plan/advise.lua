@@ -121,7 +121,8 @@ local function overlap_warning(plan, result)
   for _, reason in ipairs(plan.reasons) do
     if reason.id == "no_alltoall_kernel" then return nil end  -- said there
   end
-  if not measure.overlaps(plan.schedule) or plan.parallelism.expert == 1 or not result.kernel or result.kernel.name then return nil end
+  if not measure.overlaps(plan.schedule) or measure.hides_alltoall(plan.schedule, false) then return nil end
+  if plan.parallelism.expert == 1 or not result.kernel or result.kernel.name then return nil end
   return {
     id = "no_overlap", severity = "warning",
     message = string.format("%s wants an all-to-all kernel that overlaps with compute: without one its pairs hide nothing",
@@ -171,7 +172,8 @@ local function kernel(plan, result)
   local why = chosen.why
   if not chosen.name then
     why = (chosen.given and "stated in the spec" or "no kernel statement matches this topology")
-          .. "; the plain all-to-all overlaps with nothing"
+          .. (measure.hides_alltoall(plan.schedule, false) and "; the pairs hide the plain all-to-all, on a stream of its own"
+              or "; the plain all-to-all overlaps with nothing")
   end
   return { name = chosen.name or nil, needs = entry and entry.needs or {}, why = why or "no kernel statement says why" }
 end

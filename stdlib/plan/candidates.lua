@@ -213,13 +213,54 @@ local function uneven(set)
   return mask
 end
 
+local function framework_of(context)
+  return context.request.framework and frameworks.find(context.request.framework) or nil
+end
+
+-- rule(name) of a schedule in the framework, or where it does not run it, or none is given, what all that run it ask alike.
+local function rules_of(entry, schedule)
+  local rules = entry and entry.schedules[schedule]
+  return function(name)
+    if rules then return rules[name] end
+    return frameworks.shared(schedule, name)
+  end
+end
+
+-- What a schedule asks of the model and the recipe, which a search cannot change: the rule that does not hold, or nil.
+local function forbidden(rule, context)
+  local training, shape = context.arguments.training, context.arguments.model
+  if rule "recomputes_experts" == false and (training.recompute.full or training.recompute.moe) then return "recompute" end
+  local layers = rule "max_mtp_layers"
+  if layers and (shape.mtp_layers or 0) > layers then return "mtp" end
+  local expert = rule "min_expert_parallel"
+  return expert and (shape.experts or 0) < expert and "experts" or nil
+end
+
+-- The rule for which no layout of the request could run that schedule, as reasons.overlap tells it; or nil.
+function candidates.forbidden(context, schedule)
+  return forbidden(rules_of(framework_of(context), schedule), context)
+end
+
+-- What an overlapped all-to-all needs, in the framework or in all that run the schedule.
+local function apply_overlap(set, entry, schedule, here)
+  local expert, what = rules_of(entry, schedule) "min_expert_parallel", candidates.forbidden(set.context, schedule)
+  if what then add(set, "framework", "not_in_framework", here, { overlap = what }) end
+  if expert then
+    add(set, "framework", "not_in_framework", here & set.c:match { { field = "expert_parallel", op = "under", value = expert } },
+        { overlap = "experts" })
+  end
+end
+
 -- What the framework cannot run, and what the policy's `schedules` leave out although the user fixed it.
 local function apply_framework(set)
   local pipelines = set.c:match { { field = "pipeline_parallel", op = "over", value = 1 } }
   local planned = candidates.planned(set.policy)
   local outside = pipelines - set:scheduled(planned)
   add(set, "framework", "not_in_framework", outside, { planned = planned })
-  local entry = set.context.request.framework and frameworks.find(set.context.request.framework)
+  local entry = framework_of(set.context)
+  for _, name in ipairs(entry and frameworks.schedules(entry) or planned) do
+    apply_overlap(set, entry, name, pipelines & set:scheduled { name })
+  end
   if not entry then return end
   local runs = frameworks.schedules(entry)
   add(set, "framework", "not_in_framework", pipelines - outside - set:scheduled(runs), { framework = entry })
@@ -293,7 +334,7 @@ end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
                         "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
-                        "kernel_latency" }
+                        "kernel_latency", "rounds" }
 
 -- The largest power of two up to a number, at least 1.
 local function largest_power(number)
@@ -310,9 +351,12 @@ local function search_of(context)
   local parameter = context.policy.parameters.context_rank_tokens
   arguments.max_context = arguments.max_context or parameter and largest_power(context.record.sequence_length / parameter.value) or 1
   arguments.even_layers = even_schedules(context.request.framework)
-  -- A fixed schedule is judged beside the others, which the plan compares it with.
+  -- A fixed schedule is judged beside the others, which the plan compares it with. What no layout could run is not worth a search.
   local schedule = context.fixed.schedule
-  arguments.schedules = context.no_comparison and schedule and schedule ~= "none" and {} or candidates.planned(context.policy)
+  arguments.schedules = {}
+  for _, name in ipairs(context.no_comparison and schedule and schedule ~= "none" and {} or candidates.planned(context.policy)) do
+    if not candidates.forbidden(context, name) then arguments.schedules[#arguments.schedules + 1] = name end
+  end
   for _, name in ipairs(schedule and candidates.members(context.policy, schedule) or {}) do
     if name ~= "none" and not lists.contains(arguments.schedules, name) then arguments.schedules[#arguments.schedules + 1] = name end
   end

@@ -34,7 +34,8 @@ local function alternative(set, here, name)
   local row = speaker(set, #there > 0 and there or #(buildable & set.alive) > 0 and buildable & set.alive or buildable)
   if not row then
     local judged = #mine > 0 and rank.fewest(set, mine):first()
-    return { schedule = name, at_plan_layout = false, why_not = judged and reasons.all(set, judged) or { reasons.no_candidates(name) } }
+    local why_not = judged and reasons.all(set, judged) or { reasons.no_candidates(name, candidates.forbidden(set.context, name)) }
+    return { schedule = name, at_plan_layout = false, why_not = why_not }
   end
   set.c:memory(set.c:only(row))
   set.c:simulate(row)

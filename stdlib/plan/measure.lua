@@ -23,9 +23,14 @@ function measure.parallelism_of_fields(fields)
   return parallelism
 end
 
--- Does the schedule run a forward and a backward at once, each hiding the other's all-to-all?
+-- Does the schedule run a forward and a backward at once?
 function measure.overlaps(schedule)
   return schedule ~= "none" and engine.schedule.traits(schedule).overlaps
+end
+
+-- Do these hide each other's all-to-all, with that kernel or without any?
+function measure.hides_alltoall(schedule, kernel)
+  return measure.overlaps(schedule) and (kernel and true or not engine.schedule.traits(schedule).needs_kernel)
 end
 
 -- Against what facts.of knows: usable_bytes and tight_bytes.
@@ -152,11 +157,18 @@ local function memory(evaluation, known)
            fit = measure.fit(evaluation.peak_bytes, known) }
 end
 
--- F&B of a stage's forward with the backward of the other slice that its rank holds; nil where the schedule has no such pairs.
+-- F&B of a stage's forward with the backward of the slice that its rank runs it with; nil where the schedule has no such pairs. V and
+-- bidirectional placements give a rank the slices s and n − 1 − s. In a loop each slice meets all of its rank in turn: their mean.
 local function pair_seconds(evaluation, device, stage)
   if not measure.overlaps(evaluation.schedule) then return nil end
-  local other = #evaluation.stage_seconds + 1 - stage  -- V and bidirectional placements give a rank the slices s and n − 1 − s
-  return engine.cost.pair { device = device, forward = evaluation.stage_seconds[stage], backward = evaluation.stage_seconds[other] }
+  local seconds, n = evaluation.stage_seconds, #evaluation.stage_seconds
+  local function with(other) return engine.cost.pair { device = device, forward = seconds[stage], backward = seconds[other] } end
+  if engine.schedule.traits(evaluation.schedule).placement ~= "loop" then return with(n + 1 - stage) end
+  local sum, count = 0, 0
+  for other = (stage - 1) % evaluation.pipeline + 1, n, evaluation.pipeline do
+    sum, count = sum + with(other), count + 1
+  end
+  return sum / count
 end
 
 local function stages(evaluation, device)
@@ -187,9 +199,11 @@ local function closed_form(evaluation, device)
     end
     mean.pair = mean.pair + (pair_seconds(evaluation, device, i) or seconds.forward + seconds.full) / n
   end
+  local group = evaluation.group   -- fewer than P are one of PyTorch's rounds
   local form = engine.bubble {
     schedule = evaluation.schedule, ranks = evaluation.pipeline, microbatches = evaluation.microbatches, virtual = evaluation.chunks,
-    group = evaluation.group, limit = evaluation.limit, F = mean.forward, I = mean.input, W = mean.weight, B = mean.full, FB = mean.pair,
+    group = group and group < evaluation.pipeline and "rounds" or group, limit = evaluation.limit,
+    F = mean.forward, I = mean.input, W = mean.weight, B = mean.full, FB = mean.pair,
   }
   if not form then return nil end
   local makespan = evaluation.makespan_seconds
@@ -260,7 +274,7 @@ function measure.fill(plan, request, known, result)
   local list = segments(request, known, evaluation, kernel)
   local device = {}
   for key, value in pairs(known.arguments.device) do device[key] = value end
-  device.hides_alltoall = kernel and true or false
+  device.hides_alltoall = measure.hides_alltoall(evaluation.schedule, kernel)
 
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)

@@ -56,6 +56,17 @@ local function of_engine(set, entry, row)
   return { id = illegal.id, kind = "engine", message = illegal.message, nearest = nearest or nil }
 end
 
+local overlap_needs = {
+  experts = "its pairs hide the all-to-all between experts: there is none at EP 1",
+  recompute = "Megatron-LM recomputes neither whole layers nor the expert MLP beside it",
+  mtp = "Megatron-LM runs it with at most one MTP layer",
+}
+
+-- Why an overlapped schedule cannot be run: what candidates.forbidden answers.
+function reasons.overlap(schedule, need)
+  return string.format("no %s here: %s", format.schedule(schedule), overlap_needs[need])
+end
+
 local function of_framework(set, entry, row)
   local schedule, title = set.c:get("schedule", row), entry.framework and entry.framework.title
   local words, nearest
@@ -69,6 +80,9 @@ local function of_framework(set, entry, row)
     words = string.format("the policy plans no %s, only %s", format.schedule(schedule), table.concat(names, ", "))
   elseif entry.tied then
     words = string.format("%s has no pipeline for tied embedding and output weights", title)
+  elseif entry.overlap then
+    words = reasons.overlap(schedule, entry.overlap)
+    nearest = entry.overlap == "experts" and { field = "expert_parallel", value = 2 } or nil
   elseif entry.virtual then
     words = string.format("%s runs %s with at most %d chunks per rank", title, format.schedule(schedule), entry.virtual)
   elseif entry.short_of_ranks then
@@ -116,10 +130,11 @@ function reasons.bytes(c, row)
                        format.gib(rank.transient + rank.overhead))
 end
 
--- No layout at all has that schedule.
-function reasons.no_candidates(name)
+-- No layout at all has that schedule; `need`: as reasons.overlap, or nil.
+function reasons.no_candidates(name, need)
   return { id = "no_candidates", kind = "engine",
-           message = string.format("%s has no candidate: no layout has enough layers for its stages", format.schedule(name)) }
+           message = need and reasons.overlap(name, need)
+                     or string.format("%s has no candidate: no layout has enough layers for its stages", format.schedule(name)) }
 end
 
 local makers = { reject = of_rule, refuse = of_rule, engine = of_engine, framework = of_framework, memory = of_memory }

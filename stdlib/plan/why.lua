@@ -234,7 +234,7 @@ local limits = {
   expert_tensor_parallel = "EP × ETP has to divide the GPUs of a stage",
   data_parallel = "DP is GPUs / (TP × CP × P), and batch / (DP × micro-batch) has to be whole",
   microbatches = "M is batch / (DP × micro-batch), at the smallest batch, and has to be whole",
-  virtual = "only interleaved 1F1B has more than one chunk on a rank to choose, and every chunk needs a layer",
+  virtual = "only looped BFS and interleaved schedules have chunks on a rank to choose, and every chunk needs a layer",
 }
 
 -- "; the nearest are 4 and 8": values of candidates on either side.
@@ -254,6 +254,8 @@ end
 
 local function none(set, field, name, value)
   if value == "none" then return "no candidate is without a pipeline: " .. limits.pipeline_parallel end
+  local need = field == "schedule" and candidates.forbidden(set.context, value)
+  if need then return reasons.overlap(value, need) end
   if type(value) ~= "number" then
     local planned = field == "schedule" and "; the policy plans " .. list_words(candidates.planned(set.policy)) or ""
     return string.format("no candidate has %s %s%s", name, format.quantity(value), planned)

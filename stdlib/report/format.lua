@@ -81,7 +81,7 @@ end
 
 local schedule_names = {
   none = "no pipeline", gpipe = "GPipe", looped_bfs = "looped BFS", ["1f1b"] = "1F1B", interleaved_1f1b = "interleaved 1F1B",
-  interleaved_1f1b_overlap = "interleaved 1F1B with overlapped all-to-all", zero_bubble = "Zero Bubble", zb_h1 = "ZB-H1", zb_h2 = "ZB-H2",
+  interleaved_1f1b_overlap = "overlapped interleaved 1F1B", zero_bubble = "Zero Bubble", zb_h1 = "ZB-H1", zb_h2 = "ZB-H2",
   interleaved_zero_bubble = "interleaved zero bubble", zb_v = "ZB-V", zb_auto = "ZB auto", v_half = "V-Half", v_min = "V-Min",
   dualpipe = "DualPipe", dualpipev = "DualPipeV",
 }

@@ -17,10 +17,24 @@ local function first_of(list)
   return count > 0 and first .. " + " .. count or list
 end
 
+-- What fits before what does not, the faster first: a short page leaves out the last.
+local function by_relevance(alternatives)
+  local list, place = table.move(alternatives, 1, #alternatives, 1, {}), {}
+  for i, other in ipairs(alternatives) do place[other] = i end
+  table.sort(list, function(a, b)
+    local small, large = a.fit == "does_not_fit" and 1 or 0, b.fit == "does_not_fit" and 1 or 0
+    if small ~= large then return small < large end
+    local one, two = a.step_seconds or math.huge, b.step_seconds or math.huge
+    if one ~= two then return one < two end
+    return place[a] < place[b]
+  end)
+  return list
+end
+
 function others.alternatives(plan)
   if not plan.alternatives or #plan.alternatives == 0 then return nil end
   local rows, elsewhere = {}, false
-  for _, other in ipairs(plan.alternatives) do
+  for _, other in ipairs(by_relevance(plan.alternatives)) do
     local where = layout.difference(other.parallelism, plan.parallelism)
     elsewhere = elsewhere or where ~= "same"
     local name = format.schedule(other.schedule)
@@ -37,7 +51,7 @@ function others.alternatives(plan)
     table.remove(columns, 2)
     for _, row in ipairs(rows) do table.remove(row, 2) end
   end
-  return { label = "others", group = "others", weight = 8, keep = 3, rows = rows, columns = columns }
+  return { label = "others", group = "others", weight = 6, keep = 3, rows = rows, columns = columns }
 end
 
 function others.dropped(plan)

@@ -37,7 +37,8 @@ describe("pipeplan policy show", function()
   end)
 
   it("says which schedules a site's list takes out of a row", function()
-    assert.matches("\n  moe_with_ep +[^\n]+→ try interleaved_1f1b, 1f1b\n[^\n]+\n +left out, not in schedules: dualpipe, dualpipev, zero_bubble\n",
+    assert.matches("\n  moe_with_ep +[^\n]+→ try interleaved_1f1b, 1f1b\n[^\n]+\n"
+                   .. " +left out, not in schedules: dualpipe, dualpipev, zero_bubble, interleaved_1f1b_overlap\n",
                    show "--policy examples/sites/ml-hall-3.lua")
   end)
 

@@ -102,6 +102,17 @@ describe("micro-batches", function()
     assert.equal("planned", interleaved(192, 48, 6, 4, 6, "megatron").status)
   end)
 
+  -- torch/distributed/pipelining/schedules.py, ScheduleInterleaved1F1B: 11 are not two equal rounds; 3 are one round, of idle ranks
+  it("go in equal rounds in PyTorch, in any group of at least P in Megatron", function()
+    local megatron, torch = interleaved(64, 48, 4, 2, 11, "megatron"), interleaved(64, 48, 4, 2, 11, "torch")
+    assert.same({ "planned", 6 }, { megatron.status, megatron.microbatch_group_size })
+    assert.same({ "rejected", "engine.microbatch_group" }, { torch.status, torch.reasons[1].id })
+    assert.matches("11 microbatches in 2 rounds", torch.reasons[1].message)
+    local few = interleaved(64, 48, 4, 2, 3, "torch")
+    assert.same({ "planned", 3 }, { few.status, few.microbatch_group_size })
+    assert.equal("rejected", interleaved(64, 48, 4, 2, 3, "megatron").status)
+  end)
+
   it("need not divide by P × V, nor by P where groups may be larger: P 4, M 10 are two rounds of 5", function() -- pytorch/pytorch#129597
     for _, framework in ipairs { "torch", "megatron" } do
       local result = interleaved(64, 48, 4, 2, 10, framework)
@@ -296,6 +307,54 @@ describe("what ran", function()
                                  expert = row[8] > 1 and row[8] or nil, schedule = row[7] > 1 and "interleaved_1f1b" or "1f1b" }))
       assert.equal("planned", result.status, "row " .. i .. ": " .. table.concat(ids(result.reasons), ", "))
     end
+  end)
+end)
+
+-- Megatron-Bridge docs/performance-summary-archive.md and yanring/Megatron-MoE-ModelZoo best_practice/qwen3: experts over hosts with the
+-- all-to-all hidden behind interleaved pairs were measured to be faster than experts inside a host on a deep pipeline.
+describe("an overlapped all-to-all", function()
+  local function seconds(accelerator, model, batch, training, parallelism)
+    local result = plan(spec(256, accelerator, shipped .. model, planning.merge({ global_batch_size = batch }, training), parallelism,
+                             { framework = "megatron-bridge" }))
+    assert.equal("planned", result.status)
+    return result.step_seconds
+  end
+
+  it("makes DeepSeek-V3 on 256 B200 faster at PP 8 VP 2 EP 32 than at PP 16 EP 8, as measured: 19.7 s and 23.3 s", function()
+    local recipe = { precision = "fp8", recompute = { "mla_up_projection" } }
+    local wide = { tensor = 1, pipeline = 8, virtual = 2, expert = 32, schedule = "interleaved_1f1b_overlap" }
+    local overlapped = seconds("B200", "deepseek-v3.json", 4096, recipe, wide)
+    assert.is_true(overlapped < seconds("B200", "deepseek-v3.json", 4096, recipe, { tensor = 1, pipeline = 16, expert = 8, schedule = "1f1b" }))
+    assert.is_true(math.abs(overlapped / 19.7 - 1) < 0.1)
+    wide.schedule = "interleaved_1f1b"
+    assert.is_true(overlapped < 0.75 * seconds("B200", "deepseek-v3.json", 4096, recipe, wide))
+  end)
+
+  it("makes Qwen3-235B on 256 H100 faster at PP 8 VP 4 EP 32 than at PP 32 VP 3 EP 8, as measured: 17.6 s and 24.2 s", function()
+    local recipe = { gradients = "bf16" }
+    local overlapped = seconds("H100-SXM", "qwen3-235b-a22b.json", 2048, recipe,
+                               { tensor = 2, pipeline = 8, virtual = 4, expert = 32, schedule = "interleaved_1f1b_overlap" })
+    assert.is_true(overlapped < seconds("H100-SXM", "qwen3-235b-a22b.json", 2048, recipe,
+                                        { tensor = 2, pipeline = 32, virtual = 3, expert = 8, schedule = "interleaved_1f1b" }))
+    assert.is_true(math.abs(overlapped / 17.6 - 1) < 0.1)
+  end)
+
+  -- NVIDIA/Megatron-LM arguments.py, --overlap-moe-expert-parallel-comm
+  it("needs experts that are spread out, no full recompute, and no kernel of its own", function()
+    local function at(expert, training, more)
+      return plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json", planning.merge({ global_batch_size = 2048, gradients = "bf16" }, training),
+                       { tensor = 2, pipeline = 8, virtual = 4, expert = expert, schedule = "interleaved_1f1b_overlap" }, more))
+    end
+    for _, framework in ipairs { "megatron", false } do
+      local more = { framework = framework or nil }
+      local alone, recomputed = at(1, nil, more), at(32, { recompute = "full" }, more)
+      assert.matches("there is none at EP 1", alone.reasons[1].message)
+      assert.same({ "rejected", "not_in_framework", "not_in_framework" }, { alone.status, alone.reasons[1].id, recomputed.reasons[1].id })
+      assert.matches("recomputes neither", recomputed.reasons[1].message)
+    end
+    local plain = at(32, nil, { cluster = { alltoall_kernel = false } })
+    assert.is_true(plain.communication.expert.exposed_seconds < 0.5 * plain.communication.expert.seconds)
+    assert.is_false(has(plain.warnings, "no_overlap"))
   end)
 end)
 

@@ -46,21 +46,21 @@ describe("steps of GPT models on A100", function()
 end)
 
 describe("what was measured one change at a time", function()
-  -- NVIDIA/Megatron-LM#6311: DeepSeek-V3 cut to 14 layers, 64 H100, TP 1 PP 4 EP 16, batch 256, sequences of 2,048: 225.1 TFLOP/s, 184.2 with
-  -- full recompute, 198.5 with recompute and overlap
-  it("prices full recompute and overlap of a cut DeepSeek-V3 within 6 %", function()
+  -- NVIDIA/Megatron-LM#6311: DeepSeek-V3 cut to 14 layers, one MTP layer, 64 H100, TP 1 PP 4 EP 16, layout Ett|(tt|)*6mL, batch 256, sequences
+  -- of 2,048, NCCL's all-to-all: 225.1 TFLOP/s, 184.2 with full recompute, 198.5 with recompute and overlap
+  it("prices full recompute and overlap of a cut DeepSeek-V3 within 8 %", function()
     local model = {}
-    for key, value in pairs(models["deepseek-v3 without MTP"]) do model[key] = value end
+    for key, value in pairs(models["deepseek-v3"]) do model[key] = value end
     model.layers = 14
     local run = { accelerator = "H100", gpus = 64, precision = "bf16", batch = 256, micro_batch = 1, sequence = 2048, tensor = 1, context = 1, expert = 16,
-                  pipeline = 4, virtual = 1, kernel = "deepep" }
+                  pipeline = 4, virtual = 2, layers_per_stage = { 2, 2, 2, 2, 2, 2, 2, 0 }, kernel = "nccl_alltoall" }
     local plain = predict.step(model, run).seconds
     run.recompute = { full = true }
     local recomputed = predict.step(model, run).seconds
     run.overlapped = true
     local overlapped = predict.step(model, run).seconds
-    within(0.94, recomputed / plain / (225.1 / 184.2), 1.06, "full recompute")
-    within(0.94, recomputed / overlapped / (198.5 / 184.2), 1.06, "overlap")
+    within(0.92, recomputed / plain / (225.1 / 184.2), 1.08, "full recompute")
+    within(0.92, recomputed / overlapped / (198.5 / 184.2), 1.08, "overlap")
   end)
 
   -- Megatron-Bridge's overlap skill: Qwen3-30B-A3B, 16 H100, EP 16: 41.25 s a step with NCCL's all-to-all, 24.71 s with Hybrid-EP; the skill puts

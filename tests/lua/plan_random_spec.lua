@@ -1,6 +1,7 @@
 -- Whatever a spec asks for, the answer is a plan, a refusal or one clear line; its page fits, its JSON has no NaN, its layout adds up.
 
 require "pipeplan"
+local engine = require "engine"
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.report.json"
 local load = require "pipeplan.policy.load"
@@ -16,7 +17,7 @@ local function sometimes(share) return math.random() < share end
 
 local models = { "deepseek-v3", "kimi-k2", "llama-2-7b", "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b", "qwen3-235b-a22b", "qwen3-0.6b" }
 local batches = { 64, 256, 1024, 1536, 2048, 4096, 15360, { { 0, 512 }, { "10B", 1024 }, { "50B", 2048 } } }
-local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe", "dualpipev" }
+local schedules = engine.schedule.kinds
 
 local function random_spec()
   return {

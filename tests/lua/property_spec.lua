@@ -4,6 +4,7 @@
 -- 1,000 where CI is set, else 200; PIPEPLAN_SPECS=N tries N instead; PIPEPLAN_FIRST=K begins with the K-th, to look at one that failed.
 
 local planning = require "planning"  -- first: it loads the module
+local engine = require "engine"
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.report.json"
 local schema = require "pipeplan.schema.plan"
@@ -26,7 +27,7 @@ end
 
 local files = { "deepseek-v3", "kimi-k2", "llama-2-7b", "llama-3-70b", "llama-3.1-405b", "mixtral-8x7b", "qwen3-235b-a22b",
                 "llama-3-70b", "deepseek-v3", "qwen3-0.6b" }
-local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe", "dualpipev" }
+local schedules = engine.schedule.kinds
 
 local function random_model(r)
   if r.sometimes(55) then return "examples/models/" .. r.pick(files) .. ".json" end

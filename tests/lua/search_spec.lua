@@ -5,7 +5,7 @@ local engine = require "engine"
 local recipe = require "pipeplan.input.recipe"
 local spec = require "pipeplan.input.spec"
 
-local schedules = { "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "zb_auto", "dualpipe", "dualpipev" }
+local schedules = engine.schedule.kinds
 
 -- Mixtral on 64 A100, everything free unless `fixed` says otherwise.
 local function arguments(changes)

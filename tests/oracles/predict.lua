@@ -115,53 +115,69 @@ local function first_split(model, stages)
   return assert(engine.model.stages(model, stages, counts))
 end
 
+-- Megatron's overlap of neighbouring microbatches needs virtual stages where there is a pipeline.
+local function kind_of(run)
+  if run.schedule then return run.schedule end
+  if run.virtual == 1 then return "1f1b" end
+  return run.overlapped and "interleaved_1f1b_overlap" or "interleaved_1f1b"
+end
+
 local function build(run, microbatches)
   if run.pipeline == 1 then return nil, 1 end
+  assert(not run.overlapped or run.virtual > 1, "an overlap in a pipeline needs virtual stages")
   local schedule = assert(engine.schedule {
-    kind = run.schedule or (run.virtual > 1 and "interleaved_1f1b" or "1f1b"), ranks = run.pipeline, microbatches = microbatches,
-    virtual = run.virtual > 1 and run.virtual or nil,
+    kind = kind_of(run), ranks = run.pipeline, microbatches = microbatches, virtual = run.virtual > 1 and run.virtual or nil,
   })
   local info = schedule:info()
   return schedule, info.stages // info.chains // run.pipeline
 end
 
--- F&B of each stage with the other stage of its rank.
+-- The device as pairs find it: without a kernel too Megatron's hide the all-to-all, which runs on a stream of its own.
+local function pairing(device, kind)
+  local out = {}
+  for key, value in pairs(device) do out[key] = value end
+  out.hides_alltoall = device.hides_alltoall or not engine.schedule.traits(kind).needs_kernel
+  return out
+end
+
+-- F&B of each stage with the stages that its rank runs it with: the other one of two, or in a loop the mean of all.
 local function pairs_of(info, seconds, device)
   local stages_at, result = {}, {}
+  local looped = engine.schedule.traits(info.kind).placement == "loop"
   for number = 1, info.stages do
     local rank = info.placement[number]
     stages_at[rank] = stages_at[rank] or {}
     table.insert(stages_at[rank], (number - 1) % #seconds + 1)
   end
-  for _, pair in pairs(stages_at) do
-    for k, number in ipairs(pair) do
-      result[number] = engine.cost.pair { device = device, forward = seconds[number], backward = seconds[pair[3 - k]] }
+  for _, mine in pairs(stages_at) do
+    for k, number in ipairs(mine) do
+      local sum, count = 0, 0
+      for j, other in ipairs(mine) do
+        if looped or j ~= k then
+          sum, count = sum + engine.cost.pair { device = device, forward = seconds[number], backward = seconds[other] }, count + 1
+        end
+      end
+      result[number] = sum / count
     end
   end
   return result
 end
 
--- Megatron's overlap of neighbouring microbatches: in the steady state F and B of a stage run as a pair, NCCL's all-to-all beside it too,
--- on a stream of its own. What the pair saves is taken off B.
-local function overlap(device, seconds)
-  local overlapping = {}
-  for key, value in pairs(device) do overlapping[key] = value end
-  overlapping.hides_alltoall = true
-  for _, stage in ipairs(seconds) do
-    stage.full = engine.cost.pair { device = overlapping, forward = stage, backward = stage } - stage.forward
+-- Seconds of the pipeline and its bubble. Without one, the overlap leaves the first forward and the last backward alone.
+local function pipeline_seconds(setting, schedule, seconds, microbatches, overlapped)
+  if not schedule then
+    local alone = seconds[1].forward + seconds[1].full
+    local device = pairing(setting.device, "interleaved_1f1b_overlap")
+    local pair = overlapped and engine.cost.pair { device = device, forward = seconds[1], backward = seconds[1] } or alone
+    return alone + (microbatches - 1) * pair, 0
   end
-end
-
--- Seconds of the pipeline and its bubble.
-local function pipeline_seconds(setting, schedule, seconds, microbatches)
-  if not schedule then return microbatches * (seconds[1].forward + seconds[1].full), 0 end
   local info = schedule:info()
   local times = { F = {}, I = {}, W = {}, B = {} }
   times.p2p = engine.cost.hop { model = setting.model, layout = setting.layout, training = setting.training, network = setting.network }
   for number, stage in ipairs(seconds) do
     times.F[number], times.I[number], times.W[number], times.B[number] = stage.forward, stage.input, stage.weight, stage.full
   end
-  if engine.schedule.traits(info.kind).overlaps then times.FB = pairs_of(info, seconds, setting.device) end
+  if engine.schedule.traits(info.kind).overlaps then times.FB = pairs_of(info, seconds, pairing(setting.device, info.kind)) end
   local simulated = assert(schedule:simulate(times))
   return simulated.makespan, simulated.bubble_fraction
 end
@@ -187,9 +203,8 @@ function predict.step(model, run)
     for key, value in pairs(setting) do arguments[key] = value end
     seconds[i] = engine.cost.stage(arguments)
   end
-  if run.overlapped then overlap(device, seconds) end
   local out = { microbatches = microbatches, stages = stages, setting = setting }
-  out.pipeline, out.bubble = pipeline_seconds(setting, schedule, seconds, microbatches)
+  out.pipeline, out.bubble = pipeline_seconds(setting, schedule, seconds, microbatches, run.overlapped)
   out.beside = beside(setting, stages, schedule)
   out.seconds = out.pipeline + out.beside
   out.tokens_per_second = run.batch * run.sequence / run.gpus / out.seconds
