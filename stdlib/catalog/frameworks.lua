@@ -19,6 +19,10 @@ local function overlapped(flag)
            max_mtp_layers = 1 }
 end
 
+-- PyTorch's runtime executes any program of loop placement, or of a V of two stages a rank.
+local titan_csv = { flag = "parallelism.pipeline_parallel_schedule_csv", csv = true }
+local torch_csv = { flag = "_PipelineScheduleRuntime._load_csv", csv = true }
+
 local entries = {
   { name = "megatron", title = "Megatron-LM", even_layers = false, zero_stages = { 0, 1 }, tied_embeddings = true,
     schedules = {
@@ -59,8 +63,8 @@ local entries = {
     schedules = {
       gpipe = { flag = "GPipe" }, looped_bfs = { flag = "LoopedBFS" }, ["1f1b"] = { flag = "1F1B", microbatches_short_of_ranks = 0 },
       interleaved_1f1b = { flag = "Interleaved1F1B" }, interleaved_zero_bubble = { flag = "InterleavedZeroBubble" },
-      zb_h1 = { flag = "parallelism.pipeline_parallel_schedule_csv", csv = true },
-      zb_h2 = { flag = "parallelism.pipeline_parallel_schedule_csv", csv = true }, zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
+      zb_h1 = titan_csv, zb_h2 = titan_csv, zb_auto = titan_csv, v_half = titan_csv, v_min = titan_csv,
+      zb_v = { flag = "ZBVZeroBubble" }, dualpipev = { flag = "DualPipeV", since = "PyTorch with ScheduleDualPipeV", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "parallelism.num_pp_microbatches", pipeline = "parallelism.pipeline_parallel_degree" },
     notes = "composes fully sharded data parallelism with a pipeline (#562); M ≥ stages, or 1F1B hangs in older versions (#775)",
@@ -72,7 +76,8 @@ local entries = {
       ["1f1b"] = { flag = "Schedule1F1B", microbatches_short_of_ranks = 0 },
       interleaved_1f1b = { flag = "ScheduleInterleaved1F1B" }, interleaved_zero_bubble = { flag = "ScheduleInterleavedZeroBubble" },
       zb_h1 = { flag = "ScheduleInterleavedZeroBubble, one stage a rank" },
-      zb_h2 = { flag = "_PipelineScheduleRuntime._load_csv", csv = true }, zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
+      zb_h2 = torch_csv, zb_auto = torch_csv, v_half = torch_csv, v_min = torch_csv,
+      zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9", min_microbatches_per_rank = 2 },
     },
     names = { microbatches = "n_microbatches", pipeline = "size of the process group" },
     notes = "any program of V or loop placement from a CSV of compute actions; forwards and backwards of a pair one after the other",

@@ -135,8 +135,12 @@ end
 function show.frameworks()
   local catalogue, rows = require "pipeplan.catalog.frameworks", {}
   for _, entry in ipairs(catalogue.entries) do
+    local names = catalogue.schedules(entry)
+    for i, name in ipairs(names) do
+      if entry.schedules[name].csv then names[i] = name .. "(csv)" end
+    end
     rows[#rows + 1] = {
-      entry.name, entry.title, table.concat(catalogue.schedules(entry), " "), entry.even_layers and "even" or "any",
+      entry.name, entry.title, table.concat(names, " "), entry.even_layers and "even" or "any",
       entry.tied_embeddings and "yes" or "no", entry.names.microbatches,
     }
   end

@@ -169,6 +169,7 @@ describe("frameworks", function()
     assert.same({ "flagscale", "deepseek-dualpipe" }, frameworks.running("dualpipe"))
     assert.same({ "flagscale", "deepseek-dualpipe", "torchtitan", "torch", "mindspeed" }, frameworks.running("dualpipev"))
     assert.same({ "torchtitan", "torch", "primus", "zero-bubble" }, frameworks.running("zb_h1"))   -- torchtitan: from a CSV
+    assert.same({ "torchtitan", "torch", "primus", "zero-bubble" }, frameworks.running("v_half"))
     assert.same({ "megatron", "megatron-bridge" }, frameworks.running("interleaved_1f1b_overlap"))
   end)
 end)
