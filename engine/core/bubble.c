@@ -58,8 +58,8 @@ static void zb_h1(const setting *at, pp_closed_form *out) {
 }
 
 /*
-** ZB-H1's, of one chunk. Below P microbatches an estimate, and a bound, is that the first and last microbatch pass V·P stages both ways and
-** what a rank has of W beside its last fills all waiting: it cannot when W is large. Derived.
+** ZB-H1's, of one chunk. Below P microbatches a lower bound: the last stage runs M forwards and M I's after V·P − 1 stages down and before as
+** many up, and at best all W's of a rank but the last fill its waiting. Derived.
 */
 static void interleaved_zero_bubble(const setting *at, pp_closed_form *out) {
   const pp_schedule_request *request = at->request;

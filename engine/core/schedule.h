@@ -54,7 +54,7 @@ typedef struct {
   int copies;               /* parameter copies on the devices: 2 for dualpipe */
   bool split_backward;      /* has I and W actions */
   bool overlaps;            /* has FB pairs */
-  bool needs_kernel;        /* its pairs hide the all-to-all of a kernel that runs beside compute only; others a plain one too */
+  bool needs_kernel;        /* its pairs hide an all-to-all only if its kernel runs beside compute; those of others hide a plain one too */
   pp_grouping grouping;
   int least;                /* microbatches per rank below which there is no such program; 0: runs for any M */
 } pp_schedule_traits;
