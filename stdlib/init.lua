@@ -6,6 +6,8 @@
 
 local engine = require "engine"
 local assertions = require "pipeplan.assertions"
+local failure = require "pipeplan.failure"
+local vocabulary = require "pipeplan.vocabulary"
 
 local pipeplan = { version = engine.version }
 
@@ -29,7 +31,22 @@ function methods:plan_spec(spec, base)
 end
 
 function methods:plan_request(request)
-  return require("pipeplan.plan.init").plan { request = request, policy = self.policy }
+  local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts }
+  assertions.remember(plan, self.policy)
+  return plan
+end
+
+-- site:with{ fits_one_gpu = false, … } → the same policy, with facts in place of what would follow from the request: request fields of the
+-- vocabulary, as rules read them. What the engine computes with is not touched.
+function methods:with(facts)
+  for name in pairs(facts) do
+    local entry = vocabulary.by_name[name]
+    if not entry or entry.scope ~= "request" then
+      failure.usage("with: '%s' is no fact of a request%s", tostring(name), entry and ": it differs between candidates"
+                    or failure.suggestion(tostring(name), vocabulary.names))
+    end
+  end
+  return setmetatable({ policy = self.policy, facts = facts }, { __index = methods })
 end
 
 -- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory }]) → a policy to plan with.

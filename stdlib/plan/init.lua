@@ -118,13 +118,15 @@ local function check_invariants(out, policy, record)
   if problem then error("a built-in invariant does not hold for this plan: " .. problem, 0) end
 end
 
--- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }? } → plan
+-- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }? } → plan
+-- facts: what a test puts in place of what follows from the request.
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
   local minimum, no_count
   if request.any_gpus then request, minimum, no_count = require("pipeplan.plan.minimum").find(request.any_gpus, policy) end
   policy.host:refill()  -- each plan has the policy's whole budget
   local known = facts.of(request, policy)
+  for name, value in pairs(arguments.facts or {}) do known.record[name] = value end
   local out = base(request, policy, known)
   out.loosened = map(out.loosened, loosened_of)
   local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments,
@@ -150,6 +152,7 @@ function plan.plan(arguments)
     local explain = require "pipeplan.plan.explain"
     out.explanation = explain.of(policy, record, known, result, arguments.explain, arguments.why)
   end
+  if plan.observer then plan.observer(out, record, result, policy) end  -- tests of policies watch what they plan
   return out
 end
 

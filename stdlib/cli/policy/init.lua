@@ -12,6 +12,7 @@ Usage: pipeplan policy COMMAND [OPTIONS]
           and what each override hides
   check   what is wrong with it, or worth knowing in a review: rows that never decide, rules
           that change nothing, gaps and overlaps, each with a spec that shows it
+  test    runs busted specs of policies, and says what of the policy they do not look at
 
   COMMAND --help    options of a command, and examples
 
@@ -20,7 +21,7 @@ Examples:
    pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
-local verbs = { "check", "show" }
+local verbs = { "check", "show", "test" }
 
 function command.run(arguments)
   local verb = arguments[1]

@@ -124,6 +124,11 @@ function policy:plan(request) end
 ---@return pipeplan.plan
 function policy:plan_spec(spec, base) end
 
+--- The same policy, with facts in place of what would follow from the request: request fields, as rules read them. For tests.
+---@param facts table<string, any>
+---@return pipeplan.policy
+function policy:with(facts) end
+
 ---@class pipeplan
 ---@field version string
 local pipeplan = {}

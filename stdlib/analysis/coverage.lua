@@ -1,0 +1,153 @@
+--[[
+coverage.lua: how much of a policy its tests look at. Every plan that a test makes is seen (runner.lua); what counts is
+  row        it decided a plan
+  reason     a reject or refusal was a reason of a plan or verdict
+  warning    a warning was on a plan
+  choice     a preference held for the plan that was chosen; a kernel statement chose the kernel
+  boundary   a numeric condition was tried on both sides of its bound, and no farther from it than one (of a whole number) or a tenth
+
+  local seen = coverage.new()
+  seen:add(plan, record, result, policy)
+  seen:items() → { { kind, id, text, file, line, layer, covered }, … }, of the layers above the default where there are any
+]]
+
+local conditions = require "pipeplan.policy.conditions"
+local units = require "pipeplan.input.units"
+local vocabulary = require "pipeplan.vocabulary"
+
+local coverage = {}
+
+local methods = {}
+methods.__index = methods
+
+function coverage.new()
+  return setmetatable({ policies = {}, order = {}, seen = {}, near = {} }, methods)
+end
+
+-- The same rule in several policies of one test run is one rule.
+local function key_of(rule)
+  return rule.file .. ":" .. rule.line .. ":" .. rule.id
+end
+
+local lists = { "rows", "rejects", "refuses", "prefers", "kernels", "warns" }
+local kind_of = { row = "row", reject = "reason", refuse = "reason", warn = "warning", prefer = "choice", kernel = "choice" }
+
+local function bounds_of(condition)
+  local field = vocabulary.by_name[condition.field]
+  if field.type ~= "integer" and field.type ~= "number" or condition.values then return {} end
+  local list = {}
+  for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
+    local value = condition[side[1]]
+    if type(value) == "number" and condition.op ~= "multiple_of" and condition.op ~= "not_multiple_of" and condition.op ~= "equal" then
+      list[#list + 1] = value
+    end
+  end
+  return list
+end
+
+local function is_near(field, value, bound)
+  if vocabulary.by_name[field].type == "integer" then return math.abs(value - bound) <= 1 end
+  return math.abs(value - bound) <= 0.1 * math.max(math.abs(bound), 1e-12)
+end
+
+-- A record tries each numeric condition at its field's value.
+function methods:try_bounds(rule, record)
+  for i, condition in ipairs(rule.conditions) do
+    local value = record[condition.field]
+    for j, bound in ipairs(type(value) == "number" and bounds_of(condition) or {}) do
+      if is_near(condition.field, value, bound) then
+        local key = string.format("%s:%d:%d", key_of(rule), i, j)
+        local sides = self.near[key] or {}
+        local holds = require("engine").conditions.match(record, conditions.engine { conditions = { condition } })
+        sides[holds and "yes" or "no"] = true
+        self.near[key] = sides
+      end
+    end
+  end
+end
+
+-- Of a plan: ids of the rules that had a say in it.
+local function said(plan, record, result, policy)
+  local ids = {}
+  for _, reason in ipairs(plan.reasons) do ids[reason.id] = true end
+  for _, warning in ipairs(plan.warnings) do ids[warning.id] = true end
+  if result.decision then ids[result.decision] = true end
+  if result.kernel and result.kernel.id then ids[result.kernel.id] = true end
+  for _, rule in ipairs(policy.prefers) do
+    if plan.status == "planned" and conditions.holds(rule, policy, record) then ids[rule.id] = true end
+  end
+  return ids
+end
+
+function methods:add(plan, record, result, policy)
+  if not self.policies[policy] then
+    self.policies[policy] = true
+    self.order[#self.order + 1] = policy
+  end
+  local ids = said(plan, record, result, policy)
+  for _, name in ipairs(lists) do
+    for _, rule in ipairs(policy[name]) do
+      if ids[rule.id] then self.seen[key_of(rule)] = true end
+      self:try_bounds(rule, record)
+    end
+  end
+end
+
+-- What a site's tests answer for: its own rules, and the default's that it changes. Where only the default is tested: all of them.
+local function counts(rule, default_alone)
+  if default_alone or rule.layer ~= "default" then return true end
+  for _, hidden in ipairs(rule.hides) do
+    if hidden.layer then return true end
+  end
+  return false
+end
+
+local function add_item(out, known, item, key)
+  if known[key] then return end
+  known[key] = true
+  out[#out + 1] = item
+end
+
+function methods:items()
+  local out, known, default_alone = {}, {}, true
+  for _, policy in ipairs(self.order) do default_alone = default_alone and #policy.layers == 1 end
+  for _, policy in ipairs(self.order) do
+    for _, name in ipairs(lists) do
+      for _, rule in ipairs(policy[name]) do
+        if counts(rule, default_alone) then
+          local key = key_of(rule)
+          add_item(out, known, { kind = kind_of[rule.verb], id = rule.id, text = rule.verb .. " '" .. rule.id .. "'", file = rule.file,
+                                 line = rule.line, layer = rule.layer, covered = self.seen[key] or false }, key)
+          for i, condition in ipairs(rule.conditions) do
+            local bounds = bounds_of(condition)
+            for j, bound in ipairs(bounds) do
+              local bound_key = string.format("%s:%d:%d", key, i, j)
+              local sides = self.near[bound_key] or {}
+              local text = string.format("%s '%s': %s", rule.verb, rule.id, conditions.text(condition))
+              if #bounds > 1 then text = text .. ", at " .. units.format(bound, vocabulary.by_name[condition.field].unit) end
+              add_item(out, known, { kind = "boundary", id = rule.id, text = text, file = rule.file, line = rule.line, layer = rule.layer,
+                                     covered = sides.yes and sides.no or false }, bound_key)
+            end
+          end
+        end
+      end
+    end
+  end
+  return out
+end
+
+coverage.kinds = { "row", "reason", "warning", "choice", "boundary" }
+
+-- Items covered and all, of a kind or of all kinds.
+function coverage.count(items, kind)
+  local covered, all = 0, 0
+  for _, item in ipairs(items) do
+    if not kind or item.kind == kind then
+      all = all + 1
+      if item.covered then covered = covered + 1 end
+    end
+  end
+  return covered, all
+end
+
+return coverage

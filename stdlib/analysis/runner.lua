@@ -1,0 +1,149 @@
+--[[
+runner.lua: runs busted specs inside the program, so that tests of policies need no other Lua than the one that plans. The specs are those
+that plain `busted --lua=lua5.4` runs; here a test that asserts nothing fails as well, and every plan that a test makes can be watched.
+
+  runner.run{ files = { path, … } (files, or directories of *_spec.lua), filter = pattern?, stop = bool?: at the first failure,
+              on_plan = function(plan, record, result, policy)? }
+      → { { name, file, line, status = "passed" | "failed" | "error" | "skipped", message?, seconds, assertions }, … }
+
+Uses busted's core (Debian: lua-busted), which is loaded only here. Tests run in the order in which they stand.
+]]
+
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+
+local runner = {}
+
+local function load_busted()
+  local good, core = pcall(require, "busted.core")
+  if not good then failure.usage("policy test runs busted specs, and busted is not installed (Debian: apt install lua-busted)") end
+  local busted = core()
+  require "busted"(busted)
+  return busted
+end
+
+-- Calls `count` whenever something is asserted; returns a function that undoes it.
+local function count_assertions(count)
+  local luassert = require "luassert"
+  local metas = { getmetatable(luassert.state()), getmetatable(luassert) }
+  local originals = {}
+  for i, meta in ipairs(metas) do
+    local original = meta.__call
+    originals[i] = original
+    meta.__call = function(...)
+      count()
+      return original(...)  -- a tail call: luassert looks up the stack for who asserted
+    end
+  end
+  return function()
+    for i, meta in ipairs(metas) do meta.__call = originals[i] end
+  end
+end
+
+-- "describe it" as busted's own handlers name a test.
+local function full_name(busted, element)
+  local names, at = {}, element
+  while at and (at.name or at.descriptor) and at.descriptor ~= "file" do
+    table.insert(names, 1, tostring(at.name or at.descriptor))
+    at = busted.context.parent(at)
+  end
+  return table.concat(names, " ")
+end
+
+local function text_of(message)
+  if type(message) == "string" then return message end
+  return message ~= nil and tostring(message) or "an error without a message"
+end
+
+-- One result for each test and for each error outside of tests.
+local function collect(busted, results, stop)
+  local current
+  local function fail(status, element, message)
+    if current and current.element == element then
+      if current.status == "passed" then current.status, current.message = status, text_of(message) end
+    else
+      results[#results + 1] = { name = full_name(busted, element), status = "error", message = text_of(message), seconds = 0,
+                                assertions = 0, file = element.name or "", line = 0 }
+    end
+    if stop then busted.skipAll = true end
+  end
+  busted.subscribe({ "test", "start" }, function(element)
+    local trace = element.trace or {}
+    current = { element = element, name = full_name(busted, element), file = trace.short_src or "", line = trace.currentline or 0,
+                status = "passed", assertions = 0, started = os.clock() }
+    return nil, true
+  end)
+  busted.subscribe({ "test", "end" }, function(_, _, status)
+    if status == "pending" then current.status = "skipped" end
+    if current.status == "passed" and current.assertions == 0 then
+      current.status, current.message = "failed", "it asserts nothing"
+      if stop then busted.skipAll = true end
+    end
+    current.seconds, current.started, current.element = os.clock() - current.started, nil, nil
+    results[#results + 1], current = current, nil
+    return nil, true
+  end)
+  busted.subscribe({ "failure" }, function(element, _, message)
+    fail("failed", element, message)
+    return nil, true
+  end)
+  busted.subscribe({ "error" }, function(element, _, message)
+    fail("error", element, message)
+    return nil, true
+  end)
+  return function() if current then current.assertions = current.assertions + 1 end end
+end
+
+-- Registers only tests whose full name matches, and none after a failure where that is to stop the run: busted asks before it takes one.
+local function admit(busted, pattern)
+  local function wanted(name)
+    local parent = busted.context.get()
+    local full = full_name(busted, { name = name, descriptor = "it" })
+    while parent and (parent.name or parent.descriptor) and parent.descriptor ~= "file" do
+      full = tostring(parent.name or parent.descriptor) .. " " .. full
+      parent = busted.context.parent(parent)
+    end
+    return nil, not busted.skipAll and (not pattern or full:find(pattern) ~= nil)
+  end
+  for _, kind in ipairs { "it", "pending" } do busted.subscribe({ "register", kind }, wanted, { priority = 1 }) end
+end
+
+local MOST_LEVELS = 16  -- of directories in directories: deeper is a link to itself
+
+-- The spec files under some paths, sorted.
+local function spec_files(paths)
+  local list = {}
+  local function visit(path, given, level)
+    local names = level <= MOST_LEVELS and engine.host.directory(path)
+    if not names then
+      if given or path:match "_spec%.lua$" then list[#list + 1] = path end
+      return
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do
+      if name:sub(1, 1) ~= "." then visit((path:gsub("/+$", "")) .. "/" .. name, false, level + 1) end
+    end
+  end
+  for _, path in ipairs(paths) do visit(path, true, 0) end
+  return list
+end
+
+function runner.run(options)
+  local planner = require "pipeplan.plan.init"
+  local files = spec_files(options.files)
+  if #files == 0 then return {} end
+  local busted, results = load_busted(), {}
+  require("pipeplan").assertions()  -- the same instance for every file: busted empties package.loaded between them
+  local count = collect(busted, results, options.stop)
+  admit(busted, options.filter)
+  require "busted.modules.test_file_loader"(busted, { "lua" })(files, {}, { excludes = {} })
+  local restore = count_assertions(count)
+  planner.observer = options.on_plan
+  local good, problem = xpcall(function() require "busted.execute"(busted)(1, { sort = false }) end, debug.traceback)
+  planner.observer = nil
+  restore()
+  if not good then error(problem, 0) end
+  return results
+end
+
+return runner

@@ -1,0 +1,80 @@
+-- test.lua: `pipeplan policy test`: runs busted specs of policies, and says what of the policy they do not look at.
+
+local argparse = require "argparse"
+local command_line = require "pipeplan.cli.arguments"
+local coverage = require "pipeplan.analysis.coverage"
+local failure = require "pipeplan.failure"
+local output = require "pipeplan.cli.output"
+local report = require "pipeplan.report.tests"
+local runner = require "pipeplan.analysis.runner"
+
+local examples = [[
+A spec is what plain busted runs too (busted --lua=lua5.4 PATH):
+   local site = require("pipeplan").policy "examples/sites/aws-p5.lua"
+   describe("aws-p5", function()
+     it("rejects deep pipelines", function()
+       assert.decided(site:plan { "spec.json", pipeline = 128 }, "rejected", "too_deep")
+     end)
+   end)
+
+Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no test was found.
+
+Examples:
+   pipeplan policy test examples/sites
+   pipeplan policy test examples/sites/aws-p5_spec.lua --min 80 --format junit -o report.xml]]
+
+local function new_parser()
+  local parser = argparse("pipeplan policy test", "Runs tests of policies: busted specs (*_spec.lua).")
+    :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy test PATH... [OPTIONS]"):epilog(examples)
+  parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
+  parser:option("--filter", "only tests whose name matches this Lua pattern"):argname("PATTERN")
+  parser:option("--min", "least coverage, in percent"):argname("PERCENT")
+  parser:option("--format", "what to print"):choices({ "text", "tap", "junit", "json" }):default("text")
+  parser:flag("--fail-fast", "stop at the first failure")
+  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
+local function least_coverage(text)
+  if not text then return nil end
+  local value = tonumber((text:gsub("%%$", "")))
+  if not value or value < 0 or value > 100 then failure.usage("--min must be a percentage from 0 to 100, got '%s'", text) end
+  return value
+end
+
+local function check_paths(paths)
+  for _, path in ipairs(paths) do
+    local file = io.open(path, "rb")
+    if not file then failure.usage("policy test: %s: no such file or directory", path) end
+    file:close()
+  end
+end
+
+local command = {}
+
+function command.run(arguments)
+  local options, help = command_line.parse(new_parser(), arguments, "policy test")
+  if not options then return help, 0 end
+  local least, seen = least_coverage(options.min), coverage.new()
+  check_paths(options.path)
+  local results = runner.run { files = options.path, filter = options.filter, stop = options.fail_fast,
+                               on_plan = function(...) seen:add(...) end }
+  if #results == 0 then failure.raise("nothing", "policy test: no test was found in %s", table.concat(options.path, ", ")) end
+  local items = seen:items()
+  local text = report[options.format](results, items)
+  if options.output then
+    output.to_file(options.output, text)
+    text = ""
+  end
+  local covered, all = coverage.count(items)
+  local status = report.count(results, "failed") + report.count(results, "error") > 0 and failure.status.refused or 0
+  if least and 100 * covered < least * all then
+    io.stderr:write(string.format("pipeplan: policy test: %.0f %% is covered, less than --min %g\n", 100 * covered / all, least))
+    status = failure.status.refused
+  end
+  return text, status
+end
+
+return command

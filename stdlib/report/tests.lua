@@ -1,0 +1,114 @@
+-- tests.lua: results of `pipeplan policy test` as text, TAP (version 13), JUnit XML and JSON, with the coverage of the policy.
+
+local coverage = require "pipeplan.analysis.coverage"
+local format = require "pipeplan.report.format"
+local json = require "pipeplan.report.json"
+
+local report = {}
+
+local marks = { passed = "ok", failed = "FAILED", error = "ERROR", skipped = "skipped" }
+
+function report.count(results, status)
+  local count = 0
+  for _, result in ipairs(results) do
+    if result.status == status then count = count + 1 end
+  end
+  return count
+end
+
+-- "12 passed, 1 failed"
+local function summary(results)
+  local parts = {}
+  for _, status in ipairs { "passed", "failed", "error", "skipped" } do
+    local count = report.count(results, status)
+    if count > 0 then parts[#parts + 1] = string.format("%d %s", count, status == "error" and count > 1 and "errors" or status) end
+  end
+  return table.concat(parts, ", ")
+end
+
+local function share(covered, all)
+  return all > 0 and string.format("%.0f %%", 100 * covered / all) or "nothing to cover"
+end
+
+local function coverage_lines(items, lines)
+  local parts = {}
+  for _, kind in ipairs(coverage.kinds) do
+    local covered, all = coverage.count(items, kind)
+    if all > 0 then parts[#parts + 1] = string.format("%s %d/%d", kind, covered, all) end
+  end
+  local covered, all = coverage.count(items)
+  lines[#lines + 1] = string.format("coverage: %s%s", share(covered, all), #parts > 0 and " (" .. table.concat(parts, ", ") .. ")" or "")
+  for _, item in ipairs(items) do
+    if not item.covered then
+      lines[#lines + 1] = string.format("  %s:%d: no test %s %s", item.file, item.line,
+                                        item.kind == "boundary" and "tries both sides of" or "reaches", item.text)
+    end
+  end
+end
+
+function report.text(results, items)
+  local lines = {}
+  for _, result in ipairs(results) do
+    lines[#lines + 1] = string.format("%s  %s", format.pad(marks[result.status], 7), result.name)
+    if result.message then lines[#lines + 1] = "         " .. result.message:gsub("\n", "\n         ") end
+  end
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = summary(results)
+  coverage_lines(items, lines)
+  return table.concat(lines, "\n") .. "\n"
+end
+
+function report.tap(results, items)
+  local lines = { "TAP version 13", "1.." .. #results }
+  for i, result in ipairs(results) do
+    local bad = result.status == "failed" or result.status == "error"
+    lines[#lines + 1] = string.format("%s %d - %s%s", bad and "not ok" or "ok", i, result.name:gsub("#", "\\#"),
+                                      result.status == "skipped" and " # SKIP" or "")
+    if bad then lines[#lines + 1] = "# " .. result.message:gsub("\n", "\n# ") end
+  end
+  local notes = {}
+  coverage_lines(items, notes)
+  for _, line in ipairs(notes) do lines[#lines + 1] = "# " .. line end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
+
+local function xml(text)
+  return (tostring(text):gsub('[&<>"]', entities):gsub("[%z\1-\8\11\12\14-\31]", "?"))
+end
+
+-- The JUnit schema that CI servers read: testsuite, testcase, failure, error, skipped.
+function report.junit(results)
+  local total = 0
+  for _, result in ipairs(results) do total = total + result.seconds end
+  local lines = { '<?xml version="1.0" encoding="UTF-8"?>',
+    string.format('<testsuite name="pipeplan policy test" tests="%d" failures="%d" errors="%d" skipped="%d" time="%.3f">', #results,
+                  report.count(results, "failed"), report.count(results, "error"), report.count(results, "skipped"), total) }
+  for _, result in ipairs(results) do
+    lines[#lines + 1] = string.format('  <testcase classname="%s" name="%s" file="%s" line="%d" time="%.3f">', xml(result.file),
+                                      xml(result.name), xml(result.file), result.line, result.seconds)
+    if result.status == "failed" then lines[#lines + 1] = string.format('    <failure message="%s"/>', xml(result.message))
+    elseif result.status == "error" then lines[#lines + 1] = string.format('    <error message="%s"/>', xml(result.message))
+    elseif result.status == "skipped" then lines[#lines + 1] = "    <skipped/>" end
+    lines[#lines + 1] = "  </testcase>"
+  end
+  lines[#lines + 1] = "</testsuite>"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+function report.json(results, items)
+  local tests, list = json.array {}, json.array {}
+  for i, result in ipairs(results) do
+    tests[i] = { name = result.name, file = result.file, line = result.line, status = result.status, message = result.message or json.null,
+                 assertions = result.assertions }
+  end
+  for i, item in ipairs(items) do
+    list[i] = { kind = item.kind, id = item.id, text = item.text, file = item.file, line = item.line, layer = item.layer,
+                covered = item.covered }
+  end
+  local covered, all = coverage.count(items)
+  return json.encode({ tests = tests, coverage = { covered = covered, all = all, items = list } }, { indent = 2 }) .. "\n"
+end
+
+return report
