@@ -169,6 +169,7 @@ function load.load(options)
   end
   policy.host, policy.date, policy.digest = host, date, digest_of(list, options.set)
   host:refill()  -- loading and planning have a budget each
+  if load.observer then load.observer(policy) end  -- mutation makes of it what it tries
   return policy
 end
 

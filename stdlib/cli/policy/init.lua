@@ -13,6 +13,7 @@ Usage: pipeplan policy COMMAND [OPTIONS]
   check   what is wrong with it, or worth knowing in a review: rows that never decide, rules
           that change nothing, gaps and overlaps, each with a spec that shows it
   test    runs busted specs of policies, and says what of the policy they do not look at
+  mutate  makes small mistakes in a policy and says which of them its tests do not notice
 
   COMMAND --help    options of a command, and examples
 
@@ -21,7 +22,7 @@ Examples:
    pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
-local verbs = { "check", "show", "test" }
+local verbs = { "check", "mutate", "show", "test" }
 
 function command.run(arguments)
   local verb = arguments[1]

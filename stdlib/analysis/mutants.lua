@@ -1,0 +1,227 @@
+--[[
+mutants.lua: small wrong versions of a policy: what a slip of the hand would make of it. Tests that pass for a mutant do not look at what it
+changes.
+
+  mutants.of(policy) → { { id, kind, file, line, text, apply, before, after }, … }
+    id        stable while the rule keeps its id: "row small_run: gpus under 100 → at most 100"
+    apply     function(policy): makes a freshly loaded policy the mutant; false when the policy has no such rule
+    before, after  the rule as it is and as it becomes (nil: deleted), for who looks for a spec that tells them apart
+
+Of a policy with layers over the default those rules are changed that the layers state or change; otherwise the default's.
+Kinds: bound (a limit moved by one, or by a tenth; open made closed), negate, drop (a condition), delete (a rule), swap (with the next of
+its list), list (of a row: without its first name, first two swapped), parameter (moved by one or by a tenth).
+]]
+
+local conditions = require "pipeplan.policy.conditions"
+local statements = require "pipeplan.policy.statements"
+local units = require "pipeplan.input.units"
+local vocabulary = require "pipeplan.vocabulary"
+
+local mutants = {}
+
+local TENTH = 1.1
+
+local lists = { row = "rows", reject = "rejects", refuse = "refuses", prefer = "prefers", kernel = "kernels", warn = "warns" }
+local verbs = { "row", "reject", "refuse", "prefer", "kernel", "warn" }
+local ordered = { row = true, prefer = true, kernel = true, refuse = true }
+
+local function copy(from, changes)
+  local out = {}
+  for key, value in pairs(from) do out[key] = value end
+  for key, value in pairs(changes or {}) do out[key] = value end
+  return out
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------- applying
+
+-- The rule of another load of the same policy; tests may name its file by another path.
+local function same_rule(policy, rule)
+  local found = policy.rules[rule.id]
+  local same = found and found.verb == rule.verb and found.line == rule.line and found.file:match "[^/]*$" == rule.file:match "[^/]*$"
+  return same and found or nil
+end
+
+local function with_conditions(rule, list)
+  return function(policy)
+    local target = same_rule(policy, rule)
+    if not target then return false end
+    target.conditions = {}
+    for i, condition in ipairs(list) do target.conditions[i] = copy(condition) end
+    target.phase = statements.phase(target)
+    return true
+  end
+end
+
+local function remove(list, entry)
+  for i, other in ipairs(list) do
+    if other == entry then return table.remove(list, i) end
+  end
+end
+
+local function without(rule)
+  return function(policy)
+    local target = same_rule(policy, rule)
+    if not target then return false end
+    policy.rules[rule.id] = nil
+    remove(policy[lists[rule.verb]], target)
+    return true
+  end
+end
+
+local function swapped(rule, other)
+  return function(policy)
+    local first, second = same_rule(policy, rule), same_rule(policy, other)
+    if not first or not second then return false end
+    local list = policy[lists[rule.verb]]
+    for i = 1, #list do
+      if list[i] == first then list[i] = second elseif list[i] == second then list[i] = first end
+    end
+    return true
+  end
+end
+
+local function with_try(rule, try)
+  return function(policy)
+    local target = same_rule(policy, rule)
+    if not target then return false end
+    target.try = table.move(try, 1, #try, 1, {})
+    return true
+  end
+end
+
+local function with_parameter(id, value)
+  return function(policy)
+    local parameter = policy.parameters[id]
+    if not parameter then return false end
+    parameter.value = value
+    for _, rule in pairs(policy.rules) do
+      for _, condition in ipairs(rule.conditions) do conditions.resolve(condition, policy.parameters) end
+      if rule.within_ref == id then rule.within = value end
+    end
+    return true
+  end
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ generating
+
+local negated = {
+  under = "at_least", at_least = "under", at_most = "over", over = "at_most", one_of = "none_of", none_of = "one_of", odd = "even",
+  even = "odd", multiple_of = "not_multiple_of", not_multiple_of = "multiple_of",
+}
+
+-- A condition that says the opposite, or nil.
+local function negation(condition)
+  local field = vocabulary.by_name[condition.field]
+  if condition.op == "equal" and condition.ref == nil then
+    if field.type == "boolean" then return copy(condition, { value = not condition.value }) end
+    return { field = condition.field, op = "none_of", values = { condition.value } }
+  end
+  local op = negated[condition.op]
+  return op and copy(condition, { op = op })
+end
+
+local open = { under = "at_most", at_most = "under", over = "at_least", at_least = "over" }
+
+-- A number one step away: the next integer, or a tenth more or less.
+local function steps(value, integer)
+  if integer then return { value - 1, value + 1 } end
+  return { value / TENTH, value * TENTH }
+end
+
+-- The condition with its limits moved, one at a time. Limits that are parameters are moved with the parameter.
+local function moved(condition)
+  local field, out = vocabulary.by_name[condition.field], {}
+  if field.type ~= "integer" and field.type ~= "number" or condition.values then return out end
+  local integer = field.type == "integer"
+  if open[condition.op] and not integer then out[1] = copy(condition, { op = open[condition.op] }) end
+  for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
+    local value = condition[side[1]]
+    if type(value) == "number" and not condition[side[2]] then
+      for _, other in ipairs(steps(value, integer)) do out[#out + 1] = copy(condition, { [side[1]] = other }) end
+    end
+  end
+  return out
+end
+
+local function replaced(rule, i, condition)
+  local list = {}
+  for j, other in ipairs(rule.conditions) do
+    if j ~= i then list[#list + 1] = other elseif condition then list[#list + 1] = condition end
+  end
+  return list
+end
+
+local function add(out, rule, kind, text, apply, after)
+  out[#out + 1] = { id = string.format("%s %s: %s", rule.verb, rule.id, text), kind = kind, file = rule.file, line = rule.line,
+                    text = text, apply = apply, before = rule, after = after }
+end
+
+local function of_conditions(out, rule)
+  for i, condition in ipairs(rule.conditions) do
+    local function change(kind, text, new)
+      local list = replaced(rule, i, new)
+      add(out, rule, kind, text, with_conditions(rule, list), copy(rule, { conditions = list }))
+    end
+    local was = conditions.text(condition)
+    for _, other in ipairs(moved(condition)) do change("bound", was .. " → " .. conditions.text(other), other) end
+    local opposite = negation(condition)
+    if opposite then change("negate", was .. " → " .. conditions.text(opposite), opposite) end
+    change("drop", "without " .. was, nil)
+  end
+end
+
+local function of_list(out, rule)
+  if rule.verb ~= "row" or #rule.try < 2 then return end
+  local shorter = table.move(rule.try, 2, #rule.try, 1, {})
+  add(out, rule, "list", "tries without " .. rule.try[1], with_try(rule, shorter), copy(rule, { try = shorter }))
+  local turned = table.move(rule.try, 1, #rule.try, 1, {})
+  turned[1], turned[2] = turned[2], turned[1]
+  add(out, rule, "list", string.format("tries %s before %s", turned[1], turned[2]), with_try(rule, turned), copy(rule, { try = turned }))
+end
+
+local function of_parameter(out, parameter)
+  local function move(value)
+    if parameter.unit ~= "fraction" and value < 0 then return end
+    local text = string.format("%s → %s", units.format(parameter.value, parameter.unit), units.format(value, parameter.unit))
+    out[#out + 1] = { id = string.format("parameter %s: %s", parameter.id, text), kind = "parameter", text = text, file = parameter.file,
+                      line = parameter.line, apply = with_parameter(parameter.id, value) }
+  end
+  if type(parameter.value) ~= "number" then return end
+  -- A count that stands for a large quantity ("16Mi" tokens) moves by a tenth: nobody miscounts it by one.
+  local small = math.type(parameter.value) == "integer" and parameter.value < 10000
+  for _, value in ipairs(steps(parameter.value, small)) do
+    move(math.type(parameter.value) == "integer" and math.floor(value + 0.5) or value)
+  end
+end
+
+-- Is a rule or parameter the business of who mutates this policy?
+local function concerns(entry, alone)
+  if alone or entry.layer ~= "default" then return true end
+  for _, hidden in ipairs(entry.hides) do
+    if hidden.layer then return true end
+  end
+  return false
+end
+
+function mutants.of(policy)
+  local out, alone = {}, #policy.layers == 1
+  for _, verb in ipairs(verbs) do
+    local list = policy[lists[verb]]
+    for i, rule in ipairs(list) do
+      if concerns(rule, alone) then
+        of_conditions(out, rule)
+        of_list(out, rule)
+        add(out, rule, "delete", "deleted", without(rule), nil)
+        local next_rule = ordered[verb] and list[i + 1]
+        if next_rule then add(out, rule, "swap", "after " .. next_rule.id, swapped(rule, next_rule), rule) end
+      end
+    end
+  end
+  for _, id in ipairs(policy.parameter_order) do
+    local parameter = policy.parameters[id]
+    if concerns(parameter, alone) then of_parameter(out, parameter) end
+  end
+  return out
+end
+
+return mutants

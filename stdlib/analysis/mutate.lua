@@ -1,0 +1,112 @@
+--[[
+mutate.lua: would the tests of a policy notice if it were wrong? Runs them for each of its mutants and says which survive.
+
+  mutate.run{ policy = options of load (files, set, date, policies), tests = { path, … }, jobs, equivalent = { id → reason }, progress? }
+      → { { mutant, outcome = "killed" | "survived" | "equivalent", by = name of the test, reason, witness }, … }
+
+Raises an answer when the tests fail without any mutant, or when `equivalent` names one that there is not.
+Cost: the tests once per mutant, stopped at the first failure; in `jobs` processes.
+]]
+
+local cells = require "pipeplan.analysis.cells"
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local load = require "pipeplan.policy.load"
+local mutants = require "pipeplan.analysis.mutants"
+local realise = require "pipeplan.analysis.realise"
+local runner = require "pipeplan.analysis.runner"
+
+local mutate = {}
+
+-- The first test that fails, or nil.
+local function first_failure(tests, apply)
+  load.observer = apply
+  local good, results = pcall(runner.run, { files = tests, stop = true })
+  load.observer = nil
+  if not good then return failure.is(results) and results.message or tostring(results) end
+  if #results == 0 then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
+  for _, result in ipairs(results) do
+    if result.status == "failed" or result.status == "error" then return result.name, result.message end
+  end
+  return nil
+end
+
+-- A spec that the rule and its mutant judge differently.
+local function witness(policy, mutant)
+  local before, after = mutant.before, mutant.after
+  if not before then return nil end
+  local space = cells.space(after and { before, after } or { before })
+  local wanted = { { holds = { before }, fails = { after } } }
+  if after then wanted[2] = { holds = { after }, fails = { before } } end
+  for _, one in ipairs(wanted) do
+    local box = space:box(one.holds[1])
+    local found = realise.any(policy, { space = space, holds = one.holds, fails = one.fails }, { box })
+    if found then return found end
+  end
+  return nil
+end
+
+local answer_format = "<I4 s4"
+
+-- One worker's mutants: of n workers the k-th takes every n-th.
+local function share(list, tests, worker, workers, progress)
+  local answers, done = {}, 0
+  for i = worker, #list, workers do
+    local applied = false
+    local name = first_failure(tests, function(policy) applied = list[i].apply(policy) or applied end)
+    if not applied then name = nil end
+    answers[#answers + 1] = string.pack(answer_format, i, name or "")
+    done = done + 1
+    if progress and worker == 1 then progress(math.min(#list, done * workers), #list) end
+  end
+  return table.concat(answers)
+end
+
+local function killers(list, tests, jobs, progress)
+  local workers = math.max(1, math.min(jobs, #list))
+  local function work(worker) return share(list, tests, worker, workers, progress) end
+  local shares = workers > 1 and engine.host.workers(workers, work) or { work(1) }
+  local by = {}
+  for _, text in ipairs(shares) do
+    local at = 1
+    while at <= #text do
+      local i, name
+      i, name, at = string.unpack(answer_format, text, at)
+      by[i] = name ~= "" and name or nil
+    end
+  end
+  return by
+end
+
+local function check_equivalent(list, equivalent)
+  local ids = {}
+  for _, mutant in ipairs(list) do ids[#ids + 1] = mutant.id end
+  for id in pairs(equivalent) do
+    local known = false
+    for _, other in ipairs(ids) do known = known or other == id end
+    if not known then failure.usage("policy mutate: no mutant '%s'%s", id, failure.suggestion(id, ids)) end
+  end
+end
+
+function mutate.run(options)
+  local policy = load.load(options.policy)
+  local list, equivalent = mutants.of(policy), options.equivalent or {}
+  check_equivalent(list, equivalent)
+  local name, message = first_failure(options.tests, nil)
+  if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "") end
+  local tried = {}
+  for _, mutant in ipairs(list) do
+    if not equivalent[mutant.id] then tried[#tried + 1] = mutant end
+  end
+  local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
+  for i, mutant in ipairs(tried) do
+    out[#out + 1] = { mutant = mutant, outcome = by[i] and "killed" or "survived", by = by[i],
+                      witness = not by[i] and options.witnesses and witness(policy, mutant) or nil }
+  end
+  for _, mutant in ipairs(list) do
+    if equivalent[mutant.id] then out[#out + 1] = { mutant = mutant, outcome = "equivalent", reason = equivalent[mutant.id] } end
+  end
+  return out
+end
+
+return mutate

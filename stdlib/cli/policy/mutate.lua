@@ -1,0 +1,91 @@
+-- mutate.lua: `pipeplan policy mutate`: makes small mistakes in a policy and says which of them its tests do not notice.
+
+local argparse = require "argparse"
+local command_line = require "pipeplan.cli.arguments"
+local failure = require "pipeplan.failure"
+local mutate = require "pipeplan.analysis.mutate"
+local output = require "pipeplan.cli.output"
+local report = require "pipeplan.report.mutants"
+
+local examples = [[
+Mistakes: a limit moved, a condition negated or dropped, a rule deleted, two of a list swapped, a parameter moved. With --policy
+those of that policy's own rules and of what it changes, otherwise those of the default policy.
+
+A file of equivalent mutants has a line for each that no test can kill: its name, a tab, and the reason.
+
+Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 5 no test was found.
+
+Examples:
+   pipeplan policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua
+   pipeplan policy mutate tests/policy --equivalent tests/policy/equivalent.txt --min-score 100 --jobs 2]]
+
+local function new_parser()
+  local parser = argparse("pipeplan policy mutate", "Makes small mistakes in a policy and runs its tests on each.")
+    :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy mutate PATH... [OPTIONS]"):epilog(examples)
+  parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
+  command_line.declare_policy(parser)
+  parser:option("--jobs", "processes"):argname("N"):default("1")
+  parser:option("--equivalent", "file of mutants that no test can kill, and why"):argname("FILE")
+  parser:option("--min-score", "least share of mutants that must be killed, in percent (default: any)"):argname("PERCENT")
+  parser:flag("--no-witnesses", "do not search for specs that would catch the survivors")
+  parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
+  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
+-- "name<tab>reason" a line; empty lines and lines that begin with # are skipped.
+local function read_equivalent(path)
+  if not path then return nil end
+  local file, problem = io.open(path, "rb")
+  if not file then failure.usage("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
+  local list, number = {}, 0
+  for line in file:lines() do
+    number = number + 1
+    if line:find "%S" and not line:find "^#" then
+      local id, reason = line:match "^([^\t]+)\t+(%S.*)$"
+      if not id then failure.usage("%s:%d: expected a mutant's name, a tab and the reason", path, number) end
+      list[id] = reason
+    end
+  end
+  file:close()
+  return list
+end
+
+local function number_of(options, name, text, low, high)
+  local value = tonumber((text:gsub("%%$", "")))
+  if not value or value < low or value > high then failure.usage("--%s must be a number from %d to %d, got '%s'", name, low, high, text) end
+  return value
+end
+
+-- A line that grows, on a terminal only.
+local function progress_line()
+  if not require("engine").host.is_terminal(2) then return nil end
+  return function(done, all)
+    local width = 40
+    local filled = width * done // all
+    io.stderr:write(string.format("\r[%s%s] %d of %d mutants%s", string.rep("#", filled), string.rep(".", width - filled), done, all,
+                                  done == all and "\n" or ""))
+  end
+end
+
+local command = {}
+
+function command.run(arguments)
+  local options, help = command_line.parse(new_parser(), arguments, "policy mutate")
+  if not options then return help, 0 end
+  local least = options.min_score and number_of(options, "min-score", options.min_score, 0, 100) or 0
+  local jobs = number_of(options, "jobs", options.jobs, 1, 256)
+  local results = mutate.run {
+    policy = command_line.load_options(options), tests = options.path, jobs = math.floor(jobs),
+    equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses, progress = progress_line(),
+  }
+  local text = report[options.format](results)
+  if options.output then
+    output.to_file(options.output, text)
+    text = ""
+  end
+  return text, 100 * report.score(results) < least and failure.status.refused or 0
+end
+
+return command
