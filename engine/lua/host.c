@@ -150,7 +150,8 @@ static int host_digest(lua_State *L) {
 
 static int host_terminal(lua_State *L) {
   lua_pushboolean(L, pp_output_is_terminal());
-  return 1;
+  lua_pushboolean(L, pp_messages_are_seen());
+  return 2;
 }
 
 static const luaL_Reg host_functions[] = {

@@ -2,7 +2,7 @@
 mutants.lua: small wrong versions of a policy: what a slip of the hand would make of it. Tests that pass for a mutant do not look at what it
 changes.
 
-  mutants.of(policy) → { { id, kind, file, line, text, apply, before, after }, … }
+  mutants.of(policy [, everything]) → { { id, kind, file, line, text, apply, before, after }, … }
     id        stable while the rule keeps its id: "row small_run: gpus under 100 → at most 100"
     apply     function(policy): makes a freshly loaded policy the mutant; false when the policy has no such rule
     before, after  the rule as it is and as it becomes (nil: deleted), for who looks for a spec that tells them apart
@@ -122,6 +122,16 @@ end
 
 local open = { under = "at_most", at_most = "under", over = "at_least", at_least = "over" }
 
+-- As conditions.text, but with every digit: what names a mutant must tell it from its neighbours.
+local function exact(condition)
+  local plain = copy(condition)
+  for _, key in ipairs { "value", "low", "high" } do
+    local value = plain[key]
+    if type(value) == "number" then plain[key] = string.format(math.type(value) == "integer" and "%d" or "%.6g", value) end
+  end
+  return conditions.text(plain)
+end
+
 -- A number one step away: the next integer, or a tenth more or less.
 local function steps(value, integer)
   if integer then return { value - 1, value + 1 } end
@@ -162,10 +172,10 @@ local function of_conditions(out, rule)
       local list = replaced(rule, i, new)
       add(out, rule, kind, text, with_conditions(rule, list), copy(rule, { conditions = list }))
     end
-    local was = conditions.text(condition)
-    for _, other in ipairs(moved(condition)) do change("bound", was .. " → " .. conditions.text(other), other) end
+    local was = exact(condition)
+    for _, other in ipairs(moved(condition)) do change("bound", was .. " → " .. exact(other), other) end
     local opposite = negation(condition)
-    if opposite then change("negate", was .. " → " .. conditions.text(opposite), opposite) end
+    if opposite then change("negate", was .. " → " .. exact(opposite), opposite) end
     change("drop", "without " .. was, nil)
   end
 end
@@ -203,8 +213,9 @@ local function concerns(entry, alone)
   return false
 end
 
-function mutants.of(policy)
-  local out, alone = {}, #policy.layers == 1
+-- everything: of a policy with layers too, all rules.
+function mutants.of(policy, everything)
+  local out, alone = {}, everything or #policy.layers == 1
   for _, verb in ipairs(verbs) do
     local list = policy[lists[verb]]
     for i, rule in ipairs(list) do

@@ -10,6 +10,7 @@ degrees of parallelism are fixed, the rest (what follows from the model, the net
 Deterministic. Cost: at most `tries` plans of small searches.
 ]]
 
+local boxes = require "pipeplan.analysis.boxes"
 local candidates = require "pipeplan.plan.candidates"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
@@ -303,10 +304,15 @@ function realise.spec(policy, wanted)
   return nil
 end
 
--- A spec inside any of some boxes.
+-- A spec inside any of some boxes, as far as a candidate can be there at all and no rule of `fails` takes it.
 function realise.any(policy, wanted, list)
+  local space, taken = wanted.space, {}
+  for _, rule in ipairs(wanted.fails or {}) do
+    if not rule.when then taken[#taken + 1] = space:box(rule) end
+  end
+  list = boxes.without(space.shape, (space:possible(list)), taken)
   for i = 1, math.min(#list, BOXES) do
-    local found = realise.spec(policy, { space = wanted.space, box = list[i], holds = wanted.holds, fails = wanted.fails })
+    local found = realise.spec(policy, { space = space, box = list[i], holds = wanted.holds, fails = wanted.fails })
     if found then return found end
   end
   return nil

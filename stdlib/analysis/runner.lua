@@ -15,6 +15,9 @@ local failure = require "pipeplan.failure"
 local runner = {}
 
 local function load_busted()
+  for name in pairs(package.loaded) do  -- an instance for each run: busted makes itself a singleton when it is first used
+    if name == "busted" or name:match "^busted%." then package.loaded[name] = nil end
+  end
   local good, core = pcall(require, "busted.core")
   if not good then failure.usage("policy test runs busted specs, and busted is not installed (Debian: apt install lua-busted)") end
   local busted = core()

@@ -36,10 +36,14 @@ local function settings(entries)
   return set
 end
 
+-- What those options say of a policy, as pipeplan.policy.load takes it.
+function arguments.load_options(parsed)
+  return { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
+end
+
 -- The policy that those options name.
 function arguments.policy(parsed)
-  local load = require("pipeplan.policy.load").load
-  return load { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
+  return require("pipeplan.policy.load").load(arguments.load_options(parsed))
 end
 
 return arguments

@@ -30,7 +30,7 @@ local function dispatch(arguments)
   if name == "--version" then return "pipeplan " .. require("engine").version .. "\n", 0 end
   for _, command in ipairs(commands) do
     if command == name then
-      return require("pipeplan.cli." .. (name == "policy" and "policy.init" or name)).run(table.pack(table.unpack(arguments, 2)))
+      return require("pipeplan.cli." .. name).run(table.pack(table.unpack(arguments, 2)))
     end
   end
   local near = failure.suggestion(name, commands)

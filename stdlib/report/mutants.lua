@@ -40,7 +40,8 @@ function report.json(results)
   for i, result in ipairs(results) do
     local mutant = result.mutant
     list[i] = { id = mutant.id, kind = mutant.kind, file = mutant.file, line = mutant.line, outcome = result.outcome,
-                by = result.by or json.null, reason = result.reason or json.null, witness = result.witness and result.witness.spec or json.null }
+                by = result.by or json.null, reason = result.reason or json.null,
+                witness = result.witness and result.witness.spec or json.null }
   end
   return json.encode({ mutants = list, score = report.score(results) }, { indent = 2 }) .. "\n"
 end

@@ -1,34 +1,95 @@
--- init.lua: `pipeplan policy COMMAND`: what the commands are. Each is a file beside this one, with run(arguments) → text, status.
+-- init.lua: `pipeplan policy init SITE`: writes a site's policy with one override, and its test, for the team to go on from.
 
+local argparse = require "argparse"
+local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
-local lists = require "pipeplan.lists"
+
+local examples = [[
+Examples:
+   pipeplan policy init my-cluster
+       writes my-cluster.lua and my-cluster_spec.lua
+   pipeplan policy init my-cluster --directory policies/sites
+   pipeplan policy test my-cluster_spec.lua]]
+
+local function new_parser()
+  local parser = argparse("pipeplan policy init", "Writes a site's policy with one override, and its test.")
+    :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy init SITE [OPTIONS]"):epilog(examples)
+  parser:argument("site", "name of the site: letters, digits, - and _"):argname("SITE")
+  parser:option("--directory", "where to write (default: here)"):argname("DIR"):default(".")
+  parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
+local policy_text = [[
+-- %s.lua: what is different on this cluster. Laid over the default policy: pipeplan plan SPEC --policy %s
+-- Names that rules may use: pipeplan facts fields. What holds now, and where it stands: pipeplan policy show --policy %s
+
+site "%s"
+
+-- Runs under this many GPUs take 1F1B here; the default is 100.
+set { small_run_gpus = 64 }
+]]
+
+local spec_text = [[
+-- Tests of %s.lua: pipeplan policy test %s, or busted --lua=lua5.4 %s
+
+local site = require("pipeplan").policy "%s"
+
+-- What is planned for: a dense model of 70 B parameters that is trained for 1 T tokens.
+local function spec(gpus)
+  return {
+    cluster = { gpus = gpus, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+    model = { architecture = "dense", total = "70B", layers = 80 },
+    training = { tokens = "1T" },
+  }
+end
+
+describe("%s", function()
+  it("counts 64 GPUs as a large run already, and 56 as a small one", function()
+    assert.equal("zero_bubble", site:plan_spec(spec(64)).schedule_wanted)
+    assert.equal("1f1b", site:plan_spec(spec(56)).schedule_wanted)
+  end)
+
+  it("keeps the default's limit on depth", function()
+    local deep = spec(1024)
+    deep.parallelism = { pipeline = 128 }
+    assert.decided(site:plan_spec(deep), "rejected", "too_deep")
+  end)
+end)
+]]
+
+local function must_not_exist(path)
+  local existing = io.open(path, "rb")
+  if existing then
+    existing:close()
+    failure.usage("policy init: %s exists already", path)
+  end
+end
+
+local function write(path, text)
+  local file, problem = io.open(path, "wb")
+  if not file then failure.usage("policy init: cannot write %s: %s", path, (problem:gsub("^.-: ", ""))) end
+  file:write(text)
+  file:close()
+end
 
 local command = {}
 
-local usage = [[
-Usage: pipeplan policy COMMAND [OPTIONS]
-
-  show    the effective policy: every row, rule and parameter with its layer, file and line,
-          and what each override hides
-  check   what is wrong with it, or worth knowing in a review: rows that never decide, rules
-          that change nothing, gaps and overlaps, each with a spec that shows it
-  test    runs busted specs of policies, and says what of the policy they do not look at
-  mutate  makes small mistakes in a policy and says which of them its tests do not notice
-
-  COMMAND --help    options of a command, and examples
-
-Examples:
-   pipeplan policy show --policy examples/sites/aws-p5.lua
-   pipeplan policy check --policy examples/sites/aws-p5.lua
-]]
-
-local verbs = { "check", "mutate", "show", "test" }
-
 function command.run(arguments)
-  local verb = arguments[1]
-  if not verb or verb == "-h" or verb == "--help" then return usage, verb and 0 or failure.status.usage end
-  if not lists.contains(verbs, verb) then failure.usage("policy: no command '%s'%s", verb, failure.suggestion(verb, verbs)) end
-  return require("pipeplan.cli.policy." .. verb).run { table.unpack(arguments, 2) }
+  local options, help = command_line.parse(new_parser(), arguments, "policy init")
+  if not options then return help, 0 end
+  local site = options.site
+  if not site:match "^[%w][%w_-]*$" or site == "default" then
+    failure.usage("policy init: '%s' is no name for a site: letters, digits, - and _, and not default", site)
+  end
+  local directory = options.directory == "." and "" or (options.directory:gsub("/+$", "")) .. "/"
+  local policy, spec = directory .. site .. ".lua", directory .. site .. "_spec.lua"
+  must_not_exist(policy)
+  must_not_exist(spec)
+  write(policy, policy_text:format(site, policy, policy, site))
+  write(spec, spec_text:format(site, spec, spec, policy, site))
+  return string.format("%s\n%s\n\nnext: pipeplan policy test %s\n", policy, spec, spec), 0
 end
 
 return command

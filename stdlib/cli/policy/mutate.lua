@@ -21,7 +21,8 @@ Examples:
 
 local function new_parser()
   local parser = argparse("pipeplan policy mutate", "Makes small mistakes in a policy and runs its tests on each.")
-    :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy mutate PATH... [OPTIONS]"):epilog(examples)
+    :add_help(false):help_max_width(100):help_description_margin(28)
+    :usage("Usage: pipeplan policy mutate PATH... [OPTIONS]"):epilog(examples)
   parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
   command_line.declare_policy(parser)
   parser:option("--jobs", "processes"):argname("N"):default("1")
@@ -52,15 +53,18 @@ local function read_equivalent(path)
   return list
 end
 
-local function number_of(options, name, text, low, high)
+local function number_of(name, text, low, high)
   local value = tonumber((text:gsub("%%$", "")))
-  if not value or value < low or value > high then failure.usage("--%s must be a number from %d to %d, got '%s'", name, low, high, text) end
+  if not value or value < low or value > high then
+    failure.usage("--%s must be a number from %d to %d, got '%s'", name, low, high, text)
+  end
   return value
 end
 
 -- A line that grows, on a terminal only.
 local function progress_line()
-  if not require("engine").host.is_terminal(2) then return nil end
+  local _, seen = require("engine").host.terminal()
+  if not seen then return nil end
   return function(done, all)
     local width = 40
     local filled = width * done // all
@@ -74,8 +78,8 @@ local command = {}
 function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy mutate")
   if not options then return help, 0 end
-  local least = options.min_score and number_of(options, "min-score", options.min_score, 0, 100) or 0
-  local jobs = number_of(options, "jobs", options.jobs, 1, 256)
+  local least = options.min_score and number_of("min-score", options.min_score, 0, 100) or 0
+  local jobs = number_of("jobs", options.jobs, 1, 256)
   local results = mutate.run {
     policy = command_line.load_options(options), tests = options.path, jobs = math.floor(jobs),
     equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses, progress = progress_line(),

@@ -1,0 +1,36 @@
+-- policy.lua: `pipeplan policy COMMAND`: what the commands are. Each is a file in policy/, with run(arguments) → text, status.
+
+local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
+
+local command = {}
+
+local usage = [[
+Usage: pipeplan policy COMMAND [OPTIONS]
+
+  show    the effective policy: every row, rule and parameter with its layer, file and line,
+          and what each override hides
+  check   what is wrong with it, or worth knowing in a review: rows that never decide, rules
+          that change nothing, gaps and overlaps, each with a spec that shows it
+  test    runs busted specs of policies, and says what of the policy they do not look at
+  diff    which specs two policies plan differently, newly accepted first
+  init    writes a site's policy with one override, and its test
+  mutate  makes small mistakes in a policy and says which of them its tests do not notice
+
+  COMMAND --help    options of a command, and examples
+
+Examples:
+   pipeplan policy show --policy examples/sites/aws-p5.lua
+   pipeplan policy check --policy examples/sites/aws-p5.lua
+]]
+
+local verbs = { "check", "diff", "init", "mutate", "show", "test" }
+
+function command.run(arguments)
+  local verb = arguments[1]
+  if not verb or verb == "-h" or verb == "--help" then return usage, verb and 0 or failure.status.usage end
+  if not lists.contains(verbs, verb) then failure.usage("policy: no command '%s'%s", verb, failure.suggestion(verb, verbs)) end
+  return require("pipeplan.cli.policy." .. verb).run { table.unpack(arguments, 2) }
+end
+
+return command

@@ -1,0 +1,97 @@
+-- diff.lua: `pipeplan policy diff`: which specs two policies plan differently, newly accepted first.
+
+local argparse = require "argparse"
+local boundary = require "pipeplan.analysis.boundary"
+local command_line = require "pipeplan.cli.arguments"
+local difference = require "pipeplan.analysis.difference"
+local failure = require "pipeplan.failure"
+local input_files = require "pipeplan.input.files"
+local json = require "pipeplan.report.json"
+local load = require "pipeplan.policy.load"
+local output = require "pipeplan.cli.output"
+local read_json = require "pipeplan.input.json"
+local report = require "pipeplan.report.difference"
+
+local examples = [[
+OLD and NEW are policy files or directories, laid over the default policies; "default" is the default alone.
+Exit status: 0; with --fail-on 1 when there is such a change; 5 without a spec.
+
+Examples:
+   pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl
+   pipeplan policy diff old/site.lua site.lua examples/specs/*.json --boundary --fail-on loosened]]
+
+local function new_parser()
+  local parser = argparse("pipeplan policy diff", "Plans specs by two policies and shows what changes, newly accepted first.")
+    :add_help(false):help_max_width(100):help_description_margin(28)
+    :usage("Usage: pipeplan policy diff OLD NEW [SPEC...] [OPTIONS]"):epilog(examples)
+  parser:argument("old", "the policy as it is"):argname("OLD")
+  parser:argument("new", "the policy as it is to be"):argname("NEW")
+  parser:argument("spec", "spec files"):argname("SPEC"):args("*")
+  parser:option("--corpus", "file with a spec on each line (- is standard input)"):argname("FILE")
+  parser:flag("--boundary", "also specs at the edges of both policies' rules")
+  parser:option("--fail-on", "changes that make exit status 1: loosened (newly accepted) or any"):choices({ "loosened", "any" })
+  parser:option("--date", "date at which the expiry of loosened rules is judged (default: today)"):argname("YYYY-MM-DD")
+  parser:option("--policies", "read the default policies from this directory"):argname("DIR")
+  parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")
+  parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
+  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
+local function policy_of(path, options)
+  return load.load { files = path ~= "default" and { path } or {}, date = options.date, policies = options.policies }
+end
+
+-- The directory of the files that a spec names, as spec.from_table takes it.
+local function base_of(path)
+  local directory = input_files.directory_of(path)
+  return directory ~= "" and directory or nil
+end
+
+local function read_corpus(path, specs)
+  local handle, problem
+  if path == "-" then handle = io.stdin else handle, problem = io.open(path, "rb") end
+  if not handle then failure.usage("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
+  local number = 0
+  for line in handle:lines() do
+    number = number + 1
+    if line:find "%S" then
+      local name = string.format("%s:%d", path, number)
+      specs[#specs + 1] = { name = name, spec = read_json.decode(line, name), base = path ~= "-" and base_of(path) or nil }
+    end
+  end
+  if path ~= "-" then handle:close() end
+end
+
+local function specs_of(options, old, new)
+  local specs = {}
+  for _, path in ipairs(options.spec) do
+    specs[#specs + 1] = { name = path, spec = read_json.read(path), base = base_of(path) }
+  end
+  if options.corpus then read_corpus(options.corpus, specs) end
+  for _, spec in ipairs(options.boundary and boundary.specs(old, new) or {}) do
+    specs[#specs + 1] = { name = json.encode(spec), spec = spec }
+  end
+  if #specs == 0 then failure.raise("nothing", "policy diff: no spec to compare them on: name some, or give --corpus or --boundary") end
+  return specs
+end
+
+local command = {}
+
+function command.run(arguments)
+  local options, help = command_line.parse(new_parser(), arguments, "policy diff")
+  if not options then return help, 0 end
+  local old, new = policy_of(options.old, options), policy_of(options.new, options)
+  local specs = specs_of(options, old, new)
+  local changes = difference.of(old, new, specs)
+  local text = report[options.format](changes, #specs)
+  if options.output then
+    output.to_file(options.output, text)
+    text = ""
+  end
+  local bad = options.fail_on == "any" and #changes or options.fail_on == "loosened" and report.count(changes, "accepted") or 0
+  return text, bad > 0 and failure.status.refused or 0
+end
+
+return command

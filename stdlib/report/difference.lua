@@ -1,0 +1,55 @@
+-- difference.lua: changes between two policies as text and JSON.
+
+local difference = require "pipeplan.analysis.difference"
+local json = require "pipeplan.report.json"
+
+local report = {}
+
+local titles = { accepted = "newly accepted", dropped = "no longer planned", replanned = "planned differently",
+                 reasoned = "same outcome, other reasons", failed = "fail with one of them" }
+
+function report.count(changes, kind)
+  local count = 0
+  for _, change in ipairs(changes) do
+    if change.kind == kind then count = count + 1 end
+  end
+  return count
+end
+
+function report.text(changes, specs)
+  local lines, last = {}, nil
+  for _, change in ipairs(changes) do
+    local heading = change.kind .. change.rule
+    if heading ~= last then
+      if last then lines[#lines + 1] = "" end
+      lines[#lines + 1] = string.format("%s: %s", titles[change.kind], change.rule)
+      last = heading
+    end
+    lines[#lines + 1] = "  " .. change.name
+    lines[#lines + 1] = "    before: " .. change.before.line
+    lines[#lines + 1] = "    after:  " .. change.after.line
+  end
+  if last then lines[#lines + 1] = "" end
+  local parts = {}
+  for _, kind in ipairs(difference.kinds) do
+    local count = report.count(changes, kind)
+    if count > 0 then parts[#parts + 1] = count .. " " .. titles[kind] end
+  end
+  lines[#lines + 1] = string.format("%d of %d specs change%s", #changes, specs, #parts > 0 and ": " .. table.concat(parts, ", ") or "")
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function side(outcome)
+  return { status = outcome.status, outcome = outcome.line, reasons = json.array(outcome.reasons) }
+end
+
+function report.json(changes, specs)
+  local list = json.array {}
+  for i, change in ipairs(changes) do
+    list[i] = { kind = change.kind, rule = change.rule, name = change.name, spec = change.spec, before = side(change.before),
+                after = side(change.after) }
+  end
+  return json.encode({ changes = list, specs = specs }, { indent = 2 }) .. "\n"
+end
+
+return report

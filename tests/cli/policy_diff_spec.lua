@@ -1,0 +1,82 @@
+-- `pipeplan policy diff` and `pipeplan policy init`.
+
+local files = require "policy_files"
+local json = require "cjson"
+local program = require "program"
+
+teardown(files.remove)
+
+local function run(arguments, status, input)
+  local result = program.run("policy " .. arguments, input)
+  assert.equal(status, result.status, result.stderr .. result.stdout)
+  return result.stdout, result.stderr
+end
+
+local small = [[{ "cluster": { "gpus": 64, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
+  "model": "examples/models/llama-3-70b.json", "training": { "tokens": "2T", "global_batch_size": 512 } }]]
+local deep = [[{ "cluster": { "gpus": 576, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
+  "model": "examples/models/llama-3.1-405b.json", "training": { "tokens": "2T", "global_batch_size": 4608 },
+  "parallelism": { "pipeline": 72, "tensor": 8, "schedule": "1f1b" } }]]
+local function line(text) return (text:gsub("\n%s*", " ")) end
+
+local looser = files.write("looser.lua", [[set { max_pipeline_depth = 128, reason = "126 layers need it" }]])
+local tighter = files.write("tighter.lua", [[reject { id = "no_pipeline", pipeline_parallel = over(1), message = "P {pipeline_parallel}" }]])
+local other = files.write("other.lua", [[change { id = "small_run", try = { "zb_h1", "1f1b" } }]])
+
+describe("pipeplan policy diff", function()
+  it("shows what changes, by the rule responsible, newly accepted first", function()
+    local corpus = line(small) .. "\n\n" .. line(deep) .. "\n"
+    local text = run("diff default " .. looser .. " --corpus -", 0, corpus)
+    assert.matches("^newly accepted: too_deep\n  %-:3\n    before: rejected by too_deep[^\n]*\n    after:  1F1B, P 72, M 4,608, TP 8, DP 1\n", text)
+    assert.matches("\n1 of 2 specs change: 1 newly accepted\n$", text)
+    text = run("diff default " .. tighter .. " --corpus -", 0, corpus)
+    assert.matches("^no longer planned: no_pipeline\n", text)
+    text = run("diff default " .. other .. " --corpus -", 0, corpus)
+    assert.matches("^planned differently: small_run\n", text)
+    assert.matches("\n0 of 2 specs change\n$", "\n" .. run("diff default default --corpus -", 0, corpus))
+  end)
+
+  it("exits 1 on what --fail-on names", function()
+    local path = files.write("corpus.jsonl", line(deep):gsub("examples/", os.getenv "PIPEPLAN_SOURCE" .. "/examples/") .. "\n")
+    run("diff default " .. looser .. " --corpus " .. path .. " --fail-on loosened", 1)
+    run("diff " .. looser .. " default --corpus " .. path .. " --fail-on loosened", 0)
+    run("diff " .. looser .. " default --corpus " .. path .. " --fail-on any", 1)
+  end)
+
+  it("takes spec files, and writes JSON", function()
+    local data = json.decode((run("diff default examples/sites/aws-p5.lua examples/specs/deepseek-v3.json --format json", 0)))
+    assert.equal(1, data.specs)
+    assert.equal("replanned", data.changes[1].kind)
+    assert.equal("moe_with_ep", data.changes[1].rule)
+  end)
+
+  it("finds by itself the specs at the edge of a rule", function()
+    local edge = files.write("edge.lua", [[set { schedules = { "1f1b" } }
+      reject { id = "mine", tokens = under "3B", message = "m {gpus}" }]])
+    local wrong = files.write("wrong.lua", [[set { schedules = { "1f1b" } }
+      reject { id = "mine", tokens = under "2B", message = "m {gpus}" }]])
+    local text = run(string.format("diff %s %s --boundary --fail-on loosened", edge, wrong), 1)
+    assert.matches("newly accepted: mine\n", text)
+  end)
+
+  it("exits 5 without a spec and 2 without a policy", function()
+    run("diff default default", 5)
+    run("diff default no/such.lua examples/specs/deepseek-v3.json", 2)
+  end)
+end)
+
+describe("pipeplan policy init", function()
+  it("writes a policy and a test that pass", function()
+    local directory = files.directory {}
+    assert.matches("next: pipeplan policy test", (run("init hall-7 --directory " .. directory, 0)))
+    assert.matches("2 passed", (run("test " .. directory .. "/hall-7_spec.lua", 0)))
+    assert.matches("default ← hall%-7: nothing to say", (run("check --policy " .. directory .. "/hall-7.lua", 0)))
+    local _, problem = run("init hall-7 --directory " .. directory, 2)
+    assert.matches("hall%-7%.lua exists already", problem)
+  end)
+
+  it("takes only names that are file names", function()
+    for _, name in ipairs { "'a b'", "../x", "default", "''" } do run("init " .. name, 2) end
+    run("init hall --directory /no/such/place", 2)
+  end)
+end)
