@@ -24,17 +24,15 @@ local realise = {}
 local TRIES = 96   -- of one box
 local VALUES = 4   -- of one field
 local BOXES = 4
+local MORE = 8     -- drafts, after one was found that is no clear case
 
--- Models of both kinds, from small to large: what a spec may say in one line.
+-- Models of both kinds in turn: what a spec may say in one line. First those that need a pipeline on a usual cluster, then smaller and
+-- larger ones.
 local models = {
-  dense = {
-    { architecture = "dense", total = 8e9, layers = 32 }, { architecture = "dense", total = 70e9, layers = 80 },
-    { architecture = "dense", total = 405e9, layers = 126 }, { architecture = "dense", total = 1e9, layers = 16 },
-  },
-  moe = {
-    { architecture = "moe", total = 47e9, active = 13e9, layers = 32 }, { architecture = "moe", total = 671e9, active = 37e9, layers = 61 },
-    { architecture = "moe", total = 235e9, active = 22e9, layers = 94 }, { architecture = "moe", total = 30e9, active = 3e9, layers = 48 },
-  },
+  { architecture = "dense", total = 70e9, layers = 80 }, { architecture = "moe", total = 235e9, active = 22e9, layers = 94 },
+  { architecture = "dense", total = 405e9, layers = 126 }, { architecture = "moe", total = 30e9, active = 3e9, layers = 48 },
+  { architecture = "dense", total = 8e9, layers = 32 }, { architecture = "moe", total = 671e9, active = 37e9, layers = 61 },
+  { architecture = "dense", total = 1e9, layers = 16 },
 }
 
 -- What a draft says where the box leaves it free.
@@ -97,16 +95,9 @@ end
 
 local function model_choice(space, box)
   local list = {}
-  for _, kind in ipairs { "dense", "moe" } do
-    if space:contains(box, "architecture", kind) then
-      for _, model in ipairs(models[kind]) do list[#list + 1] = model end
-    end
+  for _, model in ipairs(models) do
+    if space:contains(box, "architecture", model.architecture) then list[#list + 1] = model end
   end
-  -- Kinds in turn, the smallest models first.
-  table.sort(list, function(a, b)
-    if a.total ~= b.total then return a.total < b.total end
-    return a.architecture < b.architecture
-  end)
   return choice(list, function(draft, model)
     for key, value in pairs(model) do draft.model[key] = value end
   end)
@@ -227,13 +218,17 @@ local function rows_of(set, wanted)
   return mask
 end
 
--- Of the rows that show it the one that tells most: a pipeline that nothing drops, then a pipeline.
-local function telling(set, mask)
-  local pipelines = mask - set.alone
-  for _, better in ipairs { pipelines & set.alive, pipelines, mask & set.alive } do
-    if #better > 0 then return better:first() end
+-- Of the rows that show it the one that tells most, and whether nothing but the rules in question drops it: a pipeline, where there is one.
+local function telling(set, mask, wanted)
+  local meant, spoiled = {}, set.unbuildable
+  for _, rule in ipairs(wanted.holds or {}) do meant[rule.id] = true end
+  for _, entry in ipairs(set.entries) do
+    if not meant[entry.id] then spoiled = spoiled | entry.mask end
   end
-  return mask:first()
+  local pipelines = mask - set.alone
+  local clear = pipelines - spoiled
+  if #clear > 0 then return clear:first(), true end
+  return (#pipelines > 0 and pipelines or mask):first(), false
 end
 
 local function request_conditions(rules)
@@ -274,7 +269,7 @@ local function fixed(draft, fields)
   return out
 end
 
--- Does `plan` accept the spec, and does it hold a candidate as wanted?
+-- What shows it in a spec that `plan` accepts: { spec, fields, clear: nothing else drops it }, or nil.
 local function accepted(policy, draft, wanted)
   local set = open(policy, draft, wanted)
   if not set then return nil end
@@ -282,26 +277,27 @@ local function accepted(policy, draft, wanted)
   if #mask == 0 then return nil end
   policy.host:refill()
   if not pcall(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end) then return nil end
-  return set.c:row(telling(set, mask))
+  local row, clear = telling(set, mask, wanted)
+  return { spec = draft, fields = set.c:row(row), clear = clear }
 end
 
+-- The first draft in which nothing else drops the candidate, or the first that was found MORE drafts before.
 function realise.spec(policy, wanted)
   local choices = all_choices(wanted.space, wanted.box)
+  local best, left = nil, MORE
   for n = 0, TRIES - 1 do
     local draft = combination(choices, n)
-    if not draft then return nil end
+    if not draft or left == 0 then break end
+    if best then left = left - 1 end
     local set = open(policy, draft, wanted)
     local mask = set and rows_of(set, wanted)
     if mask and #mask > 0 then
-      local fields = set.c:row(telling(set, mask))
-      local layout = fixed(draft, fields)
-      local found = accepted(policy, layout, wanted)
-      if found then return { spec = layout, fields = found } end
-      found = accepted(policy, draft, wanted)
-      if found then return { spec = draft, fields = found } end
+      local found = accepted(policy, fixed(draft, set.c:row((telling(set, mask, wanted)))), wanted) or accepted(policy, draft, wanted)
+      if found and found.clear then return found end
+      best = best or found
     end
   end
-  return nil
+  return best
 end
 
 -- A spec inside any of some boxes, as far as a candidate can be there at all and no rule of `fails` takes it.
