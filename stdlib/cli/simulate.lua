@@ -41,7 +41,7 @@ Examples:
    pipeplan simulate dualpipev --ranks 4 --microbatches 32 --runtime torch-multi --p2p 0.01
        what PyTorch's order of sends and receives makes of it
    pipeplan simulate 1f1b --ranks 4 --microbatches 8 --times examples/times/uneven-stages.json
-       stages that differ
+       stages that differ, with the bytes of activations
    pipeplan simulate zb_h1 --ranks 4 --microbatches 8 --format csv
        the program, one rank a line
    pipeplan simulate examples/schedules/pytorch-interleaved-zero-bubble.csv

@@ -13,18 +13,31 @@ local ranges = { second = { 0, 1e9 }, byte = { 0, 1e18 }, ["byte/s"] = { 1, 1e18
 -- Fields of a times file. shape: one number ("number"); a number for all, or a list with one per stage ("stages") or rank ("ranks");
 -- "pairs": as stages, or for each stage a list with one per chunk of its rank; or an object with fields of its own, instead of which
 -- number = true allows one number.
+local extra = {
+  { name = "F", shape = "number", unit = "second", meaning = "forward" },
+  { name = "I", shape = "number", unit = "second", meaning = "backward for the input" },
+  { name = "W", shape = "number", unit = "second", meaning = "backward for the weights" },
+  { name = "B", shape = "number", unit = "second", meaning = "the whole backward in one action; default I + W" },
+}
 times.fields = {
   { name = "F", shape = "stages", unit = "second", required = true, meaning = "forward of one microbatch" },
   { name = "I", shape = "stages", unit = "second", required = true, meaning = "its backward for the input" },
   { name = "W", shape = "stages", unit = "second", required = true, meaning = "its backward for the weights" },
   { name = "B", shape = "stages", unit = "second", meaning = "its whole backward in one action; default I + W" },
-  { name = "FB", shape = "stages", unit = "second",
-    meaning = "a forward overlapped with a whole backward, by the stage that runs forward; default F + B" },
+  { name = "FB", shape = "pairs", unit = "second",
+    meaning = "a forward overlapped with a whole backward, by the stage that runs forward; as a list of lists also by the chunk of its " ..
+              "rank, in the order of stages, that runs backward; default F + B" },
+  { name = "first_stage", shape = extra, unit = "second", meaning = "what the first stage takes beside F, I and W (embedding)" },
+  { name = "last_stage", shape = extra, unit = "second", meaning = "what the last stage takes beside F, I and W (head and loss)" },
+  { name = "rank_speed", shape = "ranks", unit = "fraction", meaning = "of each rank; at 0.5 its work takes twice as long" },
+  { name = "launch", shape = "number", unit = "second", meaning = "what each action takes beside its work" },
   { name = "p2p", unit = "second", number = true, meaning = "a hop between ranks: seconds, or latency + bytes / bandwidth", shape = {
     { name = "latency", shape = "number", unit = "second", meaning = "of a message; default 0" },
     { name = "bandwidth", shape = "number", unit = "byte/s", required = true, meaning = "of the link, one direction" },
     { name = "bytes", shape = "number", unit = "byte", required = true, meaning = "of a message" },
   } },
+  { name = "activation_bytes", shape = "stages", unit = "byte", meaning = "what a rank keeps of one microbatch from F to B, or to I" },
+  { name = "pending_bytes", shape = "stages", unit = "byte", meaning = "what it keeps from I to W; default activation_bytes" },
 }
 
 -- ------------------------------------------------------------------------------------------------------------------ numbers and units

@@ -15,7 +15,7 @@ end
 local function cells_of(run)
   local result, virtual = run.result, run.info.virtual
   return { format.schedule(run.request.kind), tostring(virtual), duration(result.makespan), format.percent(result.bubble_fraction),
-           duration(result.max_idle), duration(simulation.span_bubble(result)),
+           duration(result.max_idle), duration(result.span_bubble),
            fullest(run.peaks.freed_at_w, virtual), fullest(run.peaks.freed_at_i, virtual), tostring(run.traits.copies) }
 end
 

@@ -8,13 +8,6 @@ local timeline = require "pipeplan.report.timeline"
 
 local simulation = {}
 
--- The span bubble of the zero-bubble papers: the longest time from a rank's own first start to its own last end, less its work.
-function simulation.span_bubble(result)
-  local most = 0
-  for rank = 1, #result.span do most = math.max(most, result.span[rank] - result.busy[rank]) end
-  return most
-end
-
 -- The stages of each rank: { "0,7", … }.
 function simulation.stages_of_ranks(info)
   local stages = {}
@@ -50,7 +43,7 @@ function simulation.object(run)
   value.span_per_rank_seconds = json.array(result.span)
   value.bubble = { fraction = result.bubble_fraction, definition = "mean_idle", max_idle_fraction = result.max_idle_fraction,
                    mean_idle_seconds = result.bubble_fraction * result.makespan, max_idle_seconds = result.max_idle,
-                   span_seconds = simulation.span_bubble(result) }
+                   span_seconds = result.span_bubble }
   if form then
     value.closed_form = { seconds = form.seconds or json.null, exact = form.exact, conditions = form.conditions }
   end
@@ -189,7 +182,6 @@ end
 
 function simulation.text(run)
   local result, form, lines = run.result, run.closed_form, {}
-  local span = simulation.span_bubble(result)
   for _, line in ipairs(format.wrap(simulation.headline(run), timeline.width)) do lines[#lines + 1] = line end
   lines[#lines + 1] = ""
   labelled(lines, "makespan", duration(result.makespan) .. ", longest span of a rank " .. duration(result.max_span))
@@ -197,7 +189,7 @@ function simulation.text(run)
   labelled(lines, "idle", idle_range(result))
   labelled(lines, "makespan bubble", string.format("%s%s: makespan − work, of the rank that idles most",
            duration(result.max_idle), of_makespan(result.max_idle, result)))
-  labelled(lines, "span bubble", string.format("%s: longest own span − work, what zero-bubble papers count", duration(span)))
+  labelled(lines, "span bubble", string.format("%s: longest own span − work, what zero-bubble papers count", duration(result.span_bubble)))
   if form then
     local known = form.seconds and string.format("%s, %s: ", duration(form.seconds), standing(form)) or ""
     labelled(lines, "closed form", known .. form.conditions)

@@ -45,18 +45,47 @@ describe("a times file", function()
     assert.equal(16, value_of(two .. " --p2p 500ms", file).makespan_seconds)
   end)
 
+  it("gives what the ends take beside their layers", function()
+    -- F 2 and 2, B 2 and 3: rank 0 F0 0–2, F1 2–4, B0 7–9, B1 12–14; rank 1 F0 2–4, B0 4–7, F1 7–9, B1 9–12
+    local value = value_of(two, '{"F": 1, "I": 1, "W": 1, "first_stage": {"F": 1}, "last_stage": {"F": 1, "I": 1}}')
+    assert.equal(14, value.makespan_seconds)
+    assert.same({ 8, 10 }, value.busy_per_rank_seconds)
+  end)
+
+  it("gives the speed of each rank and what an action costs to start", function()
+    assert.equal(15, value_of(two, '{"F": 1, "I": 1, "W": 1, "rank_speed": [1, "50%"]}').makespan_seconds)
+    -- (M + P − 1)(F + B) with F 1.5 and B 2.5
+    assert.equal(12, value_of(two, '{"F": 1, "I": 1, "W": 1, "launch": 0.5}').makespan_seconds)
+  end)
+
   it("gives the time of each pair", function()
     -- rank 0: 0F0 3F0 0F1 3B0 (3F1;0B0) 3B1 0I1 0W1 and rank 1: 2F0 1F0 2F1 1B0 (1F1;2B0) 1B1 2I1 2W1. Both are at 5 s when the pairs
-    -- start, and FB[1] is that of stages 1 and 3 alike: 5–9, B 9–11, I and W 11–13
-    local value = value_of("dualpipe --ranks 2 --microbatches 4", '{"F": 1, "I": 1, "W": 1, "FB": [9, 4]}')
+    -- start; rank 0's takes FB[3][chunk 0], rank 1's FB[1][chunk 1]: 4 s and 5 s. Rank 0's I waits for 1B1, 10–12, so for 1 s.
+    local value = value_of("dualpipe --ranks 2 --microbatches 4", '{"F": 1, "I": 1, "W": 1, "FB": [[9, 9], [9, 5], [9, 9], [4, 9]]}')
+    assert.equal(14, value.makespan_seconds)
+    assert.same({ 1, 0 }, value.idle_per_rank_seconds)
+    -- of one direction alone: FB[1] is also that of stage 3
+    value = value_of("dualpipe --ranks 2 --microbatches 4", '{"F": 1, "I": 1, "W": 1, "FB": [9, 4]}')
     assert.same({ 0, 0 }, value.idle_per_rank_seconds)
     assert.equal(13, value.makespan_seconds)
+  end)
+
+  it("gives the bytes of activations, whose peaks are then printed", function()
+    local value = value_of(two, '{"F": 1, "I": 1, "W": 1, "activation_bytes": ["1 GiB", 3e9]}')
+    assert.same({ 2 * 2 ^ 30, 3e9 }, value.peak_activation_bytes)   -- rank 0 holds two chunks, rank 1 one
+    assert.equal(cjson.null, value_of(two, '{"F": 1, "I": 1, "W": 1}').peak_activation_bytes)
+    -- ZB-H1, rank 1: F0 I0 F1 W0 I1 W1: while F1 is stored W0 is pending: 10 + 4; freed at I: 10
+    value = value_of("zb_h1 --ranks 2 --microbatches 2", '{"F": 1, "I": 1, "W": 1, "activation_bytes": 10, "pending_bytes": 4}')
+    assert.equal(14, value.peak_activation_bytes[2])
+    assert.equal(10, value.peak_activation_bytes_freed_at_i[2])
+    assert.matches("\n +0  0 +6 s +3 s +33%.3 %% +2 +2 GiB\n",
+                   simulate(two, '{"F": 1, "I": 1, "W": 1, "activation_bytes": "1 GiB"}').stdout)
   end)
 
   it("that cannot be used is answered in one line that names the file and the field, exit 2", function()
     for file, message in pairs {
       ['{"F": 1, "I": 1}'] = 'FILE: W is missing: its backward for the weights, a time such as "10us"',
-      ['{"F": 1, "I": 1, "W": 1, "Fs": 2}'] = "FILE: no field 'Fs', did you mean 'F'?",
+      ['{"F": 1, "I": 1, "W": 1, "rank_speeds": 2}'] = "FILE: no field 'rank_speeds', did you mean 'rank_speed'?",
       ['{"F": [1, 2, 3], "I": 1, "W": 1}'] = "FILE: F has 3 entries: expected 2, one per stage",
       ['{"F": 1, "I": [1, -1], "W": 1}'] = 'FILE: I[1]: expected a time such as "10us", got -1: less than nothing',
       ['{"F": 1, "I": "soon", "W": 1}'] = 'FILE: I: expected a time such as "10us", got "soon"',
@@ -64,9 +93,15 @@ describe("a times file", function()
       ['{"F": 1, "I": null, "W": 1}'] = 'FILE: I: expected a time such as "10us", got null',
       ['{"F": 1, "I": [], "W": 1}'] = "FILE: I: an empty list",
       ['{"F": 1, "I": 1e10, "W": 1}'] = 'FILE: I: expected a time such as "10us" from 0 to 1e+09, got 10000000000',
+      ['{"F": 1, "I": 1, "W": 1, "FB": [[3, 3], [3]]}'] = "FILE: FB[0] has 2 entries: expected 1, one per chunk of a rank",
+      ['{"F": 1, "I": 1, "W": 1, "FB": [3, [3]]}'] = "FILE: FB[1]: numbers and lists in one list",
+      ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1, 0]}'] = 'FILE: rank_speed[1]: expected a fraction such as "8%" or 0.08 from 0.001 to 1000, got 0',
+      ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1]}'] = "FILE: rank_speed has 1 entries: expected 2, one per rank",
       ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": "400Gbps"}}'] = 'FILE: p2p.bytes is missing: of a message, bytes such as "80GiB"',
       ['{"F": 1, "I": 1, "W": 1, "p2p": {"bandwidth": 0, "bytes": 1}}'] =
         'FILE: p2p.bandwidth: expected a link speed such as "400Gbps" or "160GB/s" from 1 to 1e+18, got 0',
+      ['{"F": 1, "I": 1, "W": 1, "first_stage": 3}'] = "FILE: first_stage: expected an object of times",
+      ['{"F": 1, "I": 1, "W": 1, "pending_bytes": 3}'] = "FILE: pending_bytes without activation_bytes",
       ["[1, 1, 1]"] = "FILE: expected an object of times",
       ['{"F": 1'] = "FILE:1:8: expected ',' or '}', but the text ends",
       [""] = "FILE: empty file, expected JSON",
@@ -95,9 +130,10 @@ from jsonschema import Draft202012Validator as Validator
 schema = json.load(sys.stdin)
 Validator.check_schema(schema)
 one = {"F": 1, "I": "2ms", "W": [1, 2]}
-for more in ({}, {"FB": [1, "2s"]}, {"p2p": 1}, {"p2p": {"bandwidth": "400Gbps", "bytes": 1}}):
+for more in ({}, {"FB": [[1, 2], ["2s", 1]]}, {"p2p": 1}, {"p2p": {"bandwidth": "400Gbps", "bytes": 1}}, {"rank_speed": [1, 0.5]},
+             {"first_stage": {"F": 1}}, {"activation_bytes": "1GiB"}):
     Validator(schema).validate(one | more)
-for bad in ({}, {"F": 1}, one | {"F": -1}, one | {"F": "soon"}, one | {"f": 1}, one | {"p2p": {"bytes": 1}}, one | {"FB": []}):
+for bad in ({}, {"F": 1}, one | {"F": -1}, one | {"F": "soon"}, one | {"f": 1}, one | {"rank_speed": 0}, one | {"p2p": {"bytes": 1}}, one | {"FB": []}):
     assert list(Validator(schema).iter_errors(bad)), bad
 print("good")]==]
     local pipe = assert(io.popen(string.format("'%s' facts schema times | env -u LD_PRELOAD python3 -c '%s' 2>&1", os.getenv "PIPEPLAN", script)))
