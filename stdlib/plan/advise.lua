@@ -340,6 +340,9 @@ function advise.fill(plan, request, policy, known, result, segments, record)
                                      why = plan.alltoall_kernel.why })
   end
   plan.available_in = frameworks.running(plan.schedule)
+  for i, name in ipairs(plan.available_in) do  -- the spec's own first
+    if name == request.framework then table.insert(plan.available_in, 1, table.remove(plan.available_in, i)) end
+  end
   if plan.parallelism.pipeline > 1 then plan.rollback = rollback(plan, request, policy, known, result, segments) end
 end
 
