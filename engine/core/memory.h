@@ -1,7 +1,7 @@
 /*
 ** memory.h: bytes on each rank of a pipeline, term by term:
-**   parameters   weights in three buckets: split over TP, the same on all TP ranks (norms, router, latents), routed experts over EP × expert
-**                TP; a rank that holds a slice of both chains of a bidirectional schedule holds both. Tied output weights once where both
+**   parameters   weights in three buckets: split over TP, the same on all TP ranks (norms, router, latents), routed experts over EP ×
+**                expert TP; a rank that holds a slice of both chains of a bidirectional schedule holds both. Tied output weights once where both
 **                ends share a rank (V placements, DualPipe), else on both; MTP needs the embedding too (Megatron-LM)
 **   gradients    accumulated, of the same weights
 **   optimizer    master weights and moments, sharded over the GPUs that hold the same weights: DP × CP, for experts the expert-data group
@@ -10,7 +10,8 @@
 **                the head's logits on the stage that holds it. Tensor by tensor in memory.c (Korthikanti et al. 2205.05198, Table 2)
 **   transient    the largest temporary of one action, and gradients of weights before they are accumulated
 **   overhead     context, workspaces, communicators: the caller's assumption
-** Not modelled: pools of CUDA graphs, user buffers of overlapped communication, receive buffers, weights that FSDP gathers.
+** Not modelled: pools of CUDA graphs, user buffers of overlapped communication, receive buffers, weights that FSDP gathers, and an MTP module
+** on another stage than the head (Megatron-LM's "m|L"; "mL" alone on the last stage is a layers_per_stage that ends with 0).
 ** tests/oracles/table.lua compares with published and measured bytes.
 */
 #ifndef PP_MEMORY_H
@@ -73,8 +74,8 @@ typedef struct {
 } pp_rank_bytes;
 
 /*
-** stages[stages_per_chain] says what each slice of the model holds; chain 1's stages hold the same. scratch has room for 2 × schedule->stages
-** doubles. O(actions of the rank).
+** stages[stages_per_chain] says what each slice of the model holds; chain 1's stages hold the same. scratch has room for
+** 2 × schedule->stages doubles. O(actions of the rank).
 */
 void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
                     double overhead, double *scratch, pp_rank_bytes *out);

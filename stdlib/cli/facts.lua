@@ -8,15 +8,17 @@ local format = require "pipeplan.report.format"
 
 local facts = {}
 
-local topics = { "accelerators", "fields", "frameworks", "kernels", "links", "schedules", "schema", "spec" }
+local topics = { "accelerators", "fields", "frameworks", "hosts", "kernels", "links", "overheads", "schedules", "schema", "spec" }
 
 local usage = [[
 Usage: pipeplan facts TOPIC
 
   accelerators  GPUs by catalogue name: memory, peaks, links
+  hosts         hosts by family of accelerators: what an offloaded optimizer works with
   links         networks and scale-up links: what they reach
   kernels       all-to-all kernels: what they need
   frameworks    what runs which schedule
+  overheads     what a process takes of a GPU's memory beside tensors
   schedules     pipeline schedules and how they work
   spec          fields of a spec, which are options of `plan` too
   fields        fields that policy rules may read
@@ -114,6 +116,23 @@ function show.links()
     rows[#rows + 1] = { entry.name, entry.kind, format.percent(entry.efficiency), format.seconds(entry.latency), entry.source }
   end
   return table_of({ "LINK", "KIND", "REACHES", "LATENCY", "SOURCE" }, rows)
+end
+
+local function giga(rate) return format.digits(rate / 1e9) .. " GB/s" end
+
+function show.hosts()
+  local rows = {}
+  for _, entry in ipairs(require("pipeplan.catalog.hosts").entries) do
+    rows[#rows + 1] = { entry.name, giga(entry.link), giga(entry.memory_bandwidth), format.percent(entry.update_efficiency), entry.source }
+  end
+  return table_of({ "FAMILY", "LINK", "MEMORY", "UPDATE REACHES", "SOURCE" }, rows)
+end
+
+function show.overheads()
+  local overheads, rows = require "pipeplan.catalog.overheads", {}
+  for i, entry in ipairs(overheads.entries) do rows[i] = { entry.name, format.bytes(entry.bytes), entry.what, entry.source } end
+  rows[#rows + 1] = { "together", format.bytes(overheads.bytes), "cluster.overhead of a spec stands in its place" }
+  return table_of({ "OVERHEAD", "BYTES", "WHAT", "SOURCE" }, rows)
 end
 
 local function words(list)

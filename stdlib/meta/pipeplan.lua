@@ -138,13 +138,16 @@
 --- memory of one rank
 ---@class pipeplan.plan.rank
 ---@field activations_bytes number peak of what is kept between F and W
----@field buffers_bytes number largest temporary, communicators, allocator
+---@field buffers_bytes number these two together
 ---@field gradients_bytes number accumulated gradients, all copies
+---@field host_bytes number in host memory, for one GPU
 ---@field optimizer_bytes number master weights and moments, sharded
+---@field overhead_bytes number context, workspaces, communicators: assumed
 ---@field parameters_bytes number weights, all copies
 ---@field rank integer pipeline rank
 ---@field stages integer[] slices of the model it holds, first to last
----@field total_bytes number sum
+---@field total_bytes number parameters, gradients, optimizer, activations and buffers
+---@field transient_bytes number largest temporary of an action, and gradients before they are accumulated
 
 --- a rule that decided
 ---@class pipeplan.plan.reason

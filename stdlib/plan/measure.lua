@@ -148,7 +148,8 @@ local function memory(evaluation, known)
     for k, stage in ipairs(rank.stages) do stages[k] = stage - 1 end
     ranks[i] = {
       rank = rank.rank, stages = stages, parameters_bytes = rank.parameters, gradients_bytes = rank.gradients,
-      optimizer_bytes = rank.optimizer, activations_bytes = rank.activations, buffers_bytes = rank.transient + rank.overhead,
+      optimizer_bytes = rank.optimizer, activations_bytes = rank.activations, transient_bytes = rank.transient,
+      overhead_bytes = rank.overhead, buffers_bytes = rank.transient + rank.overhead, host_bytes = rank.host,
       total_bytes = rank.total,
     }
   end

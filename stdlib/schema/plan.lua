@@ -65,7 +65,9 @@ local definitions = {
     rank = whole("pipeline rank", 0), stages = list(whole("stage", 0), "slices of the model it holds, first to last"),
     parameters_bytes = bytes "weights, all copies", gradients_bytes = bytes "accumulated gradients, all copies",
     optimizer_bytes = bytes "master weights and moments, sharded", activations_bytes = bytes "peak of what is kept between F and W",
-    buffers_bytes = bytes "largest temporary, communicators, allocator", total_bytes = bytes "sum",
+    transient_bytes = bytes "largest temporary of an action, and gradients before they are accumulated",
+    overhead_bytes = bytes "context, workspaces, communicators: assumed", buffers_bytes = bytes "these two together",
+    total_bytes = bytes "parameters, gradients, optimizer, activations and buffers", host_bytes = bytes "in host memory, for one GPU",
   }, "memory of one rank"),
 
   traffic = object({

@@ -28,6 +28,8 @@ describe("pipeplan facts", function()
 
   it("prints the catalogues, with a source for each figure", function()
     assert.matches("\nH100%-SXM +hopper +79%.6 GiB +989 +1979 +3350 GB/s +8 × 450 GB/s +nvlink +400 Gb/s +infiniband +%w", facts "accelerators")
+    assert.matches("\ntogether +3.88 GiB +cluster.overhead", facts "overheads")
+    assert.matches("\nhopper +50 GB/s +77 GB/s +40 %% +PCIe 5", facts "hosts")
     assert.matches("\nnvlink +scale_up +80 %% +2 µs +%w", facts "links")
     assert.matches("\nnccl_alltoall +NCCL or RCCL all%-to%-all +no +yes ", facts "kernels")
     assert.matches("\ndeepep +DeepEP V2 +yes +yes +2%-2048 +hopper blackwell +infiniband roce ", facts "kernels")
@@ -35,7 +37,7 @@ describe("pipeplan facts", function()
   end)
 
   it("prints tables whose lines have no trailing space and a last newline", function()
-    for _, topic in ipairs { "accelerators", "fields", "frameworks", "kernels", "links", "schedules", "spec" } do
+    for _, topic in ipairs { "accelerators", "fields", "frameworks", "hosts", "kernels", "links", "overheads", "schedules", "spec" } do
       local text = facts(topic)
       assert.is_nil(text:find(" \n", 1, true))
       assert.equal("\n", text:sub(-1))
@@ -73,7 +75,7 @@ print(count)]]
 
   it("says what is wrong with a topic, on stderr alone", function()
     for arguments, message in pairs {
-      [""] = "facts: expected a topic: accelerators, fields, frameworks, kernels, links, schedules, schema, spec",
+      [""] = "facts: expected a topic: accelerators, fields, frameworks, hosts, kernels, links, overheads, schedules, schema, spec",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
       ["schema"] = "facts schema: expected one of plan, spec, times",
       ["schema x"] = "facts schema: expected one of plan, spec, times: got 'x'",

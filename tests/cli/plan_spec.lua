@@ -93,6 +93,7 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
 
   it("sums memory by rank, and the fullest rank fits under the headroom", function()
     for _, rank in ipairs(answer.memory.ranks) do
+      assert.near(rank.transient_bytes + rank.overhead_bytes, rank.buffers_bytes, 1)
       local sum = rank.parameters_bytes + rank.gradients_bytes + rank.optimizer_bytes + rank.activations_bytes + rank.buffers_bytes
       assert.near(sum, rank.total_bytes, 1)
       assert.is_true(rank.total_bytes <= answer.memory.device_bytes - answer.memory.headroom_bytes)
