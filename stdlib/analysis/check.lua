@@ -309,6 +309,17 @@ function check.policy(policy, options)
   return findings.sort(self.list)
 end
 
+-- What a search for broken invariants found (invariants.lua), as findings about the rule that it names, where that is one of the policy's.
+function check.broken(policy, list)
+  local out = {}
+  for i, broken in ipairs(list) do
+    local at = policy.rules[broken.rule] or policy.parameters[broken.rule] or { file = policy.layers[#policy.layers].name, line = 0 }
+    out[i] = { code = broken.kind, file = at.file, line = at.line, layer = at.layer, id = broken.rule, message = broken.message,
+               related = {}, witness = { spec = broken.spec } }
+  end
+  return out
+end
+
 -- What keeps a policy from loading, as findings: one per line of the message.
 function check.load_problems(message)
   local list = {}

@@ -7,6 +7,12 @@ local findings = {}
 findings.codes = {
   { code = "load", severity = "error", meaning = "the policy cannot be loaded",
     advice = "what the message says; a policy that does not load plans nothing" },
+  { code = "invariant", severity = "error", meaning = "a plan for which an invariant does not hold (--search)",
+    advice = "the rule that the invariant guards lets it through: correct that rule" },
+  { code = "fixed_point", severity = "error", meaning = "a plan that is not planned again when its layout is given as a spec (--search)",
+    advice = "a rule reads a field that a spec cannot give; if there is none, report it" },
+  { code = "monotone", severity = "error", meaning = "a loosening after which a planned spec is not planned any more (--search)",
+    advice = "a row or preference leads to a plan that another rule drops: see the witness" },
   { code = "gap", severity = "error", meaning = "a candidate for which no row of the decision table holds",
     advice = "add a row without conditions at the end, or widen one" },
   { code = "catch_all", severity = "note", meaning = "what only the row without conditions covers",

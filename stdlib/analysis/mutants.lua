@@ -194,7 +194,7 @@ local function of_parameter(out, parameter)
     if parameter.unit ~= "fraction" and value < 0 then return end
     local text = string.format("%s → %s", units.format(parameter.value, parameter.unit), units.format(value, parameter.unit))
     out[#out + 1] = { id = string.format("parameter %s: %s", parameter.id, text), kind = "parameter", text = text, file = parameter.file,
-                      line = parameter.line, apply = with_parameter(parameter.id, value) }
+                      line = parameter.line, apply = with_parameter(parameter.id, value), parameter = parameter.id, value = value }
   end
   if type(parameter.value) ~= "number" then return end
   -- A count that stands for a large quantity ("16Mi" tokens) moves by a tenth: nobody miscounts it by one.

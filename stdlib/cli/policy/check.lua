@@ -28,6 +28,8 @@ local function new_parser()
   parser:option("--format", "what to print"):choices({ "text", "json", "sarif", "github" }):default("text")
   parser:option("--fail-on", "least severity that makes exit status 1"):choices(findings.severities):default("warning")
   parser:flag("--all", "also notes that concern the default policy alone")
+  parser:option("--search", "also plan specs at the edges of all rules and N random ones, and see whether what must hold of plans holds")
+    :argname("N")
   parser:flag("--no-witnesses", "do not search for specs that show the findings")
   parser:flag("--codes", "print the codes of findings instead, with what they mean")
   parser:option("-o --output", "write to this file"):argname("FILE")
@@ -43,7 +45,16 @@ local function found(options)
   elseif failure.is(outcome) and outcome.status == failure.status.usage and options.format ~= "text" then problem = outcome
   else error(outcome, 0) end
   if problem then return check.load_problems(problem.message), nil, problem end
-  return check.policy(policy, { witnesses = not options.no_witnesses }), policy
+  local list = check.policy(policy, { witnesses = not options.no_witnesses })
+  local random = options.search and math.tointeger(tonumber(options.search))
+  if options.search and (not random or random < 0) then
+    failure.usage("--search must be a whole number ≥ 0, got '%s'", options.search)
+  elseif random then
+    local search = require("pipeplan.analysis.invariants").search
+    local broken = check.broken(policy, (search(command_line.load_options(options), { random = random })))
+    findings.sort(table.move(broken, 1, #broken, #list + 1, list))
+  end
+  return list, policy
 end
 
 local command = {}

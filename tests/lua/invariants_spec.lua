@@ -1,0 +1,43 @@
+-- The search for plans that break what must hold of them.
+
+local files = require "policy_files"
+local pipeplan = require "pipeplan"  -- first: it loads the rest
+local invariants = require "pipeplan.analysis.invariants"
+
+teardown(files.remove)
+
+local date = "2026-11-27"
+
+local function options(text)
+  return { files = text and { files.write("site.lua", text) } or {}, date = date }
+end
+
+describe("the search for broken invariants", function()
+  it("finds none in the default policy: fixed points, loosening, declared invariants", function()
+    local list, tried = invariants.search(options(nil), { specs = {}, random = os.getenv "CI" and 30 or 10 })
+    assert.same({}, list)
+    assert.is_true(tried >= 10)
+  end)
+
+  it("finds a declared invariant that does not hold, and shrinks the spec that shows it", function()
+    local text = [[invariant { id = "never_deep", status = "planned", pipeline_parallel = over(1) }]]
+    local list = invariants.search(options(text), { specs = {}, random = 6 })
+    assert.equal(1, #list)
+    assert.equal("invariant", list[1].kind)
+    assert.equal("never_deep", list[1].rule)
+    assert.same({}, list[1].spec.parallelism)
+    assert.is_nil(list[1].spec.framework)
+    -- it is a spec that plan refuses to answer for
+    local site = pipeplan.policy(options(text).files, { date = date })
+    local good, problem = pcall(site.plan_spec, site, list[1].spec)
+    assert.is_false(good)
+    assert.matches("never_deep", tostring(problem))
+  end)
+
+  it("tries the edges of all rules by itself", function()
+    local list = invariants.search(options [[
+      set { schedules = { "1f1b" } }
+      invariant { id = "never_large", status = "planned", gpus = at_least(64) }]], {})
+    assert.equal("never_large", list[1] and list[1].rule)
+  end)
+end)
