@@ -15,6 +15,7 @@ local candidates = require "pipeplan.plan.candidates"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local facts = require "pipeplan.plan.facts"
+local failure = require "pipeplan.failure"
 local plan = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
 local vocabulary = require "pipeplan.vocabulary"
@@ -276,7 +277,8 @@ local function accepted(policy, draft, wanted)
   local mask = rows_of(set, wanted)
   if #mask == 0 then return nil end
   policy.host:refill()
-  if not pcall(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end) then return nil end
+  local good, problem = pcall(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
+  if not good and failure.is(problem) then return nil end  -- any other error is an invariant that the plan breaks, and worth showing
   local row, clear = telling(set, mask, wanted)
   return { spec = draft, fields = set.c:row(row), clear = clear }
 end
