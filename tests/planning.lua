@@ -69,6 +69,13 @@ function planning.entry(list, name)
   end
 end
 
+-- The entry of a list with that value of a field.
+function planning.entry_of(list, field, value)
+  for _, entry in ipairs(list) do
+    if entry[field] == value then return entry end
+  end
+end
+
 function planning.ids(list)
   local out = {}
   for i, entry in ipairs(list) do out[i] = entry.id or entry.rule or entry.schedule end

@@ -397,6 +397,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
     out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;
     out[PP_BLOCK_MTP].tensor += out[PP_BLOCK_HEAD].tensor;
   }
+  for (int i = 0; i < PP_BLOCKS; i++) out[i].full = out[i].input + out[i].weight;
   return PP_OK;
 }
 
@@ -407,18 +408,19 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
     out->forward += count * (blocks[i].forward + blocks[i].alltoall_forward);
     out->input += count * (blocks[i].input + blocks[i].alltoall_backward);
     out->weight += count * blocks[i].weight;
+    out->full += count * (blocks[i].full + blocks[i].alltoall_backward);
     out->alltoall_forward += count * blocks[i].alltoall_forward;
     out->alltoall_backward += count * blocks[i].alltoall_backward;
     out->tensor += count * blocks[i].tensor;
     out->context += count * blocks[i].context;
     out->context_exposed += count * blocks[i].context_exposed;
   }
-  out->full = out->input + out->weight;
 }
 
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward) {
   const double alone = forward->forward + backward->full;
   const double alltoall = forward->alltoall_forward + backward->alltoall_backward;
+  if (device->pair_share > 0) return device->pair_share * alone;
   if (!device->hides_alltoall || alltoall <= 0) return alone;
   const double compute = alone - alltoall;
   const double pair = fmax(compute, alltoall) + device->overlap_overhead * compute;

@@ -22,6 +22,7 @@ typedef struct {
   bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
   double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of small kernels */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
+  double pair_share;            /* F&B over F + B, as measured; 0: F&B is computed */
   double host_link;             /* bytes per second to and from the host, one direction; read with optimizer_offload only, like the next */
   double host_memory_bandwidth; /* bytes per second of host memory that an update on the host reaches, of one GPU's share of the host */
 } pp_device;
@@ -33,6 +34,7 @@ typedef struct {
 */
 typedef struct {
   double forward, input, weight;   /* input includes recompute */
+  double full;                     /* B; input + weight, but not where it was measured */
   double alltoall_forward;         /* dispatch + combine */
   double alltoall_backward;
   double tensor;                   /* TP collectives, of experts too: part of forward, input and weight together, all exposed */
@@ -54,7 +56,7 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
 
 /*
 ** F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): compute is what both do beside communication, all-to-all what both
-** send. Without a kernel that hides it: F + B.
+** send. Without a kernel that hides it: F + B. Where its share of F + B was measured: that.
 */
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
 

@@ -58,21 +58,34 @@ static void finish_timing(const pp_problem *problem, const pp_candidate *candida
   timing->step_seconds = timing->makespan_seconds + step_sum(&timing->step) + problem->step_overhead_seconds;
 }
 
+/* Do pairs take another time than F and B one after the other? */
+static bool pairs_overlap(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
+  return pp_schedule_hides_alltoall(traits, kernel) || (traits->overlaps && costs->pair_share > 0);
+}
+
+/* What a rank's card takes over what a mean one does. */
+static double slowness(const pp_problem *problem, int ranks, int rank) {
+  return problem->speeds == ranks ? 1 / problem->rank_speed[rank] : 1;
+}
+
 /* Stage and pair times of a program, in one allocation that `stage` owns. */
-static pp_status times_of(const pp_problem *problem, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
-                          pp_stage_times **stage, double **pair, pp_error *error) {
+static pp_status times_of(const pp_problem *problem, const pp_layout_costs *costs, const pp_schedule *schedule,
+                          const pp_stage_seconds *seconds, bool overlaps, pp_stage_times **stage, double **pair, pp_error *error) {
   size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
   pp_device device = *problem->device;
   *stage = malloc(stages * sizeof **stage + stages * slots * sizeof **pair);
   if (!*stage) return pp_fail(error, PP_NO_MEMORY, "no memory for the times of %zu stages", stages);
   *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
   device.hides_alltoall = true;
+  device.pair_share = costs->pair_share;
   for (size_t s = 0; s < stages; s++) {
     const pp_stage_seconds *forward = &seconds[s % (size_t)schedule->stages_per_chain];
-    (*stage)[s] = (pp_stage_times){ forward->forward, forward->input, forward->weight, forward->full };
+    const double slow = slowness(problem, schedule->request.ranks, schedule->rank_of[s]);
+    (*stage)[s] = (pp_stage_times){ slow * forward->forward, slow * forward->input, slow * forward->weight, slow * forward->full };
     for (size_t slot = 0; overlaps && slot < slots; slot++) {
       int other = schedule->stage_at[(size_t)schedule->rank_of[s] * slots + slot] % schedule->stages_per_chain;
-      (*pair)[s * slots + slot] = pp_cost_pair(&device, forward, &seconds[other]);
+      (*pair)[s * slots + slot] = slow * pp_cost_pair(&device, forward, &seconds[other]);
     }
   }
   return PP_OK;
@@ -111,7 +124,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   plan_from(candidate, seconds, costs->hop, plan_times, &request);
   status = pp_schedule_build(&request, &schedule, error);
   if (status != PP_OK) return status;
-  status = times_of(problem, &schedule, seconds, overlap && pp_schedule_hides_alltoall(pp_stages_traits(candidate), kernel), &stage_times, &pair, error);
+  status = times_of(problem, costs, &schedule, seconds, overlap && pairs_overlap(candidate, costs, kernel), &stage_times, &pair, error);
   if (status == PP_OK) {
     const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
     status = pp_simulate(&schedule, &times, false, &simulation, error);
@@ -191,7 +204,7 @@ pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candi
   if (status == PP_OK && more > 0) status = build_longer(candidate, program, comparison, error);
   if (status != PP_OK) return status;
   pp_stages_seconds(candidate, costs, kernel, stages, stage_seconds);
-  status = times_of(problem, program, stage_seconds, pp_schedule_hides_alltoall(pp_stages_traits(candidate), kernel), &stage_times, &pair, error);
+  status = times_of(problem, costs, program, stage_seconds, pairs_overlap(candidate, costs, kernel), &stage_times, &pair, error);
   if (status != PP_OK) return status;
   const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
   const bool whole = more > 0 && comparison->longer.request.microbatches == candidate->microbatches;
@@ -262,6 +275,7 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
     return timing.step_seconds;
   }
   device.hides_alltoall = true;
+  device.pair_share = costs->pair_share;
   for (int r = 0; r < ranks; r++) rank[r] = (certain_work){ 0, 0, INFINITY, INFINITY, 0 };
   for (int s = 0; s < pp_stages_count(candidate); s++) {
     int holder[2], holders = pp_stages_ranks(candidate, s, holder);
@@ -278,10 +292,15 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
       add_stage(here, &seconds[s], microbatches, traits->split_backward);
       here->head = fmin(here->head, filled);
       here->tail = fmin(here->tail, drained);
-      if (pp_schedule_hides_alltoall(traits, kernel)) here->saving += microbatches * stage_saving(&device, candidate, seconds, s);
+      if (pairs_overlap(candidate, costs, kernel)) here->saving += microbatches * stage_saving(&device, candidate, seconds, s);
     }
   }
-  for (int r = 0; r < ranks; r++) timing.makespan_seconds = fmax(timing.makespan_seconds, rank_bound(&rank[r]));
+  double fastest = INFINITY;
+  for (int r = 0; r < ranks; r++) {
+    timing.makespan_seconds = fmax(timing.makespan_seconds, rank_bound(&rank[r]));
+    fastest = fmin(fastest, slowness(problem, ranks, r));
+  }
+  timing.makespan_seconds *= fmin(1, fastest);  /* hops do not shrink, but as a bound it holds */
   finish_timing(problem, candidate, costs, stages, &timing);
   return timing.step_seconds * (1 - 1e-9);  /* the sums above round differently from a simulation's */
 }
@@ -368,9 +387,9 @@ void pp_memory_program_free(pp_memory_program *program) {
 }
 
 /* Bytes of one stage: what is always there (copies: of the embedding, on ranks without it), per microbatch in flight, and the largest
-** temporaries. */
+** temporary. */
 typedef struct {
-  double fixed, copies, stored, pending, transient, weight_gradients[PP_SHAPES];
+  double fixed, copies, stored, pending, transient;
 } stage_bytes;
 
 static double state_sum(const pp_state_bytes *state) {
@@ -378,7 +397,7 @@ static double state_sum(const pp_state_bytes *state) {
 }
 
 static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS]) {
-  stage_bytes sum = { .fixed = 0 };
+  stage_bytes sum = { 0, 0, 0, 0, 0 };
   for (int block = 0; block < PP_BLOCKS; block++) {
     double count = stage->count[block];
     sum.fixed += count * state_sum(&blocks[block].state);
@@ -387,7 +406,6 @@ static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[P
     if (stage->count[block] == 0) continue;
     sum.copies += state_sum(&blocks[block].embedding_copy);
     sum.transient = fmax(sum.transient, blocks[block].transient);
-    for (int k = 0; k < PP_SHAPES; k++) sum.weight_gradients[k] = fmax(sum.weight_gradients[k], blocks[block].weight_gradients[k]);
   }
   return sum;
 }
@@ -395,15 +413,13 @@ static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[P
 /* No less than the rank takes: as if all its slots were fullest at once. */
 static double rank_bytes_bound(const pp_memory_program *program, int rank, const stage_bytes *stages) {
   const pp_schedule *schedule = &program->schedule;
-  double sum = 0, transient = 0, shapes[PP_SHAPES] = { 0 };
+  double sum = 0, transient = 0;
   for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
     size_t entry = (size_t)rank * (size_t)schedule->chunks_per_rank + (size_t)slot;
     const stage_bytes *stage = &stages[schedule->stage_at[entry] % schedule->stages_per_chain];
     sum += stage->fixed + stage->copies + program->stored[entry] * stage->stored + program->pending[entry] * stage->pending;
     transient = fmax(transient, stage->transient);
-    for (int k = 0; k < PP_SHAPES; k++) shapes[k] = fmax(shapes[k], stage->weight_gradients[k]);
   }
-  for (int k = 0; k < PP_SHAPES; k++) sum += shapes[k];
   return (sum + transient) * (1 + 1e-9);
 }
 

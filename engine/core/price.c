@@ -3,15 +3,41 @@
 */
 #include "core/price.h"
 
+/* Costs as computed: with the all-to-all kernel or without, and with one copy. */
+static pp_status computed(const pp_problem *problem, const pp_layout *layout, const pp_device *device, pp_block_seconds seconds[PP_BLOCKS],
+                          pp_block_bytes bytes[PP_BLOCKS], pp_error *error) {
+  const pp_status status = pp_cost_blocks(problem->model, layout, problem->training, device, problem->network, seconds, error);
+  if (status != PP_OK) return status;
+  return pp_memory_blocks(problem->model, layout, problem->training, 1, bytes, error);
+}
+
+/* Puts measured costs in the place of computed ones. */
+static pp_status apply_profile(const pp_problem *problem, const pp_device *device, int kernel, pp_layout_costs *out, pp_error *error) {
+  pp_block_seconds seconds[PP_BLOCKS];
+  pp_block_bytes bytes[PP_BLOCKS];
+  pp_profile_factors factors;
+  pp_status status = computed(problem, &problem->profile->layout, device, seconds, bytes, error);
+  if (status == PP_OK) status = pp_profile_factors_of(problem->profile, seconds, bytes, &factors, error);
+  if (status != PP_OK) return status;
+  pp_profile_scale_seconds(&factors, out->seconds[kernel]);
+  out->pair_share = factors.pair_share;
+  if (kernel == 0)
+    for (int copies = 0; copies < 2; copies++) pp_profile_scale_bytes(&factors, out->bytes[copies]);
+  return PP_OK;
+}
+
 pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
   const pp_model *model = problem->model;
   pp_device device = *problem->device;
   pp_status status = PP_OK;
+  out->pair_share = 0;
+  for (int i = 0; i < 2 && status == PP_OK; i++)
+    status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
   for (int i = 0; i < 2 && status == PP_OK; i++) {
     device.hides_alltoall = i == 1;
     if (i == 1) device.alltoall_latency = kernel_latency;
     status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], error);
-    if (status == PP_OK) status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
+    if (status == PP_OK && problem->profile) status = apply_profile(problem, &device, i, out, error);
   }
   if (status != PP_OK) return status;
   out->kernel_latency = kernel_latency;

@@ -8,6 +8,7 @@
 #include "core/candidate.h"
 #include "core/cost.h"
 #include "core/memory.h"
+#include "core/profile.h"
 
 /* What all candidates of one search share. */
 typedef struct {
@@ -15,6 +16,9 @@ typedef struct {
   const pp_training *training;
   const pp_device *device;         /* hides_alltoall is ignored: each candidate has its own kernel; alltoall_latency: without a kernel */
   const pp_network *network;
+  const pp_profile *profile;       /* what was measured, in place of what is computed; NULL: nothing */
+  const double *rank_speed;        /* [speeds] speed of a rank's card over the mean, used at that many ranks; NULL: all alike */
+  int speeds;
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
   bool even_layers[PP_SCHEDULE_KINDS];  /* whose stages must hold equally many layers where that is possible; others are balanced by time */
@@ -27,6 +31,7 @@ typedef struct {
 typedef struct {
   double kernel_latency;               /* as given */
   pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
+  double pair_share;                   /* of pp_device, as measured; else 0 */
   double hop;                          /* seconds of a hand-over between ranks */
   pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */
   pp_gpu_parameters parameters[PP_BLOCKS];

@@ -35,11 +35,12 @@ void pp_stages_seconds(const pp_candidate *candidate, const pp_layout_costs *cos
 
 /* Time of a block as the split weighs it: all that a rank spends on it, without what overlapped pairs hide. */
 static pp_block_weights weights_of(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
   pp_block_weights weights;
   for (int block = 0; block < PP_BLOCKS; block++) {
     const pp_block_seconds *seconds = &costs->seconds[kernel][block];
-    weights.seconds[block] = seconds->forward + seconds->input + seconds->weight;
-    if (!pp_schedule_hides_alltoall(pp_stages_traits(candidate), kernel)) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
+    weights.seconds[block] = seconds->forward + (traits->split_backward ? seconds->input + seconds->weight : seconds->full);
+    if (!pp_schedule_hides_alltoall(traits, kernel)) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
   }
   return weights;
 }

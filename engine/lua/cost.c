@@ -57,7 +57,7 @@ static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP
 }
 
 /*
-** engine.cost.blocks{ model, layout, training, device, network } → { embedding = { forward, input, weight, alltoall_forward,
+** engine.cost.blocks{ model, layout, training, device, network } → { embedding = { forward, input, weight, full, alltoall_forward,
 ** alltoall_backward, tensor, context, context_exposed }, dense = …, … }: seconds of one block for one microbatch, all-to-all apart;
 ** tensor and context_exposed are part of the first three
 */
@@ -71,6 +71,7 @@ static int cost_blocks(lua_State *L) {
   for (int i = 0; i < PP_BLOCKS; i++) {
     pp_push_numbers(L, (pp_named_number[]){
       { "forward", blocks[i].forward }, { "input", blocks[i].input }, { "weight", blocks[i].weight },
+      { "full", blocks[i].full },
       { "alltoall_forward", blocks[i].alltoall_forward }, { "alltoall_backward", blocks[i].alltoall_backward },
       { "tensor", blocks[i].tensor }, { "context", blocks[i].context }, { "context_exposed", blocks[i].context_exposed }, { NULL, 0 } });
     lua_setfield(L, -2, pp_block_names[i]);

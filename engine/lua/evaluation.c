@@ -263,6 +263,7 @@ static void set_step(lua_State *L, const evaluation *self, const pp_problem *pro
   pp_set_number(L, "step_seconds", self->timing.step_seconds);
   pp_set_number(L, "hop_seconds", self->costs->hop);
   pp_set_number(L, "hop_exposed_seconds", self->hop_exposed);
+  pp_set_number(L, "pair_share", self->costs->pair_share);
   lua_createtable(L, 0, 5);
   pp_set_number(L, "gradient_sync", self->timing.step.gradient_sync);
   pp_set_number(L, "parameter_sync", self->timing.step.parameter_sync);
@@ -323,7 +324,7 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   self->has_simulation = self->traits != NULL;
   self->no_overlap = self->timing;
   if (!self->traits) return PP_OK;
-  if (pp_schedule_hides_alltoall(self->traits, self->kernel))
+  if (self->traits->overlaps)
     status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, false, &self->no_overlap, NULL, NULL, error);
   if (status != PP_OK) return status;
   no_hops.hop = 0;

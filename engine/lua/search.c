@@ -145,8 +145,8 @@ static pp_search_symbols symbols_of(lua_State *L) {
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
 **   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
-**   max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes them), kernel_latency = { name = seconds }, fixed = { tensor, context, expert, expert_tensor, data, pipeline, virtual,
-**   microbatches, schedule, layers_per_stage } } → candidates
+**   max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes them), kernel_latency = { name = seconds }, fixed = { tensor,
+**   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile } → candidates
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
 ** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages of the schedules in
 ** even_layers hold equally many layers where that is possible, others are balanced by time.
@@ -154,7 +154,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "even_layers", "fixed",
-                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", NULL };
+                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "profile", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
@@ -184,6 +184,14 @@ static int search_open(lua_State *L) {
     .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0)
   };
+  if (pp_args_has(L, 1, "profile")) {
+    pp_args_table(L, 1, search_call, "profile");
+    pp_check_profile(L, -1, &self->profile);
+    lua_pop(L, 1);
+    problem.profile = &self->profile.measured;
+    problem.rank_speed = self->profile.rank_speed;
+    problem.speeds = self->profile.speeds;
+  }
   if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
   check_latencies(L, self);
   symbols = symbols_of(L);

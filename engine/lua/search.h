@@ -7,6 +7,7 @@
 #include <lua.h>
 
 #include "core/search.h"
+#include "lua/profile.h"
 
 enum { PP_MAX_FACTS = 96, PP_MAX_LATENCIES = 256 };
 
@@ -22,6 +23,7 @@ typedef struct {
   pp_training training;
   pp_device device;
   pp_network network;
+  pp_lua_profile profile;
   int layers_per_stage[PP_MAX_LAYERS];
   double usable_bytes;
   pp_candidate_space space;

@@ -25,6 +25,7 @@ Usage: pipeplan facts TOPIC
   schema spec   JSON Schema of a spec (draft 2020-12)
   schema plan   JSON Schema of a plan
   schema times  JSON Schema of what simulate --times reads
+  schema profile  JSON Schema of a profile: measured stages
 
 Examples:
    pipeplan facts accelerators
@@ -170,6 +171,7 @@ function show.schema(which)
   local schemas = {
     spec = function() return require("pipeplan.input.schema").spec() end,
     plan = function() return require "pipeplan.schema.plan" end,
+    profile = function() return require "pipeplan.schema.profile" end,
     times = function() return require("pipeplan.input.times").schema() end,
   }
   local schema = schemas[which]

@@ -12,7 +12,6 @@
 --           model     path of a Hugging Face config.json, or an inline shape
 -- low, high limits, inclusive
 -- word      what an integer may be instead, and word_meaning what that is
--- unused    no part of a plan reads it yet: what holds instead, which the plan then warns of
 
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.input.json"
@@ -100,7 +99,7 @@ fields.list = {
   field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last", { low = 0, high = 1024 }),
   field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {
     domain = vocabulary.by_name.framework.domain }),
-  field("profile", "path", "measured seconds of stages", { unused = "seconds are computed" }),
+  field("profile", "path", "file of measured seconds and bytes of stages (pipeplan facts schema profile)"),
 }
 
 -- What may stand beside each other in one object: groups["cluster"] = { gpus = field, network = "cluster.network", … }.

@@ -84,6 +84,9 @@ function recipe.network(request)
     tiers[#tiers + 1] = { reach = cluster.gpus, bandwidth = network.per_gpu * share / network.oversubscription,
                           efficiency = network.efficiency, latency = network.latency, measured = network.measured }
   end
+  local messages = request.profile and request.profile.messages or {}
+  tiers[1].messages = messages.scale_up
+  if tiers[#tiers].reach > tiers[1].reach then tiers[#tiers].messages = messages.scale_out end
   return { tiers = tiers }
 end
 
@@ -108,10 +111,16 @@ function recipe.overhead_bytes(request)
   return request.cluster.overhead_bytes or require("pipeplan.catalog.overheads").bytes
 end
 
--- Seconds of a step that no model accounts for. Gradient and parameter exchange and the optimizer are costed; data loading and logging run
--- beside the step.
-function recipe.step_overhead_seconds()
-  return 0
+-- Seconds of a step that no model accounts for, as the profile has them. Gradient and parameter exchange and the optimizer are costed; data
+-- loading and logging run beside the step.
+function recipe.step_overhead_seconds(request)
+  return request.profile and request.profile.step_fixed_seconds or 0
+end
+
+-- What engine.search takes as `profile`; nil without one.
+function recipe.profile(request)
+  local read = request.profile
+  return read and { layout = read.layout, stages = read.stages, rank_speed = read.rank_speed }
 end
 
 -- What the tables above take for granted: { field, value, why } for the plan's assumptions.

@@ -141,15 +141,8 @@ local function build(given, name)
   local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework = value "framework"
-  for _, entry in ipairs(fields.list) do
-    local at = given[entry.path]
-    if at and entry.unused then
-      table.insert(request.warnings, { id = "unused_field", severity = "warning",
-                                       message = string.format("%s is not read yet: %s", entry.path, entry.unused) })
-    end
-  end
-  request.profile = value "profile"
-
+  local measured = value "profile"
+  request.profile = measured and require("pipeplan.input.profile").read(measured, request)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
   return request
 end

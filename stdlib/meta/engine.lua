@@ -39,6 +39,7 @@
 ---@field forward number F
 ---@field input number I, recompute included
 ---@field weight number W
+---@field full number B
 ---@field alltoall_forward number dispatch and combine in F
 ---@field alltoall_backward number … in B
 ---@field tensor number TP collectives, part of the first three
@@ -94,6 +95,7 @@
 ---@field hides_alltoall? boolean is there an all-to-all kernel that runs beside compute?; default false
 ---@field routing_latency? number seconds that an MoE layer takes each way beside its work; 0 … 1000000; default 0
 ---@field alltoall_latency? number seconds that a dispatch or combine takes beside its transfers; 0 … 1000000; default 0
+---@field pair_share? number F&B over F + B, as measured; 0: F&B is computed; 0 … 1000000; default 0
 ---@field host_link? number bytes per second to the host, one direction; needed with optimizer_offload; 1e-09 … 1e+30
 ---@field host_memory_bandwidth? number bytes per second of host memory that an update there reaches; needed likewise; 1e-09 … 1e+30
 

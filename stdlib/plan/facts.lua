@@ -104,7 +104,7 @@ function facts.of(request, policy)
       global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
       overhead_bytes = overhead, step_overhead_seconds = recipe.step_overhead_seconds(request),
       scale_up_gpus = cluster.network.scale_up_gpus,
-      rounds = request.framework and frameworks.find(request.framework).rounds or false,
+      rounds = request.framework and frameworks.find(request.framework).rounds or false, profile = recipe.profile(request),
     },
   }
 end

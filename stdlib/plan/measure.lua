@@ -275,7 +275,7 @@ function measure.fill(plan, request, known, result)
   local list = segments(request, known, evaluation, kernel)
   local device = {}
   for key, value in pairs(known.arguments.device) do device[key] = value end
-  device.hides_alltoall = measure.hides_alltoall(evaluation.schedule, kernel)
+  device.hides_alltoall, device.pair_share = measure.hides_alltoall(evaluation.schedule, kernel), evaluation.pair_share
 
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)

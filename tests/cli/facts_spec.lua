@@ -73,12 +73,16 @@ print(count)]]
     assert.matches('"%$schema": "https://json%-schema%.org/draft/2020%-12/schema"', facts "schema plan")
   end)
 
+  it("prints the schema of a profile", function()
+    assert.matches('"title": "pipeplan profile"', facts "schema profile", 1, true)
+  end)
+
   it("says what is wrong with a topic, on stderr alone", function()
     for arguments, message in pairs {
       [""] = "facts: expected a topic: accelerators, fields, frameworks, hosts, kernels, links, overheads, schedules, schema, spec",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
-      ["schema"] = "facts schema: expected one of plan, spec, times",
-      ["schema x"] = "facts schema: expected one of plan, spec, times: got 'x'",
+      ["schema"] = "facts schema: expected one of plan, profile, spec, times",
+      ["schema x"] = "facts schema: expected one of plan, profile, spec, times: got 'x'",
       ["fields x"] = "facts fields: one argument too many: 'x'",
     } do
       local result = program.run("facts " .. arguments)

@@ -177,9 +177,7 @@ describe("a request", function()
     assert.equal("fp8_single", accepts(dense(), { ["training.precision"] = "fp8", ["training.weights"] = "fp8_single" }).training.weights)
   end)
 
-  it("warns of a field that no part of a plan reads yet", function()
-    local request = accepts(dense(), { profile = "tests/planning.lua" })
-    assert.equal("profile is not read yet: seconds are computed", request.warnings[1].message)
+  it("names the field of a file that cannot be read", function()
     refuses(dense(), { profile = "/no/such.json" },
             'spec: profile is "/no/such.json": /no/such.json cannot be read: No such file or directory')
   end)

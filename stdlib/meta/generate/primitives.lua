@@ -117,6 +117,7 @@ classes.device = { meaning = "What an accelerator and its kernels reach.", given
   flag("hides_alltoall", "is there an all-to-all kernel that runs beside compute?"),
   { "routing_latency", "number", "seconds that an MoE layer takes each way beside its work", low = 0, high = 1e6, default = 0 },
   { "alltoall_latency", "number", "seconds that a dispatch or combine takes beside its transfers", low = 0, high = 1e6, default = 0 },
+  { "pair_share", "number", "F&B over F + B, as measured; 0: F&B is computed", low = 0, high = 1e6, default = 0 },
   { "host_link", "number", "bytes per second to the host, one direction; needed with optimizer_offload", low = 1e-9, high = 1e30, optional = true },
   { "host_memory_bandwidth", "number", "bytes per second of host memory that an update there reaches; needed likewise", low = 1e-9, high = 1e30,
     optional = true },
@@ -204,7 +205,7 @@ classes.rank_bytes = { meaning = "Bytes on one rank.", fields = {
 } }
 
 classes.block_seconds = { meaning = "Seconds of one block for one microbatch on one rank, all-to-all apart.", fields = {
-  result("forward", "F"), result("input", "I, recompute included"), result("weight", "W"),
+  result("forward", "F"), result("input", "I, recompute included"), result("weight", "W"), result("full", "B"),
   result("alltoall_forward", "dispatch and combine in F"), result("alltoall_backward", "… in B"),
   result("tensor", "TP collectives, part of the first three"), result("context", "the ring of keys and values"),
   result("context_exposed", "what attention does not hide of it, part of forward and input"),

@@ -1,0 +1,177 @@
+/*
+** profile.c: from measured stages to factors of blocks. See profile.h.
+*/
+#include "core/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int layers_of(const pp_stage *stage) {
+  return stage->count[PP_BLOCK_DENSE] + stage->count[PP_BLOCK_MOE];
+}
+
+static bool is_inner(const pp_stage *stage) {
+  return stage->count[PP_BLOCK_EMBEDDING] + stage->count[PP_BLOCK_HEAD] + stage->count[PP_BLOCK_MTP] == 0;
+}
+
+/* One quantity: as measured of stage s, and as computed of one block of each kind. */
+typedef struct {
+  const pp_profile *profile;
+  double measured[PP_MAX_LAYERS], computed[PP_BLOCKS];
+  bool largest;   /* of a stage it is the largest of its blocks, not their sum */
+} quantity;
+
+/* What blocks `from` … `to` of a stage cost as computed. */
+static double computed_of(const quantity *of, const pp_stage *stage, pp_block from, pp_block to) {
+  double sum = 0, most = 0;
+  for (int block = (int)from; block <= (int)to; block++) {
+    sum += stage->count[block] * of->computed[block];
+    if (stage->count[block] > 0) most = fmax(most, of->computed[block]);
+  }
+  return of->largest ? most : sum;
+}
+
+static double layers_computed(const quantity *of, const pp_stage *stage) {
+  return computed_of(of, stage, PP_BLOCK_DENSE, PP_BLOCK_MOE);
+}
+
+static double layer_factor(const quantity *of) {
+  double measured = 0, computed = 0, least = INFINITY;
+  for (int s = 0; s < of->profile->stages; s++) {
+    const pp_stage *stage = &of->profile->stage[s].blocks;
+    const double layers = layers_computed(of, stage);
+    if (isnan(of->measured[s]) || !(layers > 0)) continue;
+    least = fmin(least, of->measured[s] / layers);
+    if (!is_inner(stage)) continue;
+    measured += of->measured[s];
+    computed += layers;
+  }
+  if (computed > 0) return measured / computed;
+  return isinf(least) ? 1 : least;
+}
+
+/* What blocks `from` … `to` took beyond the layers of the stages that hold them, over the same computed; `layers` where no stage does. A
+** stage with both ends does not tell them apart: all of it is the head's, which is the larger. */
+static double end_factor(const quantity *of, double layers, pp_block from, pp_block to) {
+  double measured = 0, computed = 0;
+  bool held = false;
+  for (int s = 0; s < of->profile->stages; s++) {
+    const pp_stage *stage = &of->profile->stage[s].blocks;
+    const double here = computed_of(of, stage, from, to), beyond = of->measured[s] - layers * layers_computed(of, stage);
+    if (isnan(of->measured[s]) || !(here > 0)) continue;
+    held = true;
+    if (from == PP_BLOCK_EMBEDDING && stage->count[PP_BLOCK_HEAD] > 0) continue;
+    if (beyond > 0) measured += of->largest ? of->measured[s] : beyond;
+    computed += here;
+  }
+  return computed > 0 ? measured / computed : held ? 0 : layers;
+}
+
+static bool is_measured(const quantity *of) {
+  for (int s = 0; s < of->profile->stages; s++)
+    if (!isnan(of->measured[s])) return true;
+  return false;
+}
+
+static void find_factors(const quantity *of, double out[PP_BLOCKS]) {
+  const double layers = layer_factor(of);
+  out[PP_BLOCK_DENSE] = out[PP_BLOCK_MOE] = layers;
+  out[PP_BLOCK_EMBEDDING] = end_factor(of, layers, PP_BLOCK_EMBEDDING, PP_BLOCK_EMBEDDING);
+  out[PP_BLOCK_HEAD] = out[PP_BLOCK_MTP] = end_factor(of, layers, PP_BLOCK_HEAD, PP_BLOCK_MTP);
+}
+
+static double backward_of(const pp_block_seconds *block) {
+  return block->full + block->alltoall_backward;
+}
+
+/* One block's computed costs, as they are measured. */
+static void computed_costs(const pp_block_seconds *seconds, const pp_block_bytes *bytes, double out[PP_MEASURED_QUANTITIES]) {
+  out[PP_MEASURED_FORWARD] = seconds->forward + seconds->alltoall_forward;
+  out[PP_MEASURED_FULL] = backward_of(seconds);
+  out[PP_MEASURED_INPUT] = seconds->input + seconds->alltoall_backward;
+  out[PP_MEASURED_WEIGHT] = seconds->weight;
+  out[PP_MEASURED_PARAMETERS] = bytes->state.parameters;
+  out[PP_MEASURED_GRADIENTS] = bytes->state.gradients;
+  out[PP_MEASURED_STORED] = bytes->stored;
+  out[PP_MEASURED_PENDING] = bytes->pending;
+  out[PP_MEASURED_TRANSIENT] = bytes->transient;
+}
+
+static pp_status bad(pp_error *error, const char *field, int stage, double value, const char *problem) {
+  const pp_status status = pp_fail(error, PP_INVALID, "stage %d: '%s' is %g: %s", stage, field, value, problem);
+  if (error) snprintf(error->field, sizeof error->field, "%s", field);
+  return status;
+}
+
+static pp_status check(const pp_profile *profile, pp_error *error) {
+  int layers = 0;
+  for (int s = 0; s < profile->stages; s++) {
+    const double *of = profile->stage[s].of, full = of[PP_MEASURED_FULL];
+    const bool both = !isnan(of[PP_MEASURED_INPUT]) && !isnan(of[PP_MEASURED_WEIGHT]);
+    if (!(of[PP_MEASURED_FORWARD] > 0)) return bad(error, "F", s, of[PP_MEASURED_FORWARD], "more than 0 expected");
+    if (!(full > 0)) return bad(error, "B", s, full, "more than 0 expected");
+    if (!both && of[PP_MEASURED_INPUT] > full) return bad(error, "I", s, of[PP_MEASURED_INPUT], "more than B, nothing is left for W");
+    if (!both && of[PP_MEASURED_WEIGHT] > full) return bad(error, "W", s, of[PP_MEASURED_WEIGHT], "more than B, nothing is left for I");
+    layers += layers_of(&profile->stage[s].blocks);
+  }
+  return layers > 0 ? PP_OK : bad(error, "layers", 0, 0, "no stage of the profile holds a layer");
+}
+
+/* A stage's quantity; of I and W the one that is missing is what the other leaves of B. */
+static double measured_of(const pp_profile_stage *stage, pp_measured_quantity which) {
+  const bool input = which == PP_MEASURED_INPUT, split = input || which == PP_MEASURED_WEIGHT;
+  if (!split || !isnan(stage->of[which])) return stage->of[which];
+  return stage->of[PP_MEASURED_FULL] - stage->of[input ? PP_MEASURED_WEIGHT : PP_MEASURED_INPUT];   /* NAN when both are missing */
+}
+
+pp_status pp_profile_factors_of(const pp_profile *profile, const pp_block_seconds seconds[PP_BLOCKS],
+                                const pp_block_bytes bytes[PP_BLOCKS], pp_profile_factors *out, pp_error *error) {
+  double costs[PP_BLOCKS][PP_MEASURED_QUANTITIES], pairs = 0, apart = 0;
+  const pp_status status = check(profile, error);
+  if (status != PP_OK) return status;
+  for (int block = 0; block < PP_BLOCKS; block++) computed_costs(&seconds[block], &bytes[block], costs[block]);
+  for (int which = 0; which < PP_MEASURED_QUANTITIES; which++) {
+    quantity of = { .profile = profile, .largest = which == PP_MEASURED_TRANSIENT };
+    const bool split = which == PP_MEASURED_INPUT || which == PP_MEASURED_WEIGHT;
+    for (int block = 0; block < PP_BLOCKS; block++) of.computed[block] = costs[block][which];
+    for (int s = 0; s < profile->stages; s++) of.measured[s] = measured_of(&profile->stage[s], (pp_measured_quantity)which);
+    if (is_measured(&of)) find_factors(&of, out->of[which]);
+    else for (int block = 0; block < PP_BLOCKS; block++) out->of[which][block] = split ? out->of[PP_MEASURED_FULL][block] : 1;
+  }
+  for (int s = 0; s < profile->stages; s++) {
+    const pp_profile_stage *stage = &profile->stage[s];
+    if (isnan(stage->pair)) continue;
+    pairs += stage->pair;
+    apart += stage->of[PP_MEASURED_FORWARD] + stage->of[PP_MEASURED_FULL];
+  }
+  out->pair_share = apart > 0 ? pairs / apart : 0;
+  return PP_OK;
+}
+
+/* Collectives are part of forward and backward, and take what these take. */
+void pp_profile_scale_seconds(const pp_profile_factors *factors, pp_block_seconds blocks[PP_BLOCKS]) {
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    pp_block_seconds *block = &blocks[i];
+    const double before = block->forward + backward_of(block), full = backward_of(block) * factors->of[PP_MEASURED_FULL][i];
+    block->forward *= factors->of[PP_MEASURED_FORWARD][i];
+    block->alltoall_forward *= factors->of[PP_MEASURED_FORWARD][i];
+    block->input *= factors->of[PP_MEASURED_INPUT][i];
+    block->alltoall_backward *= factors->of[PP_MEASURED_INPUT][i];
+    block->weight *= factors->of[PP_MEASURED_WEIGHT][i];
+    block->full = fmax(0, full - block->alltoall_backward);
+    const double change = before > 0 ? (block->forward + backward_of(block)) / before : 1;
+    block->tensor *= change;
+    block->context *= change;
+    block->context_exposed *= change;
+  }
+}
+
+void pp_profile_scale_bytes(const pp_profile_factors *factors, pp_block_bytes blocks[PP_BLOCKS]) {
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    blocks[i].state.parameters *= factors->of[PP_MEASURED_PARAMETERS][i];
+    blocks[i].state.gradients *= factors->of[PP_MEASURED_GRADIENTS][i];
+    blocks[i].stored *= factors->of[PP_MEASURED_STORED][i];
+    blocks[i].pending *= factors->of[PP_MEASURED_PENDING][i];
+    blocks[i].transient *= factors->of[PP_MEASURED_TRANSIENT][i];
+  }
+}

@@ -1,0 +1,70 @@
+/*
+** profile.c: checking measured stages. May longjmp. See profile.h.
+*/
+#include "lua/profile.h"
+
+#include <lauxlib.h>
+#include <math.h>
+
+#include "host/budget.h"
+#include "lua/arguments.h"
+#include "lua/recipe.h"
+
+/* Units of pp_charge that reading one stage takes. */
+enum { STAGE = 200 };
+
+/* The profile's stage on top of the stack. NAN where a quantity is absent. */
+static void check_profile_stage(lua_State *L, pp_profile_stage *out) {
+  static const char call[] = "profile stage";
+  static const char *const known[] = { "blocks", "F", "B", "I", "W", "FB", "parameters", "gradients", "stored", "pending", "transient", NULL };
+  static const char *const names[PP_MEASURED_QUANTITIES] = {
+    [PP_MEASURED_FORWARD] = "F", [PP_MEASURED_FULL] = "B", [PP_MEASURED_INPUT] = "I", [PP_MEASURED_WEIGHT] = "W",
+    [PP_MEASURED_PARAMETERS] = "parameters", [PP_MEASURED_GRADIENTS] = "gradients", [PP_MEASURED_STORED] = "stored",
+    [PP_MEASURED_PENDING] = "pending", [PP_MEASURED_TRANSIENT] = "transient" };
+  const int index = lua_gettop(L);
+  pp_args_begin(L, index, call, known);
+  pp_args_table(L, index, call, "blocks");
+  pp_check_stage(L, -1, call, &out->blocks);
+  lua_pop(L, 1);
+  for (int i = 0; i < PP_MEASURED_QUANTITIES; i++) {
+    const bool needed = i == PP_MEASURED_FORWARD || i == PP_MEASURED_FULL;
+    out->of[i] = needed || pp_args_has(L, index, names[i]) ? pp_args_number(L, index, call, names[i], 0, 1e18) : NAN;
+  }
+  out->pair = pp_args_has(L, index, "FB") ? pp_args_number(L, index, call, "FB", 0, 1e18) : NAN;
+}
+
+static void check_speeds(lua_State *L, int index, pp_lua_profile *out) {
+  out->speeds = 0;
+  if (!pp_args_has(L, index, "rank_speed")) return;
+  pp_args_table(L, index, "profile", "rank_speed");
+  const lua_Integer count = luaL_len(L, -1);
+  if (count > PP_MAX_LAYERS) luaL_error(L, "profile: 'rank_speed' has more than %d ranks", PP_MAX_LAYERS);
+  for (; out->speeds < count; out->speeds++) {
+    lua_rawgeti(L, -1, out->speeds + 1);
+    out->rank_speed[out->speeds] = lua_tonumber(L, -1);
+    if (!(out->rank_speed[out->speeds] > 0)) luaL_error(L, "profile: 'rank_speed' must hold numbers > 0");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
+  static const char call[] = "profile";
+  static const char *const known[] = { "layout", "stages", "rank_speed", NULL };
+  pp_profile *measured = &out->measured;
+  index = lua_absindex(L, index);
+  pp_args_begin(L, index, call, known);
+  pp_args_table(L, index, call, "layout");
+  pp_check_layout(L, -1, &measured->layout);
+  check_speeds(L, index, out);
+  pp_args_table(L, index, call, "stages");
+  const lua_Integer stages = luaL_len(L, -1);
+  if (stages < 1 || stages > PP_MAX_LAYERS) luaL_error(L, "profile: from 1 to %d stages expected, got %d", PP_MAX_LAYERS, (int)stages);
+  for (measured->stages = 0; measured->stages < stages; measured->stages++) {
+    pp_charge(L, STAGE);
+    lua_rawgeti(L, -1, measured->stages + 1);
+    check_profile_stage(L, &measured->stage[measured->stages]);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+}

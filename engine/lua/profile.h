@@ -1,0 +1,23 @@
+/*
+** profile.h: measured stages, for the bindings that take them. May longjmp.
+*/
+#ifndef PP_LUA_PROFILE_H
+#define PP_LUA_PROFILE_H
+
+#include <lua.h>
+
+#include "core/profile.h"
+
+/*
+** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient }, … }, rank_speed = { numbers } }: seconds
+** and bytes of a stage and microbatch; all but blocks, F and B optional.
+*/
+typedef struct {
+  pp_profile measured;
+  int speeds;
+  double rank_speed[PP_MAX_LAYERS];
+} pp_lua_profile;
+
+void pp_check_profile(lua_State *L, int index, pp_lua_profile *out);
+
+#endif

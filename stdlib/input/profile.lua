@@ -1,0 +1,200 @@
+-- profile.lua: reading a profile (stdlib/schema/profile.lua): measured seconds and bytes of stages, messages and steps → what engine.search
+-- and the rest of a plan take. How stages with other numbers of layers are made of the measured ones: engine/core/profile.h.
+
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local json = require "pipeplan.input.json"
+
+local profile = {}
+
+local kinds = { "F", "B", "I", "W", "FB" }
+
+-- Which of the measured temperatures a plan reads: a training step runs hot.
+local temperatures = { "kind_ms_hot", "kind_ms", "kind_ms_cold" }
+local words = { kind_ms_hot = "hot (back to back, under load)", kind_ms = "as measured", kind_ms_cold = "cold (pauses between)" }
+
+local function temperature_of(stages, file)
+  for _, name in ipairs(temperatures) do
+    local held = 0
+    for _, stage in ipairs(stages) do held = held + (stage[name] and 1 or 0) end
+    if held == #stages then return name end
+  end
+  for i, stage in ipairs(stages) do
+    if not (stage.kind_ms_hot or stage.kind_ms or stage.kind_ms_cold) then
+      failure.usage("%s: stage[%d] has no times: expected kind_ms_hot, kind_ms or kind_ms_cold with F and B", file, i - 1)
+    end
+  end
+  failure.usage("%s: stages were measured at different temperatures: expected kind_ms_hot, kind_ms or kind_ms_cold in each of them", file)
+end
+
+-- Layers of each stage; without any, an even split of the model.
+local function layers_of(stages, shape, file)
+  local list, given = {}, 0
+  for i, stage in ipairs(stages) do
+    list[i] = stage.layers or 0
+    given = given + (stage.layers and 1 or 0)
+  end
+  if given == #stages then return list end
+  if given > 0 then
+    failure.usage("%s: some stages say how many layers they hold and others do not: expected `layers` in all or in none", file)
+  end
+  local even, problem = engine.model.stages(shape, #stages)
+  if not even then failure.usage("%s: the model cannot be split evenly over %d stages: %s", file, #stages, problem.message) end
+  for i, blocks in ipairs(even) do list[i] = blocks.dense + blocks.moe end
+  return list
+end
+
+-- Blocks of each stage. Where the stages are the whole model it says which layers have experts, elsewhere the profile does.
+local function blocks_of(stages, shape, file)
+  local layers, sum = layers_of(stages, shape, file), 0
+  for _, count in ipairs(layers) do sum = sum + count end
+  local whole = sum == shape.layers and engine.model.stages(shape, #stages, layers)
+  local list = {}
+  for i, stage in ipairs(stages) do
+    local first, last = i == 1 and #stages > 1, i == #stages and #stages > 1
+    local has_embedding = stage.embedding == nil and first or stage.embedding == true
+    local has_head = stage.head == nil and last or stage.head == true
+    local dense = stage.dense or (whole and whole[i].dense) or ((shape.experts or 0) > 0 and 0 or layers[i])
+    if dense > layers[i] then
+      failure.usage("%s: stage[%d].dense is %d: expected at most its %d layers", file, i - 1, dense, layers[i])
+    end
+    list[i] = { embedding = has_embedding and 1 or 0, dense = dense, moe = layers[i] - dense, head = has_head and 1 or 0,
+                mtp = has_head and shape.mtp_layers or 0 }
+  end
+  return list
+end
+
+-- A number of the profile's own `mem`: one for all stages, or one a stage.
+local function each(value, i, count, file, name)
+  if type(value) ~= "table" then return value end
+  if #value ~= count then failure.usage("%s: mem.%s has %d entries: expected one a stage, %d", file, name, #value, count) end
+  return value[i]
+end
+
+local function largest(value)
+  if type(value) ~= "table" then return value end
+  local most
+  for _, bytes in pairs(value) do most = math.max(most or 0, bytes) end
+  return most
+end
+
+local memory_names = { parameters = "weights", gradients = "grads", stored = "act_bytes", pending = "wgrad_pending_bytes" }
+
+local function memory_of(stage, i, raw, file)
+  local own, shared, out = stage.mem or {}, raw.mem or {}, {}
+  for quantity, name in pairs(memory_names) do
+    out[quantity] = own[name]
+    if out[quantity] == nil then out[quantity] = each(shared[name], i, #raw.stage, file, name) end
+  end
+  out.transient = largest(own.transient_bytes or shared.transient_bytes)
+  return out
+end
+
+local function milliseconds(value) return value and value * 1e-3 end
+
+local function stages_of(raw, shape, file)
+  local temperature, blocks, list = temperature_of(raw.stage, file), blocks_of(raw.stage, shape, file), {}
+  for i, stage in ipairs(raw.stage) do
+    list[i] = memory_of(stage, i, raw, file)
+    list[i].blocks = blocks[i]
+    local times = stage[temperature]
+    for _, kind in ipairs(kinds) do list[i][kind] = milliseconds(times[kind]) end
+    for _, kind in ipairs { "I", "W" } do  -- given alone, the other is what it leaves of B
+      if times[kind] and times[kind] > times.B and not (times.I and times.W) then
+        failure.usage("%s: stage[%d].%s.%s is %.15g: expected at most B, which is %.15g", file, i - 1, temperature, kind, times[kind],
+                      times.B)
+      end
+    end
+  end
+  return list, temperature
+end
+
+-- { scale_up = { { bytes, seconds }, … }, scale_out = … }, sizes ascending.
+local function messages_of(raw, file)
+  local lists = {}
+  for _, entry in ipairs(raw.p2p or {}) do
+    local link = entry.link or "scale_up"
+    lists[link] = lists[link] or {}
+    table.insert(lists[link], { bytes = entry.bytes, seconds = entry.us * 1e-6 })
+  end
+  for link, list in pairs(lists) do
+    table.sort(list, function(a, b) return a.bytes < b.bytes end)
+    for i = 2, #list do
+      if list[i].bytes == list[i - 1].bytes then
+        failure.usage("%s: p2p has two entries of %.15g bytes for %s: expected one", file, list[i].bytes, link)
+      end
+    end
+    if #list > 16 then failure.usage("%s: p2p has %d sizes for %s: expected at most 16", file, #list, link) end
+  end
+  return lists
+end
+
+local sizes = { micro_batch_size = true, sequence_length = true }
+
+-- The layout that was measured; sizes have to be the spec's, for nothing says how times change with them.
+local function layout_of(raw, request, file)
+  local at, layout = raw.at or {}, { pipeline = 1, chunks = 1 }
+  for _, name in ipairs { "tensor", "context", "expert", "expert_tensor", "data" } do layout[name] = at[name] or 1 end
+  for name in pairs(sizes) do
+    local wanted = request.training[name]
+    if at[name] and at[name] ~= wanted then
+      failure.usage("%s: at.%s is %d: the plan is for %d; measure there, or plan with %d", file, name, at[name], wanted, at[name])
+    end
+  end
+  -- experts have to divide what they lie over; of data parallelism nothing in a stage depends
+  local experts = layout.expert * layout.expert_tensor
+  if layout.tensor * layout.context * layout.data % experts ~= 0 then
+    if at.data then
+      failure.usage("%s: at.expert × at.expert_tensor is %d: expected to divide tensor × context × data, %d", file, experts,
+                    layout.tensor * layout.context * layout.data)
+    end
+    layout.data = experts
+  end
+  return layout
+end
+
+local function note(request, value, why)
+  table.insert(request.assumptions, { field = "profile", value = value, why = why })
+end
+
+-- Says what was taken from the profile, and what it leaves to be computed.
+local function tell(request, raw, read, file)
+  local source = raw.source and file .. " (" .. raw.source .. ")" or file
+  note(request, string.format("F and B of %d stage%s", #read.stages, #read.stages == 1 and "" or "s"),
+       source .. ": " .. words[read.temperature] .. "; other layer counts by seconds per layer, what ends take beside layers kept apart")
+  local split, ends = {}, { embedding = 0, head = 0 }
+  for _, stage in ipairs(read.stages) do
+    split[#split + 1] = (stage.I and "I" or "") .. (stage.W and "W" or "")
+    for name in pairs(ends) do ends[name] = ends[name] + stage.blocks[name] end
+  end
+  table.sort(split)
+  if split[1] == "" then note(request, "I and W", "not measured: B divided as the cost model divides it")
+  elseif split[1] ~= "IW" then note(request, split[1] == "I" and "W = B − I" or "I = B − W", "only one of I and W was measured") end
+  for _, name in ipairs { "embedding", "head" } do
+    if ends[name] == 0 then note(request, name, "in no measured stage: computed, times what layers took over computed") end
+  end
+  if read.rank_speed then
+    note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", file, #read.rank_speed))
+  end
+  if next(read.messages) then note(request, "messages between stages", file .. ": p2p, linear between its sizes") end
+  if read.step_fixed_seconds then
+    note(request, string.format("%.3g ms a step", read.step_fixed_seconds * 1e3), file .. ": step_fixed_us")
+  end
+end
+
+-- Reads the file of the field `profile` for a request whose model, training and cluster are known. → { stages, layout, temperature,
+-- messages, step_fixed_seconds, rank_speed, runtime, heat, calibration, file, source }
+function profile.read(file, request)
+  local raw = json.read(file)
+  require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
+  local read = { file = file, source = raw.source, runtime = raw.runtime, heat = raw.heat, calibration = raw.calibration or {},
+                 rank_speed = raw.rank_speed }
+  read.stages, read.temperature = stages_of(raw, request.model.shape, file)
+  read.layout = layout_of(raw, request, file)
+  read.messages = messages_of(raw, file)
+  read.step_fixed_seconds = raw.step_fixed_us and raw.step_fixed_us * 1e-6
+  tell(request, raw, read, file)
+  return read
+end
+
+return profile

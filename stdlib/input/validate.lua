@@ -1,0 +1,86 @@
+-- validate.lua: a value against one of our JSON Schemas: the keywords that they use. What is wrong is a usage failure of one line: where,
+-- which field, its value, what was expected, the nearest legal name.
+
+local failure = require "pipeplan.failure"
+local fields = require "pipeplan.input.fields"
+local json = require "pipeplan.input.json"
+local lists = require "pipeplan.lists"
+
+local articles = { number = "a number", integer = "a whole number", boolean = "true or false", string = "a text", array = "a list",
+                   object = "an object" }
+
+local function is_of(value, type_name)
+  if value == json.null then return false end
+  if type_name == "number" then return type(value) == "number" end
+  if type_name == "integer" then return math.type(value) == "integer" end
+  if type_name == "array" then return json.is_array(value) end
+  if type_name == "object" then return type(value) == "table" and not json.is_array(value) end
+  return type(value) == type_name
+end
+
+-- "a number > 0", with what it means.
+local function expected_of(schema)
+  if schema.enum then return "one of " .. table.concat(schema.enum, ", ") end
+  if schema.anyOf then
+    local parts = {}
+    for i, one in ipairs(schema.anyOf) do parts[i] = articles[one.type] end
+    return table.concat(parts, " or ")
+  end
+  local words = articles[schema.type]
+  local low = schema.minimum and "≥ " .. schema.minimum or schema.exclusiveMinimum and "> " .. schema.exclusiveMinimum
+  local high = schema.exclusiveMaximum and "< " .. schema.exclusiveMaximum
+  if low or high then words = words .. " " .. (low or "") .. (low and high and " and " or "") .. (high or "") end
+  return words
+end
+
+local function in_range(value, schema)
+  return not (schema.minimum and value < schema.minimum) and not (schema.exclusiveMinimum and value <= schema.exclusiveMinimum)
+    and not (schema.maximum and value > schema.maximum) and not (schema.exclusiveMaximum and value >= schema.exclusiveMaximum)
+end
+
+local function complain(file, path, value, schema)
+  failure.usage("%s: %s is %s: expected %s%s", file, path == "" and "it" or path, fields.show(value), expected_of(schema),
+                schema.description and ": " .. schema.description or "")
+end
+
+local walk
+
+local function walk_object(value, schema, file, path)
+  local function inner(key) return path == "" and key or path .. "." .. key end
+  for _, key in ipairs(lists.sorted_keys(value)) do
+    local known = schema.properties[key]
+    if not known then
+      failure.usage("%s: %s is no field of a profile%s", file, inner(key), failure.suggestion(key, lists.sorted_keys(schema.properties)))
+    end
+    walk(value[key], known, file, inner(key))
+  end
+  for _, key in ipairs(schema.required or {}) do
+    if value[key] == nil then
+      failure.usage("%s: %s is missing: expected %s: %s", file, inner(key), expected_of(schema.properties[key]),
+                    schema.properties[key].description)
+    end
+  end
+end
+
+function walk(value, schema, file, path)
+  if schema.anyOf then
+    for _, one in ipairs(schema.anyOf) do
+      if is_of(value, one.type) then return walk(value, one, file, path) end
+    end
+    complain(file, path, value, schema)
+  elseif schema.enum then
+    if not lists.contains(schema.enum, value) then complain(file, path, value, schema) end
+  elseif not is_of(value, schema.type) or (type(value) == "number" and not in_range(value, schema)) then
+    complain(file, path, value, schema)
+  elseif schema.type == "object" then
+    walk_object(value, schema, file, path)
+  elseif schema.type == "array" then
+    if #value < (schema.minItems or 0) then complain(file, path, value, schema) end
+    for i, item in ipairs(value) do walk(item, schema.items, file, path .. "[" .. i - 1 .. "]") end
+  end
+end
+
+-- Raises what is wrong with `value`, which came from `file`.
+return function(value, schema, file)
+  walk(value, schema, file, "")
+end

@@ -1,0 +1,75 @@
+-- profile.lua: the JSON Schema of a profile (draft 2020-12): what a few steps on the machine itself measured, in place of what pipeplan
+-- computes. Everything is optional but F and B of one temperature a stage. Times in milliseconds or microseconds, as their names say.
+-- luacheck: no max line length
+
+local function number(description) return { type = "number", minimum = 0, description = description } end
+local function positive(description) return { type = "number", exclusiveMinimum = 0, description = description } end
+local function whole(description, minimum) return { type = "integer", minimum = minimum or 1, maximum = 2 ^ 31 - 1 | 0, description = description } end
+local function boolean(description) return { type = "boolean", description = description } end
+local function text(description) return { type = "string", description = description } end
+local function list(items, description) return { type = "array", minItems = 1, items = items, description = description } end
+local function object(properties, description, required)
+  return { type = "object", properties = properties, required = required, additionalProperties = false, description = description }
+end
+-- A number, or one a stage.
+local function each(description) return { anyOf = { number(description), list(number(description)) }, description = description } end
+
+local function kinds(description)
+  return object({
+    F = positive "forward", B = positive "whole backward", I = number "backward for inputs", W = number "backward for weights",
+    FB = positive "a forward and a backward at once",
+  }, description .. ", ms of one microbatch, each timed directly: never as a difference of two timings", { "F", "B" })
+end
+
+local function bytes_by_kind(description)
+  return { anyOf = { number(description), object({ F = number "in F", B = number "in B", I = number "in I", W = number "in W" }) }, description = description }
+end
+
+local stage = object({
+  layers = whole("decoder layers it holds; default: as an even split of the model has", 0),
+  dense = whole("of them without experts; default: as the model has, where the stages are all of it, else 0", 0),
+  embedding = boolean "does it hold the embedding? default: the first of several",
+  head = boolean "does it hold head and loss? default: the last of several",
+  kind_ms = kinds "at whatever temperature",
+  kind_ms_cold = kinds "at most half of the time busy (sleep between), median of 20 or more",
+  kind_ms_hot = kinds "back to back, after two seconds of load on all cards",
+  kind_ms_shadowed = kinds "with a receive that nobody answers posted on the communication stream",
+  mem = object({
+    act_bytes = number "kept of a microbatch from F to I or B", wgrad_pending_bytes = number "kept of it from I to W",
+    weights = number "bytes of weights", grads = number "bytes of gradients", transient_bytes = bytes_by_kind "largest temporary",
+  }, "memory of this stage; before the profile's own `mem`"),
+}, "one stage, first to last")
+
+local schema = object({
+  ["$schema"] = text "for editors",
+  source = text "where and how it was measured: shown with what comes from it",
+  runtime = { enum = { "ideal", "torch-single", "torch-multi", "deepseek" }, description = "what runs the schedule: queues, when receives are posted, grouping, the first stage's backward" },
+  at = object({
+    tensor = whole "TP", context = whole "CP", expert = whole "EP", expert_tensor = whole "ETP", data = whole "DP",
+    micro_batch_size = whole "sequences", sequence_length = whole "tokens",
+  }, "what it was measured at; degrees default to 1, sizes to the spec's. Other layouts take the cost model's ratio between the two"),
+  stage = list(stage, "the stages, first to last"),
+  heat = object({
+    onset = { type = "number", minimum = 0, exclusiveMaximum = 1, description = "share of busy time from which cards slow down" },
+    tau_ms = positive "time over which busy time is averaged",
+  }, "how hot times come about between cold and hot"),
+  p2p = list(object({
+    bytes = positive "of the message", us = positive "one message", us_pair = positive "a send and a receive in one group",
+    link = { enum = { "scale_up", "scale_out" }, description = "inside a scale-up domain (default) or between them" },
+  }, "one size", { "bytes", "us" }), "messages between neighbours"),
+  launch_us = number "host time of an action; hidden while the host runs ahead, and not counted",
+  step_fixed_us = number "fixed cost of a step: start, zeroing gradients, synchronising",
+  rank_speed = list(positive "speed of one card over the mean", "by pipeline rank; used at that many ranks"),
+  clock_mhz = each "beside the timings: told, not used", power_w = each "beside the timings: told, not used",
+  mem = object({
+    act_bytes = each "as in stage[].mem", wgrad_pending_bytes = each "as in stage[].mem", weights = each "as in stage[].mem", grads = each "as in stage[].mem",
+    transient_bytes = bytes_by_kind "as in stage[].mem",
+    buffers_per_microbatch = number "messages that the runtime allocates for each microbatch: told, not used",
+  }, "memory: a number for all stages, or one a stage"),
+  calibration = list(object({
+    schedule = text "schedule (default 1f1b)", microbatches = whole "M", step_ms = positive "measured",
+  }, "one run of the profiled stages", { "microbatches", "step_ms" }), "measured steps to hold the plan's model against"),
+}, "what was measured of a pipeline's stages on the machine itself", { "stage" })
+schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+schema.title = "pipeplan profile"
+return schema
