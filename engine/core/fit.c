@@ -97,12 +97,33 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
   return PP_OK;
 }
 
+/* Layers on early ranks cost memory there, so that they have to win more than what counts as as fast. */
+static const double worth_moving = 0.01;
+
+/* Takes the split with its layers on early ranks in place of *best where it fits and is faster. */
+static pp_status try_forward(const fitting *job, const choice *best, choice *forward, int *layers, bool *taken, pp_error *error) {
+  double now, then;
+  *taken = false;
+  if (best->fit.bytes > job->problem->usable_bytes) return PP_OK;
+  if (!pp_stages_forward(job->problem, job->candidate, job->costs, job->kernel, layers)) return PP_OK;
+  forward->layers = layers;
+  pp_status status = measure(job, forward, error);
+  if (status != PP_OK || forward->fit.bytes > job->problem->usable_bytes) return status;
+  for (int i = 0; i < 2 && status == PP_OK; i++) {
+    job->candidate->layers_per_stage = i == 0 ? best->layers : forward->layers;
+    status = pp_evaluate_split(job->problem, job->candidate, job->costs, job->kernel, &job->programs->memory.schedule,
+                               &job->programs->comparison, &job->programs->workspace, i == 0 ? &now : &then, error);
+  }
+  *taken = status == PP_OK && then < now * (1 - worth_moving);
+  return status;
+}
+
 pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                            pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error) {
   const fitting job = { problem, candidate, costs, kernel, programs };
   const double usable = problem->usable_bytes;
-  int splits[PP_MOST_SPLITS + 1][PP_MAX_LAYERS], best = 0;
-  choice from[PP_MOST_SPLITS + 1] = { { .layers = NULL } };
+  int splits[PP_MOST_SPLITS + 2][PP_MAX_LAYERS], best = 0;
+  choice from[PP_MOST_SPLITS + 2] = { { .layers = NULL } };
   int count = pp_stages_splits(problem, candidate, costs, kernel, splits);
   pp_status status = PP_OK;
   for (int i = 0; i < count && status == PP_OK; i++) {
@@ -118,6 +139,11 @@ pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, c
     if (from[count].fit.bytes <= usable) count++;
   }
   if (status == PP_OK) status = best_of(&job, from, count, &best, error);
+  if (status == PP_OK && programs) {
+    bool taken;
+    status = try_forward(&job, &from[best], &from[count], splits[count], &taken, error);
+    if (taken) best = count;
+  }
   candidate->layers_per_stage = NULL;
   if (status != PP_OK) return status;
   *out = from[best].fit;

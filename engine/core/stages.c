@@ -113,6 +113,18 @@ int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, c
   return keep_if_new(layers, count, stages);
 }
 
+bool pp_stages_forward(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, int *layers) {
+  const int stages = pp_stages_count(candidate);
+  int balanced[PP_MAX_LAYERS];
+  if (!splits_freely(problem, candidate) || candidate->layout.chunks > 1) return false;
+  if (pp_stages_traits(candidate)->placement != PP_PLACE_LOOP) return false;
+  const pp_block_weights weights = weights_of(candidate, costs, kernel);
+  split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, balanced);
+  memcpy(layers, balanced, (size_t)stages * sizeof *layers);
+  pp_split_forward(problem->model, &weights, stages, true, layers);
+  return memcmp(layers, balanced, (size_t)stages * sizeof *layers) != 0;
+}
+
 /* Moves a layer between two stages of a group whose numbers differ by more than one, towards the later of equals. */
 static bool even_out(int stages, const int *group_of, int group, int *layers) {
   int most = -1, fewest = -1;

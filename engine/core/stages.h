@@ -33,6 +33,12 @@ int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, c
                      int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]);
 
 /*
+** The first of these with its layers on early ranks (pp_split_forward), for schedules with one chunk a rank. False where that is the same, or
+** the split is given or even.
+*/
+bool pp_stages_forward(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, int *layers);
+
+/*
 ** Makes the fullest rank emptier. In a V or with two chains first by evening out its own stages, for the early one holds many microbatches
 ** and the late one few; then by the balanced split with one layer less on `rank` than `stages` has there. most[P] carries the limits of
 ** ranks from call to call (INT_MAX: none). Writes layers[P × V]; false when that rank has nothing to give, or its split is given or even.

@@ -52,6 +52,29 @@ static void cheap_dense_layers_leave_room_for_more(void **state) {
   expect_split(&model, (pp_block_weights){ { 0, 0.5, 1, 0, 0 } }, 4, each_for_itself, 4, PP_SHARE_TIME, NULL, (const int[]){ 5, 4, 4, 4 });
 }
 
+/* 32 layers and a head of 1.5: 33.5 over 4, so some stage holds 9. With all that 9 leaves room for on early stages: 9, 9, 9, and 5 with the
+** head. A limit of 1 + 4 with an embedding of 1: 4, then 5, 5, and 2 with a head of 3. */
+static void layers_move_to_early_stages_as_far_as_the_heaviest_allows(void **state) {
+  const pp_model model = llama(32, 4096, 32, 8, 14336, 128256), small = llama(16, 4096, 32, 8, 14336, 128256);
+  int layers[4] = { 8, 8, 9, 7 }, other[4] = { 4, 5, 5, 2 };
+  (void)state;
+  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 1.5, 0 } }, 4, false, layers);
+  assert_memory_equal(layers, ((const int[]){ 9, 9, 9, 5 }), sizeof layers);
+  pp_split_forward(&small, &(pp_block_weights){ { 1, 1, 1, 3, 0 } }, 4, false, other);
+  assert_memory_equal(other, ((const int[]){ 4, 5, 5, 2 }), sizeof other);
+}
+
+/* Nothing is left for the last: it keeps one layer, unless ends may be empty. */
+static void moving_forward_leaves_each_stage_its_layer(void **state) {
+  const pp_model model = llama(6, 4096, 32, 8, 14336, 128256);
+  int layers[4] = { 1, 2, 2, 1 };
+  (void)state;
+  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 2, 0 } }, 4, false, layers);
+  assert_memory_equal(layers, ((const int[]){ 3, 1, 1, 1 }), sizeof layers);
+  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 2, 0 } }, 4, true, layers);
+  assert_memory_equal(layers, ((const int[]){ 3, 2, 1, 0 }), sizeof layers);
+}
+
 static void every_stage_keeps_a_layer_however_heavy_its_ends(void **state) {
   const pp_model model = llama(8, 4096, 32, 8, 14336, 128256);
   (void)state;
@@ -144,6 +167,8 @@ int main(void) {
     cmocka_unit_test(in_a_v_the_rank_counts_and_not_the_stage),
     cmocka_unit_test(cheap_dense_layers_leave_room_for_more),
     cmocka_unit_test(every_stage_keeps_a_layer_however_heavy_its_ends),
+    cmocka_unit_test(layers_move_to_early_stages_as_far_as_the_heaviest_allows),
+    cmocka_unit_test(moving_forward_leaves_each_stage_its_layer),
     cmocka_unit_test(a_limit_moves_layers_to_heavy_stages),
     cmocka_unit_test(a_head_heavier_than_a_stage_leaves_its_stage_without_layers),
     cmocka_unit_test(an_embedding_as_heavy_as_a_stage_stands_alone),
