@@ -164,7 +164,7 @@ function network.read(request, entry, name, value, assume, found)
   local inside, outside, pcie = links.find(domain.link), links.find(fabric), links.find "pcie"
   return {
     fabric = fabric, per_gpu = per_gpu, nics_per_node = cards(request, value, topology),
-    scale_up_gpus = domain.gpus, scale_up_per_gpu = domain.per_gpu,
+    scale_up_gpus = domain.gpus, scale_up_per_gpu = domain.per_gpu, scale_up_link = domain.link,
     oversubscription = value "cluster.network.oversubscription" or 1,
     scale_up_efficiency = limit(inside.efficiency, fits.inside, domain.per_gpu), scale_up_latency = inside.latency,
     efficiency = per_gpu and limit(outside.efficiency, fits.network, per_gpu) or outside.efficiency, latency = outside.latency,

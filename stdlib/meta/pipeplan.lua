@@ -182,6 +182,7 @@
 --- one kind of communication
 ---@class pipeplan.plan.traffic
 ---@field exposed_seconds? number the part that no compute hides; null where it is not told apart
+---@field runs_beside string what hides the rest of it
 ---@field seconds number on the slowest rank, per step
 
 --- What pipeplan answers: a plan, or why there is none and what to do instead
@@ -199,6 +200,7 @@
 ---@field dominated_by? pipeplan.plan.dominated_by[] schedules that beat the planned one by more than tie_fraction
 ---@field dropped pipeplan.plan.dropped[] which rule dropped how many candidates
 ---@field engine_version string version of pipeplan
+---@field even_split? pipeplan.plan.even_split the same plan with as many layers on each stage; null where that is the plan, and without a pipeline
 ---@field expected_error? pipeplan.plan.expected_error how far off the estimates may be
 ---@field explanation? pipeplan.plan.explanation only with --explain or --why
 ---@field global_batch_size? integer sequences of a step, at the end of a ramp
@@ -301,6 +303,14 @@
 ---@field field string vocabulary field
 ---@field value any nearest value at which it would not hold
 
+--- the same plan with as many layers on each stage; null where that is the plan, and without a pipeline
+---@class pipeplan.plan.even_split
+---@field fit "fits"|"tight"|"does_not_fit" tight: fits, with less than another headroom free
+---@field layers_per_stage integer[] by slice of the model, first to last
+---@field peak_bytes number on its fullest rank
+---@field slower_fraction number its step over the plan's, less one; negative: it is faster
+---@field step_seconds number one step with it
+
 --- how far off the estimates may be
 ---@class pipeplan.plan.expected_error
 ---@field comparison_fraction number of the ratio of two schedules' step times, in which errors of the cost model cancel
@@ -324,8 +334,11 @@
 
 --- one figure
 ---@class pipeplan.plan.explanation.figures
----@field figure string path in the plan
+---@field figure string path in the plan, or several
 ---@field formula string in words
+---@field inputs string what went into it here
+---@field name string of the formula
+---@field source string of the formula, or of the measurement
 
 --- one rule
 ---@class pipeplan.plan.explanation.rules

@@ -3,6 +3,7 @@
 
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.failure"
+local figures = require "pipeplan.plan.figures"
 local format = require "pipeplan.report.format"
 local measure = require "pipeplan.plan.measure"
 local vocabulary = require "pipeplan.vocabulary"
@@ -61,23 +62,6 @@ local function rules(policy, record, kernel)
   return list
 end
 
--- Where each figure comes from.
-local figures = {
-  { "bubble.fraction", "1 − Σ busy / (P × makespan), from an event simulation of the schedule's program" },
-  { "bubble.closed_form_fraction", "closed form of the schedule's bubble at mean stage times (pipeplan simulate prints its conditions)" },
-  { "step_seconds", "makespan + gradient and parameter synchronisation + optimizer + mirror sum" },
-  { "ideal_step_seconds", "M × Σ over stages (F + B − all-to-all) / P" },
-  { "predicted_utilisation_fraction", "ideal_step_seconds / step_seconds" },
-  { "stages[].forward_seconds", "roofline: FLOPs over achieved peak, bytes over achieved bandwidth, plus exposed collectives" },
-  { "stages[].pair_seconds", "clamp(max(compute, all-to-all) + overhead, max(F, B), F + B)" },
-  { "memory.ranks[]", "weights, gradients, sharded optimizer + the schedule's peak of stored and pending activations + largest temporary" },
-  { "mfu_fraction", "training FLOPs of a step / (step × GPUs × bf16 peak)" },
-  { "gpu_hours", "Σ over segments of the batch: tokens / (batch × sequence) × step × GPUs / goodput" },
-  { "gpu_hours_saved[].bubble", "baseline − the same schedule with F&B = F + B" },
-  { "gpu_hours_saved[].overlap", "the same schedule with F&B = F + B − the plan" },
-  { "rollback.threshold_fraction", "ideal step / step of the fallback, over the window" },
-}
-
 -- The candidate that an answer is about, as `alternatives` show theirs.
 local function candidate(answer, known)
   local fields = answer.fields
@@ -113,13 +97,24 @@ function explain.questions(text)
   return list
 end
 
+-- How the layers came to be split as they are.
+local function split(plan)
+  local even = plan.even_split
+  if not even then return nil end
+  return string.format("layers: stages balanced by time, %s; as many on each stage, %s, would take %s a step instead of %s (%s)%s",
+                       table.concat(plan.layers_per_stage, "/"), table.concat(even.layers_per_stage, "/"),
+                       format.seconds(even.step_seconds), format.seconds(plan.step_seconds), format.percent(even.slower_fraction),
+                       even.fit == "does_not_fit" and " and would not fit" or "")
+end
+
 -- → { decided, rules, figures, answers }; the first three only with `full`.
-function explain.of(policy, record, known, result, full, questions)
+function explain.of(plan, request, policy, record, known, result, full, questions)
   local out = { decided = {}, rules = {}, figures = {}, answers = questions and answers(questions, result.why, known) or {} }
   if full then
     out.decided = result.steps
+    out.decided[#out.decided + 1] = split(plan)
     out.rules = rules(policy, record, result.kernel)
-    for i, figure in ipairs(figures) do out.figures[i] = { figure = figure[1], formula = figure[2] } end
+    out.figures = figures.of(plan, request)
   end
   return out
 end

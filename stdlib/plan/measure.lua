@@ -42,8 +42,9 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------ the batch ramp
 
--- The same layout and schedule at another batch; nil where that batch cannot be had there (a schedule that is illegal below 2 P, say).
-local function evaluate_at(arguments, evaluation, schedule, kernel, batch)
+-- The same layout and schedule at another batch, and perhaps with other layers a stage; nil where that batch cannot be had there (a
+-- schedule that is illegal below 2 P, say).
+local function evaluate_at(arguments, evaluation, schedule, kernel, batch, layers)
   local again = {}
   for key, value in pairs(arguments) do again[key] = value end
   again.device_bytes = nil  -- the choice's, not the search's
@@ -52,7 +53,7 @@ local function evaluate_at(arguments, evaluation, schedule, kernel, batch)
   again.fixed = {
     tensor = evaluation.tensor, context = evaluation.context, expert = evaluation.expert, expert_tensor = evaluation.expert_tensor,
     data = evaluation.data, pipeline = evaluation.pipeline, virtual = evaluation.virtual, schedule = schedule ~= "none" and schedule or nil,
-    layers_per_stage = evaluation.layers_per_stage,
+    layers_per_stage = layers or evaluation.layers_per_stage,
   }
   local candidates = engine.search(again)
   if kernel ~= nil then candidates:set("alltoall_kernel", kernel) end
@@ -235,23 +236,53 @@ local function replication(evaluation)
            density_fraction = unique / resident }
 end
 
-local function communication(evaluation)
+-- What each kind of communication runs beside.
+local function overlaps(evaluation, kernel)
+  local pairs_hide = measure.overlaps(evaluation.schedule) and kernel
+  return {
+    pipeline = "the sender's next action; a receiver that has nothing else to do waits",
+    tensor = "nothing", context = "attention to the blocks that are there already",
+    expert = pairs_hide and "the other half of its F&B pair; nothing in warm-up and cool-down" or "nothing",
+    data = "nothing: after the last backward, before the next forward",
+  }
+end
+
+local function communication(evaluation, kernel)
   local step = evaluation.step
   local synchronised = step.gradient_sync + step.parameter_sync
   -- Every microbatch passes each of a rank's stages' two boundaries but the pipeline's ends, once forward and once backward.
   local hops = evaluation.pipeline > 1 and 2 * evaluation.microbatches * #evaluation.stage_seconds / evaluation.pipeline or 0
-  return {
-    pipeline = { seconds = hops * evaluation.hop_seconds, exposed_seconds = evaluation.hop_exposed_seconds },
-    expert = { seconds = evaluation.alltoall_seconds, exposed_seconds = evaluation.alltoall_exposed_seconds },
-    data = { seconds = synchronised, exposed_seconds = synchronised },
+  local sent = {
+    pipeline = { hops * evaluation.hop_seconds, evaluation.hop_exposed_seconds },
+    expert = { evaluation.alltoall_seconds, evaluation.alltoall_exposed_seconds },
+    data = { synchronised, synchronised },
     -- part of F, I and W as the stages have them
-    tensor = { seconds = evaluation.tensor_seconds, exposed_seconds = evaluation.tensor_seconds },
-    context = { seconds = evaluation.context_seconds, exposed_seconds = evaluation.context_exposed_seconds },
+    tensor = { evaluation.tensor_seconds, evaluation.tensor_seconds },
+    context = { evaluation.context_seconds, evaluation.context_exposed_seconds },
   }
+  local beside, out = overlaps(evaluation, kernel), {}
+  for name, pair in pairs(sent) do out[name] = { seconds = pair[1], exposed_seconds = pair[2], runs_beside = beside[name] } end
+  return out
 end
 
 local function copy_list(list)
   return table.move(list, 1, #list, 1, {})
+end
+
+-- The split into equal numbers of layers, which the planned one was chosen over; nil where they are the same, and without a pipeline.
+local function even_split(request, known, evaluation, kernel)
+  local even = evaluation.pipeline > 1 and engine.model.stages(request.model.shape, #evaluation.stages)
+  if not even then return nil end
+  local layers, same = {}, true
+  for i, blocks in ipairs(even) do
+    layers[i] = blocks.dense + blocks.moe
+    same = same and layers[i] == evaluation.layers_per_stage[i]
+  end
+  if same then return nil end
+  local other = evaluate_at(known.arguments, evaluation, evaluation.schedule, kernel, known.batch, layers)
+  if not other then return nil end
+  return { layers_per_stage = layers, step_seconds = other.step_seconds, slower_fraction = other.step_seconds / evaluation.step_seconds - 1,
+           peak_bytes = other.peak_bytes, fit = measure.fit(other.peak_bytes, known) }
 end
 
 local function ramp(request, list, gpus)
@@ -279,6 +310,7 @@ function measure.fill(plan, request, known, result)
 
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)
+  plan.even_split = even_split(request, known, evaluation, kernel)
   plan.placement = {}
   for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
   plan.megatron_layout = megatron_layout(evaluation)
@@ -321,7 +353,7 @@ function measure.fill(plan, request, known, result)
   plan.memory = memory(evaluation, known)
   plan.host = host.of(request, known.arguments.training, evaluation)
   plan.replication = replication(evaluation)
-  plan.communication = communication(evaluation)
+  plan.communication = communication(evaluation, kernel)
   return list
 end
 

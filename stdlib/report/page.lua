@@ -90,7 +90,9 @@ local function explanation(plan)
     local list = rule.holds and fired or silent
     list[#list + 1] = rule.verb .. " " .. rule.id .. ": " .. rule.because
   end
-  for i, entry in ipairs(known.figures) do figures[i] = entry.figure .. " = " .. entry.formula end
+  for i, entry in ipairs(known.figures) do
+    figures[i] = string.format("%s: %s, %s; %s [%s]", entry.figure, entry.name, entry.formula, entry.inputs, entry.source)
+  end
   add("why", "answers", answers)
   add("decided", "decided", known.decided)
   add("fired", "fired", fired)

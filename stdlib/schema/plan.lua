@@ -73,6 +73,7 @@ local definitions = {
   traffic = object({
     seconds = seconds "on the slowest rank, per step",
     exposed_seconds = optional(seconds "the part that no compute hides; null where it is not told apart"),
+    runs_beside = text "what hides the rest of it",
   }, "one kind of communication"),
 
   stage = object({
@@ -162,6 +163,11 @@ local properties = {
 
   parallelism = optional(reference "parallelism"),
   layers_per_stage = optional(list(whole("decoder layers", 0), "by slice of the model, first to last")),
+  even_split = optional(object({
+    layers_per_stage = list(whole("decoder layers", 0), "by slice of the model, first to last"), step_seconds = seconds "one step with it",
+    slower_fraction = number "its step over the plan's, less one; negative: it is faster", peak_bytes = bytes "on its fullest rank",
+    fit = one_of(fits, "tight: fits, with less than another headroom free"),
+  }, "the same plan with as many layers on each stage; null where that is the plan, and without a pipeline")),
   placement = optional(list(list(whole("rank", 0), "ranks that hold the slice"), "by slice of the model, first to last")),
   activation_limit_chunks = optional(whole "zb_auto: most chunks' activations that a rank may hold at once; it was planned under this limit"),
   microbatch_group_size = optional(whole "interleaved: micro-batches that a chunk runs before the next one's turn; Megatron's default is P"),
@@ -241,7 +247,10 @@ local properties = {
       id = text "rule", verb = text "row, reject, …", holds = boolean "do all its conditions hold?", because = text "its conditions with their values, or the first that does not hold",
       file = optional(text "file"), line = optional(whole "line"),
     }, "one rule"), "every rule, in effective order, for the plan (or the candidate that was judged)"),
-    figures = list(object({ figure = text "path in the plan", formula = text "in words" }, "one figure"), "where figures come from"),
+    figures = list(object({
+      figure = text "path in the plan, or several", name = text "of the formula", formula = text "in words", inputs = text "what went into it here",
+      source = text "of the formula, or of the measurement",
+    }, "one figure"), "where figures come from"),
     answers = list(object({
       question = text "field=value", verdict = one_of({ "chosen", "dropped", "lost", "none", "fixed" }, "what became of that choice"),
       answer = text "why", candidate = optional(reference "alternative"),
