@@ -19,6 +19,15 @@ describe("engine.comm", function()
     assert.is_true(engine.comm.alltoall(transfer) > 1.5 * kernel)
   end)
 
+  -- marin-community/marin#7706: per token of a mixture with hidden 6144, top-4 and 48 layers, EP 16 over two nodes sends 2.25 MiB across, two
+  -- pipeline stages with EP 8 inside a node send 12 KiB one way. One byte a second across: seconds are bytes.
+  it("counts what crosses between nodes as the report does", function()
+    local network = { tiers = { { reach = 8, bandwidth = 1e30 }, { reach = 16, bandwidth = 1 } } }
+    local dispatch = engine.comm.alltoall { network = network, group = 16, tokens = 1, experts_per_token = 4, bytes_per_token = 2 * 6144, flat = true }
+    near(2.25 * 2 ^ 20, 2 * 48 * dispatch)  -- a dispatch and a combine a layer
+    near(12 * 2 ^ 10, engine.comm.p2p { network = network, stride = 8, bytes = 2 * 6144 })
+  end)
+
   it("names what is wrong with a network", function()
     local function message(network)
       local _, problem = pcall(engine.comm.p2p, { network = network, bytes = 1 })

@@ -68,6 +68,18 @@ static void tensor_parallel_traffic_is_exposed_both_ways(void **state) {
   expect(4 * once, slow[PP_BLOCK_DENSE].input - quick[PP_BLOCK_DENSE].input, 1e-9);
 }
 
+/* The paper's point in §4.2.2: without sequence parallelism each region ends in an all-reduce, which is a scatter and a gather: as much traffic. */
+static void tensor_parallel_traffic_is_the_same_without_sequence_parallelism(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  pp_training training = bf16_recipe(8192);
+  pp_block_seconds with[PP_BLOCKS], without[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, layout_of(8, 1, 1, 1, 1), &training, &ideal, &real, with);
+  training.sequence_parallel = false;
+  blocks_of(&model, layout_of(8, 1, 1, 1, 1), &training, &ideal, &real, without);
+  expect(with[PP_BLOCK_DENSE].tensor, without[PP_BLOCK_DENSE].tensor, 1e-12);
+}
+
 /* The same apart: 4 collectives each way of a layer, 4 more when its forward is computed again; the embedding scatters (F) and gathers (W),
 ** the head gathers (F) and scatters (I). All of n = 2·s·b·h/c bytes, c context ranks beside t tensor ranks. */
 static void tensor_parallel_traffic_is_told_apart(void **state) {
@@ -356,6 +368,7 @@ int main(void) {
     cmocka_unit_test(an_ideal_device_takes_the_models_flops),
     cmocka_unit_test(tensor_and_context_parallelism_divide_the_work),
     cmocka_unit_test(tensor_parallel_traffic_is_exposed_both_ways),
+    cmocka_unit_test(tensor_parallel_traffic_is_the_same_without_sequence_parallelism),
     cmocka_unit_test(tensor_parallel_traffic_is_told_apart),
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
