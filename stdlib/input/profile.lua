@@ -162,14 +162,15 @@ local function tell(request, raw, read, file)
   local source = raw.source and file .. " (" .. raw.source .. ")" or file
   note(request, string.format("F and B of %d stage%s", #read.stages, #read.stages == 1 and "" or "s"),
        source .. ": " .. words[read.temperature] .. "; other layer counts by seconds per layer, what ends take beside layers kept apart")
-  local split, ends = {}, { embedding = 0, head = 0 }
+  local ends, with = { embedding = 0, head = 0 }, { I = 0, W = 0, [""] = 0 }
   for _, stage in ipairs(read.stages) do
-    split[#split + 1] = (stage.I and "I" or "") .. (stage.W and "W" or "")
+    local has = (stage.I and "I" or "") .. (stage.W and "W" or "")
+    with[has] = (with[has] or 0) + 1
     for name in pairs(ends) do ends[name] = ends[name] + stage.blocks[name] end
   end
-  table.sort(split)
-  if split[1] == "" then note(request, "I and W", "not measured: B divided as the cost model divides it")
-  elseif split[1] ~= "IW" then note(request, split[1] == "I" and "W = B − I" or "I = B − W", "only one of I and W was measured") end
+  if with[""] == #read.stages then note(request, "I and W", "not measured: B divided as the cost model divides it")
+  elseif with[""] > 0 then note(request, "I and W", with[""] .. " stages without: their layers take what those of the others take") end
+  if with.I + with.W > 0 then note(request, with.I > 0 and "W = B − I" or "I = B − W", "only one of I and W was measured") end
   for _, name in ipairs { "embedding", "head" } do
     if ends[name] == 0 then note(request, name, "in no measured stage: computed, times what layers took over computed") end
   end

@@ -93,6 +93,37 @@ describe("a plan with the profile of 4 × H200", function()
   end)
 end)
 
+-- Stages with ends, measured by examples/torch/measure_profile.py on 4 × H100: 32 blocks, an embedding on the first and a head of 64 Ki words with
+-- loss on the last stage; once with 8 layers a stage, once with 9, 9, 9, 5. Its own runs of 1F1B: see `calibration` there.
+describe("a profile with ends", function()
+  local model = { layers = 32, vocab = 65536 }
+  local layouts = {
+    { layers = { 8, 8, 8, 8 }, file = "examples/profiles/4xH100-with-ends.json", measured = { [8] = 950.365, [32] = 3222.31 } },
+    { layers = { 9, 9, 9, 5 }, file = "tests/data/measured/profile-9-9-9-5-4xH100.json", measured = { [8] = 899.63, [32] = 3140.48 } },
+  }
+  local function predicted(profile, layers, microbatches)
+    return plan({ cluster = { accelerator = "H100-SXM" }, model = model, profile = profile, training = { global_batch_size = microbatches },
+                  parallelism = { schedule = "1f1b", layers_per_stage = layers } }).step.pipeline_seconds * 1e3
+  end
+
+  for _, of in ipairs(layouts) do
+    for _, run in ipairs(layouts) do
+      it("of " .. table.concat(of.layers, "/") .. " predicts steps of " .. table.concat(run.layers, "/"), function()
+        for microbatches, ms in pairs(run.measured) do near(ms, predicted(of.file, run.layers, microbatches), 0.04) end
+      end)
+    end
+  end
+
+  it("predicts what moving layers off the head gains", function()
+    for microbatches, points in pairs { [8] = 0.01, [32] = 0.015 } do
+      local gain = layouts[1].measured[microbatches] / layouts[2].measured[microbatches]
+      local even = predicted(layouts[1].file, layouts[1].layers, microbatches)
+      local uneven = predicted(layouts[1].file, layouts[2].layers, microbatches)
+      assert.is_true(math.abs(even / uneven - gain) < points, string.format("M %d: %.3f, measured %.3f", microbatches, even / uneven, gain))
+    end
+  end)
+end)
+
 describe("a profile", function()
   local function stages_of(made)
     local list = {}
