@@ -4,6 +4,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.input.json"
+local lists = require "pipeplan.lists"
 
 local profile = {}
 
@@ -111,13 +112,13 @@ end
 
 -- { scale_up = { { bytes, seconds }, … }, scale_out = … }, sizes ascending.
 local function messages_of(raw, file)
-  local lists = {}
+  local links = {}
   for _, entry in ipairs(raw.p2p or {}) do
     local link = entry.link or "scale_up"
-    lists[link] = lists[link] or {}
-    table.insert(lists[link], { bytes = entry.bytes, seconds = entry.us * 1e-6 })
+    links[link] = links[link] or {}
+    table.insert(links[link], { bytes = entry.bytes, seconds = entry.us * 1e-6 })
   end
-  for link, list in pairs(lists) do
+  for link, list in pairs(links) do
     table.sort(list, function(a, b) return a.bytes < b.bytes end)
     for i = 2, #list do
       if list[i].bytes == list[i - 1].bytes then
@@ -126,7 +127,7 @@ local function messages_of(raw, file)
     end
     if #list > 16 then failure.usage("%s: p2p has %d sizes for %s: expected at most 16", file, #list, link) end
   end
-  return lists
+  return links
 end
 
 local sizes = { micro_batch_size = true, sequence_length = true }
@@ -183,12 +184,26 @@ local function tell(request, raw, read, file)
   end
 end
 
+-- Runs by schedule, microbatches and seconds.
+local function calibration_of(raw, file)
+  local list = {}
+  for i, run in ipairs(raw.calibration or {}) do
+    local schedule = run.schedule or "1f1b"
+    if not lists.contains(engine.schedule.kinds, schedule) then
+      failure.usage("%s: calibration[%d].schedule is \"%s\": expected a schedule%s", file, i - 1, schedule,
+                    failure.suggestion(schedule, engine.schedule.kinds))
+    end
+    list[i] = { schedule = schedule, microbatches = run.microbatches, seconds = run.step_ms * 1e-3 }
+  end
+  return list
+end
+
 -- Reads the file of the field `profile` for a request whose model, training and cluster are known. → { stages, layout, temperature,
 -- messages, step_fixed_seconds, rank_speed, runtime, heat, calibration, file, source }
 function profile.read(file, request)
   local raw = json.read(file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
-  local read = { file = file, source = raw.source, runtime = raw.runtime, heat = raw.heat, calibration = raw.calibration or {},
+  local read = { file = file, source = raw.source, runtime = raw.runtime, heat = raw.heat, calibration = calibration_of(raw, file),
                  rank_speed = raw.rank_speed }
   read.stages, read.temperature = stages_of(raw, request.model.shape, file)
   read.layout = layout_of(raw, request, file)

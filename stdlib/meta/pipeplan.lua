@@ -225,6 +225,7 @@
 ---@field placement? integer[][] by slice of the model, first to last
 ---@field policy pipeplan.plan.policy the policy that decided
 ---@field predicted_utilisation_fraction? number ideal step / step
+---@field profile? pipeplan.plan.profile what was measured in place of what is computed
 ---@field reasons pipeplan.plan.reason[] rules that decided: why not planned, or why not the wanted schedule
 ---@field recommend? pipeplan.plan.recommend what to do instead; null when planned as wanted
 ---@field replication? pipeplan.plan.replication what a second copy costs
@@ -409,6 +410,21 @@
 ---@field date string YYYY-MM-DD that expiry was judged at
 ---@field digest string of everything loaded
 ---@field layers string[] in order
+
+--- what was measured in place of what is computed
+---@class pipeplan.plan.profile
+---@field calibration pipeplan.plan.profile.calibration[] the profile's own steps
+---@field file string path
+---@field source? string where and how it was measured, by its own words
+---@field temperature "hot"|"cold"|"as_measured" of the times that the plan uses
+
+--- one run
+---@class pipeplan.plan.profile.calibration
+---@field error_fraction number predicted over measured, less one
+---@field measured_seconds number as the profile has it
+---@field microbatches integer M
+---@field predicted_seconds number simulated from its stages
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" schedule
 
 --- what to do instead; null when planned as wanted
 ---@class pipeplan.plan.recommend

@@ -297,6 +297,15 @@ local function ramp(request, list, gpus)
   return rows
 end
 
+-- What was measured in place of computed, and how the model does on the profile's own runs.
+local function profile(request)
+  local read = request.profile
+  if not read then return nil end
+  local temperature = read.temperature:match "hot" or read.temperature:match "cold" or "as_measured"
+  return { file = read.file, source = read.source, temperature = temperature,
+           calibration = require("pipeplan.plan.calibrate").of(request) }
+end
+
 -- Fills `plan` with everything that is not null only when planned, but advice. → segments of the run, for the rollback window.
 function measure.fill(plan, request, known, result)
   local evaluation = result.evaluation
@@ -343,7 +352,9 @@ function measure.fill(plan, request, known, result)
       plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, "zb_h1")
     end
   end
-  plan.expected_error = accuracy
+  plan.profile = profile(request)
+  plan.expected_error = plan.profile and require("pipeplan.plan.calibrate").expected_error(plan.profile.calibration, evaluation.schedule)
+                        or accuracy
   plan.step = {
     pipeline_seconds = evaluation.makespan_seconds, gradient_sync_seconds = evaluation.step.gradient_sync,
     parameter_sync_seconds = evaluation.step.parameter_sync, optimizer_seconds = evaluation.step.optimizer,

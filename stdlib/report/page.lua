@@ -58,6 +58,7 @@ local function planned(plan)
 
   sections[#sections + 1] = run.memory(plan)
   add("time", "sizes", { run.step(plan), run.stage_time(plan), run.traffic(plan) }, 7, 2)
+  add("measured", "sizes", run.profile(plan), 14)
   add("copies", "sizes", run.copies(plan), 11)
   add("host", "sizes", run.host(plan), 9)
   add("kernel", "sizes", run.kernel(plan), 10, 1)

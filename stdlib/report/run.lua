@@ -217,6 +217,19 @@ function run.step(plan)
   return table.concat(parts, "; ")
 end
 
+-- What a profile says of itself.
+function run.profile(plan)
+  local profile = plan.profile
+  if not profile then return nil end
+  local parts = {}
+  for i, each in ipairs(profile.calibration) do
+    parts[i] = string.format("%s at M %d %s, measured %s (%+.1f %%)", format.schedule(each.schedule), each.microbatches,
+                             format.seconds(each.predicted_seconds), format.seconds(each.measured_seconds), each.error_fraction * 100)
+  end
+  return string.format("stages, on %s%s", profile.source or profile.file,
+                       #parts > 0 and "; its own runs: " .. table.concat(parts, ", ") or "")
+end
+
 local traffic_names = { { "pipeline", "pipeline" }, { "tensor", "TP" }, { "context", "CP" }, { "expert", "EP" }, { "data", "DP" } }
 
 function run.traffic(plan)

@@ -202,6 +202,14 @@ local properties = {
   gpu_hours = optional(number "for all tokens"),
   cost = optional(number "gpu_hours × price_per_gpu_hour, where the spec gives one"),
   gpu_hours_saved = optional(list(reference "saving", "against simpler schedules")),
+  profile = optional(object({
+    file = text "path", source = optional(text "where and how it was measured, by its own words"),
+    temperature = one_of({ "hot", "cold", "as_measured" }, "of the times that the plan uses"),
+    calibration = list(object({
+      schedule = one_of(schedules, "schedule"), microbatches = whole "M", measured_seconds = seconds "as the profile has it",
+      predicted_seconds = seconds "simulated from its stages", error_fraction = number "predicted over measured, less one",
+    }, "one run"), "the profile's own steps"),
+  }, "what was measured in place of what is computed")),
   expected_error = optional(object({
     time_fraction = fraction "of step time", memory_fraction = fraction "of memory",
     comparison_fraction = fraction "of the ratio of two schedules' step times, in which errors of the cost model cancel", source = text "where these come from",

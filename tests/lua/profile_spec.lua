@@ -124,6 +124,37 @@ describe("a profile with ends", function()
   end)
 end)
 
+describe("a profile's own runs", function()
+  it("are simulated from its stages and held beside what was measured", function()
+    local made = plan { parallelism = { schedule = "1f1b" } }
+    local worst = 0
+    for i, run in ipairs(made.profile.calibration) do
+      assert.equal(({ 8, 32 })[i], run.microbatches)
+      near(({ 398.9, 1341 })[i] * 1e-3, run.measured_seconds)
+      near(run.predicted_seconds / run.measured_seconds - 1, run.error_fraction)
+      worst = math.max(worst, math.abs(run.error_fraction))
+    end
+    assert.is_true(worst > 0.01 and worst < 0.08, worst)
+    assert.equal(worst, made.expected_error.time_fraction)
+    assert.matches("its own runs: 1F1B at M 8 404 ms, measured 399 ms (+1.2 %)", planning.page_of(made), 1, true)
+  end)
+
+  it("say nothing of schedules that were not run", function()
+    local made = plan { parallelism = { schedule = "zb_h1" } }
+    assert.equal(require("pipeplan.catalog.accuracy").time_fraction, made.expected_error.time_fraction)
+  end)
+
+  -- ZB-H1 on two stages of 1 + 1 + 1 s, M 2, by hand: F F I W . I W on rank 0 and . F I F I W W on rank 1, which end at 7 s
+  it("may be of any schedule that its stages can run", function()
+    local times = { kind_ms = { F = 1000, B = 2000, I = 1000, W = 1000 } }
+    local profile = { stage = { stage(1, 2, times), stage(1, 2, times) }, p2p = { { bytes = 1, us = 1e-9 } },
+                      calibration = { { schedule = "zb_h1", microbatches = 2, step_ms = 7000 }, { schedule = "zb_v", microbatches = 4, step_ms = 1 } } }
+    local made = plan({ parallelism = { schedule = "1f1b" } }, profile)
+    assert.equal(2, #made.profile.calibration)
+    near(7, made.profile.calibration[1].predicted_seconds, 1e-6)
+  end)
+end)
+
 describe("a profile", function()
   local function stages_of(made)
     local list = {}
@@ -254,6 +285,8 @@ describe("a damaged profile", function()
     assert.matches("^FILE: p2p has two entries of 1000 bytes for scale_up",
                    problem { stage = { stage(1, 2) }, p2p = { { bytes = 1000, us = 1 }, { bytes = 1000, us = 2 } } })
     assert.matches("^FILE: mem.act_bytes has 2 entries: expected one a stage, 1", problem { stage = { stage(1, 2) }, mem = { act_bytes = { 1, 2 } } })
+    assert.equal('FILE: calibration[0].schedule is "1fb1": expected a schedule, did you mean \'1f1b\'?',
+                 problem { stage = { stage(1, 2) }, calibration = { { schedule = "1fb1", microbatches = 4, step_ms = 1 } } })
     assert.matches("^FILE: stage%[0%].dense is 5: expected at most its 4 layers", problem { stage = { stage(1, 2, { dense = 5 }) } })
     assert.matches("^FILE: stage%[0%].kind_ms.I is 3: expected at most B, which is 2",
                    problem { stage = { stage(1, 2, { kind_ms = { F = 1, B = 2, I = 3 } }) } })
