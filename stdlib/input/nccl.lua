@@ -118,49 +118,66 @@ function nccl.is(text)
   return text:find "#%s+size%s+count%s+type" ~= nil
 end
 
+-- What has been read so far: `runs` that are complete, the run whose table is being read (`current`, with its `columns`), and what its
+-- heading said: `hosts` → ranks there, `ranks`, and `test` (`foreign`: one that says nothing of links).
+local reader = {}
+reader.__index = reader
+
+function reader:at(number) return self.name .. ":" .. number end
+
+function reader:close()
+  if not self.current then return end
+  table.insert(self.runs, finish(self.current, function(number) return self:at(number) end))
+  self.current, self.hosts = nil, nil
+end
+
+function reader:rank(host)
+  self:close()
+  if not self.hosts then self.hosts, self.ranks = {}, 0 end
+  self.hosts[host], self.ranks = (self.hosts[host] or 0) + 1, self.ranks + 1
+end
+
+function reader:open(columns, number)
+  self:close()
+  if self.foreign then failure.usage("%s: %s_perf: expected one of %s", self:at(number), self.test, table.concat(known, ", ")) end
+  local from_name = named_test(self.name:match "[^/]*$")
+  self.columns = columns
+  self.current = { line = number, hosts = self.hosts or {}, ranks = self.ranks or 0, test = self.test or from_name, points = {} }
+end
+
+function reader:row(line, number)
+  local entry = point(line, self.columns)
+  if not entry or entry.bytes == 0 then return end
+  if not entry.seconds or entry.seconds <= 0 then
+    failure.usage("%s: a size of %d bytes without a time: expected time, algbw and busbw after it", self:at(number), entry.bytes)
+  end
+  table.insert(self.current.points, entry)
+end
+
+function reader:line(line, number)
+  local host = line:match "^#%s+Rank%s+%d+.-%sPid%s+%d+ on%s+(%S+)%s+device%s+%d+"
+  local columns = heading(line)
+  if host then self:rank(host)
+  elseif columns then self:open(columns, number)
+  elseif line:find "Out of bounds values%s*:%s*%d+%s+FAILED" then
+    failure.usage("%s: %s: the run delivered wrong data, what it measured means nothing", self:at(number), line:gsub("^#%s*", ""))
+  elseif line:find "_perf" and not line:find "concluded" then  -- the test's own line, or the command's
+    self:close()
+    self.test, self.foreign = named_test(line)
+  elseif self.current and not line:find "^%s*#" then self:row(line, number) end
+end
+
 -- The runs in a text; `name` is the file it came from → list of { test, ranks, host_count, ranks_per_host, points, line }, points a list of
 -- { bytes =, seconds = }. What cannot be read is a usage failure that names file and line.
 function nccl.read(text, name)
-  local runs, hosts, ranks, test, foreign, current, columns = {}, {}, 0, nil, nil, nil, nil
-  local function at(line) return name .. ":" .. line end
-  local function close()
-    if current then runs[#runs + 1] = finish(current, at) end
-    current, columns = nil, nil
-  end
-  local number = 0
+  local self, number = setmetatable({ name = name, runs = {} }, reader), 0
   for line in (text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
-    line = bare(line)
-    local host = line:match "^#%s+Rank%s+%d+.-%sPid%s+%d+ on%s+(%S+)%s+device%s+%d+"
-    local titles = heading(line)
-    if host then
-      if current then close() end
-      if runs.closed ~= #runs then hosts, ranks, runs.closed = {}, 0, #runs end
-      hosts[host], ranks = (hosts[host] or 0) + 1, ranks + 1
-    elseif titles then
-      close()
-      if foreign then failure.usage("%s: %s_perf: expected one of %s", at(number), test, table.concat(known, ", ")) end
-      local from_name = named_test(name:match "[^/]*$")
-      current, columns = { line = number, hosts = hosts, ranks = ranks, test = test or from_name, points = {} }, titles
-    elseif line:find "Out of bounds values%s*:%s*%d+%s+FAILED" then
-      failure.usage("%s: %s: the run delivered wrong data, what it measured means nothing", at(number), line:gsub("^#%s*", ""))
-    elseif line:find "_perf" and not line:find "concluded" then
-      close()
-      test, foreign = named_test(line)
-    elseif columns and not line:find "^%s*#" then
-      local entry = point(line, columns)
-      if entry and entry.bytes > 0 then
-        if not entry.seconds or entry.seconds <= 0 then
-          failure.usage("%s: a size of %d bytes without a time: expected time, algbw and busbw after it", at(number), entry.bytes)
-        end
-        table.insert(current.points, entry)
-      end
-    end
+    self:line(bare(line), number)
   end
-  close()
-  runs.closed = nil
-  if #runs == 0 then failure.usage("%s: no table of nccl-tests: expected a line '# size count type … time algbw busbw'", name) end
-  return runs
+  self:close()
+  if #self.runs == 0 then failure.usage("%s: no table of nccl-tests: expected a line '# size count type … time algbw busbw'", name) end
+  return self.runs
 end
 
 return nccl
