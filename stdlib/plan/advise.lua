@@ -327,9 +327,18 @@ local function dominated_warning(plan)
   }
 end
 
+-- Measured times in which the model's FLOPs do not fit: of another GPU, precision or model, or in other units.
+local function peak_warning(plan, request)
+  if not request.profile or plan.mfu_fraction <= 1 then return nil end
+  return { id = "above_peak", severity = "warning",
+           message = string.format("the profile's times make an MFU of %s of the dense peak of %s: of another model or GPU, or not in ms?",
+                                   format.percent(plan.mfu_fraction), plan.cluster.accelerator) }
+end
+
 -- Fills `plan` with advice. segments: from measure.fill. record: advise.record.
 function advise.fill(plan, request, policy, known, result, segments, record)
   plan.warnings = advise.warnings(request, policy, record)
+  plan.warnings[#plan.warnings + 1] = peak_warning(plan, request)
   plan.warnings[#plan.warnings + 1] = overlap_warning(plan, result)
   plan.warnings[#plan.warnings + 1] = kernel_warning(plan, request, result)
   plan.dominated_by = dominated_by(policy, result)

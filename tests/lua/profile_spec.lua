@@ -244,6 +244,12 @@ describe("a profile", function()
     near(12e-3 * forward(2) / forward(1), forward(2, path))
   end)
 
+  it("that no GPU can be so fast for is warned of", function()
+    local made = plan({ parallelism = { schedule = "1f1b" } }, four(1.2, 2.4))
+    assert.matches("MFU of %d+ %% of the dense peak of H200%-SXM", planning.entry(made.warnings, "above_peak").message)
+    assert.is_nil(planning.entry(plan { parallelism = { schedule = "1f1b" } }.warnings, "above_peak"))
+  end)
+
   it("is told of in the assumptions, with its file and what it lacks", function()
     local made = plan {}
     local entry = planning.entry_of(made.assumptions, "value", "F and B of 4 stages")
