@@ -424,7 +424,7 @@
 ---@field measured_seconds number as the profile has it
 ---@field microbatches integer M
 ---@field predicted_seconds number simulated from its stages
----@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" schedule
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
 
 --- what to do instead; null when planned as wanted
 ---@class pipeplan.plan.recommend
