@@ -87,6 +87,15 @@ local list = {
   { "memory.ranks[].total_bytes, memory.fit", "sum", "of the above, against device memory less the headroom", function(p)
       return string.format("%s of %s, headroom %s", bytes(fullest(p).total_bytes), bytes(p.memory.device_bytes), bytes(p.memory.headroom_bytes))
     end, "device memory: stdlib/catalog/accelerators.lua or the spec; headroom: policy parameter memory_headroom" },
+  { "host.optimizer_bytes", "model states", "master weights, moments and a copy of the gradients of a host's GPUs", function(p)
+      return bytes(p.host.optimizer_bytes) .. (p.host.memory_bytes and " of " .. bytes(p.host.memory_bytes) or "")
+    end, "Megatron-LM core/optimizer/cpu_offloading; engine/core/memory.c", function(p) return p.host and p.host.optimizer_bytes > 0 end },
+  { "host.checkpoint_bytes, host.checkpoint_seconds", "checkpoint", "weights, master weights and moments of the whole model, over the storage's speed", function(p)
+      return bytes(p.host.checkpoint_bytes) .. (p.host.checkpoint_seconds and ", " .. seconds(p.host.checkpoint_seconds) or "")
+    end, function(r) return "storage: " .. given(r, "cluster.storage") end, function(p) return p.host and p.host.checkpoint_seconds end },
+  { "activation_limit_chunks", "limit of the program", "most chunks of activations that a rank may hold", function(p)
+      return integer(p.activation_limit_chunks) .. " chunks"
+    end, "engine/core/schedules_greedy.c", function(p) return p.activation_limit_chunks end },
   { "replication", "copies", "resident and unique parameters a GPU; a second copy costs its weights and gradients", function(p)
       return string.format("%d of %s, spread evenly %s", p.replication.copies, count(p.replication.resident_parameters_per_gpu),
                            count(p.replication.unique_parameters_per_gpu))
@@ -190,6 +199,17 @@ local always = {
   { "one_gpu.bytes", "model states", "the whole model on one GPU, optimizer sharded over all", function(p)
       return string.format("%s of %s usable", bytes(p.one_gpu.bytes), bytes(p.one_gpu.usable_bytes))
     end, "engine/core/memory.c", function(p) return p.one_gpu and p.one_gpu.bytes end },
+  { "minimum.gpus", "search", "the fewest GPUs, of those tried, that the run fits", function(p) return integer(p.minimum.gpus) .. " GPUs" end,
+    "stdlib/plan/minimum.lua", function(p) return p.minimum end },
+  { "minimum.state_gpus", "model states", "weights, gradients and optimizer of one copy over what a GPU may hold", function(p)
+      return bytes(p.minimum.state_bytes)
+    end, "engine/core/memory.c", function(p) return p.minimum end },
+  { "gpus_needed", "search", "the smallest count of GPUs, of those tried, that would work", function(p)
+      return string.format("more than the %s given", integer(p.cluster.gpus))
+    end, "stdlib/plan/enough.lua", function(p) return p.gpus_needed end },
+  { "ways_to_fit[]", "search", "the same run with fields of the spec changed, the fastest step first", function(p)
+      return integer(#p.ways_to_fit) .. " of them"
+    end, "stdlib/plan/ways.lua", function(p) return p.ways_to_fit and #p.ways_to_fit > 0 end },
 }
 
 -- → list of { figure, name, formula, inputs, source }.

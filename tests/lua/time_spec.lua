@@ -138,6 +138,16 @@ describe("figures", function()
     for _, path in ipairs(shown) do assert.is_truthy(paths:find(path, 1, true), path .. " is not explained") end
   end)
 
+  it("of the answer to \"minimum\", and of a run that fits nothing, are explained too", function()
+    local spec = { cluster = { gpus = "minimum", network = { per_gpu = "400Gbps" }, storage = "10GB/s" } }
+    local paths = named(explained(planning.llama, spec))
+    for _, path in ipairs { "minimum.gpus", "minimum.state_gpus", "host.checkpoint_bytes" } do
+      assert.is_truthy(paths:find(path, 1, true), path .. " is not explained")
+    end
+    paths = named(explained(planning.llama, { cluster = { gpus = 8 } }))
+    for _, path in ipairs { "gpus_needed", "ways_to_fit[]" } do assert.is_truthy(paths:find(path, 1, true), path .. " is not explained") end
+  end)
+
   it("that were measured say where", function()
     local made = explained(shipped, { parallelism = { schedule = "1f1b" } }, anyway)
     local source = planning.entry_of(made.explanation.figures, "figure", "stages[].forward_seconds, input_seconds, weight_seconds").source
