@@ -102,6 +102,36 @@ static void plan_from(const pp_candidate *candidate, const pp_stage_seconds *sec
   request->brief = true;
 }
 
+/* Every action `factor` times as long. */
+static void stretch(const pp_schedule *schedule, pp_stage_times *stage, double *pair, double factor) {
+  for (int s = 0; s < schedule->stages; s++) {
+    stage[s].forward *= factor;
+    stage[s].input *= factor;
+    stage[s].weight *= factor;
+    stage[s].full *= factor;
+    for (int slot = 0; pair && slot < schedule->chunks_per_rank; slot++) pair[s * schedule->chunks_per_rank + slot] *= factor;
+  }
+}
+
+/* See pp_evaluate_time. */
+static pp_status simulate(const pp_problem *problem, const pp_schedule *schedule, pp_stage_times *stage, double *pair, double hop,
+                          pp_simulation *out, pp_error *error) {
+  const pp_times times = { .stage = stage, .pair = pair, .p2p = hop };
+  const pp_runtime *runtime = problem->runtime;
+  pp_error refused;
+  if (!runtime) return pp_simulate(schedule, &times, false, out, error);
+  pp_status status = pp_runtime_simulate(schedule, &times, runtime, &problem->hardware, false, out, &refused);
+  if (status == PP_ILLEGAL && runtime->kind == PP_RUNTIME_TORCH_SINGLE)
+    status = pp_runtime_simulate(schedule, &times, pp_runtime_preset(PP_RUNTIME_TORCH_MULTI), &problem->hardware, false, out, &refused);
+  if (status == PP_OK) return PP_OK;
+  if (status != PP_ILLEGAL) {
+    if (error) *error = refused;
+    return status;
+  }
+  stretch(schedule, stage, pair, 1 + problem->hardware.heat_slope);
+  return pp_simulate(schedule, &times, false, out, error);
+}
+
 pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                            bool overlap, pp_timing *out, pp_schedule *keep_schedule, pp_simulation *keep_simulation, pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
@@ -126,8 +156,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   if (status != PP_OK) return status;
   status = times_of(problem, costs, &schedule, seconds, overlap && pairs_overlap(candidate, costs, kernel), &stage_times, &pair, error);
   if (status == PP_OK) {
-    const pp_times times = { .stage = stage_times, .pair = pair, .p2p = costs->hop };
-    status = pp_simulate(&schedule, &times, false, &simulation, error);
+    status = simulate(problem, &schedule, stage_times, pair, costs->hop, &simulation, error);
     free(stage_times);
   }
   if (status != PP_OK) {

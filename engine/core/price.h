@@ -9,6 +9,7 @@
 #include "core/cost.h"
 #include "core/memory.h"
 #include "core/profile.h"
+#include "core/runtime.h"
 
 /* What all candidates of one search share. */
 typedef struct {
@@ -19,6 +20,8 @@ typedef struct {
   const pp_profile *profile;       /* what was measured, in place of what is computed; NULL: nothing */
   const double *rank_speed;        /* [speeds] speed of a rank's card over the mean, used at that many ranks; NULL: all alike */
   int speeds;
+  const pp_runtime *runtime;       /* what runs the schedules; NULL: the ideal one. Schedules that it cannot run: see pp_evaluate_time */
+  pp_hardware hardware;            /* contention and heat, where there is a runtime */
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
   bool even_layers[PP_SCHEDULE_KINDS];  /* whose stages must hold equally many layers where that is possible; others are balanced by time */

@@ -21,6 +21,7 @@ typedef struct {
   bool kernel;
   pp_timing timing;
   pp_timing no_overlap;          /* with pairs that take F + B */
+  pp_timing cool;                /* with cards that do not heat up */
   double hop_exposed;            /* what hand-overs between ranks add to the makespan */
   int stages;
   pp_stage stage[PP_MAX_LAYERS];
@@ -263,6 +264,7 @@ static void set_step(lua_State *L, const evaluation *self, const pp_problem *pro
   pp_set_number(L, "step_seconds", self->timing.step_seconds);
   pp_set_number(L, "hop_seconds", self->costs->hop);
   pp_set_number(L, "hop_exposed_seconds", self->hop_exposed);
+  pp_set_number(L, "cool_step_seconds", self->cool.step_seconds);
   pp_set_number(L, "pair_share", self->costs->pair_share);
   lua_createtable(L, 0, 5);
   pp_set_number(L, "gradient_sync", self->timing.step.gradient_sync);
@@ -278,13 +280,20 @@ static void set_step(lua_State *L, const evaluation *self, const pp_problem *pro
   lua_setfield(L, -2, "no_overlap");
 }
 
+static pp_problem without_heat(const pp_problem *problem) {
+  pp_problem cool = *problem;
+  cool.hardware.heat_slope = 0;
+  return cool;
+}
+
 /* The same layout and M under another schedule, without overlap: what savings are counted against. Nothing where it cannot be built. */
 static void set_baseline(lua_State *L, const pp_lua_search *search, const evaluation *self, pp_schedule_kind kind) {
   const pp_problem *problem = &search->search.problem;
   pp_candidate baseline = *self->candidate;
   pp_fit_programs programs = { .workspace = { 0 } };
   pp_fit fit;
-  pp_timing timing;
+  pp_timing timing, cool;
+  const pp_problem cool_problem = without_heat(problem);
   int layers[PP_MAX_LAYERS];
   pp_status status;
   baseline.kind = (int)kind;
@@ -298,8 +307,12 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   pp_workspace_free(&programs.workspace);
   if (status != PP_OK) return;
   if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
-  lua_createtable(L, 0, 5);
+  cool = timing;
+  if (problem->hardware.heat_slope > 0 &&
+      pp_evaluate_time(&cool_problem, &baseline, self->costs, self->kernel, false, &cool, NULL, NULL, NULL) != PP_OK) return;
+  lua_createtable(L, 0, 6);
   pp_set_number(L, "step_seconds", timing.step_seconds);
+  pp_set_number(L, "cool_step_seconds", cool.step_seconds);
   pp_set_number(L, "makespan_seconds", timing.makespan_seconds);
   pp_set_number(L, "bubble_fraction", timing.bubble_fraction);
   pp_set_number(L, "peak_bytes", fit.bytes);
@@ -322,11 +335,16 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
                             error);
   if (status != PP_OK) return status;
   self->has_simulation = self->traits != NULL;
-  self->no_overlap = self->timing;
+  self->no_overlap = self->cool = self->timing;
   if (!self->traits) return PP_OK;
   if (self->traits->overlaps)
     status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, false, &self->no_overlap, NULL, NULL, error);
   if (status != PP_OK) return status;
+  if (problem->hardware.heat_slope > 0) {
+    const pp_problem cool = without_heat(problem);
+    status = pp_evaluate_time(&cool, self->candidate, self->costs, self->kernel, true, &self->cool, NULL, NULL, error);
+    if (status != PP_OK) return status;
+  }
   no_hops.hop = 0;
   status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);
   if (status != PP_OK) return status;

@@ -48,15 +48,34 @@ static void check_speeds(lua_State *L, int index, pp_lua_profile *out) {
   lua_pop(L, 1);
 }
 
+static void check_runtime(lua_State *L, int index, pp_lua_profile *out) {
+  static const char call[] = "profile", heat[] = "profile: heat";
+  static const char *const known[] = { "onset", "slope", "tau", NULL };
+  const char *name = pp_args_string_or(L, index, call, "runtime", "ideal");
+  const int kind = pp_runtime_kind_of(name);
+  if (kind < 0) luaL_error(L, "profile: no runtime is called '%s'", name);
+  out->runtime = kind == PP_RUNTIME_IDEAL ? NULL : pp_runtime_preset((pp_runtime_kind)kind);
+  out->hardware = (pp_hardware){ .contention = pp_args_number_or(L, index, call, "contention", 1, 1e6, 1) };
+  if (!pp_args_has(L, index, "heat")) return;
+  pp_args_table(L, index, call, "heat");
+  const int table = lua_gettop(L);
+  pp_args_begin(L, table, heat, known);
+  out->hardware.heat_onset = pp_args_number(L, table, heat, "onset", 0, 1);
+  out->hardware.heat_slope = pp_args_number(L, table, heat, "slope", 0, 1e6);
+  out->hardware.heat_tau = pp_args_number(L, table, heat, "tau", 0, 1e6);
+  lua_pop(L, 1);
+}
+
 void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
   static const char call[] = "profile";
-  static const char *const known[] = { "layout", "stages", "rank_speed", NULL };
+  static const char *const known[] = { "layout", "stages", "rank_speed", "runtime", "contention", "heat", NULL };
   pp_profile *measured = &out->measured;
   index = lua_absindex(L, index);
   pp_args_begin(L, index, call, known);
   pp_args_table(L, index, call, "layout");
   pp_check_layout(L, -1, &measured->layout);
   check_speeds(L, index, out);
+  check_runtime(L, index, out);
   pp_args_table(L, index, call, "stages");
   const lua_Integer stages = luaL_len(L, -1);
   if (stages < 1 || stages > PP_MAX_LAYERS) luaL_error(L, "profile: from 1 to %d stages expected, got %d", PP_MAX_LAYERS, (int)stages);

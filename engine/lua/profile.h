@@ -7,15 +7,18 @@
 #include <lua.h>
 
 #include "core/profile.h"
+#include "core/runtime.h"
 
 /*
-** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient }, … }, rank_speed = { numbers } }: seconds
-** and bytes of a stage and microbatch; all but blocks, F and B optional.
+** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient }, … }, rank_speed = { numbers }, runtime,
+** contention, heat = { onset, slope, tau } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
 */
 typedef struct {
   pp_profile measured;
   int speeds;
   double rank_speed[PP_MAX_LAYERS];
+  const pp_runtime *runtime;   /* NULL: ideal */
+  pp_hardware hardware;
 } pp_lua_profile;
 
 void pp_check_profile(lua_State *L, int index, pp_lua_profile *out);

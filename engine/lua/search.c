@@ -191,6 +191,8 @@ static int search_open(lua_State *L) {
     problem.profile = &self->profile.measured;
     problem.rank_speed = self->profile.rank_speed;
     problem.speeds = self->profile.speeds;
+    problem.runtime = self->profile.runtime;
+    problem.hardware = self->profile.hardware;
   }
   if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
   check_latencies(L, self);

@@ -10,15 +10,42 @@ local profile = {}
 
 local kinds = { "F", "B", "I", "W", "FB" }
 
--- Which of the measured temperatures a plan reads: a training step runs hot.
+-- Which of the measured temperatures a plan reads: a training step runs hot, unless the profile says how cards heat up.
 local temperatures = { "kind_ms_hot", "kind_ms", "kind_ms_cold" }
 local words = { kind_ms_hot = "hot (back to back, under load)", kind_ms = "as measured", kind_ms_cold = "cold (pauses between)" }
 
-local function temperature_of(stages, file)
+local function all_have(stages, name)
+  for _, stage in ipairs(stages) do
+    if not stage[name] then return false end
+  end
+  return true
+end
+
+-- Sum of F and B at a temperature.
+local function total(stages, name)
+  local sum = 0
+  for _, stage in ipairs(stages) do sum = sum + stage[name].F + stage[name].B end
+  return sum
+end
+
+-- What slows cards down: { heat = { onset, slope, tau }, contention }, of a runtime that simulates it; slope: hot over cold, less one.
+local function hardware_of(raw)
+  local out = {}
+  if not raw.runtime or raw.runtime == "ideal" then return out end
+  if raw.heat and raw.heat.onset and raw.heat.tau_ms and all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_hot") then
+    local slope = total(raw.stage, "kind_ms_hot") / total(raw.stage, "kind_ms_cold") - 1
+    out.heat = { onset = raw.heat.onset, slope = math.max(0, slope), tau = raw.heat.tau_ms * 1e-3 }
+  end
+  if all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_shadowed") then
+    out.contention = math.max(1, total(raw.stage, "kind_ms_shadowed") / total(raw.stage, "kind_ms_cold"))
+  end
+  return out
+end
+
+local function temperature_of(stages, heat, file)
+  if heat then return "kind_ms_cold" end
   for _, name in ipairs(temperatures) do
-    local held = 0
-    for _, stage in ipairs(stages) do held = held + (stage[name] and 1 or 0) end
-    if held == #stages then return name end
+    if all_have(stages, name) then return name end
   end
   for i, stage in ipairs(stages) do
     if not (stage.kind_ms_hot or stage.kind_ms or stage.kind_ms_cold) then
@@ -93,8 +120,8 @@ end
 
 local function milliseconds(value) return value and value * 1e-3 end
 
-local function stages_of(raw, shape, file)
-  local temperature, blocks, list = temperature_of(raw.stage, file), blocks_of(raw.stage, shape, file), {}
+local function stages_of(raw, shape, heat, file)
+  local temperature, blocks, list = temperature_of(raw.stage, heat, file), blocks_of(raw.stage, shape, file), {}
   for i, stage in ipairs(raw.stage) do
     list[i] = memory_of(stage, i, raw, file)
     list[i].blocks = blocks[i]
@@ -162,7 +189,8 @@ end
 local function tell(request, raw, read, file)
   local source = raw.source and file .. " (" .. raw.source .. ")" or file
   note(request, string.format("F and B of %d stage%s", #read.stages, #read.stages == 1 and "" or "s"),
-       source .. ": " .. words[read.temperature] .. "; other layer counts by seconds per layer, what ends take beside layers kept apart")
+       string.format("%s: %s; other layer counts by seconds per layer, what ends take beside layers kept apart", source,
+                     read.heat and "cold, and hotter the longer a card works" or words[read.temperature]))
   local ends, with = { embedding = 0, head = 0 }, { I = 0, W = 0, [""] = 0 }
   for _, stage in ipairs(read.stages) do
     local has = (stage.I and "I" or "") .. (stage.W and "W" or "")
@@ -174,6 +202,18 @@ local function tell(request, raw, read, file)
   if with.I + with.W > 0 then note(request, with.I > 0 and "W = B − I" or "I = B − W", "only one of I and W was measured") end
   for _, name in ipairs { "embedding", "head" } do
     if ends[name] == 0 then note(request, name, "in no measured stage: computed, times what layers took over computed") end
+  end
+  if read.runtime and read.runtime ~= "ideal" then
+    note(request, "runtime " .. read.runtime,
+         file .. ": runtime; where it cannot run a schedule, PyTorch's other one, or the ideal one on hot cards")
+  end
+  if read.heat then
+    note(request, string.format("heat up to %.1f %%", read.heat.slope * 100),
+         string.format("%s: hot over cold, from %.0f %% of the time busy, averaged over %.0f ms", file, read.heat.onset * 100,
+                       read.heat.tau * 1e3))
+  end
+  if read.contention then
+    note(request, string.format("contention %.2f", read.contention), file .. ": kind_ms_shadowed over kind_ms_cold")
   end
   if read.rank_speed then
     note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", file, #read.rank_speed))
@@ -199,13 +239,15 @@ local function calibration_of(raw, file)
 end
 
 -- Reads the file of the field `profile` for a request whose model, training and cluster are known. → { stages, layout, temperature,
--- messages, step_fixed_seconds, rank_speed, runtime, heat, calibration, file, source }
+-- messages, step_fixed_seconds, rank_speed, runtime, heat, contention, calibration, file, source }
 function profile.read(file, request)
   local raw = json.read(file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
-  local read = { file = file, source = raw.source, runtime = raw.runtime, heat = raw.heat, calibration = calibration_of(raw, file),
+  local read = { file = file, source = raw.source, runtime = raw.runtime, calibration = calibration_of(raw, file),
                  rank_speed = raw.rank_speed }
-  read.stages, read.temperature = stages_of(raw, request.model.shape, file)
+  local hardware = hardware_of(raw)
+  read.heat, read.contention = hardware.heat, hardware.contention
+  read.stages, read.temperature = stages_of(raw, request.model.shape, read.heat, file)
   read.layout = layout_of(raw, request, file)
   read.messages = messages_of(raw, file)
   read.step_fixed_seconds = raw.step_fixed_us and raw.step_fixed_us * 1e-6

@@ -120,7 +120,8 @@ end
 -- What engine.search takes as `profile`; nil without one.
 function recipe.profile(request)
   local read = request.profile
-  return read and { layout = read.layout, stages = read.stages, rank_speed = read.rank_speed }
+  return read and { layout = read.layout, stages = read.stages, rank_speed = read.rank_speed, runtime = read.runtime,
+                    contention = read.contention, heat = read.heat }
 end
 
 -- What the tables above take for granted: { field, value, why } for the plan's assumptions.

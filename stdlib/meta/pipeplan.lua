@@ -224,6 +224,7 @@
 ---@field parallelism? pipeplan.plan.parallelism
 ---@field placement? integer[][] by slice of the model, first to last
 ---@field policy pipeplan.plan.policy the policy that decided
+---@field power? pipeplan.plan.power what a power cap takes back of the plan's gain, where the profile says how cards heat up
 ---@field predicted_utilisation_fraction? number ideal step / step
 ---@field profile? pipeplan.plan.profile what was measured in place of what is computed
 ---@field reasons pipeplan.plan.reason[] rules that decided: why not planned, or why not the wanted schedule
@@ -411,12 +412,21 @@
 ---@field digest string of everything loaded
 ---@field layers string[] in order
 
+--- what a power cap takes back of the plan's gain, where the profile says how cards heat up
+---@class pipeplan.plan.power
+---@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" what is compared with
+---@field cool_gain_fraction number of the baseline's step, at the clocks of cool cards
+---@field gain_fraction number the same as cards heat up
+---@field slowdown_fraction number of the plan's step, by heat
+---@field taken_back_fraction? number of the gain, by lower clocks; null where there is none
+
 --- what was measured in place of what is computed
 ---@class pipeplan.plan.profile
 ---@field calibration pipeplan.plan.profile.calibration[] the profile's own steps
 ---@field file string path
+---@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek" that the step is simulated under
 ---@field source? string where and how it was measured, by its own words
----@field temperature "hot"|"cold"|"as_measured" of the times that the plan uses
+---@field temperature "hot"|"cold"|"heating"|"as_measured" of the times that the plan uses; heating: cold, and hotter the longer a card works
 
 --- one run
 ---@class pipeplan.plan.profile.calibration

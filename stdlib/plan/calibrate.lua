@@ -28,6 +28,17 @@ local function times(read, split)
   return out
 end
 
+-- Under the profile's runtime; of PyTorch's two the one that can run the schedule, else the ideal one on hot cards.
+local function makespan(read, schedule, seconds)
+  for _, name in ipairs(read.runtime == "torch-single" and { "torch-single", "torch-multi" } or { read.runtime }) do
+    seconds.runtime, seconds.contention, seconds.heat = name, read.contention, read.heat
+    local made = schedule:simulate(seconds)
+    if made then return made.makespan end
+  end
+  seconds.runtime, seconds.contention, seconds.heat = nil, nil, nil
+  return schedule:simulate(seconds).makespan * (1 + (read.heat and read.heat.slope or 0))
+end
+
 -- Each run of the profile's `calibration` → { schedule, microbatches, measured_seconds, predicted_seconds, error_fraction }; those that its
 -- stages cannot run are left out.
 function calibrate.of(request)
@@ -40,7 +51,7 @@ function calibrate.of(request)
       local layout = { tensor = read.layout.tensor, context = read.layout.context, expert = read.layout.expert,
                        expert_tensor = read.layout.expert_tensor, data = read.layout.data, pipeline = #read.stages }
       seconds.p2p = engine.cost.hop { model = request.model.shape, layout = layout, training = training, network = network }
-      local predicted = schedule:simulate(seconds).makespan + (read.step_fixed_seconds or 0)
+      local predicted = makespan(read, schedule, seconds) + (read.step_fixed_seconds or 0)
       list[#list + 1] = { schedule = run.schedule, microbatches = run.microbatches, measured_seconds = run.seconds,
                           predicted_seconds = predicted, error_fraction = predicted / run.seconds - 1 }
     end

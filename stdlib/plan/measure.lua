@@ -301,9 +301,19 @@ end
 local function profile(request)
   local read = request.profile
   if not read then return nil end
-  local temperature = read.temperature:match "hot" or read.temperature:match "cold" or "as_measured"
-  return { file = read.file, source = read.source, temperature = temperature,
+  local temperature = read.heat and "heating" or read.temperature:match "hot" or read.temperature:match "cold" or "as_measured"
+  return { file = read.file, source = read.source, temperature = temperature, runtime = read.runtime or "ideal",
            calibration = require("pipeplan.plan.calibrate").of(request) }
+end
+
+-- What a busier schedule loses by its cards running hotter: its gain over 1F1B at the clocks of cool cards, and as they heat up. nil where
+-- nothing is known of heat, and against itself.
+local function power(evaluation, request)
+  local baseline = evaluation.baselines and evaluation.baselines["1f1b"]
+  if not (request.profile and request.profile.heat) or not baseline or evaluation.schedule == "1f1b" then return nil end
+  local cool, hot = 1 - evaluation.cool_step_seconds / baseline.cool_step_seconds, 1 - evaluation.step_seconds / baseline.step_seconds
+  return { baseline = "1f1b", cool_gain_fraction = cool, gain_fraction = hot, taken_back_fraction = cool > 0 and 1 - hot / cool or nil,
+           slowdown_fraction = evaluation.step_seconds / evaluation.cool_step_seconds - 1 }
 end
 
 -- Fills `plan` with everything that is not null only when planned, but advice. → segments of the run, for the rollback window.
@@ -352,7 +362,7 @@ function measure.fill(plan, request, known, result)
       plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, "zb_h1")
     end
   end
-  plan.profile = profile(request)
+  plan.profile, plan.power = profile(request), power(evaluation, request)
   plan.expected_error = plan.profile and require("pipeplan.plan.calibrate").expected_error(plan.profile.calibration, evaluation.schedule)
                         or accuracy
   plan.step = {

@@ -230,6 +230,16 @@ function run.profile(plan)
                        #parts > 0 and "; its own runs: " .. table.concat(parts, ", ") or "")
 end
 
+-- What lower clocks take back.
+function run.power(plan)
+  local power = plan.power
+  if not power then return nil end
+  local gain = string.format("against %s %s at the clocks of cool cards, %s as they heat up", format.schedule(power.baseline),
+                             format.percent(power.cool_gain_fraction), format.percent(power.gain_fraction))
+  if not power.taken_back_fraction or power.taken_back_fraction <= 0 then return gain end
+  return string.format("%s: the power cap takes back %s of the gain", gain, format.percent(math.min(1, power.taken_back_fraction)))
+end
+
 local traffic_names = { { "pipeline", "pipeline" }, { "tensor", "TP" }, { "context", "CP" }, { "expert", "EP" }, { "data", "DP" } }
 
 function run.traffic(plan)

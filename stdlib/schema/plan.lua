@@ -204,12 +204,18 @@ local properties = {
   gpu_hours_saved = optional(list(reference "saving", "against simpler schedules")),
   profile = optional(object({
     file = text "path", source = optional(text "where and how it was measured, by its own words"),
-    temperature = one_of({ "hot", "cold", "as_measured" }, "of the times that the plan uses"),
+    temperature = one_of({ "hot", "cold", "heating", "as_measured" }, "of the times that the plan uses; heating: cold, and hotter the longer a card works"),
+    runtime = one_of({ "ideal", "torch-single", "torch-multi", "deepseek" }, "that the step is simulated under"),
     calibration = list(object({
       schedule = one_of(schedules, "schedule"), microbatches = whole "M", measured_seconds = seconds "as the profile has it",
       predicted_seconds = seconds "simulated from its stages", error_fraction = number "predicted over measured, less one",
     }, "one run"), "the profile's own steps"),
   }, "what was measured in place of what is computed")),
+  power = optional(object({
+    baseline = one_of(schedules, "what is compared with"), cool_gain_fraction = fraction "of the baseline's step, at the clocks of cool cards",
+    gain_fraction = fraction "the same as cards heat up", taken_back_fraction = optional(fraction "of the gain, by lower clocks; null where there is none"),
+    slowdown_fraction = fraction "of the plan's step, by heat",
+  }, "what a power cap takes back of the plan's gain, where the profile says how cards heat up")),
   expected_error = optional(object({
     time_fraction = fraction "of step time", memory_fraction = fraction "of memory",
     comparison_fraction = fraction "of the ratio of two schedules' step times, in which errors of the cost model cancel", source = text "where these come from",
