@@ -28,16 +28,22 @@ local function total(stages, name)
   return sum
 end
 
+-- How much longer stages take at one temperature than cold. No card that works is ten times slower hot than cold.
+local function slower(raw, name, file)
+  local ratio = total(raw.stage, name) / total(raw.stage, "kind_ms_cold")
+  if ratio > 10 then failure.usage("%s: %s is %.3g times kind_ms_cold in all: expected at most 10", file, name, ratio) end
+  return math.max(1, ratio)
+end
+
 -- What slows cards down: { heat = { onset, slope, tau }, contention }, of a runtime that simulates it; slope: hot over cold, less one.
-local function hardware_of(raw)
+local function hardware_of(raw, file)
   local out = {}
   if not raw.runtime or raw.runtime == "ideal" then return out end
   if raw.heat and raw.heat.onset and raw.heat.tau_ms and all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_hot") then
-    local slope = total(raw.stage, "kind_ms_hot") / total(raw.stage, "kind_ms_cold") - 1
-    out.heat = { onset = raw.heat.onset, slope = math.max(0, slope), tau = raw.heat.tau_ms * 1e-3 }
+    out.heat = { onset = raw.heat.onset, slope = slower(raw, "kind_ms_hot", file) - 1, tau = raw.heat.tau_ms * 1e-3 }
   end
   if all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_shadowed") then
-    out.contention = math.max(1, total(raw.stage, "kind_ms_shadowed") / total(raw.stage, "kind_ms_cold"))
+    out.contention = slower(raw, "kind_ms_shadowed", file)
   end
   return out
 end
@@ -169,6 +175,8 @@ local function layout_of(raw, request, file)
       failure.usage("%s: at.%s is %d: the plan is for %d; measure there, or plan with %d", file, name, at[name], wanted, at[name])
     end
   end
+  local gpus = layout.tensor * layout.context * layout.data * layout.expert * layout.expert_tensor
+  if gpus > 10000000 then failure.usage("%s: at: degrees whose product is %d: expected at most 10000000 GPUs", file, gpus) end
   -- experts have to divide what they lie over; of data parallelism nothing in a stage depends
   local experts = layout.expert * layout.expert_tensor
   if layout.tensor * layout.context * layout.data % experts ~= 0 then
@@ -245,7 +253,7 @@ function profile.read(file, request)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
   local read = { file = file, source = raw.source, runtime = raw.runtime, calibration = calibration_of(raw, file),
                  rank_speed = raw.rank_speed }
-  local hardware = hardware_of(raw)
+  local hardware = hardware_of(raw, file)
   read.heat, read.contention = hardware.heat, hardware.contention
   read.stages, read.temperature = stages_of(raw, request.model.shape, read.heat, file)
   read.layout = layout_of(raw, request, file)

@@ -27,15 +27,14 @@ local function expected_of(schema)
     return table.concat(parts, " or ")
   end
   local words = articles[schema.type]
-  local low = schema.minimum and "≥ " .. schema.minimum or schema.exclusiveMinimum and "> " .. schema.exclusiveMinimum
-  local high = schema.exclusiveMaximum and "< " .. schema.exclusiveMaximum
-  if low or high then words = words .. " " .. (low or "") .. (low and high and " and " or "") .. (high or "") end
+  if schema.exclusiveMaximum then return string.format("%s from %g to less than %g", words, schema.minimum, schema.exclusiveMaximum) end
+  if schema.maximum then return string.format("%s from %g to %g", words, schema.minimum, schema.maximum) end
   return words
 end
 
 local function in_range(value, schema)
-  return not (schema.minimum and value < schema.minimum) and not (schema.exclusiveMinimum and value <= schema.exclusiveMinimum)
-    and not (schema.maximum and value > schema.maximum) and not (schema.exclusiveMaximum and value >= schema.exclusiveMaximum)
+  return not (schema.minimum and value < schema.minimum) and not (schema.maximum and value > schema.maximum)
+    and not (schema.exclusiveMaximum and value >= schema.exclusiveMaximum)
 end
 
 local function complain(file, path, value, schema)

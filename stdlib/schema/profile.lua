@@ -2,9 +2,12 @@
 -- computes. Everything is optional but F and B of one temperature a stage. Times in milliseconds or microseconds, as their names say.
 -- luacheck: no max line length
 
-local function number(description) return { type = "number", minimum = 0, description = description } end
-local function positive(description) return { type = "number", exclusiveMinimum = 0, description = description } end
-local function whole(description, minimum) return { type = "integer", minimum = minimum or 1, maximum = 2 ^ 31 - 1 | 0, description = description } end
+-- Limits far beyond anything measured, in any of the units here.
+local function number(description) return { type = "number", minimum = 0, maximum = 1e12, description = description } end
+local function positive(description) return { type = "number", minimum = 1e-9, maximum = 1e12, description = description } end
+local function whole(description, minimum, maximum)
+  return { type = "integer", minimum = minimum or 1, maximum = maximum or 1000000, description = description }
+end
 local function boolean(description) return { type = "boolean", description = description } end
 local function text(description) return { type = "string", description = description } end
 local function list(items, description) return { type = "array", minItems = 1, items = items, description = description } end
@@ -26,8 +29,8 @@ local function bytes_by_kind(description)
 end
 
 local stage = object({
-  layers = whole("decoder layers it holds; default: as an even split of the model has", 0),
-  dense = whole("of them without experts; default: as the model has, where the stages are all of it, else 0", 0),
+  layers = whole("decoder layers it holds; default: as an even split of the model has", 0, 1024),
+  dense = whole("of them without experts; default: as the model has, where the stages are all of it, else 0", 0, 1024),
   embedding = boolean "does it hold the embedding? default: the first of several",
   head = boolean "does it hold head and loss? default: the last of several",
   kind_ms = kinds "at whatever temperature",

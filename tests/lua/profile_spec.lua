@@ -104,7 +104,7 @@ describe("a plan with the profile of 4 × H200", function()
     profile.p2p = { { bytes = 1e6, us = 0 } }
     local good, problem = pcall(step, "1f1b", 8, profile)
     assert.is_false(good)
-    assert.matches("p2p%[0%].us is 0", tostring(problem))
+    assert.matches("p2p[0].us is 0: expected a number", tostring(problem), 1, true)
     profile.p2p[1].us = 1e-9
     near(11 * 37.44, step("1f1b", 8, profile), 3e-3)
     near(35 * 37.44, step("1f1b", 32, profile), 8e-3)
@@ -306,13 +306,13 @@ describe("a damaged profile", function()
     assert.matches("^FILE: stage is missing: expected a list: the stages", problem {  runtime = "deepseek" })
     assert.equal("FILE: stage is []: expected a list: the stages, first to last", problem(nil, '{"stage":[]}'))
     assert.equal("FILE: stages is no field of a profile, did you mean 'stage'?", problem { stages = {} })
-    assert.equal("FILE: stage[1].kind_ms.F is -3: expected a number > 0: forward", problem { stage = { stage(12, 24), stage(-3, 24) } })
-    assert.matches("^FILE: stage%[0%].kind_ms.B is missing: expected a number > 0: whole backward", problem { stage = { stage(12) } })
-    assert.equal('FILE: stage[0].layers is "four": expected a whole number ≥ 0: decoder layers it holds; default: as an even split of the model has',
+    assert.equal("FILE: stage[1].kind_ms.F is -3: expected a number from 1e-09 to 1e+12: forward", problem { stage = { stage(12, 24), stage(-3, 24) } })
+    assert.matches("^FILE: stage%[0%].kind_ms.B is missing: expected a number from 1e%-09 to 1e%+12: whole backward", problem { stage = { stage(12) } })
+    assert.equal('FILE: stage[0].layers is "four": expected a whole number from 0 to 1024: decoder layers it holds; default: as an even split of the model has',
                  problem { stage = { stage(12, 24, { layers = "four" }) } })
     assert.matches("^FILE: runtime is \"torch\": expected one of ideal, torch%-single, torch%-multi, deepseek",
                    problem { runtime = "torch", stage = { stage(1, 2) } })
-    assert.matches("^FILE: heat.onset is 1.5: expected a number ≥ 0 and < 1", problem { heat = { onset = 1.5 }, stage = { stage(1, 2) } })
+    assert.matches("^FILE: heat.onset is 1.5: expected a number from 0 to less than 1", problem { heat = { onset = 1.5 }, stage = { stage(1, 2) } })
   end)
 
   it("is refused where its parts contradict each other or the spec", function()
