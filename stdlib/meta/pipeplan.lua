@@ -414,7 +414,7 @@
 
 --- what a power cap takes back of the plan's gain, where the profile says how cards heat up
 ---@class pipeplan.plan.power
----@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"dualpipe"|"dualpipev" what is compared with
+---@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" what is compared with
 ---@field cool_gain_fraction number of the baseline's step, at the clocks of cool cards
 ---@field gain_fraction number the same as cards heat up
 ---@field slowdown_fraction number of the plan's step, by heat
