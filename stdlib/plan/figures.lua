@@ -119,7 +119,18 @@ local list = {
   { "step.pipeline_seconds", "event simulation", "each action starts when its rank is free and what it needs has come", function(p)
       return string.format("%s, P %d, M %s, F, I, W%s of %d stages, hand-overs", format.schedule(p.schedule), p.parallelism.pipeline,
                            integer(p.microbatches), p.stages[1].pair_seconds and ", F&B" or "", #p.stages)
-    end, "engine/core/simulate.c", function(p) return p.parallelism.pipeline > 1 end },
+    end, function(_, p)
+      local runtime = p.profile and p.profile.runtime or "ideal"
+      return runtime == "ideal" and "engine/core/simulate.c" or "engine/core/runtime.c, " .. runtime
+    end, function(p) return p.parallelism.pipeline > 1 end },
+  { "profile.calibration[]", "event simulation", "the profile's own stages, under its runtime, against its own runs", function(p)
+      local parts = {}
+      for i, run in ipairs(p.profile.calibration) do parts[i] = string.format("%+.1f %%", run.error_fraction * 100) end
+      return table.concat(parts, ", ")
+    end, function(r) return r.profile.file end, function(p) return p.profile and #p.profile.calibration > 0 end },
+  { "power.taken_back_fraction", "power cap", "1 − gain as cards heat up / gain at the clocks of cool ones; actions take up to hot / cold as long, by the running average of busy", function(p)
+      return string.format("%s, %s", percent(p.power.gain_fraction), percent(p.power.cool_gain_fraction))
+    end, function(r) return r.profile.file .. ", heat; engine/core/runtime.h" end, function(p) return p.power and p.power.taken_back_fraction end },
   { "step.gradient_sync_seconds, step.parameter_sync_seconds", "ring", "(n − 1) α + (n − 1)/n × bytes / bandwidth, none of it hidden", function(p)
       return string.format("DP %d × CP %d: gradients %s, parameters %s", p.parallelism.data, p.parallelism.context,
                            seconds(p.step.gradient_sync_seconds), seconds(p.step.parameter_sync_seconds))

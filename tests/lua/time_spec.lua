@@ -154,6 +154,10 @@ describe("figures", function()
     assert.matches("measured: ./examples/profiles/4xH200.json", source, 1, true)
     source = planning.entry_of(made.explanation.figures, "figure", "communication.pipeline").source
     assert.equal("./examples/profiles/4xH200.json, p2p", source)
+    source = planning.entry_of(made.explanation.figures, "figure", "step.pipeline_seconds").source
+    assert.equal("engine/core/runtime.c, torch-single", source)
+    local paths = named(explained(shipped, { parallelism = { schedule = "zb_h1" } }, anyway))
+    for _, path in ipairs { "profile.calibration[]", "power.taken_back_fraction" } do assert.is_truthy(paths:find(path, 1, true), path) end
   end)
 
   it("of a rejected run explain what rejected it", function()
