@@ -238,7 +238,7 @@ end
 
 -- What each kind of communication runs beside.
 local function overlaps(evaluation, kernel)
-  local pairs_hide = measure.overlaps(evaluation.schedule) and kernel
+  local pairs_hide = measure.hides_alltoall(evaluation.schedule, kernel)
   return {
     pipeline = "the sender's next action; a receiver that has nothing else to do waits",
     tensor = "nothing", context = "attention to the blocks that are there already",

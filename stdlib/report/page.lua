@@ -54,7 +54,7 @@ local function planned(plan)
   add("wanted", "verdict", reasons, 21, 2)
   add("faster", "verdict", verdict.dominated(plan), 19, 1)
   caution(add, plan)
-  add("stages", "run", run.stages(plan), 12, 1)
+  add("stages", "run", run.stages(plan), 12, plan.even_split and 2 or 1)
 
   sections[#sections + 1] = run.memory(plan)
   add("time", "sizes", { run.step(plan), run.stage_time(plan), run.traffic(plan) }, 7, 2)
