@@ -49,6 +49,7 @@ local function gpt(layers, hidden, heads, vocab)
   return { layers = layers, hidden = hidden, heads = heads, kv_heads = heads, head_dim = hidden // heads, ffn = 4 * hidden, gated = false,
            vocab = vocab or 51200, tied_embeddings = true }
 end
+models.of_megatron = gpt
 models["gpt-39b"], models["gpt-76b"], models["gpt-310b"] = gpt(48, 8192, 64), gpt(60, 10240, 80), gpt(96, 16384, 128)
 models["gpt-530b"], models["gpt-1t"], models["gpt3-175b"] = gpt(105, 20480, 128), gpt(128, 25600, 160), gpt(96, 12288, 96)
 models["bloom-176b"], models["gpt-neox-20b"] = gpt(70, 14336, 112, 250880), gpt(44, 6144, 64, 50432)

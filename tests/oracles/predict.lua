@@ -37,6 +37,11 @@ function predict.training(run)
   }
 end
 
+-- As Megatron-LM trained GPT in 2021, and Megatron-DeepSpeed after it: all-reduces, no fused attention, no sharded optimizer.
+predict.megatron_2021 = {
+  sequence_parallel = false, fused_attention = false, dropout = true, fused_loss = false, shard_optimizer = false,
+}
+
 -- Parameters of a stage on one GPU: all but routed experts, routed experts.
 local function resident(blocks, stage, layout)
   local dense, expert = 0, 0
