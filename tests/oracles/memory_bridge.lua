@@ -1,7 +1,7 @@
--- memory_bridge.lua: peaks of allocated memory on H100, from Megatron-Bridge's skills nemo-mbridge-perf-memory-tuning and
--- nemo-mbridge-perf-activation-recompute @067f987, with the recipes that they name; GB are 10^9 (training/utils/train_utils.py,
--- report_memory). Not modelled, hence wider bands: pools of CUDA graphs, user buffers of overlapped TP communication, routing that is not
--- forced to balance.
+-- memory_bridge.lua: peaks of allocated memory of Megatron on H100. From Megatron-Bridge's skills nemo-mbridge-perf-memory-tuning and
+-- nemo-mbridge-perf-activation-recompute @067f987, with the recipes that they name, in GB of 10^9 (training/utils/train_utils.py,
+-- report_memory); from NVIDIA/Megatron-LM PR 6311, MB taken as 10^6. Not modelled, hence wider bands: pools of CUDA graphs, user buffers of
+-- overlapped TP communication, routing that is not forced to balance.
 
 local memory = require "oracles.measure_memory"
 local models = require "oracles.models"
@@ -43,6 +43,17 @@ for _, row in ipairs(moonlight_rows) do
   }
   list[#list + 1] = rows.number("Megatron-Bridge skill", "Moonlight-16B TP2 EP8, recompute " .. row[1], "peak allocated, GB", row[2],
                                 peak / 1e9, 0.1)
+end
+
+-- 64 GPUs, TP 1 PP 4 VP 2 EP 16, sequences of 2,048, batch 256: 68,704 MB, and 60.2 GB with full recompute
+for _, row in ipairs { { "nothing", 68.704, {} }, { "full", 60.2, { full = true } } } do
+  local peak = memory.peak {
+    model = models["dsv3-proxy-14L"], layout = { pipeline = 4, chunks = 2, expert = 16, data = 16 }, kind = "interleaved_1f1b", virtual = 2,
+    microbatches = 16, layers_per_stage = { 2, 2, 2, 2, 2, 2, 2, 0 },
+    training = memory.bf16(2048, { fused_loss = true, weight_gradient_bytes = 2, recompute = row[3] }),
+  }
+  list[#list + 1] = rows.number("Megatron-LM PR 6311", "DeepSeek-V3 of 14 layers PP4 VP2 EP16, recompute " .. row[1], "peak allocated, GB",
+                                row[2], peak / 1e9, 0.1)
 end
 
 return list

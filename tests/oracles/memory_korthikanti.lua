@@ -54,7 +54,7 @@ for _, size in ipairs(sizes) do
     add("state, GiB", figures[1], layers * (block.parameters + block.gradients + block.optimizer) / GIB, 0.003)
     add("activations, GiB", figures[2], activations(false, none), 1e-9)
     add("… seq. parallel and selective, GiB", figures[3], activations(true, selective), 1e-9)
-    -- read off its Fig. 7, which counts more than layers
+    -- Fig. 7 as calculon (calculon/llm/validation.py @caa4b11) read it off the plot
     local before = activations(false, none)
     add("… sequence parallel, %", figures[4], 100 * activations(true, none) / before, 0.012)
     add("… selective, %", figures[5], 100 * activations(false, selective) / before, 0.012)

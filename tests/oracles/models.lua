@@ -60,8 +60,8 @@ models["nemotron4-340b"] = { layers = 96, hidden = 18432, heads = 96, kv_heads =
                              vocab = 256000 }
 models["llama2-7b"] = { layers = 32, hidden = 4096, heads = 32, kv_heads = 32, head_dim = 128, ffn = 11008, vocab = 32000 }
 
--- DeepSeek-V3 cut to 14 layers (NVIDIA/Megatron-LM PR 6311)
-models["dsv3-proxy-14L"] = deepseek(0)
+-- DeepSeek-V3 cut to 14 layers, with its MTP (NVIDIA/Megatron-LM PR 6311: layout "Ett|(tt|)*6mL")
+models["dsv3-proxy-14L"] = deepseek(1)
 models["dsv3-proxy-14L"].layers = 14
 
 return models
