@@ -193,9 +193,9 @@ local function note(request, value, why)
   table.insert(request.assumptions, { field = "profile", value = value, why = why })
 end
 
--- Says what was taken from the profile, and what it leaves to be computed.
+-- Says what was taken from the profile, and what it leaves to be computed. The whole path is named once.
 local function tell(request, raw, read, file)
-  local source = raw.source and file .. " (" .. raw.source .. ")" or file
+  local source, name = raw.source and file .. " (" .. raw.source .. ")" or file, file:match "[^/]*$"
   note(request, string.format("F and B of %d stage%s", #read.stages, #read.stages == 1 and "" or "s"),
        string.format("%s: %s; other layer counts by seconds per layer, what ends take beside layers kept apart", source,
                      read.heat and "cold, and hotter the longer a card works" or words[read.temperature]))
@@ -203,32 +203,32 @@ local function tell(request, raw, read, file)
   for _, stage in ipairs(read.stages) do
     local has = (stage.I and "I" or "") .. (stage.W and "W" or "")
     with[has] = (with[has] or 0) + 1
-    for name in pairs(ends) do ends[name] = ends[name] + stage.blocks[name] end
+    for part in pairs(ends) do ends[part] = ends[part] + stage.blocks[part] end
   end
   if with[""] == #read.stages then note(request, "I and W", "not measured: B divided as the cost model divides it")
   elseif with[""] > 0 then note(request, "I and W", with[""] .. " stages without: their layers take what those of the others take") end
   if with.I + with.W > 0 then note(request, with.I > 0 and "W = B − I" or "I = B − W", "only one of I and W was measured") end
-  for _, name in ipairs { "embedding", "head" } do
-    if ends[name] == 0 then note(request, name, "in no measured stage: computed, times what layers took over computed") end
+  for _, part in ipairs { "embedding", "head" } do
+    if ends[part] == 0 then note(request, part, "in no measured stage: computed, times what layers took over computed") end
   end
   if read.runtime and read.runtime ~= "ideal" then
     note(request, "runtime " .. read.runtime,
-         file .. ": runtime; where it cannot run a schedule, PyTorch's other one, or the ideal one on hot cards")
+         name .. ": runtime; where it cannot run a schedule, PyTorch's other one, or the ideal one on hot cards")
   end
   if read.heat then
     note(request, string.format("heat up to %.1f %%", read.heat.slope * 100),
-         string.format("%s: hot over cold, from %.0f %% of the time busy, averaged over %.0f ms", file, read.heat.onset * 100,
+         string.format("%s: hot over cold, from %.0f %% of the time busy, averaged over %.0f ms", name, read.heat.onset * 100,
                        read.heat.tau * 1e3))
   end
   if read.contention then
-    note(request, string.format("contention %.2f", read.contention), file .. ": kind_ms_shadowed over kind_ms_cold")
+    note(request, string.format("contention %.2f", read.contention), name .. ": kind_ms_shadowed over kind_ms_cold")
   end
   if read.rank_speed then
-    note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", file, #read.rank_speed))
+    note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", name, #read.rank_speed))
   end
-  if next(read.messages) then note(request, "messages between stages", file .. ": p2p, linear between its sizes") end
+  if next(read.messages) then note(request, "messages between stages", name .. ": p2p, linear between its sizes") end
   if read.step_fixed_seconds then
-    note(request, string.format("%.3g ms a step", read.step_fixed_seconds * 1e3), file .. ": step_fixed_us")
+    note(request, string.format("%.3g ms a step", read.step_fixed_seconds * 1e3), name .. ": step_fixed_us")
   end
 end
 
