@@ -170,7 +170,24 @@ local function finished(given, name)
   if given["cluster.gpus"].value == "minimum" then return build_any(given, name) end
   local request = build(given, name)
   contradictions.check(request, given, complain)
+  request.stated = given  -- for spec.with
   return request
+end
+
+-- The request with one field that its spec states as something else, `value` as a spec would say it; nil where that is no spec.
+function spec.with(request, path, value)
+  local given, at = {}, request.stated[path]
+  for other, field in pairs(request.stated) do given[other] = field end
+  value = fields.check(fields.by_path[path], value)
+  if value == nil then return nil end
+  given[path] = { value = value, origin = at.origin, shown = at.shown, base = at.base }
+  local good, changed = pcall(function()
+    local other = build(given, request.source.file)
+    contradictions.check(other, given, complain)
+    return other
+  end)
+  if not good and not failure.is(changed) then error(changed, 0) end
+  return good and changed or nil
 end
 
 -- spec.read{ files = { … }, options = { name = value }, base = directory of relative paths in options } → request

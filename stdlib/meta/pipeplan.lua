@@ -323,8 +323,10 @@
 --- only with --explain or --why
 ---@class pipeplan.plan.explanation
 ---@field answers pipeplan.plan.explanation.answers[] of --why: candidate is the best with that value; fixed: the spec fixes another, candidate is the plan with this one
+---@field changes pipeplan.plan.explanation.changes[] nearest changes of one stated field with another outcome, each planned; nearest first, a field once
 ---@field decided string[] how the plan was decided
 ---@field figures pipeplan.plan.explanation.figures[] where figures come from
+---@field overridden pipeplan.plan.explanation.overridden[] what the layers over the default hide
 ---@field rules pipeplan.plan.explanation.rules[] every rule, in effective order, for the plan (or the candidate that was judged)
 
 --- one answer
@@ -334,6 +336,17 @@
 ---@field question string field=value
 ---@field verdict "chosen"|"dropped"|"lost"|"none"|"fixed" what became of that choice
 
+--- one change
+---@class pipeplan.plan.explanation.changes
+---@field decision? string row that would decide
+---@field effect string what would be otherwise
+---@field field string path in the spec
+---@field rules string[] its reasons
+---@field side? "over"|"under" the limit of a real number lies there, value a hair beyond
+---@field status "planned"|"refused"|"rejected" outcome with that value
+---@field value string what it would be, as an option takes it
+---@field words string value and the spec's own, or the limit to pass
+
 --- one figure
 ---@class pipeplan.plan.explanation.figures
 ---@field figure string path in the plan, or several
@@ -342,12 +355,25 @@
 ---@field name string of the formula
 ---@field source string of the formula, or of the measurement
 
+--- one override
+---@class pipeplan.plan.explanation.overridden
+---@field expires? string YYYY-MM-DD
+---@field file? string file
+---@field holds? boolean of a disabled rule: would it hold?
+---@field id string rule, row or parameter
+---@field kind "disabled"|"changed"|"set" what was done to it
+---@field layer string the layer that overrides
+---@field line? integer line
+---@field reason? string why
+---@field what string what it was; of a disabled rule, whether it would hold and why
+
 --- one rule
 ---@class pipeplan.plan.explanation.rules
 ---@field because string its conditions with their values, or the first that does not hold
 ---@field file? string file
 ---@field holds boolean do all its conditions hold?
 ---@field id string rule
+---@field layer string the policy layer that states it
 ---@field line? integer line
 ---@field verb string row, reject, …
 

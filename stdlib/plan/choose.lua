@@ -417,6 +417,18 @@ function choose.layout(arguments)
   return choice and set.c:evaluate(choice.row) or nil
 end
 
+-- What choose would decide, without what only a finished plan needs: status, reasons, decision, candidates and row (or judged), fields.
+function choose.outcome(arguments)
+  local result = decide(context_of(arguments))
+  local set, choice = result.set, result.choice
+  if choice then
+    result.fields, result.decision = result.candidates:row(choice.row), choice.group.decision
+    local replaced = choice.group.wanted ~= nil and not is_wanted(set, choice.group, result.fields.schedule)
+    result.reasons = replaced and replacement(set, choice) or {}
+  end
+  return result
+end
+
 -- Why choose would plan nothing: the first of its reasons, with what the fullest rank's bytes are where these are the reason.
 function choose.obstacle(arguments)
   local result = decide(copy(context_of(arguments), { no_comparison = true }))

@@ -1,10 +1,12 @@
--- explain.lua: how the plan was decided, why each rule did or did not fire for it, which formula each figure comes from, and why another
--- choice lost.
+-- explain.lua: how the plan was decided, why each rule did or did not fire for it, what overrides hide and what that would have said, the
+-- nearest change of the spec with another outcome, which formula each figure comes from, and why another choice lost.
 
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.failure"
 local figures = require "pipeplan.plan.figures"
 local format = require "pipeplan.report.format"
+local layers = require "pipeplan.policy.layers"
+local lists = require "pipeplan.lists"
 local measure = require "pipeplan.plan.measure"
 local vocabulary = require "pipeplan.vocabulary"
 local why = require "pipeplan.plan.why"
@@ -40,6 +42,12 @@ local function consequence(rule, first, kernel)
   return kernel.given and "; the spec states one" or kernel.id == rule.id and ": used" or "; not used"
 end
 
+-- Of a rule that does not hold the first condition that fails, with the actual value.
+local function failed(rule, policy, record)
+  local first = conditions.first_failure(rule, policy, record)
+  return first.field and string.format("not %s: it is %s", first.text, shown(first.actual, first.field)) or first.text .. " says no"
+end
+
 -- Every rule in effective order: { id, verb, holds, because }, for the plan or the candidate that was judged.
 local function rules(policy, record, kernel)
   local list = {}
@@ -52,11 +60,50 @@ local function rules(policy, record, kernel)
         because = held(rule, record) .. (record.status == "planned" and consequence(rule, first, kernel) or "")
         first = first or rule.id
       else
-        local failed = conditions.first_failure(rule, policy, record)
-        because = failed.field and string.format("not %s: it is %s", failed.text, shown(failed.actual, failed.field))
-                  or failed.text .. " says no"
+        because = failed(rule, policy, record)
       end
-      list[#list + 1] = { id = rule.id, verb = rule.verb, holds = holds, because = because, file = rule.file, line = rule.line }
+      list[#list + 1] = { id = rule.id, verb = rule.verb, holds = holds, because = because, layer = rule.layer, file = rule.file,
+                          line = rule.line }
+    end
+  end
+  return list
+end
+
+local function hidden_text(value)
+  if type(value) == "table" then return table.concat(value, ", ") end
+  return value == nil and "nothing" or tostring(value)
+end
+
+-- What overrides hide: { id, kind, what, holds, layer, file, line, reason, expires }. A disabled rule is evaluated all the same, so that
+-- nobody has to guess what it would have said.
+local function overridden(policy, record)
+  local list = {}
+  local function add(id, kind, what, by, holds)
+    list[#list + 1] = { id = id, kind = kind, what = what, holds = holds, layer = by.layer, file = by.file, line = by.line,
+                        reason = by.reason, expires = by.expires }
+  end
+  for _, entry in ipairs(policy.disabled) do
+    local holds = conditions.holds(entry.rule, policy, record)
+    add(entry.rule.id, "disabled", holds and "would hold: " .. held(entry.rule, record)
+        or "would not hold either: " .. failed(entry.rule, policy, record), entry.by, holds)
+  end
+  for _, verb in ipairs(verbs) do
+    for _, rule in ipairs(policy[verb]) do
+      for _, hidden in ipairs(rule.hides) do
+        local now = rule[hidden.name] ~= nil and hidden_text(rule[hidden.name]) or nil
+        for _, condition in ipairs(rule.conditions) do
+          if condition.field == hidden.name then now = conditions.text(condition) end
+        end
+        add(rule.id, "changed", string.format("%s: %s, was %s (%s)", hidden.name, now or "any", hidden_text(hidden.value), hidden.layer),
+            rule.origin[hidden.name])
+      end
+    end
+  end
+  for _, id in ipairs(lists.sorted_keys(policy.parameters)) do
+    local parameter = policy.parameters[id]
+    for _, hidden in ipairs(parameter.hides) do
+      add(id, "set", string.format("%s, was %s (%s)", layers.show_value(parameter, parameter.value),
+                                   layers.show_value(parameter, hidden.value), hidden.layer), parameter)
     end
   end
   return list
@@ -107,13 +154,17 @@ local function split(plan)
                        even.fit == "does_not_fit" and " and would not fit" or "")
 end
 
--- → { decided, rules, figures, answers }; the first three only with `full`.
-function explain.of(plan, request, policy, record, known, result, full, questions)
-  local out = { decided = {}, rules = {}, figures = {}, answers = questions and answers(questions, result.why, known) or {} }
+-- → { decided, rules, overridden, changes, figures, answers }; all but the last only with `full`. `record` is what rules read, `hints` is
+-- flip.of's.
+function explain.of(plan, request, policy, record, known, result, full, questions, hints)
+  local out = { decided = {}, rules = {}, overridden = {}, changes = {}, figures = {},
+                answers = questions and answers(questions, result.why, known) or {} }
   if full then
     out.decided = result.steps
     out.decided[#out.decided + 1] = split(plan)
     out.rules = rules(policy, record, result.kernel)
+    out.overridden = overridden(policy, record)
+    out.changes = require("pipeplan.plan.flip").of(request, policy, hints)
     out.figures = figures.of(plan, request)
   end
   return out

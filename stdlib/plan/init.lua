@@ -150,7 +150,8 @@ function plan.plan(arguments)
   end
   if arguments.explain or arguments.why then
     local explain = require "pipeplan.plan.explain"
-    out.explanation = explain.of(out, request, policy, record, known, result, arguments.explain, arguments.why)
+    out.explanation = explain.of(out, request, policy, record, known, result, arguments.explain, arguments.why,
+                                 { ["cluster.gpus"] = out.gpus_needed })
   end
   if plan.observer then plan.observer(out, record, result, policy) end  -- tests of policies watch what they plan
   return out

@@ -365,6 +365,10 @@ function layers.build(list, date, report)
       if builder.rules[rule.id] == rule then table.insert(policy[name], rule) end
     end
   end
+  for _, entry in ipairs(builder.disabled) do  -- what they would say is shown
+    for _, condition in ipairs(entry.rule.conditions) do conditions.resolve(condition, builder.parameters) end
+    conditions.sort(entry.rule.conditions)
+  end
   for _, id in ipairs(sorted_keys(builder.rules)) do
     local rule = builder.rules[id]
     for _, condition in ipairs(rule.conditions) do conditions.resolve(condition, builder.parameters) end

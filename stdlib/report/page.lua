@@ -86,12 +86,16 @@ local function explanation(plan)
   if not known then return nil end
   local sections = {}
   local add = adder(sections)
-  local answers, fired, silent, figures = {}, {}, {}, {}
+  local answers, fired, silent, figures, hidden, nearest = {}, {}, {}, {}, {}, {}
   for i, entry in ipairs(known.answers) do answers[i] = entry.question .. ": " .. entry.answer end
   for _, rule in ipairs(known.rules) do
     local list = rule.holds and fired or silent
     list[#list + 1] = rule.verb .. " " .. rule.id .. ": " .. rule.because
   end
+  for i, entry in ipairs(known.overridden) do
+    hidden[i] = string.format("%s, %s by %s (%s:%s): %s", entry.id, entry.kind, entry.layer, entry.file, entry.line, entry.what)
+  end
+  for i, entry in ipairs(known.changes) do nearest[i] = entry.words .. ": " .. entry.effect end
   for i, entry in ipairs(known.figures) do
     figures[i] = string.format("%s: %s, %s; %s [%s]", entry.figure, entry.name, entry.formula, entry.inputs, entry.source)
   end
@@ -99,6 +103,8 @@ local function explanation(plan)
   add("decided", "decided", known.decided)
   add("fired", "fired", fired)
   add("did not", "silent", silent)
+  add("hidden", "hidden", hidden)
+  add("nearest", "nearest", nearest)
   add("figures", "figures", figures)
   return sections
 end

@@ -259,8 +259,20 @@ local properties = {
     decided = list(text "one step, from all candidates to the plan", "how the plan was decided"),
     rules = list(object({
       id = text "rule", verb = text "row, reject, …", holds = boolean "do all its conditions hold?", because = text "its conditions with their values, or the first that does not hold",
-      file = optional(text "file"), line = optional(whole "line"),
+      layer = text "the policy layer that states it", file = optional(text "file"), line = optional(whole "line"),
     }, "one rule"), "every rule, in effective order, for the plan (or the candidate that was judged)"),
+    overridden = list(object({
+      id = text "rule, row or parameter", kind = one_of({ "disabled", "changed", "set" }, "what was done to it"),
+      what = text "what it was; of a disabled rule, whether it would hold and why", holds = optional(boolean "of a disabled rule: would it hold?"),
+      layer = text "the layer that overrides", file = optional(text "file"), line = optional(whole("line", 0)),
+      reason = optional(text "why"), expires = optional(text "YYYY-MM-DD"),
+    }, "one override"), "what the layers over the default hide"),
+    changes = list(object({
+      field = text "path in the spec", value = text "what it would be, as an option takes it", words = text "value and the spec's own, or the limit to pass",
+      side = optional(one_of({ "over", "under" }, "the limit of a real number lies there, value a hair beyond")),
+      status = one_of({ "planned", "refused", "rejected" }, "outcome with that value"), decision = optional(text "row that would decide"),
+      rules = list(text "rule", "its reasons"), effect = text "what would be otherwise",
+    }, "one change"), "nearest changes of one stated field with another outcome, each planned; nearest first, a field once"),
     figures = list(object({
       figure = text "path in the plan, or several", name = text "of the formula", formula = text "in words", inputs = text "what went into it here",
       source = text "of the formula, or of the measurement",
