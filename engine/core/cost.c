@@ -463,8 +463,11 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   }
 }
 
+double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training) {
+  return 2 * microbatch_tokens(layout, training) * (double)model->hidden / (training->sequence_parallel ? layout->tensor : 1);
+}
+
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
-  const double share = training->sequence_parallel ? layout->tensor : 1;
   const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
-  return pp_comm_p2p(network, stride, 2 * microbatch_tokens(layout, training) * (double)model->hidden / share);
+  return pp_comm_p2p(network, stride, pp_cost_hop_bytes(model, layout, training));
 }

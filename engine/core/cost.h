@@ -73,7 +73,8 @@ typedef struct {
 void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
                   double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out);
 
-/* Seconds that one microbatch's boundary activations take to the next stage (tokens × hidden × 2 bytes over TP with sequence parallel). */
+/* One microbatch's boundary activations (tokens × hidden × 2 bytes over TP with sequence parallel), and seconds to the next stage. */
+double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training);
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network);
 
 #endif

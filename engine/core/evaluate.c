@@ -452,32 +452,40 @@ static double rank_bytes_bound(const pp_memory_program *program, int rank, const
   return (sum + transient) * (1 + 1e-9);
 }
 
+double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate) {
+  const pp_layout *layout = &candidate->layout;
+  if (layout->pipeline == 1 || problem->buffered_messages <= 0) return problem->overhead_bytes;
+  return problem->overhead_bytes + problem->buffered_messages * layout->chunks * (double)candidate->microbatches *
+                                       pp_cost_hop_bytes(problem->model, layout, problem->training);
+}
+
 pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
                              bool kernel, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   stage_bytes bytes[PP_MAX_LAYERS];
   double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
   const pp_block_bytes *blocks = costs->bytes[copies - 1];
+  const double overhead = pp_evaluate_overhead(problem, candidate);
   int ranks = candidate->layout.pipeline, first = 0;
   pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
   if (!program) {
     *rank = 0;
-    pp_memory_alone(stages, blocks, problem->overhead_bytes, out);
+    pp_memory_alone(stages, blocks, overhead, out);
     return PP_OK;
   }
   for (int s = 0; s < pp_stages_count(candidate); s++) bytes[s] = bytes_of(&stages[s], blocks);
   for (int r = 0; r < ranks; r++) {
-    bound[r] = rank_bytes_bound(program, r, bytes) + problem->overhead_bytes;
+    bound[r] = rank_bytes_bound(program, r, bytes) + overhead;
     if (bound[r] > bound[first]) first = r;
   }
   /* The likeliest rank first: it rules most others out. */
-  pp_memory_rank(&program->schedule, first, stages, blocks, problem->overhead_bytes, scratch, out);
+  pp_memory_rank(&program->schedule, first, stages, blocks, overhead, scratch, out);
   *rank = first;
   for (int r = 0; r < ranks; r++) {
     pp_rank_bytes here;
     if (r == first || bound[r] < out->total) continue;
-    pp_memory_rank(&program->schedule, r, stages, blocks, problem->overhead_bytes, scratch, &here);
+    pp_memory_rank(&program->schedule, r, stages, blocks, overhead, scratch, &here);
     if (here.total > out->total || (here.total >= out->total && r < *rank)) {
       *out = here;
       *rank = r;
@@ -492,13 +500,14 @@ pp_status pp_evaluate_limited_memory(const pp_problem *problem, const pp_candida
   double fixed[PP_MAX_LAYERS], chunk[PP_MAX_LAYERS];
   const pp_block_bytes *blocks = costs->bytes[0];
   const int ranks = candidate->layout.pipeline;
+  const double overhead = pp_evaluate_overhead(problem, candidate);
   double most = 2.0 * ranks;
   pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
   for (int r = 0; r < ranks; r++) {
     const stage_bytes here = bytes_of(&stages[r], blocks);
     pp_rank_bytes alone;
-    pp_memory_alone(&stages[r], blocks, problem->overhead_bytes, &alone);
+    pp_memory_alone(&stages[r], blocks, overhead, &alone);
     fixed[r] = alone.total - alone.activations;
     chunk[r] = fmax(here.stored, here.pending);
     if (chunk[r] > 0) most = fmin(most, floor((problem->usable_bytes - fixed[r]) / chunk[r]));

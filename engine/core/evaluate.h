@@ -68,6 +68,9 @@ typedef struct {
 pp_status pp_evaluate_limited_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                                      double *bytes, int *rank, int *limit, pp_error *error);
 
+/* Bytes of every GPU beside tensors of the model: as given, and messages that a runtime allocates for each microbatch. */
+double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate);
+
 /* M for which a candidate's peaks are those at its microbatches: at most some multiple of P. */
 int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate);
 

@@ -27,6 +27,7 @@ typedef struct {
   bool even_layers[PP_SCHEDULE_KINDS];  /* whose stages must hold equally many layers where that is possible; others are balanced by time */
   double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
   double overhead_bytes;           /* of every GPU: context, communicators, allocator */
+  double buffered_messages;        /* that a runtime allocates for each microbatch and stage, up front */
   double step_overhead_seconds;    /* of every step, beside the pipeline */
 } pp_problem;
 

@@ -141,12 +141,13 @@ static int stage_in_slot(const evaluation *self, int rank, int slot) {
 static void set_memory(lua_State *L, const evaluation *self, const pp_problem *problem) {
   double scratch[4 * PP_MAX_LAYERS], heaviest = -1;
   const pp_block_bytes *blocks = self->costs->bytes[self->traits ? self->traits->copies - 1 : 0];
+  const double overhead = pp_evaluate_overhead(problem, self->candidate);
   int ranks = self->candidate->layout.pipeline, heaviest_rank = 0, slots = slots_of(self);
   lua_createtable(L, ranks, 0);
   for (int rank = 0; rank < ranks; rank++) {
     pp_rank_bytes bytes;
-    if (self->traits) pp_memory_rank(memory_schedule(self), rank, self->stage, blocks, problem->overhead_bytes, scratch, &bytes);
-    else pp_memory_alone(self->stage, blocks, problem->overhead_bytes, &bytes);
+    if (self->traits) pp_memory_rank(memory_schedule(self), rank, self->stage, blocks, overhead, scratch, &bytes);
+    else pp_memory_alone(self->stage, blocks, overhead, &bytes);
     if (bytes.total > heaviest) {
       heaviest = bytes.total;
       heaviest_rank = rank;

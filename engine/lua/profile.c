@@ -68,7 +68,7 @@ static void check_runtime(lua_State *L, int index, pp_lua_profile *out) {
 
 void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
   static const char call[] = "profile";
-  static const char *const known[] = { "layout", "stages", "rank_speed", "runtime", "contention", "heat", NULL };
+  static const char *const known[] = { "layout", "stages", "rank_speed", "runtime", "contention", "buffered_messages", "heat", NULL };
   pp_profile *measured = &out->measured;
   index = lua_absindex(L, index);
   pp_args_begin(L, index, call, known);
@@ -76,6 +76,7 @@ void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
   pp_check_layout(L, -1, &measured->layout);
   check_speeds(L, index, out);
   check_runtime(L, index, out);
+  out->buffered_messages = pp_args_number_or(L, index, call, "buffered_messages", 0, 1e6, 0);
   pp_args_table(L, index, call, "stages");
   const lua_Integer stages = luaL_len(L, -1);
   if (stages < 1 || stages > PP_MAX_LAYERS) luaL_error(L, "profile: from 1 to %d stages expected, got %d", PP_MAX_LAYERS, (int)stages);

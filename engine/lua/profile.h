@@ -11,13 +11,14 @@
 
 /*
 ** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient }, … }, rank_speed = { numbers }, runtime,
-** contention, heat = { onset, slope, tau } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
+** contention, buffered_messages, heat = { onset, slope, tau } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
 */
 typedef struct {
   pp_profile measured;
   int speeds;
   double rank_speed[PP_MAX_LAYERS];
   const pp_runtime *runtime;   /* NULL: ideal */
+  double buffered_messages;
   pp_hardware hardware;
 } pp_lua_profile;
 

@@ -193,6 +193,7 @@ static int search_open(lua_State *L) {
     problem.speeds = self->profile.speeds;
     problem.runtime = self->profile.runtime;
     problem.hardware = self->profile.hardware;
+    problem.buffered_messages = self->profile.buffered_messages;
   }
   if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
   check_latencies(L, self);

@@ -227,6 +227,10 @@ local function tell(request, raw, read, file)
     note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", name, #read.rank_speed))
   end
   if next(read.messages) then note(request, "messages between stages", name .. ": p2p, linear between its sizes") end
+  if read.buffered_messages then
+    note(request, string.format("%g message buffers a microbatch and stage", read.buffered_messages),
+         name .. ": mem.buffers_per_microbatch; counted with the overhead")
+  end
   if read.step_fixed_seconds then
     note(request, string.format("%.3g ms a step", read.step_fixed_seconds * 1e3), name .. ": step_fixed_us")
   end
@@ -247,7 +251,7 @@ local function calibration_of(raw, file)
 end
 
 -- Reads the file of the field `profile` for a request whose model, training and cluster are known. → { stages, layout, temperature,
--- messages, step_fixed_seconds, rank_speed, runtime, heat, contention, calibration, file, source }
+-- messages, buffered_messages, step_fixed_seconds, rank_speed, runtime, heat, contention, calibration, file, source }
 function profile.read(file, request)
   local raw = json.read(file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
@@ -258,6 +262,7 @@ function profile.read(file, request)
   read.stages, read.temperature = stages_of(raw, request.model.shape, read.heat, file)
   read.layout = layout_of(raw, request, file)
   read.messages = messages_of(raw, file)
+  read.buffered_messages = raw.mem and raw.mem.buffers_per_microbatch
   read.step_fixed_seconds = raw.step_fixed_us and raw.step_fixed_us * 1e-6
   tell(request, raw, read, file)
   return read

@@ -121,7 +121,7 @@ end
 function recipe.profile(request)
   local read = request.profile
   return read and { layout = read.layout, stages = read.stages, rank_speed = read.rank_speed, runtime = read.runtime,
-                    contention = read.contention, heat = read.heat }
+                    contention = read.contention, heat = read.heat, buffered_messages = read.buffered_messages }
 end
 
 -- What the tables above take for granted: { field, value, why } for the plan's assumptions.

@@ -67,7 +67,7 @@ local schema = object({
   mem = object({
     act_bytes = each "as in stage[].mem", wgrad_pending_bytes = each "as in stage[].mem", weights = each "as in stage[].mem", grads = each "as in stage[].mem",
     transient_bytes = bytes_by_kind "as in stage[].mem",
-    buffers_per_microbatch = number "messages that the runtime allocates for each microbatch: told, not used",
+    buffers_per_microbatch = number "messages that the runtime allocates up front for each microbatch and stage (PyTorch: 2)",
   }, "memory: a number for all stages, or one a stage"),
   calibration = list(object({
     schedule = text "schedule (default 1f1b)", microbatches = whole "M", step_ms = positive "measured",

@@ -47,6 +47,20 @@ local function near(expected, actual, share)
 end
 
 describe("a plan with the profile of 4 × H200", function()
+  -- Peaks of rank 1, GiB. The script held the whole model input on each rank, one message for each microbatch more.
+  it("allocates messages for all microbatches up front, as PyTorch does", function()
+    local message = 4096 * 4096 * 2
+    local peaks = { { "1f1b", nil, 10.100, 12.350 }, { "interleaved_1f1b", 2, 13.572, 17.322 } }  -- at M = 8, at 32
+    local function other(schedule, microbatches, virtual)
+      local made = plan { training = { global_batch_size = microbatches }, parallelism = { schedule = schedule, virtual = virtual } }
+      return made.memory.ranks[2].overhead_bytes
+    end
+    for _, case in ipairs(peaks) do
+      local more = other(case[1], 32, case[2]) - other(case[1], 8, case[2])
+      near((case[4] - case[3]) * 2 ^ 30 - 24 * message, more, 1e-3)
+    end
+  end)
+
   local second_day = {
     { "1f1b", 398.9, 1340.6 }, { "zb_h1", 352.2, 1311.7 }, { "zb_h2", 346.1, 1315.1 }, { "zb_v", 352.0, 1314.1 },
     { "dualpipev", 416.8, 1673.0 }, { "interleaved_1f1b", 429.8, 1388.3, 4 },
