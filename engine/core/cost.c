@@ -287,6 +287,11 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
   out->forward = products(at, job, FORWARD, weight, 2) + ahead.seconds + moved(device, job->traffic) + job->tensor_seconds;
   out->input = products(at, job, INPUT, weight, 2) + back.seconds + moved(device, 2 * job->traffic) + job->tensor_seconds;
   out->weight = products(at, job, WEIGHT, gradient, gradient);
+  if (job->attention > 0) {   /* a layer, not a head; W has about half as many kernels as F: products, sums for biases and norms */
+    out->forward += device->layer_latency;
+    out->input += device->layer_latency;
+    out->weight += device->layer_latency / 2;
+  }
   if (job->routings > 0) {
     const double once = routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes);
     expert_tensor = expert_tensor_seconds(at);

@@ -20,6 +20,8 @@ typedef struct {
   double memory_efficiency;     /* share of memory_bandwidth that element-wise kernels reach */
   double overlap_overhead;      /* share of a pair's compute that sharing SMs with communication kernels costs: ≥ 0 */
   bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
+  double layer_latency;         /* seconds that a layer's F and its I each take beside their work, and W half of it: launches, fills and drains of
+                                ** its kernels, which do not shrink with the microbatch */
   double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of small kernels */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
   double pair_share;            /* F&B over F + B, as measured; 0: F&B is computed */

@@ -93,6 +93,7 @@
 ---@field memory_efficiency number share of memory_bandwidth that element-wise kernels reach; 1e-09 … 1
 ---@field overlap_overhead? number share of a pair's compute that sharing with communication kernels costs; 0 … 100; default 0
 ---@field hides_alltoall? boolean is there an all-to-all kernel that runs beside compute?; default false
+---@field layer_latency? number seconds that a layer's F and I each take beside their work, and W half of it; 0 … 1000000; default 0
 ---@field routing_latency? number seconds that an MoE layer takes each way beside its work; 0 … 1000000; default 0
 ---@field alltoall_latency? number seconds that a dispatch or combine takes beside its transfers; 0 … 1000000; default 0
 ---@field pair_share? number F&B over F + B, as measured; 0: F&B is computed; 0 … 1000000; default 0

@@ -139,6 +139,27 @@ static void recompute_is_paid_at_the_start_of_i(void **state) {
   expect(2.0 * 4096 * (1536.0 * 128 * 192 + 512.0 * 128 * 256) / 1e15, some[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-6);
 }
 
+/* As measured on A100 (vTrain 2312.12391, ground_truth_multi.csv): what a layer takes does not shrink in proportion to its microbatch. */
+static void layers_take_a_while_whatever_their_microbatch(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds none[PP_BLOCKS], some[PP_BLOCKS];
+  const pp_layout layout = layout_of(1, 1, 64, 64, 1);
+  (void)state;
+  blocks_of(&model, layout, &training, &device, &real, none);
+  device.layer_latency = 1e-3;
+  blocks_of(&model, layout, &training, &device, &real, some);
+  expect(1e-3, some[PP_BLOCK_MOE].forward - none[PP_BLOCK_MOE].forward, 1e-9);
+  expect(1e-3, some[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-9);
+  expect(0.5e-3, some[PP_BLOCK_MOE].weight - none[PP_BLOCK_MOE].weight, 1e-9);
+  expect(none[PP_BLOCK_HEAD].forward, some[PP_BLOCK_HEAD].forward, 1e-12);
+  training.recompute.full = true;
+  blocks_of(&model, layout, &training, &device, &real, some);
+  training.recompute.full = false;
+  expect(none[PP_BLOCK_MOE].forward + none[PP_BLOCK_MOE].input + 2e-3, some[PP_BLOCK_MOE].input, 1e-9);
+}
+
 /* The whole expert MLP, as Megatron-LM's recompute module "moe" (transformer/moe/moe_layer.py, forward): router, shared and routed experts,
 ** dispatch and combine. 2 · 4096 tokens · (256 + 3·2048 + 8·3·2048)·7168 products. */
 static void recompute_of_the_experts_repeats_their_whole_mlp(void **state) {
@@ -372,6 +393,7 @@ int main(void) {
     cmocka_unit_test(tensor_parallel_traffic_is_told_apart),
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
+    cmocka_unit_test(layers_take_a_while_whatever_their_microbatch),
     cmocka_unit_test(recompute_of_the_experts_repeats_their_whole_mlp),
     cmocka_unit_test(queries_without_a_latent_are_recomputed_from_the_hidden_state),
     cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),

@@ -115,6 +115,7 @@ classes.device = { meaning = "What an accelerator and its kernels reach.", given
   share("memory_efficiency", "share of memory_bandwidth that element-wise kernels reach"),
   { "overlap_overhead", "number", "share of a pair's compute that sharing with communication kernels costs", low = 0, high = 100, default = 0 },
   flag("hides_alltoall", "is there an all-to-all kernel that runs beside compute?"),
+  { "layer_latency", "number", "seconds that a layer's F and I each take beside their work, and W half of it", low = 0, high = 1e6, default = 0 },
   { "routing_latency", "number", "seconds that an MoE layer takes each way beside its work", low = 0, high = 1e6, default = 0 },
   { "alltoall_latency", "number", "seconds that a dispatch or combine takes beside its transfers", low = 0, high = 1e6, default = 0 },
   { "pair_share", "number", "F&B over F + B, as measured; 0: F&B is computed", low = 0, high = 1e6, default = 0 },
