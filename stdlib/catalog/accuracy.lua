@@ -1,9 +1,14 @@
--- accuracy.lua: how far off the estimates may be. Of time assumptions: absolute times depend on what kernels reach; in the ratio of two
--- schedules that error cancels, and what is left is the share of F, I, W and of the overlap. Of memory from tests/oracles/table.lua: of 69
--- measured peaks all but one lie within it, half of them within 1.1 %.
+-- accuracy.lua: how far off the estimates may be, from tests/oracles/table.lua.
 --
--- time_fraction        of a step's seconds, and of everything counted in them
--- memory_fraction      of a rank's bytes
--- comparison_fraction  of the ratio of two schedules' step times: what is closer than this is a tie
+-- time_fraction        of a step's seconds, and of everything counted in them: nine of ten lie within it of the 95 steps on which no
+--                      efficiency was calibrated (time_narayanan, time_mtnlg, time_vtrain, time_deepseek, time_published, and the groups
+--                      "held out" of time_bridge), half of them within 7 %
+-- memory_fraction      of a rank's bytes: of 69 measured peaks all but one lie within it, half of them within 1.1 %
+-- comparison_fraction  of the ratio of two schedules' step times, in which what kernels reach cancels: what is closer than this is a tie.
+--                      Half of the published ratios (time_cases) lie within 3.5 %, and no two of our own runs that differ by 3 % or more
+--                      come out in the wrong order from their own profile (time_runs)
 
-return { time_fraction = 0.25, memory_fraction = 0.10, comparison_fraction = 0.05, source = "the former assumed, the latter from 69 measured peaks" }
+return {
+  time_fraction = 0.30, memory_fraction = 0.10, comparison_fraction = 0.05,
+  source = "the README's oracle table: 9 of 10 of 95 steps that were not calibrated on, 69 measured peaks",
+}

@@ -13,6 +13,16 @@ describe("README.md", function()
     end)
   end
 
+  it("shows the summary of the oracle table", function()
+    if not os.getenv "PIPEPLAN_DATA" then
+      pending "PIPEPLAN_DATA names no folder with the foreign data"
+      return
+    end
+    local oracles = require "oracles.table"
+    local shown = readme:match "<!%-%- oracles %-%->\n```text\n(.-)```\n<!%-%- end %-%->"
+    assert.equal(table.concat(oracles.summary_lines(oracles.collect()), "\n") .. "\n", shown)
+  end)
+
   it("shows a plan and a simulation, none of them unchecked", function()
     assert.is_true(checked >= 2)
     assert.equal(select(2, readme:gsub("<!%-%- run: ", "")), checked)

@@ -41,6 +41,28 @@ describe("the oracle table", function()
     assert.is_true(errors[35] <= 0.011)
   end)
 
+  it("bears out the expected error of time that plans print", function()
+    if not os.getenv "PIPEPLAN_DATA" then
+      pending "PIPEPLAN_DATA names no folder"
+      return
+    end
+    local uncalibrated = { time_narayanan = true, time_mtnlg = true, time_vtrain = true, time_deepseek = true, time_published = true }
+    local errors = {}
+    for _, group in ipairs(oracles.groups(oracles.collect())) do
+      if (uncalibrated[group.name:match "^[%w_]+"] or group.name:find "held out") and not group.name:find "fitted" then
+        for _, row in ipairs(group.rows) do
+          if row.error and not row.excused then errors[#errors + 1] = math.abs(row.error) end
+        end
+      end
+    end
+    table.sort(errors)
+    local fraction = require("pipeplan.catalog.accuracy").time_fraction
+    assert.equal(95, #errors)
+    assert.is_true(errors[math.floor(0.9 * #errors)] <= fraction)
+    assert.is_true(errors[48] <= 0.07)
+    assert.is_true(errors[math.ceil(0.92 * #errors)] > fraction, "it could be less")
+  end)
+
   it("fails when a row lies outside its band", function()
     local rows = require "oracles.rows"
     local inside, outside = rows.number("s", "c", "q", 100, 104, 0.05), rows.number("s", "c", "q", 100, 106, 0.05)
