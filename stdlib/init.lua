@@ -37,7 +37,7 @@ function methods:plan_request(request)
 end
 
 -- site:with{ fits_one_gpu = false, … } → the same policy, with facts in place of what would follow from the request: request fields of the
--- vocabulary, as rules read them. What the engine computes with is not touched.
+-- vocabulary, as rules read them. What the engine computes with is not touched. Facts of an earlier `with` stay.
 function methods:with(facts)
   for name in pairs(facts) do
     local entry = vocabulary.by_name[name]
@@ -46,7 +46,11 @@ function methods:with(facts)
                     or failure.suggestion(tostring(name), vocabulary.names))
     end
   end
-  return setmetatable({ policy = self.policy, facts = facts }, { __index = methods })
+  local all = {}
+  for _, some in ipairs { self.facts or {}, facts } do
+    for name, value in pairs(some) do all[name] = value end
+  end
+  return setmetatable({ policy = self.policy, facts = all }, { __index = methods })
 end
 
 -- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory }]) → a policy to plan with.

@@ -4,7 +4,8 @@ coverage.lua: how much of a policy its tests look at. Every plan that a test mak
   reason     a reject or refusal was a reason of a plan or verdict
   warning    a warning was on a plan
   choice     a preference held for the plan that was chosen; a kernel statement chose the kernel
-  boundary   a numeric condition was tried on both sides of its bound, and no farther from it than one (of a whole number) or a tenth
+  boundary   a numeric condition was tried on both sides of its bound, and no farther from it than one (of a whole number below 10,000) or
+             a tenth; at any distance from 0
 
   local seen = coverage.new()
   seen:add(plan, record, result, policy)
@@ -45,9 +46,10 @@ local function bounds_of(condition)
   return list
 end
 
+-- As far as mutants move a bound (mutants.lua).
 local function is_near(field, value, bound)
-  if vocabulary.by_name[field].type == "integer" then return math.abs(value - bound) <= 1 end
-  return math.abs(value - bound) <= 0.1 * math.max(math.abs(bound), 1e-12)
+  if vocabulary.by_name[field].type == "integer" and bound < 10000 then return math.abs(value - bound) <= 1 end
+  return bound == 0 or math.abs(value - bound) <= 0.1 * math.abs(bound)
 end
 
 -- A record tries each numeric condition at its field's value.
@@ -93,6 +95,14 @@ function methods:add(plan, record, result, policy)
   end
 end
 
+-- Is that the default policy, whatever of its parameters is set?
+local function is_default(policy)
+  for _, layer in ipairs(policy.layers) do
+    if layer.name ~= "default" and #layer.files > 0 then return false end
+  end
+  return true
+end
+
 -- What a site's tests answer for: its own rules, and the default's that it changes. Where only the default is tested: all of them.
 local function counts(rule, default_alone)
   if default_alone or rule.layer ~= "default" then return true end
@@ -110,7 +120,7 @@ end
 
 function methods:items()
   local out, known, default_alone = {}, {}, true
-  for _, policy in ipairs(self.order) do default_alone = default_alone and #policy.layers == 1 end
+  for _, policy in ipairs(self.order) do default_alone = default_alone and is_default(policy) end
   for _, policy in ipairs(self.order) do
     for _, name in ipairs(lists) do
       for _, rule in ipairs(policy[name]) do

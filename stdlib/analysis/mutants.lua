@@ -89,10 +89,10 @@ local function with_try(rule, try)
   end
 end
 
-local function with_parameter(id, value)
+local function with_parameter(id, was, value)
   return function(policy)
     local parameter = policy.parameters[id]
-    if not parameter then return false end
+    if not parameter or parameter.value ~= was then return false end  -- a test that sets another value tests another policy
     parameter.value = value
     for _, rule in pairs(policy.rules) do
       for _, condition in ipairs(rule.conditions) do conditions.resolve(condition, policy.parameters) end
@@ -146,7 +146,7 @@ local function moved(condition)
   if open[condition.op] and not integer then out[1] = copy(condition, { op = open[condition.op] }) end
   for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
     local value = condition[side[1]]
-    if type(value) == "number" and not condition[side[2]] then
+    if type(value) == "number" and not condition[side[2]] and (integer or value ~= 0) then  -- a tenth of nothing is nothing
       for _, other in ipairs(steps(value, integer)) do out[#out + 1] = copy(condition, { [side[1]] = other }) end
     end
   end
@@ -194,7 +194,8 @@ local function of_parameter(out, parameter)
     if parameter.unit ~= "fraction" and value < 0 then return end
     local text = string.format("%s → %s", units.format(parameter.value, parameter.unit), units.format(value, parameter.unit))
     out[#out + 1] = { id = string.format("parameter %s: %s", parameter.id, text), kind = "parameter", text = text, file = parameter.file,
-                      line = parameter.line, apply = with_parameter(parameter.id, value), parameter = parameter.id, value = value }
+                      line = parameter.line, apply = with_parameter(parameter.id, parameter.value, value), parameter = parameter.id,
+                      value = value }
   end
   if type(parameter.value) ~= "number" then return end
   -- A count that stands for a large quantity ("16Mi" tokens) moves by a tenth: nobody miscounts it by one.

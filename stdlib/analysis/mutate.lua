@@ -1,11 +1,12 @@
 --[[
 mutate.lua: would the tests of a policy notice if it were wrong? Runs them for each of its mutants and says which survive.
 
-  mutate.run{ policy = options of load (files, set, date, policies), tests = { path, … }, jobs, equivalent = { id → reason }, progress? }
+  mutate.run{ policy = options of load (files, set, date, policies), tests = { path, … }, jobs, equivalent = { id → reason },
+              filter = pattern?: only mutants whose name matches, progress? }
       → { { mutant, outcome = "killed" | "survived" | "equivalent", by = name of the test, reason, witness }, … }
 
 Raises an answer when the tests fail without any mutant, or when `equivalent` names one that there is not.
-Cost: the tests once per mutant, stopped at the first failure; in `jobs` processes.
+Cost: the tests once per mutant, stopped at the first failure, those named after the mutant's file first; in `jobs` processes.
 ]]
 
 local cells = require "pipeplan.analysis.cells"
@@ -46,14 +47,25 @@ local function witness(policy, mutant)
   return nil
 end
 
+-- The spec files, first those that are named after that policy file: they are the likeliest to fail.
+local function own_first(files, policy_file)
+  local own, list = policy_file:match "([^/]*)%.lua$", {}
+  for pass = 1, 2 do
+    for _, file in ipairs(files) do
+      if (own ~= nil and file:match "([^/]*)_spec%.lua$" == own) == (pass == 1) then list[#list + 1] = file end
+    end
+  end
+  return list
+end
+
 local answer_format = "<I4 s4"
 
 -- One worker's mutants: of n workers the k-th takes every n-th.
 local function share(list, tests, worker, workers, progress)
-  local answers, done = {}, 0
+  local answers, done, files = {}, 0, runner.files(tests)
   for i = worker, #list, workers do
     local applied = false
-    local name = first_failure(tests, function(policy) applied = list[i].apply(policy) or applied end)
+    local name = first_failure(own_first(files, list[i].file), function(policy) applied = list[i].apply(policy) or applied end)
     if not applied then name = nil end
     answers[#answers + 1] = string.pack(answer_format, i, name or "")
     done = done + 1
@@ -92,11 +104,12 @@ function mutate.run(options)
   local policy = load.load(options.policy)
   local list, equivalent = mutants.of(policy), options.equivalent or {}
   check_equivalent(list, equivalent)
+  local function wanted(mutant) return not options.filter or mutant.id:find(options.filter) ~= nil end
   local name, message = first_failure(options.tests, nil)
   if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "") end
   local tried = {}
   for _, mutant in ipairs(list) do
-    if not equivalent[mutant.id] then tried[#tried + 1] = mutant end
+    if wanted(mutant) and not equivalent[mutant.id] then tried[#tried + 1] = mutant end
   end
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
   for i, mutant in ipairs(tried) do
@@ -104,7 +117,8 @@ function mutate.run(options)
                       witness = not by[i] and options.witnesses and witness(policy, mutant) or nil }
   end
   for _, mutant in ipairs(list) do
-    if equivalent[mutant.id] then out[#out + 1] = { mutant = mutant, outcome = "equivalent", reason = equivalent[mutant.id] } end
+    local reason = wanted(mutant) and equivalent[mutant.id]
+    if reason then out[#out + 1] = { mutant = mutant, outcome = "equivalent", reason = reason } end
   end
   return out
 end

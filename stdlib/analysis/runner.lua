@@ -113,8 +113,8 @@ end
 
 local MOST_LEVELS = 16  -- of directories in directories: deeper is a link to itself
 
--- The spec files under some paths, sorted.
-local function spec_files(paths)
+-- The spec files under some paths: of a directory sorted.
+function runner.files(paths)
   local list = {}
   local function visit(path, given, level)
     local names = level <= MOST_LEVELS and engine.host.directory(path)
@@ -133,7 +133,7 @@ end
 
 function runner.run(options)
   local planner = require "pipeplan.plan.init"
-  local files = spec_files(options.files)
+  local files = runner.files(options.files)
   if #files == 0 then return {} end
   local busted, results = load_busted(), {}
   require("pipeplan").assertions()  -- the same instance for every file: busted empties package.loaded between them

@@ -26,6 +26,7 @@ local function new_parser()
   parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
   command_line.declare_policy(parser)
   parser:option("--jobs", "processes"):argname("N"):default("1")
+  parser:option("--filter", "only mutants whose name matches this Lua pattern"):argname("PATTERN")
   parser:option("--equivalent", "file of mutants that no test can kill, and why"):argname("FILE")
   parser:option("--min-score", "least share of mutants that must be killed, in percent (default: any)"):argname("PERCENT")
   parser:flag("--no-witnesses", "do not search for specs that would catch the survivors")
@@ -82,7 +83,8 @@ function command.run(arguments)
   local jobs = number_of("jobs", options.jobs, 1, 256)
   local results = mutate.run {
     policy = command_line.load_options(options), tests = options.path, jobs = math.floor(jobs),
-    equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses, progress = progress_line(),
+    filter = options.filter, equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses,
+    progress = progress_line(),
   }
   local text = report[options.format](results)
   if options.output then

@@ -1,0 +1,107 @@
+-- Parameters that no rule compares with: what the planner does with each, on both sides of its value.
+
+local pipeplan = require "pipeplan"
+
+local policy = pipeplan.policy():with { fits_one_gpu = false }
+
+-- Memory is plenty unless a test says what there is; next to no vocabulary, so that the stages are equal.
+local function spec(gpus, batch, parallelism)
+  return {
+    cluster = { gpus = gpus, accelerator = "H100-SXM", memory_per_gpu = "1000GiB", network = { fabric = "infiniband", per_gpu = "3200Gbps" } },
+    model = { layers = 96, hidden = 4096, heads = 32, ffn = 16384, vocab = 256 },
+    training = { tokens = "1T", sequence_length = 4096, global_batch_size = batch },
+    parallelism = parallelism,
+  }
+end
+
+local function plan(...)
+  return policy:plan_spec(spec(...), ".")
+end
+
+describe("the parameter", function()
+  it("memory_headroom leaves 8 % of a GPU free", function()
+    assert.equal(math.floor(0.92 * 1000 * 2 ^ 30), math.floor(plan(2, 8, { pipeline = 2, tensor = 1 }).one_gpu.usable_bytes))
+  end)
+
+  it("tight_fraction calls tight what fills more than 95 % of the rest", function()
+    local layout = { pipeline = 2, tensor = 1, schedule = "1f1b" }
+    local most = 0
+    for _, rank in ipairs(plan(2, 8, layout).memory.ranks) do most = math.max(most, rank.total_bytes) end
+    for share, fit in pairs { [0.94] = "fits", [0.96] = "tight" } do
+      local run = spec(2, 8, layout)
+      run.cluster.memory_per_gpu = most / share / 0.92
+      assert.equal(fit, policy:plan_spec(run, ".").memory.fit)
+    end
+  end)
+
+  it("wanted_tolerance keeps 1F1B where it is up to 25 % slower than interleaving", function()
+    -- The closed forms at P 8, 12 chunks: 1 + 7/M against 1 + 7/(12 M), less what neither hides.
+    local function slower(batch)
+      local function seconds(schedule) return plan(8, batch, { pipeline = 8, tensor = 1, schedule = schedule }).step_seconds end
+      return seconds "1f1b" / seconds "interleaved_1f1b" - 1
+    end
+    local function planned(batch) return plan(8, batch, { pipeline = 8, tensor = 1 }) end
+    local near, far = slower(23), slower(21)
+    assert.is_true(near > 0.23 and near < 0.25 and far > 0.25 and far < 0.27, near .. " and " .. far)
+    assert.equal("1f1b", planned(23).schedule)
+    assert.equal("interleaved_1f1b", planned(21).schedule)
+    assert.decided(planned(21), "planned", "wanted_too_slow")
+  end)
+
+  it("tie_fraction says what dominates a plan: what is more than 1 % faster", function()
+    local every = pipeplan.policy(nil, { set = { tie_fraction = 0 } }):with { fits_one_gpu = false }
+    local function gain(of_policy, batch)
+      local made = of_policy:plan_spec(spec(2, batch, { pipeline = 2, tensor = 1, schedule = "1f1b" }), ".")
+      for _, entry in ipairs(made.dominated_by) do
+        if entry.schedule == "interleaved_1f1b" then return entry.gain_fraction end
+      end
+      return nil
+    end
+    local more, less = gain(every, 82), gain(every, 91)
+    assert.is_true(more > 0.0101 and more < 0.0109 and less > 0.0092 and less < 0.0099, more .. " and " .. less)
+    assert.equal(more, gain(policy, 82))
+    assert.is_nil(gain(policy, 91))
+  end)
+
+  it("heavy_alltoall_fraction calls an all-to-all heavy from 10 % of the step on", function()
+    -- An MoE whose experts are spread but that the rules take for a dense model: only the share of its all-to-all decides.
+    local function row(threshold, per_gpu)
+      local set = threshold and { heavy_alltoall_fraction = threshold }
+      local large = pipeplan.policy(nil, { set = set }):with { fits_one_gpu = false, architecture = "dense", gpus = 500 }
+      return large:plan_spec({
+        cluster = { gpus = 4, gpus_per_node = 1, accelerator = "H100-SXM",
+                    network = { fabric = "infiniband", per_gpu = per_gpu, scale_up_gpus = 1 } },
+        model = { architecture = "moe", total = "4B", active = "3B", layers = 32, experts = 2 },
+        training = { tokens = "1T", sequence_length = 8192, global_batch_size = 16 },
+        parallelism = { pipeline = 2, tensor = 1, expert = 2 },
+      }, ".").decision
+    end
+    -- What the shares are is said by where another threshold would lie: from 9.2 to 9.9 %, and from 10.1 to 10.8 %.
+    local light, heavy = "1700Gbps", "1490Gbps"
+    assert.same({ "otherwise", "dense_large" }, { row("9.2%", light), row("9.9%", light) })
+    assert.equal("dense_large", row(nil, light))
+    assert.same({ "otherwise", "dense_large" }, { row("10.1%", heavy), row("10.8%", heavy) })
+    assert.equal("otherwise", row(nil, heavy))
+  end)
+
+  it("default_batch_tokens makes the batch of a spec without one", function()
+    assert.equal(16 * 1024 * 1024 // 4096, plan(8, nil, { pipeline = 2, tensor = 1 }).global_batch_size)
+  end)
+
+  it("context_rank_tokens cuts no sequence into pieces of fewer than 8,192 tokens", function()
+    -- One sequence a step on two GPUs of each stage: they can only share it.
+    local run = spec(4, 1, { pipeline = 2, tensor = 1 })
+    run.training.sequence_length = 2 * 8192
+    local cut = policy:plan_spec(run, ".")
+    assert.decided(cut, "planned")
+    assert.equal(2, cut.parallelism.context)
+    run.training.sequence_length = 2 * 8191
+    assert.is_not.decided(policy:plan_spec(run, "."), "planned")
+  end)
+
+  it("rollback_window_steps and rollback_warmup_steps bound the utilisation that is watched", function()
+    local rollback = plan(2, 8, { pipeline = 2, tensor = 1 }).rollback
+    assert.equal(1000, rollback.window_steps)  -- R10
+    assert.equal(50, rollback.warmup_steps)
+  end)
+end)
