@@ -86,9 +86,12 @@ static double level_of(const double *load, int groups, double more) {
 /* Layers taken as equal: what each stage keeps, then as many as fit under the common level, then one by one to the lightest group. */
 static void spread(const spreading *job, int *layers, int *held) {
   const int stages = job->given.stages, groups = job->given.groups, *most = job->given.most;
-  double each = 0, level, load[PP_MAX_LAYERS] = { 0 }, stage_load[PP_MAX_LAYERS];
-  int left = job->layers, wanted[PP_MAX_LAYERS] = { 0 };
-  for (int g = 0; g < groups; g++) held[g] = 0;
+  double each = 0, level, load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS];
+  int left = job->layers, wanted[PP_MAX_LAYERS];
+  for (int g = 0; g < groups; g++) {
+    held[g] = wanted[g] = 0;
+    load[g] = 0;
+  }
   for (int i = 0; i < job->layers; i++) each += layer_seconds(job, i) / job->layers;
   for (int s = 0; s < stages; s++) {
     int group = job->given.group_of[s];
@@ -150,10 +153,10 @@ static void balance(const spreading *job, int *layers) {
   int held[PP_MAX_LAYERS];
   spread(job, layers, held);
   /* Dense and MoE layers differ: move single layers while that lightens the heaviest group. */
+  true_loads(job, layers, load, stage_load);
   for (int move = 0; move < MOST_MOVES; move++) {
     int heavy, light, from, to;
     double before;
-    true_loads(job, layers, load, stage_load);
     heavy = heaviest(load, groups);
     light = lightest(load, held, groups, job->given.most);
     if (light < 0 || light == heavy) return;
@@ -203,6 +206,23 @@ static double round_seconds(const spreading *whole, int ranks, const int *layers
   return sum;
 }
 
+/* No more than round_seconds of those stages of the last chunk with `rest` layers before them, however these are spread: the chunks before
+** the last take no less than their mean, and no less than one kind of layer does: with n of it on the fullest stages of all chunks together
+** there are at most ranks × n. */
+static double round_seconds_bound(const spreading *whole, int ranks, int rest, const double *before, const int *moe_before,
+                                  const int *layers) {
+  const double *seconds = whole->weights->seconds;
+  const int last = whole->given.stages - 1, moe = moe_before[rest];
+  const double moe_seconds = (moe + ranks - 1) / ranks * seconds[PP_BLOCK_MOE];
+  const double dense_seconds = (rest - moe + ranks - 1) / ranks * seconds[PP_BLOCK_DENSE];
+  double heaviest_stage = 0;
+  for (int s = last - ranks + 1, layer = rest; s <= last; s++) {
+    heaviest_stage = fmax(heaviest_stage, ends_of(whole, s) + before[layer + layers[s]] - before[layer]);
+    layer += layers[s];
+  }
+  return heaviest_stage + fmax((ends_of(whole, 0) + before[rest]) / ranks, fmax(moe_seconds, dense_seconds));
+}
+
 /* The stages of the last chunk get `each_stage` layers, the last of them as many as its ends leave time for. Returns how many in all. */
 static int fill_last_chunk(const spreading *whole, int ranks, int each_stage, double each, int *layers) {
   const int last = whole->given.stages - 1, fewest = fewest_of(whole, last);
@@ -216,6 +236,9 @@ void pp_split_phases(const pp_model *model, const pp_block_weights *weights, int
   int alone[PP_MAX_LAYERS], trial[PP_MAX_LAYERS];
   const int stages = ranks * chunks, total = (int)model->layers;
   double each = weights->seconds[total > 0 && model->moe[total - 1] ? PP_BLOCK_MOE : PP_BLOCK_DENSE], least = INFINITY;
+  double before[PP_MAX_LAYERS + 1];   /* seconds of so many first layers, and how many of them are MoE layers */
+  int moe_before[PP_MAX_LAYERS + 1];
+  before[0] = moe_before[0] = 0;
   for (int s = 0; s < stages; s++) alone[s] = s;
   spreading whole = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends }, total, true };
   spreading rest = whole;
@@ -223,10 +246,16 @@ void pp_split_phases(const pp_model *model, const pp_block_weights *weights, int
   rest.whole = false;
   balance(&whole, layers);
   least = round_seconds(&whole, ranks, layers);
+  for (int i = 0; i < total; i++) {
+    before[i + 1] = before[i] + layer_seconds(&whole, i);
+    moe_before[i + 1] = moe_before[i] + model->moe[i];
+  }
   for (int each_stage = 1; each_stage <= total; each_stage++) {
     double seconds;
     rest.layers = total - fill_last_chunk(&whole, ranks, each_stage, each, trial);
     if (each_stage * each >= least || rest.layers < stages - ranks) return;
+    /* sums of a thousand layers round by less than this */
+    if (round_seconds_bound(&whole, ranks, rest.layers, before, moe_before, trial) * (1 - 5e-13) >= least * (1 - 1e-12)) continue;
     balance(&rest, trial);
     seconds = round_seconds(&whole, ranks, trial);
     if (seconds >= least * (1 - 1e-12)) continue;
