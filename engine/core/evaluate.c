@@ -192,8 +192,10 @@ static int64_t period_of(const pp_candidate *candidate) {
   return group > 0 ? group : 2 * (int64_t)candidate->layout.pipeline;
 }
 
-/* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. */
+/* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. One microbatch says nothing
+** about how those after it overlap. */
 static int64_t longer_microbatches(const pp_candidate *candidate, const pp_schedule *program) {
+  if (pp_evaluate_repeats(candidate) > 1) return candidate->microbatches;
   int64_t longer = program->request.microbatches + 2 * period_of(candidate);
   return longer < candidate->microbatches ? longer : candidate->microbatches;
 }
@@ -341,8 +343,9 @@ int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate) {
   switch (candidate->kind) {
     case PP_NO_SCHEDULE:
       return 1;
-    case PP_GPIPE: case PP_LOOPED_BFS:  /* hold every microbatch */
-      return microbatches;
+    case PP_GPIPE: case PP_LOOPED_BFS:  /* hold every microbatch: pp_evaluate_repeats */
+      cap = 1;
+      break;
     case PP_1F1B:   /* rank r holds min(P − r, M) */
       cap = ranks;
       break;
@@ -357,6 +360,10 @@ int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate) {
       break;
   }
   return microbatches < cap ? microbatches : cap;
+}
+
+int64_t pp_evaluate_repeats(const pp_candidate *candidate) {
+  return candidate->kind == PP_GPIPE || candidate->kind == PP_LOOPED_BFS ? candidate->microbatches : 1;
 }
 
 static void hold(const pp_schedule *schedule, const pp_action *action, int stage, bool forward, uint32_t *stored, uint32_t *pending) {
@@ -464,11 +471,14 @@ pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *cand
   pp_stage stages[PP_MAX_LAYERS];
   stage_bytes bytes[PP_MAX_LAYERS];
   double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
-  const pp_block_bytes *blocks = costs->bytes[copies - 1];
+  pp_block_bytes blocks[PP_BLOCKS];
   const double overhead = pp_evaluate_overhead(problem, candidate);
   int ranks = candidate->layout.pipeline, first = 0;
   pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
+  memcpy(blocks, costs->bytes[copies - 1], sizeof blocks);
+  if (program)
+    for (int block = 0; block < PP_BLOCKS; block++) blocks[block].stored *= (double)pp_evaluate_repeats(candidate);
   if (!program) {
     *rank = 0;
     pp_memory_alone(stages, blocks, overhead, out);

@@ -52,7 +52,8 @@ double pp_evaluate_bound(const pp_problem *problem, const pp_candidate *candidat
 
 /*
 ** Programs for memory. A rank's peak does not depend on time, and once M has reached the schedule's steady state more microbatches only
-** repeat it, so the peak of a capped M is that of M (tests/unit/evaluate_test.c compares them). A capped program, and for each rank and
+** repeat it, so the peak of a capped M is that of M; where all forwards come first, M times that of one microbatch
+** (tests/unit/evaluate_test.c compares them). A capped program, and for each rank and
 ** slot the most activations it ever holds. zb_auto has ZB-H2's, an order of the kind that it plans, to compare splits by.
 */
 typedef struct {
@@ -71,8 +72,10 @@ pp_status pp_evaluate_limited_memory(const pp_problem *problem, const pp_candida
 /* Bytes of every GPU beside tensors of the model: as given, and messages that a runtime allocates for each microbatch. */
 double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate);
 
-/* M for which a candidate's peaks are those at its microbatches: at most some multiple of P. */
+/* M for which a candidate's peaks times the repeats are those at its microbatches: at most some multiple of P. */
 int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate);
+/* M of kinds that run all forwards before any backward, whose cap is 1; 1 of others. */
+int64_t pp_evaluate_repeats(const pp_candidate *candidate);
 
 /* PP_ILLEGAL as pp_candidate_check. Depth 1 has none. The caller frees *out. */
 pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_program *out, pp_error *error);

@@ -29,7 +29,7 @@ typedef struct {
   bool has_simulation, has_program;
   pp_schedule schedule;          /* at the full batch, with its simulation; not at depth 1 */
   pp_simulation simulation;
-  pp_memory_program program;     /* not at depth 1, nor for zb_auto */
+  pp_memory_program program;     /* not at depth 1, nor where the whole schedule has to serve */
 } evaluation;
 
 static int evaluation_gc(lua_State *L) {
@@ -123,7 +123,7 @@ static void set_placement(lua_State *L, const evaluation *self) {
   lua_setfield(L, -2, "placement");
 }
 
-/* The program that memory is counted over: a capped one, or the whole one where it follows from times. */
+/* The program that memory is counted over: a capped one, or the whole one where it follows from times or every microbatch is held. */
 static const pp_schedule *memory_schedule(const evaluation *self) {
   return self->has_program ? &self->program.schedule : &self->schedule;
 }
@@ -350,7 +350,7 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);
   if (status != PP_OK) return status;
   self->hop_exposed = fmax(0, self->timing.makespan_seconds - instant.makespan_seconds);
-  if (self->candidate->kind == PP_ZB_AUTO) return PP_OK;
+  if (self->candidate->kind == PP_ZB_AUTO || pp_evaluate_repeats(self->candidate) > 1) return PP_OK;
   status = pp_memory_program_build(self->candidate, &self->program, error);
   self->has_program = status == PP_OK;
   return status;

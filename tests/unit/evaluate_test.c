@@ -24,7 +24,8 @@ static void compare_peaks(const pp_candidate *candidate, uint32_t *seed) {
     pending[s] = next_random(seed) % 100;
   }
   for (int rank = 0; rank < whole.ranks; rank++) {
-    double expected = pp_schedule_peak(&long_program, rank, stored, pending), got = pp_schedule_peak(&short_program, rank, stored, pending);
+    const double expected = pp_schedule_peak(&long_program, rank, stored, pending);
+    const double got = (double)pp_evaluate_repeats(candidate) * pp_schedule_peak(&short_program, rank, stored, pending);
     if (fabs(expected - got) > 1e-9)
       fail_msg("%s P %d V %d M %d (capped %d): rank %d peaks at %g, not %g", name_of(candidate), whole.ranks, whole.chunks,
                whole.microbatches, capped.microbatches, rank, expected, got);
@@ -49,7 +50,7 @@ static void more_microbatches_than_the_cap_change_no_peak(void **state) {
 
 static void the_cap_does_not_grow_with_the_batch(void **state) {
   (void)state;
-  for (int kind = PP_1F1B; kind < PP_SCHEDULE_KINDS; kind++) {
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
     pp_candidate candidate = candidate_of(kind, 8, 2, 80000);
     assert_true(pp_evaluate_capped_microbatches(&candidate) <= 64);
   }
