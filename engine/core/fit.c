@@ -124,7 +124,7 @@ pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, c
   const double usable = problem->usable_bytes;
   int splits[PP_MOST_SPLITS + 2][PP_MAX_LAYERS], best = 0;
   choice from[PP_MOST_SPLITS + 2] = { { .layers = NULL } };
-  int count = pp_stages_splits(problem, candidate, costs, kernel, splits);
+  int count = pp_stages_splits(problem, candidate, costs, kernel, programs ? programs->splits : NULL, splits);
   pp_status status = PP_OK;
   for (int i = 0; i < count && status == PP_OK; i++) {
     from[i].layers = splits[i];

@@ -13,16 +13,18 @@ typedef struct {
   int rank, limit;
 } pp_fit;
 
-/* What candidates of one schedule, P, V, group and capped M share. Starts as { 0 }; the workspace may serve several of them in turn. */
+/* What candidates of one schedule, P, V, group and capped M share. Starts as { 0 }; the workspace may serve several of them in turn, and so
+** may the splits of one model, which belong to who gives them, or NULL. */
 typedef struct {
   pp_memory_program memory;
   pp_comparison comparison;
   pp_workspace workspace;
+  pp_split_cache *splits;
 } pp_fit_programs;
 
 /* PP_ILLEGAL as pp_candidate_check. Depth 1 has none. */
 pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *out, pp_error *error);
-/* All but the workspace. */
+/* All but the workspace and the splits. */
 void pp_fit_programs_free(pp_fit_programs *programs);
 
 /*

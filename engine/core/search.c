@@ -139,6 +139,7 @@ pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *lat
 void pp_search_free(pp_search *search) {
   for (size_t row = 0; search->split && row < search->candidates.count; row++) free(search->split[row]);
   free(search->split);
+  pp_split_cache_free(&search->splits);
   pp_candidates_free(&search->candidates);
   free(search->column[0]);
   free(search->layout_of);
@@ -236,7 +237,7 @@ static pp_status fill_memory(pp_search *search, size_t row, pp_fit_programs *pro
 
 pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
-  pp_fit_programs programs = { .workspace = { 0 } };
+  pp_fit_programs programs = { .splits = &search->splits };
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
   status = pp_candidate_check(candidate, search->problem.model, error);
@@ -253,7 +254,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
   size_t rows = search->candidates.count, count = 0;
   program_key *key = malloc((rows + 1) * sizeof *key);
-  pp_fit_programs programs = { .workspace = { 0 } };
+  pp_fit_programs programs = { .splits = &search->splits };
   pp_status built = PP_ILLEGAL, status = PP_OK;
   if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++) {

@@ -48,6 +48,7 @@ typedef struct {
   double *bound;               /* [rows] NAN until computed */
   int *fullest;                /* [rows] the rank of peak_bytes */
   int **split;                 /* [rows] layers per stage where they are not the first of pp_stages_splits; candidates point to them */
+  pp_split_cache splits;       /* of all rows */
 } pp_search;
 
 /*

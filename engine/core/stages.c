@@ -97,11 +97,10 @@ static int keep_if_new(int layers[PP_MOST_SPLITS][PP_MAX_LAYERS], int count, int
   return count + 1;
 }
 
-int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                     int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
+static int find_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                       int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
   const int stages = pp_stages_count(candidate);
   int count = 1;
-  if (!splits_freely(problem, candidate)) return 0;
   split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, layers[0]);
   if (candidate->layout.chunks > 1 && pp_stages_traits(candidate)->placement == PP_PLACE_LOOP) {
     const pp_block_weights weights = weights_of(candidate, costs, kernel);
@@ -123,6 +122,21 @@ bool pp_stages_forward(const pp_problem *problem, const pp_candidate *candidate,
   memcpy(layers, balanced, (size_t)stages * sizeof *layers);
   pp_split_forward(problem->model, &weights, stages, true, layers);
   return memcmp(layers, balanced, (size_t)stages * sizeof *layers) != 0;
+}
+
+int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                     pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
+  pp_split_key key = { .ranks = candidate->layout.pipeline, .chunks = candidate->layout.chunks };
+  int count;
+  if (!splits_freely(problem, candidate)) return 0;
+  if (!cache) return find_splits(problem, candidate, costs, kernel, layers);
+  key.weights = weights_of(candidate, costs, kernel);
+  key.placement = (int)pp_stages_traits(candidate)->placement;
+  count = pp_split_cache_find(cache, &key, layers);
+  if (count > 0) return count;
+  count = find_splits(problem, candidate, costs, kernel, layers);
+  pp_split_cache_keep(cache, &key, count, layers);
+  return count;
 }
 
 /* Moves a layer between two stages of a group whose numbers differ by more than one, towards the later of equals. */

@@ -5,7 +5,7 @@
 #define PP_STAGES_H
 
 #include "core/price.h"
-#include "core/split.h"
+#include "core/split_cache.h"
 
 /* Stages of one chain: P × V. For candidates that pp_stages_fill or pp_candidate_check accepts: others may have more than an int holds. */
 int pp_stages_count(const pp_candidate *candidate);
@@ -26,11 +26,11 @@ void pp_stages_seconds(const pp_candidate *candidate, const pp_layout_costs *cos
 /*
 ** Splits that are worth comparing, without repetition, when the split is the planner's to choose: ranks balanced, the ends empty if need be;
 ** interleaved: chunks balanced in phases, likewise; ranks balanced with a layer at least on every stage. Which is the fastest depends on
-** the schedule: only a simulation tells. Returns how many; 0: the split is given or even.
+** the schedule: only a simulation tells. Returns how many; 0: the split is given or even. `cache`, of candidates of the same model, may be
+** NULL.
 */
-enum { PP_MOST_SPLITS = 3 };
 int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                     int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]);
+                     pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]);
 
 /*
 ** The first of these with its layers on early ranks (pp_split_forward), for schedules with one chunk a rank. False where that is the same, or

@@ -96,7 +96,7 @@ static void deepseek_interleaves_as_fast_as_deployments_do(void **state) {
   candidate.layout.expert = 64;
   candidate.layout.data = 128;
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  int splits[PP_MOST_SPLITS][PP_MAX_LAYERS], count = pp_stages_splits(&c.problem, &candidate, &costs, true, splits);
+  int splits[PP_MOST_SPLITS][PP_MAX_LAYERS], count = pp_stages_splits(&c.problem, &candidate, &costs, true, NULL, splits);
   for (int s = 1; s < 30; s++) published[s] = 2;
   for (int s = 0; s < 32; s++) plain[s] = 2;
   plain[0] = plain[15] = plain[31] = 1;
@@ -137,10 +137,10 @@ static void given_layers_are_not_compared(void **state) {
   set_case(&c, llama(64, 4096, 32, 8, 14336, 512000), 64, 512);
   pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  assert_true(pp_stages_splits(&c.problem, &candidate, &costs, false, splits) > 0);
+  assert_true(pp_stages_splits(&c.problem, &candidate, &costs, false, NULL, splits) > 0);
   c.problem.layers_per_stage = given;
   c.problem.given_stages = 8;
-  assert_int_equal(pp_stages_splits(&c.problem, &candidate, &costs, false, splits), 0);
+  assert_int_equal(pp_stages_splits(&c.problem, &candidate, &costs, false, NULL, splits), 0);
 }
 
 int main(void) {
