@@ -366,32 +366,30 @@ int64_t pp_evaluate_repeats(const pp_candidate *candidate) {
   return candidate->kind == PP_GPIPE || candidate->kind == PP_LOOPED_BFS ? candidate->microbatches : 1;
 }
 
-static void hold(const pp_schedule *schedule, const pp_action *action, int stage, bool forward, uint32_t *stored, uint32_t *pending) {
-  int slot = schedule->slot_of[stage];
-  if (forward) stored[slot]++;
-  else if (action->kind == PP_W) pending[slot]--;
-  else {
-    stored[slot]--;
-    if (action->kind == PP_I) pending[slot]++;
-  }
+static inline void count_up(uint32_t *now, uint32_t *most) {
+  if (++*now > *most) *most = *now;
 }
 
 /* The most that each slot of a rank ever holds, stored and pending. `now` has room for both counts of every slot. */
 static void rank_profile(const pp_schedule *schedule, int rank, uint32_t *now, uint32_t *stored, uint32_t *pending) {
-  size_t slots = (size_t)schedule->chunks_per_rank;
+  const size_t slots = (size_t)schedule->chunks_per_rank;
+  const pp_action *end = schedule->action + schedule->first[rank + 1];
+  uint32_t *now_pending = now + slots;
   memset(now, 0, 2 * slots * sizeof *now);
-  for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
-    const pp_action *action = &schedule->action[i];
-    if (action->kind == PP_F || action->kind == PP_FB) {
-      size_t slot = (size_t)schedule->slot_of[action->stage];
-      hold(schedule, action, action->stage, true, now, now + slots);
-      if (now[slot] > stored[slot]) stored[slot] = now[slot];
-    }
-    if (action->kind != PP_F) {
-      int stage = action->kind == PP_FB ? action->stage_b : action->stage;
-      size_t slot = (size_t)schedule->slot_of[stage];
-      hold(schedule, action, stage, false, now, now + slots);
-      if (now[slots + slot] > pending[slot]) pending[slot] = now[slots + slot];
+  for (const pp_action *action = schedule->action + schedule->first[rank]; action < end; action++) {
+    const int slot = schedule->slot_of[action->stage];
+    switch (action->kind) {
+      case PP_F: count_up(&now[slot], &stored[slot]); break;
+      case PP_FB:
+        count_up(&now[slot], &stored[slot]);
+        now[schedule->slot_of[action->stage_b]]--;
+        break;
+      case PP_I:
+        count_up(&now_pending[slot], &pending[slot]);
+        now[slot]--;
+        break;
+      case PP_W: now_pending[slot]--; break;
+      default: now[slot]--; break;
     }
   }
 }

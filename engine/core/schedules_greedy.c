@@ -242,17 +242,22 @@ static const variant *variants_of(const pp_schedule_request *request, size_t *co
   }
 }
 
-/* The best of the handcrafted orders, which is what *out then has, and how long it takes. */
-static pp_status choose_handcrafted(const workshop *shop, pp_schedule *out, pp_greedy_score *least, pp_error *error) {
+/* The best of the handcrafted orders, which is what *out then has, and how long it takes. *chosen is what write_handcrafted wants for it. */
+static pp_status choose_handcrafted(const workshop *shop, pp_schedule *out, pp_greedy_score *least, int *chosen, pp_error *error) {
   const int limit = limit_of(&shop->problem), ranks = shop->problem.ranks;
   const int most[2] = { smaller(ranks, limit), smaller(2 * ranks - 1, limit) };
   pp_workspace workspace = { 0 };
   pp_greedy_score score;
   pp_status status = run_handcrafted(shop, most[0], &workspace, out, least, error);
+  *chosen = most[0];
   if (status == PP_OK && most[1] > most[0]) status = run_handcrafted(shop, most[1], &workspace, out, &score, error);
   if (status == PP_OK && most[1] > most[0]) {
-    if (is_better(&score, least)) *least = score;
-    else write_handcrafted(out, most[0]);
+    if (is_better(&score, least)) {
+      *least = score;
+      *chosen = most[1];
+    } else {
+      write_handcrafted(out, most[0]);
+    }
   }
   pp_workspace_free(&workspace);
   return status;
@@ -263,17 +268,22 @@ static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *o
   const variant *variants = variants_of(request, &count), *best = NULL;
   pp_greedy_score score, least = { INFINITY, INFINITY };
   workshop shop;
+  int handcrafted = 0;
   pp_status status = check_times(request, out, error);
   if (status == PP_OK) status = open_shop(request, out, &shop, error);
   if (status != PP_OK) return status;
   const pp_greedy_score bound = bound_of(&shop);
-  if (request->kind == PP_ZB_AUTO) status = choose_handcrafted(&shop, out, &least, error);
+  if (request->kind == PP_ZB_AUTO) status = choose_handcrafted(&shop, out, &least, &handcrafted, error);
+  /* A single variant is written as it runs, and over again in the rare case that it is not the best. */
+  pp_schedule *direct = count == 1 ? out : NULL;
   for (size_t i = 0; status == PP_OK && i < count && is_better(&bound, &least); i++)
-    if (run_variant(&shop, &variants[i], NULL, &score) && is_better(&score, &least)) {
+    if (run_variant(&shop, &variants[i], direct, &score) && is_better(&score, &least)) {
       least = score;
       best = &variants[i];
+    } else if (direct) {
+      write_handcrafted(out, handcrafted);
     }
-  if (best) run_variant(&shop, best, out, &score);
+  if (best && !direct) run_variant(&shop, best, out, &score);
   free(shop.scratch);
   return status;
 }

@@ -162,8 +162,9 @@ static bool is_before(const run_state *run, int a, int b) {
 static void decide_again(run_state *run, int number) {
   run->rank[number].next = decide(run, number);
   for (int at = (run->leaves + number) / 2; at > 0; at /= 2) {
-    int left = run->winner[2 * at], right = run->winner[2 * at + 1];
+    const int left = run->winner[2 * at], right = run->winner[2 * at + 1], before = run->winner[at];
     run->winner[at] = right < run->problem->ranks && (left >= run->problem->ranks || is_before(run, right, left)) ? right : left;
+    if (run->winner[at] == before && before != number) break;   /* above, nothing changes */
   }
 }
 

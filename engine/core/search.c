@@ -191,6 +191,7 @@ typedef struct {
 static program_key key_of(const pp_candidate *candidate, size_t row) {
   program_key key = { candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, 0, 1, row };
   if (candidate->kind == PP_NO_SCHEDULE) return key;
+  if (candidate->kind == PP_ZB_AUTO) key.kind = PP_ZB_H2;   /* whose program stands for it (evaluate.h) */
   const pp_schedule_request request = pp_candidate_shortened(candidate, pp_evaluate_capped_microbatches(candidate));
   key.group = pp_schedule_group(&request);
   key.microbatches = request.microbatches;

@@ -46,9 +46,15 @@ static int lightest(const double *load, const int *held, int groups, const int *
   return best;
 }
 
+/* The one stage of a group where each has its own, in their order; else −1. */
+static int only_stage(const spreading *job, int group) {
+  return job->given.groups == job->given.stages && job->given.group_of[group] == group ? group : -1;
+}
+
 /* The stage of a group that the next layer goes to: the one with least, the last of equals. */
 static int stage_for_more(const spreading *job, int group, const int *layers, const double *stage_load) {
-  int best = -1;
+  int best = only_stage(job, group);
+  if (best >= 0) return best;
   for (int s = 0; s < job->given.stages; s++) {
     if (job->given.group_of[s] != group) continue;
     if (best < 0 || (job->given.share == PP_SHARE_LAYERS ? layers[s] <= layers[best] : stage_load[s] <= stage_load[best])) best = s;
@@ -58,7 +64,8 @@ static int stage_for_more(const spreading *job, int group, const int *layers, co
 
 /* The stage of a group that a layer is taken from: the one with most, the first of equals; −1: each has only what it keeps. */
 static int stage_for_less(const spreading *job, int group, const int *layers, const double *stage_load) {
-  int best = -1;
+  int best = only_stage(job, group);
+  if (best >= 0) return layers[best] > fewest_of(job, best) ? best : -1;
   for (int s = 0; s < job->given.stages; s++) {
     if (job->given.group_of[s] != group || layers[s] <= fewest_of(job, s)) continue;
     if (best < 0 || (job->given.share == PP_SHARE_LAYERS ? layers[s] > layers[best] : stage_load[s] > stage_load[best])) best = s;

@@ -21,7 +21,7 @@ typedef enum { PP_SHARE_TIME, PP_SHARE_LAYERS } pp_split_share;
 
 typedef struct {
   int stages;
-  const int *group_of;   /* [stages] < groups: which stages one rank executes (in bidirectional schedules: a pair of ranks) */
+  const int *group_of;   /* [stages] < groups: which stages one rank executes (in bidirectional schedules: a pair of ranks); none empty */
   int groups;
   pp_split_share share;
   const int *most;       /* [groups] most layers of a group, which may cost time but saves memory; NULL: any number */
