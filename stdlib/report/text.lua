@@ -111,10 +111,15 @@ local function shrink(blocks, others)
     if wa ~= wb then return wa < wb end
     return a.section.label > b.section.label
   end)
+  local lines = total(blocks, others)
   for _, floor in ipairs { "keep", "nothing" } do
     for _, block in ipairs(order) do
       local least = floor == "keep" and math.min(block.section.keep, #block.pieces) or 1
-      while block.shown > least and total(blocks, others) > text.height do block.shown = block.shown - 1 end
+      while block.shown > least and lines > text.height do
+        local before = height(block)
+        block.shown = block.shown - 1
+        lines = lines - before + height(block)
+      end
     end
   end
 end
