@@ -20,9 +20,10 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------- JSON
 
 -- What is known of a schedule only when it was simulated; null where it is not legal.
-local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "idle_per_rank_seconds", "makespan_seconds", "max_idle_seconds",
-                   "max_span_seconds", "min_idle_seconds", "peak_activation_bytes", "peak_activation_bytes_freed_at_i", "peak_activations",
-                   "peak_activations_freed_at_i", "receive_buffers", "span_per_rank_seconds" }
+local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "idle_per_rank_seconds", "limit", "makespan_seconds",
+                   "max_idle_seconds", "max_span_seconds", "min_idle_seconds", "peak_activation_bytes",
+                   "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "receive_buffers",
+                   "span_per_rank_seconds" }
 
 local function object(request, times, virtual, runtime)
   local value = { schedule = request.kind, ranks = request.ranks or json.null, microbatches = request.microbatches or json.null,
@@ -36,6 +37,7 @@ function simulation.object(run)
   local result, form = run.result, run.closed_form
   local value = object(run.request, run.times, run.info.virtual, run.runtime)
   value.legal, value.finding = true, json.null
+  value.limit = run.info.limit or json.null
   value.makespan_seconds, value.max_span_seconds = result.makespan, result.max_span
   value.max_idle_seconds, value.min_idle_seconds = result.max_idle, result.min_idle
   value.busy_per_rank_seconds = json.array(result.busy)
@@ -169,6 +171,7 @@ function simulation.headline(run)
     info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
   }
   if info.group then parts[#parts + 1] = string.format("groups of %d", info.group) end
+  if info.limit then parts[#parts + 1] = string.format("at most %d chunk%s held", info.limit, info.limit == 1 and "" or "s") end
   if run.runtime ~= "ideal" then parts[#parts + 1] = "as run by " .. run.runtime end
   return table.concat(parts, ", ") .. "; per chunk " .. simulation.costs(run.times, run.traits.overlaps)
 end

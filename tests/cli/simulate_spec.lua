@@ -35,6 +35,20 @@ describe("pipeplan simulate", function()
     has(result.out, "rank 0 FFFFFFFfiwfiwfiwf7&3...4&08&45&19&56&2b6.7&3b7.8&4b8.9&5b9IWIWIWIW\n")
   end)
 
+  -- Qi et al. 2024, arXiv 2401.10241, section 3.1: 2p is the limit of ZB-2p. The table of sail-sg's Hugging Face space on V schedules (Qi et al.
+  -- 2024, arXiv 2405.15362): V-Half holds (p + 2) // 2 microbatches, V-Min (p + 4) // 3, of two chunks each.
+  it("says how many chunks a rank may hold where that is what a schedule is planned under", function()
+    has(simulate("zb_auto --ranks 4 --microbatches 8").out, "ZB auto, 4 ranks, 8 microbatches, at most 8 chunks held; per chunk")
+    has(simulate("zb_auto --ranks 4 --microbatches 8 --limit 4").out, "at most 4 chunks held;")
+    local function limit_of(arguments) return cjson.decode(simulate(arguments .. " --format json").out).limit end
+    assert.equal(6, limit_of "zb_auto --ranks 4 --microbatches 8 --limit 6")
+    assert.equal(cjson.null, limit_of "zb_h2 --ranks 4 --microbatches 8")
+    for ranks = 3, 8 do
+      assert.equal(2 * ((ranks + 2) // 2), limit_of("v_half --microbatches 16 --ranks " .. ranks))
+      assert.equal(2 * ((ranks + 4) // 3), limit_of("v_min --microbatches 16 --ranks " .. ranks))
+    end
+  end)
+
   it("draws the 1F1B timeline of 4 ranks and 8 microbatches as textbooks do", function() -- R19
     local result = simulate "1f1b --ranks 4 --microbatches 8"
     has(result.out, "rank 0 F0F1F2F3............B0--F4B1--F5B2--F6B3--F7B4--..B5--..B6--..B7--\n")
@@ -55,7 +69,7 @@ describe("pipeplan simulate", function()
     local names = {}
     for name in pairs(value) do names[#names + 1] = name end
     table.sort(names)
-    assert.same({ "bubble", "busy_per_rank_seconds", "closed_form", "finding", "idle_per_rank_seconds", "legal", "makespan_seconds",
+    assert.same({ "bubble", "busy_per_rank_seconds", "closed_form", "finding", "idle_per_rank_seconds", "legal", "limit", "makespan_seconds",
                   "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "peak_activation_bytes",
                   "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "ranks", "receive_buffers",
                   "runtime", "schedule", "span_per_rank_seconds", "times", "virtual" }, names)
