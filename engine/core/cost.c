@@ -266,6 +266,13 @@ static double routing_seconds(const scene *at, double bytes) {
   return seconds > 0 ? seconds + at->device->alltoall_latency : 0;
 }
 
+/* Of an MoE layer, each way, beside its work. */
+static double routing_latency(const scene *at) {
+  const pp_device *device = at->device;
+  const bool plain = at->layout->expert > 1 && !device->hides_alltoall;
+  return device->routing_latency + (plain ? device->plain_routing_latency : 0);
+}
+
 /* Expert TP gathers the dispatched tokens of its ranks and scatters the sums. */
 static double expert_tensor_seconds(const scene *at) {
   const double copies = (double)at->model->experts_per_token * at->training->expert_imbalance / at->tensor;
@@ -295,8 +302,8 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
   if (job->routings > 0) {
     const double once = routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes);
     expert_tensor = expert_tensor_seconds(at);
-    out->forward += expert_tensor + device->routing_latency;
-    out->input += expert_tensor + device->routing_latency;
+    out->forward += expert_tensor + routing_latency(at);
+    out->input += expert_tensor + routing_latency(at);
     out->alltoall_forward = out->alltoall_backward = job->routings * once;
   }
   out->tensor = 2 * (job->tensor_seconds + expert_tensor);
@@ -317,7 +324,7 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
     add_ring(out, &ahead);
   }
   if (redo->experts) {
-    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor + device->routing_latency;
+    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor + routing_latency(at);
     out->alltoall_backward += out->alltoall_forward;
     out->tensor += expert_tensor;
   }

@@ -23,6 +23,8 @@ typedef struct {
   double layer_latency;         /* seconds that a layer's F and its I each take beside their work, and W half of it: launches, fills and drains of
                                 ** its kernels, which do not shrink with the microbatch */
   double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of small kernels */
+  double plain_routing_latency; /* seconds more each way where the all-to-all has no kernel of its own: its sizes are read back by the host, tokens
+                                ** are permuted by kernels apart, and nothing hides that */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
   double pair_share;            /* F&B over F + B, as measured; 0: F&B is computed */
   double host_link;             /* bytes per second to and from the host, one direction; read with optimizer_offload only, like the next */

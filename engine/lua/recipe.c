@@ -122,11 +122,12 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out) {
 void pp_check_device(lua_State *L, int index, pp_device *out) {
   static const char *const known[] = {
     "flops", "flops_bf16", "memory_bandwidth", "gemm_efficiency", "grouped_gemm_efficiency", "grouped_gemm_half", "attention_efficiency",
-    "memory_efficiency", "overlap_overhead", "hides_alltoall", "layer_latency", "routing_latency", "alltoall_latency", "pair_share",
+    "memory_efficiency", "overlap_overhead", "hides_alltoall", "layer_latency", "routing_latency", "plain_routing_latency",
+    "alltoall_latency", "pair_share",
     "host_link", "host_memory_bandwidth", NULL };
   static const double least = 1e-9, most = 1e30;
   index = lua_absindex(L, index);
-  pp_charge(L, 15 * FIELD);
+  pp_charge(L, 16 * FIELD);
   pp_args_begin(L, index, device_call, known);
   out->flops = pp_args_number(L, index, device_call, "flops", least, most);
   out->flops_bf16 = pp_args_number_or(L, index, device_call, "flops_bf16", least, most, out->flops);
@@ -140,6 +141,7 @@ void pp_check_device(lua_State *L, int index, pp_device *out) {
   out->hides_alltoall = pp_args_boolean_or(L, index, device_call, "hides_alltoall", false);
   out->layer_latency = pp_args_number_or(L, index, device_call, "layer_latency", 0, 1e6, 0);
   out->routing_latency = pp_args_number_or(L, index, device_call, "routing_latency", 0, 1e6, 0);
+  out->plain_routing_latency = pp_args_number_or(L, index, device_call, "plain_routing_latency", 0, 1e6, 0);
   out->alltoall_latency = pp_args_number_or(L, index, device_call, "alltoall_latency", 0, 1e6, 0);
   out->pair_share = pp_args_number_or(L, index, device_call, "pair_share", 0, 1e6, 0);
   out->host_link = pp_args_number_or(L, index, device_call, "host_link", least, most, 0);

@@ -23,8 +23,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out);
 /* tensor, context, expert, expert_tensor, data, pipeline, chunks: each 1 when absent. Experts have to divide what they lie over. */
 void pp_check_layout(lua_State *L, int index, pp_layout *out);
 
-/* Required: all but grouped_gemm_half, overlap_overhead, layer_latency, routing_latency, alltoall_latency (0) and hides_alltoall (false);
-** flops_bf16 is flops when absent. */
+/* Required: all but grouped_gemm_half, overlap_overhead, all latencies (0) and hides_alltoall (false); flops_bf16 is flops when absent. */
 void pp_check_device(lua_State *L, int index, pp_device *out);
 
 /* { tiers = { { reach, bandwidth, efficiency (1), latency (0), measured = { message, ring, alltoall = { bandwidth, latency } }, messages =

@@ -95,6 +95,7 @@
 ---@field hides_alltoall? boolean is there an all-to-all kernel that runs beside compute?; default false
 ---@field layer_latency? number seconds that a layer's F and I each take beside their work, and W half of it; 0 … 1000000; default 0
 ---@field routing_latency? number seconds that an MoE layer takes each way beside its work; 0 … 1000000; default 0
+---@field plain_routing_latency? number seconds more where the all-to-all has no kernel of its own; 0 … 1000000; default 0
 ---@field alltoall_latency? number seconds that a dispatch or combine takes beside its transfers; 0 … 1000000; default 0
 ---@field pair_share? number F&B over F + B, as measured; 0: F&B is computed; 0 … 1000000; default 0
 ---@field host_link? number bytes per second to the host, one direction; needed with optimizer_offload; 1e-09 … 1e+30

@@ -29,13 +29,13 @@ describe("tokens per second of Megatron-Bridge's runs", function()
     end
   end)
 
-  -- outside: gpt-oss-120B at PP 4 or EP 64, Qwen3-235B in an early release for B300
-  it("are met within 30 % by all but four of the mixtures of experts", function()
+  -- outside: Qwen3-235B in an early release for B300, gpt-oss-120B at EP 64
+  it("are met within 30 % by all but two of the mixtures of experts", function()
     local outside = {}
     for _, entry in ipairs(list) do
       if entry.ratio < 1 / 1.42 or entry.ratio > 1.3 then outside[#outside + 1] = entry.row.model .. " " .. entry.row.accelerator end
     end
-    assert.same({ "gpt-oss-120b H100", "qwen3-235b B300", "gpt-oss-120b GB200", "gpt-oss-120b GB300" }, outside)
+    assert.same({ "qwen3-235b B300", "gpt-oss-120b GB200" }, outside)
   end)
 end)
 

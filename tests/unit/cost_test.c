@@ -160,6 +160,27 @@ static void layers_take_a_while_whatever_their_microbatch(void **state) {
   expect(none[PP_BLOCK_MOE].forward + none[PP_BLOCK_MOE].input + 2e-3, some[PP_BLOCK_MOE].input, 1e-9);
 }
 
+/* Megatron-LM's dispatcher "alltoall" (transformer/moe/token_dispatcher.py) waits for the sizes of its messages, and permutes apart. */
+static void a_plain_alltoall_takes_longer_each_way(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  const pp_layout spread = layout_of(1, 1, 64, 64, 1), alone = layout_of(1, 1, 1, 64, 1);
+  pp_device device = ideal;
+  pp_block_seconds none[PP_BLOCKS], some[PP_BLOCKS];
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    const pp_layout layout = i == 2 ? alone : spread;
+    device.hides_alltoall = i == 1;
+    device.plain_routing_latency = 0;
+    blocks_of(&model, layout, &training, &device, &real, none);
+    device.plain_routing_latency = 1e-3;
+    blocks_of(&model, layout, &training, &device, &real, some);
+    const double longer = i == 0 ? 1e-3 : 0;
+    expect(none[PP_BLOCK_MOE].forward + longer, some[PP_BLOCK_MOE].forward, 1e-9);
+    expect(none[PP_BLOCK_MOE].input + longer, some[PP_BLOCK_MOE].input, 1e-9);
+  }
+}
+
 /* The whole expert MLP, as Megatron-LM's recompute module "moe" (transformer/moe/moe_layer.py, forward): router, shared and routed experts,
 ** dispatch and combine. 2 · 4096 tokens · (256 + 3·2048 + 8·3·2048)·7168 products. */
 static void recompute_of_the_experts_repeats_their_whole_mlp(void **state) {
@@ -394,6 +415,7 @@ int main(void) {
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
     cmocka_unit_test(layers_take_a_while_whatever_their_microbatch),
+    cmocka_unit_test(a_plain_alltoall_takes_longer_each_way),
     cmocka_unit_test(recompute_of_the_experts_repeats_their_whole_mlp),
     cmocka_unit_test(queries_without_a_latent_are_recomputed_from_the_hidden_state),
     cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),

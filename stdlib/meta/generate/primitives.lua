@@ -117,6 +117,7 @@ classes.device = { meaning = "What an accelerator and its kernels reach.", given
   flag("hides_alltoall", "is there an all-to-all kernel that runs beside compute?"),
   { "layer_latency", "number", "seconds that a layer's F and I each take beside their work, and W half of it", low = 0, high = 1e6, default = 0 },
   { "routing_latency", "number", "seconds that an MoE layer takes each way beside its work", low = 0, high = 1e6, default = 0 },
+  { "plain_routing_latency", "number", "seconds more where the all-to-all has no kernel of its own", low = 0, high = 1e6, default = 0 },
   { "alltoall_latency", "number", "seconds that a dispatch or combine takes beside its transfers", low = 0, high = 1e6, default = 0 },
   { "pair_share", "number", "F&B over F + B, as measured; 0: F&B is computed", low = 0, high = 1e6, default = 0 },
   { "host_link", "number", "bytes per second to the host, one direction; needed with optimizer_offload", low = 1e-9, high = 1e30, optional = true },
