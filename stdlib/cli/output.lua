@@ -20,21 +20,24 @@ function output.to_stdout(text)
   if not good then failure.usage("cannot write to standard output: %s", problem) end
 end
 
--- Whole or not at all: a reader of the file never sees half of it.
+-- Whole or not at all: a reader of the file never sees half of it. A device is written where it is: renaming a file over /dev/null would
+-- replace it.
 function output.to_file(path, text)
-  local temporary = path .. ".tmp"
+  local device = path:find("^/dev/") ~= nil
+  local temporary = device and path or path .. ".tmp"
   local file, problem = io.open(temporary, "wb")
   if file then
     local good, write_problem = write(file, text)
     local closed, close_problem = file:close()
     if good and closed then
+      if device then return end
       local renamed, rename_problem = os.rename(temporary, path)
       if renamed then return end
       problem = rename_problem
     else
       problem = write_problem or close_problem
     end
-    os.remove(temporary)
+    if not device then os.remove(temporary) end
   end
   failure.usage("cannot write %s: %s", path, problem:match(": ([^:]+)$") or problem)
 end

@@ -226,6 +226,9 @@ describe("pipeplan simulate", function()
     result = simulate "1f1b --ranks 2 --microbatches 2 -o /no/where.txt"
     assert.equal(2, result.status)
     assert.equal("pipeplan: cannot write /no/where.txt: No such file or directory\n", result.err)
+    result = simulate "1f1b --ranks 2 --microbatches 2 -o /dev/full"  -- a device is written, not replaced
+    assert.equal(2, result.status)
+    assert.equal("pipeplan: cannot write /dev/full: No space left on device\n", result.err)
     result = simulate("1f1b --ranks 2 --microbatches 2", "/dev/full")
     assert.equal(2, result.status)
     assert.equal("pipeplan: cannot write to standard output: No space left on device\n", result.err)
