@@ -4,6 +4,7 @@
 return function(source)
   return {
     engine = require "generate.engine"(),
+    luacheck = require "generate.luacheck"(),
     pipeplan = require "generate.api"(),
     policy = require "generate.policy"(source .. "/policies/default"),
   }
