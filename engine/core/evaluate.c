@@ -192,10 +192,11 @@ static int64_t period_of(const pp_candidate *candidate) {
   return group > 0 ? group : 2 * (int64_t)candidate->layout.pipeline;
 }
 
-/* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. One microbatch says nothing
-** about how those after it overlap. */
+/* Two periods more than the capped program, but not more than there are: then nothing has to be extrapolated. A
+** microbatch of looped BFS goes round P ranks before it comes back, so that one says nothing of those after it; GPipe's step grows by the
+** slowest F and the slowest B with each from the first one on. */
 static int64_t longer_microbatches(const pp_candidate *candidate, const pp_schedule *program) {
-  if (pp_evaluate_repeats(candidate) > 1) return candidate->microbatches;
+  if (candidate->kind == PP_LOOPED_BFS) return candidate->microbatches;
   int64_t longer = program->request.microbatches + 2 * period_of(candidate);
   return longer < candidate->microbatches ? longer : candidate->microbatches;
 }

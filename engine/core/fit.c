@@ -74,8 +74,8 @@ static pp_status squeeze(const fitting *job, choice *now, int *layers, pp_error 
   return status;
 }
 
-/* Of equals the first. */
-static pp_status best_of(const fitting *job, const choice *from, int count, int *best, pp_error *error) {
+/* Of equals the first. *best_seconds: what that takes, 0 where nothing had to be compared. */
+static pp_status best_of(const fitting *job, const choice *from, int count, int *best, double *best_seconds, pp_error *error) {
   const double usable = job->problem->usable_bytes;
   double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
   int fits = 0;
@@ -94,23 +94,28 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     least = from[i].fit.bytes;
     *best = i;
   }
+  *best_seconds = seconds[*best];
   return PP_OK;
 }
 
 /* Layers on early ranks cost memory there, so that they have to win more than what counts as as fast. */
 static const double worth_moving = 0.01;
 
-/* Takes the split with its layers on early ranks in place of *best where it fits and is faster. */
-static pp_status try_forward(const fitting *job, const choice *best, choice *forward, int *layers, bool *taken, pp_error *error) {
-  double now, then;
+/* Takes the split with its layers on early ranks in place of *best, whose seconds are `now` or not known yet (0), where it fits and is
+** faster. */
+static pp_status try_forward(const fitting *job, const choice *best, double now, choice *forward, int *layers, bool *taken,
+                             pp_error *error) {
+  double then = now;
   *taken = false;
   if (best->fit.bytes > job->problem->usable_bytes) return PP_OK;
   if (!pp_stages_forward(job->problem, job->candidate, job->costs, job->kernel, layers)) return PP_OK;
   forward->layers = layers;
   pp_status status = measure(job, forward, error);
   if (status != PP_OK || forward->fit.bytes > job->problem->usable_bytes) return status;
-  for (int i = 0; i < 2 && status == PP_OK; i++) {
+  for (int i = now > 0; i < 2 && status == PP_OK; i++) {
     job->candidate->layers_per_stage = i == 0 ? best->layers : forward->layers;
+    /* most cannot win as much, whatever their order */
+    if (i == 1 && pp_evaluate_bound(job->problem, job->candidate, job->costs, job->kernel) >= now * (1 - worth_moving)) return PP_OK;
     status = pp_evaluate_split(job->problem, job->candidate, job->costs, job->kernel, &job->programs->memory.schedule,
                                &job->programs->comparison, &job->programs->workspace, i == 0 ? &now : &then, error);
   }
@@ -125,6 +130,7 @@ pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, c
   int splits[PP_MOST_SPLITS + 2][PP_MAX_LAYERS], best = 0;
   choice from[PP_MOST_SPLITS + 2] = { { .layers = NULL } };
   int count = pp_stages_splits(problem, candidate, costs, kernel, programs ? programs->splits : NULL, splits);
+  double seconds = 0;
   pp_status status = PP_OK;
   for (int i = 0; i < count && status == PP_OK; i++) {
     from[i].layers = splits[i];
@@ -138,10 +144,10 @@ pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, c
     status = squeeze(&job, &from[count], splits[count], error);
     if (from[count].fit.bytes <= usable) count++;
   }
-  if (status == PP_OK) status = best_of(&job, from, count, &best, error);
+  if (status == PP_OK) status = best_of(&job, from, count, &best, &seconds, error);
   if (status == PP_OK && programs) {
     bool taken;
-    status = try_forward(&job, &from[best], &from[count], splits[count], &taken, error);
+    status = try_forward(&job, &from[best], seconds, &from[count], splits[count], &taken, error);
     if (taken) best = count;
   }
   candidate->layers_per_stage = NULL;
