@@ -23,7 +23,8 @@ function failure.is(value)
   return getmetatable(value) == metatable
 end
 
--- The name in `names` (a list) that is nearest to `name`, or nil when none is near: Levenshtein distance at most a third of its length + 1.
+-- The name in `names` (a list) that is nearest to `name`, or nil when none is near: Levenshtein distance at most a third of its length + 1,
+-- or else the first that begins with it.
 function failure.nearest(name, names)
   if #name > 64 then return nil end  -- no name of ours; the table below would grow with it
   for _, candidate in ipairs(names) do
@@ -45,6 +46,9 @@ function failure.nearest(name, names)
     if distance <= #name // 3 + 1 and (not best_distance or distance < best_distance) then
       best, best_distance = candidate, distance
     end
+  end
+  for _, candidate in ipairs(not best and #name >= 4 and names or {}) do
+    if candidate:sub(1, #name) == name then return candidate end
   end
   return best
 end

@@ -33,6 +33,8 @@ findings.codes = {
     advice = "nothing, if the cluster does not run it" },
   { code = "unused_parameter", severity = "warning", meaning = "a parameter that no rule and no part of the planner reads",
     advice = "delete it, or let a rule name it" },
+  { code = "unknown_name", severity = "warning", meaning = "an accelerator or a kernel that the catalogue does not have",
+    advice = "correct the name; one of your own that no catalogue has needs no correction, only a look" },
   { code = "opaque", severity = "note", meaning = "a rule with a function: what it allows is not analysed",
     advice = "write it as conditions where that is possible" },
   { code = "loosened", severity = "note", meaning = "an override that lets more plans through",

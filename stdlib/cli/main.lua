@@ -13,14 +13,17 @@ Usage: pipeplan COMMAND ...
   plan SPEC...      plan a training run: from a model, a cluster and a token budget to one page
   simulate NAME     build, verify and simulate one pipeline schedule
   facts TOPIC       its tables: accelerators, links, kernels, frameworks, schedules, fields, schemas
-  policy COMMAND    shows and checks a policy
+  policy COMMAND    init, show, check, test, diff, mutate: a policy of your own, from its first
+                    rule to its review
 
   COMMAND --help    options of a command, and examples
   --version, --help
 
 Examples:
    pipeplan plan examples/specs/deepseek-v3.json
+   pipeplan plan examples/specs/rules/too_deep.json --explain
    pipeplan simulate dualpipe --ranks 8 --microbatches 20
+   pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
 -- Each command is a module with run(arguments) → text for stdout (a string, or an iterator over its pieces), exit status.

@@ -132,7 +132,9 @@ local function rule_data(rule)
   }
   for i, condition in ipairs(rule.conditions) do data.conditions[i] = conditions.text(condition) end
   for i, hidden in ipairs(rule.hides) do
-    data.hides[i] = { name = hidden.name, value = value_text(hidden.value), layer = hidden.layer, file = hidden.file, line = hidden.line }
+    local by = rule.origin[hidden.name]
+    data.hides[i] = { name = hidden.name, value = value_text(hidden.value), layer = hidden.layer, file = hidden.file, line = hidden.line,
+                      by = { layer = by.layer, file = by.file, line = by.line } }
   end
   return data
 end
@@ -162,7 +164,9 @@ function show.data(policy, list)
   end
   for i, entry in ipairs(policy.disabled) do
     data.disabled[i] = { id = entry.rule.id, verb = entry.rule.verb, reason = entry.by.reason, expires = entry.by.expires,
-                         layer = entry.by.layer, file = entry.by.file, line = entry.by.line }
+                         layer = entry.by.layer, file = entry.by.file, line = entry.by.line, hides = rule_data(entry.rule) }
+    local hidden = data.disabled[i].hides
+    hidden.conditions, hidden.hides, hidden.try = list(hidden.conditions), list(hidden.hides), hidden.try and list(hidden.try)
   end
   for i, entry in ipairs(policy.loosened) do data.loosened[i] = entry end
   for _, name in ipairs { "layers", "parameters", "loosened", "disabled" } do data[name] = list(data[name]) end

@@ -243,7 +243,8 @@ local function read_disable(raw, statement, complain)
     local value, problem = raw.argument[key], nil
     if key == "reason" then statement.reason, problem = check.text(value)
     elseif key == "expires" then statement.expires, problem = check.date(value)
-    elseif key ~= "id" then complain("disable takes id, reason and expires, not '%s'", conditions.shown(key)) end
+    elseif key ~= "id" then complain("disable takes id, reason and expires, not '%s'%s", conditions.shown(key),
+                                    failure.suggestion(conditions.shown(key), { "id", "reason", "expires" })) end
     if problem then complain("%s: %s", key, problem) end
   end
 end

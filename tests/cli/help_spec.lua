@@ -3,7 +3,37 @@
 require "pipeplan"
 local program = require "program"
 
-local commands = { "", "plan", "simulate", "facts", "policy", "policy show" }
+local commands = { "", "plan", "simulate", "facts", "policy", "policy init", "policy show", "policy check", "policy test", "policy diff",
+                   "policy mutate" }
+
+-- A directory in which the examples run: they write files, and read some that their user has.
+local place = os.tmpname()
+os.remove(place)
+assert(os.execute(string.format("mkdir -p %s/sites && ln -s '%s/examples' '%s/tests' %s", place, os.getenv "PIPEPLAN_SOURCE",
+                                os.getenv "PIPEPLAN_SOURCE", place)))
+assert(os.execute(string.format("cp '%s/examples/sites/aws-p5.lua' %s/site.lua && cp %s/site.lua %s/old.lua", os.getenv "PIPEPLAN_SOURCE",
+                                place, place, place)))
+assert(os.execute(string.format("tr -d '\\n' < '%s/tests/policy/dense.json' > %s/specs.jsonl", os.getenv "PIPEPLAN_SOURCE", place)))
+teardown(function() os.execute("rm -r " .. place) end)
+
+-- Those that take a minute are run by tests of their own; those that show what is not planned end with 1.
+local slow = { ["--boundary"] = true, ["tests/policy "] = true }
+local refused = { ["specs/rules/"] = true }
+
+local function contains_one(text, words)
+  for word in pairs(words) do
+    if text:find(word, 1, true) then return true end
+  end
+  return false
+end
+
+-- → status, text of both streams
+local function run_there(arguments)
+  local handle = io.popen(string.format("cd %s && env -u LD_PRELOAD '%s' %s 2>&1; echo \"status $?\"", place, os.getenv "PIPEPLAN", arguments))
+  local text, status = handle:read("a"):match "^(.*)status (%d+)\n$"
+  handle:close()
+  return tonumber(status), text
+end
 
 local function each_line(text)
   return text:gmatch("([^\n]*)\n")
@@ -30,10 +60,10 @@ for _, command in ipairs(commands) do
       local count = 0
       for line in each_line(help.stdout:match("Examples:\n(.*)$") .. "\n") do
         local arguments = line:match("^   pipeplan (.*)$")
-        if arguments then
-          local result = program.run(arguments)
+        if arguments and not contains_one(arguments, slow) then
+          local status, text = run_there(arguments)
           count = count + 1
-          assert.equal(0, result.status, line .. ": " .. result.stderr)
+          assert.equal(contains_one(arguments, refused) and 1 or 0, status, line .. ": " .. text)
         end
       end
       assert.is_true(count > 0)

@@ -109,7 +109,7 @@ describe("a statement", function()
       ["row { id = 'x', try = { '1f1b' }, message = 'm' }"] = "row 'x': no field or property 'message'",
       ["row { id = 'x', 5, try = { '1f1b' } }"] = "row 'x': everything in it is written name = value",
       ["reject { id = 'x', gpus = 1 }"] = "reject 'x': it needs message",
-      ["reject { id = 'x', gpus = 1, message = 'P {pipeline}' }"] = "reject 'x': message: no parameter or field 'pipeline'",
+      ["reject { id = 'x', gpus = 1, message = 'P {pipeline}' }"] = "reject 'x': message: no parameter or field 'pipeline', did you mean 'pipeline_parallel'?",
       ["reject { id = 'x', gpus = 1, message = 'm', recommend = 'dualpipev' }"] =
         "reject 'x': a reject recommends a layout: data_parallel or data_and_tensor_parallel",
       ["refuse { id = 'x', gpus = 1, message = 'm', recommend = '1f1b' }"] =

@@ -18,7 +18,8 @@ Exit status: 0; with --fail-on 1 when there is such a change; 5 without a spec.
 
 Examples:
    pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl
-   pipeplan policy diff old/site.lua site.lua examples/specs/*.json --boundary --fail-on loosened]]
+   pipeplan policy diff old.lua site.lua --corpus specs.jsonl --boundary --fail-on loosened
+       also on specs at the edges of all rules, which takes a minute]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy diff", "Plans specs by two policies and shows what changes, newly accepted first.")

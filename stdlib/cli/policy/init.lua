@@ -8,7 +8,7 @@ local examples = [[
 Examples:
    pipeplan policy init my-cluster
        writes my-cluster.lua and my-cluster_spec.lua
-   pipeplan policy init my-cluster --directory policies/sites
+   pipeplan policy init other --directory sites
    pipeplan policy test my-cluster_spec.lua]]
 
 local function new_parser()

@@ -17,7 +17,7 @@ Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 
 
 Examples:
    pipeplan policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua
-   pipeplan policy mutate tests/policy --equivalent tests/policy/equivalent.txt --min-score 100 --jobs 2]]
+   pipeplan policy mutate tests/policy --equivalent tests/policy/equivalent.txt --min-score 100]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy mutate", "Makes small mistakes in a policy and runs its tests on each.")

@@ -21,7 +21,7 @@ Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no t
 
 Examples:
    pipeplan policy test examples/sites
-   pipeplan policy test examples/sites/aws-p5_spec.lua --min 80 --format junit -o report.xml]]
+   pipeplan policy test examples/sites/aws-p5_spec.lua --min 50 --format junit -o tests.xml]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy test", "Runs tests of policies: busted specs (*_spec.lua).")
