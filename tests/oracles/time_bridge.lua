@@ -8,7 +8,8 @@
 --
 -- What the errors are: one setting moves by up to 38 % between releases (Qwen3-30B on 8 B300: 29,454 to 40,769 tokens/s). gpt-oss-120B
 -- in bf16 is slower than ours by a quarter in the median, and unfused attention, which would make it 25 % slower than measured, does
--- not explain it. The first releases for B300 ran mixtures of experts at two thirds of ours: not explained either.
+-- not explain it. Kimi-K2 ran Muon, whose products are not counted here. The first releases for B300 ran mixtures of experts at two
+-- thirds of ours: not explained either.
 
 local models = require "oracles.models"
 local predict = require "oracles.predict"

@@ -34,7 +34,8 @@ local jean_zay = { network_per_gpu = 4 * 100e9 / 8 / 8, layers_per_stage = { 5, 
 local more = {
   -- Megatron-Bridge scripts/performance/configs/deepseek/workload_base_configs.py @d19cb73, H100: moe_a2a_overlap, deepep
   O03 = { overlapped = true, kernel = "deepep_v1" },
-  O33 = { overlapped = true },  -- yanring/Megatron-MoE-ModelZoo best_practice/qwen3
+  -- yanring/Megatron-MoE-ModelZoo best_practice/Qwen3/readme.md @c1ad0b5, its columns Dispatcher and Notes
+  O33 = { overlapped = true, kernel = "deepep_v1" }, O35 = { kernel = "nccl_alltoall" },
   O47 = jean_zay, O49 = jean_zay, O50 = jean_zay,
 }
 
@@ -86,5 +87,15 @@ for _, row in ipairs(csv.read(file)) do
     local ours = predict.step(model, run).seconds
     list[#list + 1] = rows.number("published plans", case, "step, s", seconds_of(row, model, run), ours, 0.35)
   end
+end
+
+-- Two more rows of the table that O33 and O35 are from: experts over hosts without the overlap, and inside a host at TP 4.
+local qwen = { accelerator = "H100-SXM", gpus = 256, precision = "bf16", kernel = "deepep_v1", batch = 2048, micro_batch = 1,
+               sequence = 4096, pipeline = 8, context = 1, virtual = 4 }
+for _, row in ipairs { { 2, 32, 19.7, { norm = true, activation = true } }, { 4, 8, 29.0, {} } } do
+  qwen.tensor, qwen.expert, qwen.recompute = row[1], row[2], row[4]
+  local case = string.format("Qwen3-235B, 256 × H100, TP %d PP 8 VP 4 EP %d", row[1], row[2])
+  local ours = predict.step(models["qwen3-235b"], qwen).seconds
+  list[#list + 1] = rows.number("Megatron-MoE-ModelZoo", case, "step, s", row[3], ours, 0.35)
 end
 return list
