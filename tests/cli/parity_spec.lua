@@ -4,6 +4,7 @@ local pipeplan = require "pipeplan"
 
 local engine = require "engine"
 local json = require "pipeplan.report.json"
+local json_in = require "pipeplan.input.json"
 local program = require "program"
 local schema = require "pipeplan.schema.plan"
 
@@ -42,6 +43,33 @@ describe("the program and the module give the same bytes for", function()
       assert.is_true(expected == actual, path .. ": the plans differ")
     end
   end)
+
+  for _, name in ipairs(engine.host.directory "examples/sites") do
+    local file = name:match "^(.*)%.lua$"
+    if file and not file:match "_spec$" then
+      it("every shipped spec, one a line, under the policy of " .. file, function()
+        local path = "examples/sites/" .. name
+        local policy, corpus = pipeplan.policy(path, { date = date }), {}
+        local expected = {}
+        for i, spec in ipairs(specs) do
+          local object = json_in.read(spec)
+          for _, field in ipairs { "model", "profile" } do  -- paths as seen from here
+            if type(object[field]) == "string" then object[field] = spec:match "^(.*/)" .. object[field] end
+          end
+          corpus[i] = json.encode(object)
+          expected[i] = json.encode(json.shape(policy:plan_spec(object), schema))
+        end
+        local result = program.run("plan --jsonl --date " .. date .. " --policy " .. path, table.concat(corpus, "\n") .. "\n")
+        assert.equal("", result.stderr)
+        local i = 0
+        for line in result.stdout:gmatch "([^\n]*)\n" do
+          i = i + 1
+          assert.is_true(line == expected[i], (specs[i] or "one too many") .. ": the plans differ")
+        end
+        assert.equal(#specs, i)
+      end)
+    end
+  end
 
   it("a policy of a site, and parameters set over it", function()
     local policy = pipeplan.policy("examples/sites/aws-p5.lua", { date = date, set = { tie_fraction = "2%" } })
