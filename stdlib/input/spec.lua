@@ -156,6 +156,7 @@ local function build_any(given, name)
     copy["cluster.gpus"] = { value = gpus, origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
     local request = build(copy, name)
     local good, problem = pcall(contradictions.check, request, copy, complain)
+    request.stated = copy
     if good then return request end
     if not failure.is(problem) then error(problem, 0) end
     return nil, problem.message

@@ -69,6 +69,13 @@ describe("the nearest change of a planned spec", function()
     assert.matches("^row moe_with_ep decides: ", change.effect)
   end)
 
+  it("starts from the number of GPUs that was found, where the spec asks for the fewest", function()
+    local plan = planner.plan { request = read("mixtral-8x7b", { gpus = "minimum" }), policy = policy, explain = true }
+    local change = change_of(plan.explanation.changes, "cluster.gpus")
+    assert.equal(string.format("gpus %d instead of %d", plan.cluster.gpus // 2, plan.cluster.gpus), change.words)
+    assert.equal("refused", change.status)  -- with fewer than the fewest there is no plan
+  end)
+
   it("is a limit of a real number, and on which side of it", function()
     local slow = changes("rules/slow_interconnect")[1]
     assert.same({ "per_gpu over 200 Gb/s", "over" }, { slow.words, slow.side })
