@@ -12,10 +12,25 @@ describe("aws-p5", function()
     assert.equal("dualpipev", site:plan { "examples/specs/mixtral-8x7b.json" }.schedule_wanted)
   end)
 
+  it("and 63 as a small one", function()
+    assert.equal("small_run", site:with { gpus = 63 }:plan({ "examples/specs/mixtral-8x7b.json" }).decision)
+  end)
+
+  it("wants DualPipeV for an MoE whose experts are spread, and for no other", function()
+    local function decision(expert, facts)
+      return site:with(facts or {}):plan({ "examples/specs/mixtral-8x7b.json", expert = expert }).decision
+    end
+    assert.equal("moe_with_ep", decision(2))
+    assert.is_not.equal("moe_with_ep", decision(1))
+    assert.is_not.equal("moe_with_ep", decision(2, { architecture = "dense" }))
+  end)
+
   it("uses UCCL-EP over EFA to 64 ranks, where the default has no kernel beyond 32", function()
     local spec = { "examples/specs/qwen3-235b.json", fabric = "efa", expert = 64 }
     assert.equal("uccl_ep", site:plan(spec).alltoall_kernel.name)
     assert.decided(default:plan(spec), "planned", "no_alltoall_kernel")
+    spec.fabric = "infiniband"
+    assert.equal("deepep", site:plan(spec).alltoall_kernel.name)
   end)
 
   it("lets DualPipeV take an odd number of micro-batches, and says so", function()
@@ -31,6 +46,10 @@ describe("aws-p5", function()
   it("wants ZB-V for long sequences, dense models included", function()
     local plan = site:plan { "examples/specs/llama-3.1-405b.json", sequence_length = "128Ki", context = 16, recompute = "full" }
     assert.equal("zb_v", plan.schedule_wanted)
+    local short = site:with { sequence_length = 128 * 1024 - 1 }
+    assert.is_not.equal("long_context", short:plan({ "examples/specs/mixtral-8x7b.json" }).decision)
+    local small = site:with { sequence_length = 128 * 1024, gpus = 32 }  -- before small_run
+    assert.equal("long_context", small:plan({ "examples/specs/mixtral-8x7b.json" }).decision)
   end)
 
   it("loads until the day its override expires, and not after", function()

@@ -1,0 +1,41 @@
+-- The tests of the default policy (tests/policy) and of the example sites look at all of it, and notice every mistake that a test can notice: `policy test` and
+-- `policy mutate` say so. All mutants take half a minute of two processors: they are tried where $CI is set, elsewhere those of a few rules.
+
+local program = require "program"
+
+local sample = { "reject too_deep", "refuse short_run", "row small_run", "parameter tie_fraction" }
+
+local function mutate(arguments, filter)
+  local result = program.run(string.format("policy mutate %s --min-score 100 --jobs 2 --no-witnesses%s", arguments,
+                                           filter and " --filter '" .. filter .. "'" or ""))
+  assert.equal(0, result.status, result.stdout .. result.stderr)
+  return result.stdout
+end
+
+describe("the default policy's tests", function()
+  it("reach every row, reason, warning and choice, and both sides of every bound", function()
+    local result = program.run "policy test tests/policy --min 100"
+    assert.equal(0, result.status, result.stdout .. result.stderr)
+  end)
+
+  it("notice every mutant but those listed with a reason", function()
+    local tests = "tests/policy --equivalent tests/policy/equivalent.txt"
+    if os.getenv "CI" then
+      mutate(tests)
+      return
+    end
+    print("# only mutants of " .. table.concat(sample, ", ") .. ": set CI to try all")
+    for _, filter in ipairs(sample) do assert.matches("^[1-9]%d* mutants: [1-9]", mutate(tests, filter)) end
+  end)
+end)
+
+describe("the example sites' tests", function()
+  it("notice every mutant but those listed with a reason", function()
+    local sites = "examples/sites/"
+    assert.matches("^3 mutants: 3 killed", mutate("--policy " .. sites .. "ml-hall-3.lua " .. sites .. "ml-hall-3_spec.lua"))
+    if not os.getenv "CI" then print "# of aws-p5 only its rows: set CI to try all" end
+    local text = mutate("--policy " .. sites .. "aws-p5.lua --date 2026-12-01 " .. sites .. "aws-p5_spec.lua --equivalent " .. sites
+                        .. "equivalent.txt", not os.getenv "CI" and "row long_context" or nil)
+    assert.matches("^[1-9]%d* mutants: [1-9]", text)
+  end)
+end)
