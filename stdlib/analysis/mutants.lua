@@ -6,6 +6,7 @@ changes.
     id        stable while the rule keeps its id: "row small_run: gpus under 100 → at most 100"
     apply     function(policy): makes a freshly loaded policy the mutant; false when the policy has no such rule
     before, after  the rule as it is and as it becomes (nil: deleted), for who looks for a spec that tells them apart
+  other          the rule that it was swapped with;  parameter, value  the parameter's id and what it becomes
 
 Of a policy with layers over the default those rules are changed that the layers state or change; otherwise the default's.
 Kinds: bound (a limit moved by one, or by a tenth; open made closed), negate, drop (a condition), delete (a rule), swap (with the next of
@@ -225,7 +226,10 @@ function mutants.of(policy, everything)
         of_list(out, rule)
         add(out, rule, "delete", "deleted", without(rule), nil)
         local next_rule = ordered[verb] and list[i + 1]
-        if next_rule then add(out, rule, "swap", "after " .. next_rule.id, swapped(rule, next_rule), rule) end
+        if next_rule then
+          add(out, rule, "swap", "after " .. next_rule.id, swapped(rule, next_rule), rule)
+          out[#out].other = next_rule
+        end
       end
     end
   end

@@ -9,13 +9,12 @@ Raises an answer when the tests fail without any mutant, or when `equivalent` na
 Cost: the tests once per mutant, stopped at the first failure, those named after the mutant's file first; in `jobs` processes.
 ]]
 
-local cells = require "pipeplan.analysis.cells"
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local load = require "pipeplan.policy.load"
 local mutants = require "pipeplan.analysis.mutants"
-local realise = require "pipeplan.analysis.realise"
 local runner = require "pipeplan.analysis.runner"
+local witness = require "pipeplan.analysis.witness"
 
 local mutate = {}
 
@@ -28,21 +27,6 @@ local function first_failure(tests, apply)
   if #results == 0 then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
   for _, result in ipairs(results) do
     if result.status == "failed" or result.status == "error" then return result.name, result.message end
-  end
-  return nil
-end
-
--- A spec that the rule and its mutant judge differently.
-local function witness(policy, mutant)
-  local before, after = mutant.before, mutant.after
-  if not before then return nil end
-  local space = cells.space(after and { before, after } or { before })
-  local wanted = { { holds = { before }, fails = { after } } }
-  if after then wanted[2] = { holds = { after }, fails = { before } } end
-  for _, one in ipairs(wanted) do
-    local box = space:box(one.holds[1])
-    local found = realise.any(policy, { space = space, holds = one.holds, fails = one.fails }, { box })
-    if found then return found end
   end
   return nil
 end
@@ -114,7 +98,7 @@ function mutate.run(options)
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
   for i, mutant in ipairs(tried) do
     out[#out + 1] = { mutant = mutant, outcome = by[i] and "killed" or "survived", by = by[i],
-                      witness = not by[i] and options.witnesses and witness(policy, mutant) or nil }
+                      witness = not by[i] and options.witnesses and witness.of(options.policy, policy, mutant) or nil }
   end
   for _, mutant in ipairs(list) do
     local reason = wanted(mutant) and equivalent[mutant.id]

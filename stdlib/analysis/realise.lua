@@ -3,7 +3,7 @@ realise.lua: from what rules say to a spec that shows it. A finding about rules 
 `pipeplan plan` accepts and for which the claim can be seen is its witness. Fields that a spec states are set to values of the box,
 degrees of parallelism are fixed, the rest (what follows from the model, the network, the search) is tried with a few models and links.
 
-  realise.spec(policy, { space, box, holds = { rule, … }, fails = { rule, … } })
+  realise.spec(policy, { space, box, holds = { rule, … }, fails = { rule, … }, shows = function(spec) → bool? })
       → { spec, fields } | nil: a spec with a candidate for which all rules of `holds` and none of `fails` hold; its layout is fixed, so
         that the plan is about that candidate; fields is the candidate
 
@@ -279,6 +279,7 @@ local function accepted(policy, draft, wanted)
   policy.host:refill()
   local good, problem = pcall(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
   if not good and failure.is(problem) then return nil end  -- any other error is an invariant that the plan breaks, and worth showing
+  if wanted.shows and not wanted.shows(draft) then return nil end
   local row, clear = telling(set, mask, wanted)
   return { spec = draft, fields = set.c:row(row), clear = clear }
 end
@@ -310,7 +311,7 @@ function realise.any(policy, wanted, list)
   end
   list = boxes.without(space.shape, (space:possible(list)), taken)
   for i = 1, math.min(#list, BOXES) do
-    local found = realise.spec(policy, { space = space, box = list[i], holds = wanted.holds, fails = wanted.fails })
+    local found = realise.spec(policy, { space = space, box = list[i], holds = wanted.holds, fails = wanted.fails, shows = wanted.shows })
     if found then return found end
   end
   return nil
