@@ -96,8 +96,10 @@ static void memory_that_runs_out_ends_in_an_error(void **state) {
   assert_true(run(0, false));
   size_t all = allocations.asked;
   assert_true(all > 10000);
-  for (size_t n = 1; n <= all; n = next(n)) assert_false(run(n, true));
-  assert_true(run(all + 1, true));
+  /* Lua seeds its hashes anew in each state, so the number of allocations differs a little from run to run. */
+  size_t most = all + all / 50, least = all - all / 50;
+  for (size_t n = 1; n <= least; n = next(n)) assert_false(run(n, true));
+  assert_true(run(most, true));
 }
 
 /* Lua collects its garbage and asks again; the core does not. */
