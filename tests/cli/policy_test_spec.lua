@@ -48,7 +48,7 @@ describe("pipeplan policy test", function()
   it("runs the examples that plain busted runs", function()
     local text = test("examples/sites", 0)
     assert.matches("ok +aws%-p5 counts 64 GPUs as a large run already\n", text)
-    assert.matches("\n10 passed\n", text)
+    assert.matches("\n%d+ passed\n", text)
   end)
 
   it("reports tests and what of the policy no test looks at", function()
