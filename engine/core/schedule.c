@@ -188,6 +188,7 @@ static pp_status check_group(const pp_schedule_request *request, const pp_schedu
 }
 
 int pp_schedule_group(const pp_schedule_request *request) {
+  if (request->kind == PP_CUSTOM) return 0;
   const pp_schedule_traits *traits = pp_schedule_traits_of(request->kind);
   if (traits->grouping == PP_UNGROUPED) return 0;
   if (by_rounds(request, traits)) return request->microbatches / rounds_of(request->microbatches, request->ranks);
