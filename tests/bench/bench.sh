@@ -11,5 +11,6 @@ cd "$(dirname "$0")/../.."
   [ -x "$python" ] || python=python3
   "$python" tests/bench/python_bench.py "$build/tests/schedule_bench" "$build/pipeplan"
   LUA_CPATH="$build/?.so;;" lua5.4 tests/bench/search_bench.lua
+  LUA_CPATH="$build/?.so;;" lua5.4 tests/bench/policy_bench.lua "$build/pipeplan"
   tests/bench/cold_start.sh "$build/pipeplan"
 } | awk -F '\t' '{ printf "%-9s %-48s %-55s %s\n", $1, $2, $3, $4; fflush() }'
