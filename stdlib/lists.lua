@@ -18,4 +18,12 @@ function lists.sorted_keys(map)
   return keys
 end
 
+-- A copy of a value, tables and what is in them too; without metatables, and not for what contains itself.
+function lists.deep_copy(value)
+  if type(value) ~= "table" then return value end
+  local out = {}
+  for key, inner in pairs(value) do out[key] = lists.deep_copy(inner) end
+  return out
+end
+
 return lists

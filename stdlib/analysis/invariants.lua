@@ -15,21 +15,17 @@ Cost: a plan for each spec, its layout, and each loosening.
 
 local boundary = require "pipeplan.analysis.boundary"
 local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
 local load = require "pipeplan.policy.load"
 local mutants = require "pipeplan.analysis.mutants"
 local planner = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
 
+local copy = lists.deep_copy
+
 local invariants = {}
 
 local SHRINKS = 80  -- smaller specs that are tried for one finding
-
-local function copy(value)
-  if type(value) ~= "table" then return value end
-  local out = {}
-  for key, inner in pairs(value) do out[key] = copy(inner) end
-  return out
-end
 
 -- ------------------------------------------------------------------------------------------------------------------------- planning
 

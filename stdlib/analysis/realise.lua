@@ -16,9 +16,12 @@ local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
 local plan = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
 local vocabulary = require "pipeplan.vocabulary"
+
+local copy = lists.deep_copy
 
 local realise = {}
 
@@ -70,13 +73,6 @@ local function put(object, path, value)
     object = object[path[i]]
   end
   object[path[#path]] = value
-end
-
-local function copy(value)
-  if type(value) ~= "table" then return value end
-  local out = {}
-  for key, inner in pairs(value) do out[key] = copy(inner) end
-  return out
 end
 
 -- At most VALUES of a list, spread over it, the first among them.

@@ -13,10 +13,13 @@ Cost: at most some dozens of plans for each rule.
 local boxes = require "pipeplan.analysis.boxes"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
+local lists = require "pipeplan.lists"
 local load = require "pipeplan.policy.load"
 local planner = require "pipeplan.plan.init"
 local realise = require "pipeplan.analysis.realise"
 local spec = require "pipeplan.input.spec"
+
+local copy = lists.deep_copy
 
 local witness = {}
 
@@ -33,13 +36,6 @@ local function same(a, b)
     if not words[key] and a[key] == nil then return false end
   end
   return true
-end
-
-local function copy(value)
-  if type(value) ~= "table" then return value end
-  local out = {}
-  for key, inner in pairs(value) do out[key] = copy(inner) end
-  return out
 end
 
 local function plan_of(policy, draft)
