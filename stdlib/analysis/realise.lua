@@ -238,22 +238,26 @@ local function request_conditions(rules)
   return list
 end
 
+-- What a function returns, or nil when it answers that a draft is no spec; any other error is one of ours and goes on.
+local function unless_answered(run, ...)
+  local good, result = pcall(run, ...)
+  if good then return result end
+  if not failure.is(result) then error(result, 0) end
+  return nil
+end
+
 -- The candidates of a draft, or nil when it is no spec, or when what follows from the request alone rules it out.
 local function open(policy, draft, wanted)
   policy.host:refill()
-  local good, request = pcall(spec.from_table, copy(draft), ".")
-  if not good then return nil end
-  local known
-  good, known = pcall(facts.of, request, policy)
-  if not good then return nil end
+  local request = unless_answered(spec.from_table, copy(draft), ".")
+  local known = request and unless_answered(facts.of, request, policy)
+  if not known then return nil end
   for _, condition in ipairs(request_conditions(wanted.holds)) do
     local value = condition.value
     if type(value) ~= "table" and not require("engine").conditions.match(known.record, { condition }) then return nil end
   end
-  local set
-  good, set = pcall(candidates.open, { request = request, policy = policy, record = known.record, arguments = known.arguments,
-                                       fixed = request.parallelism, no_comparison = true })
-  return good and set or nil
+  return unless_answered(candidates.open, { request = request, policy = policy, record = known.record, arguments = known.arguments,
+                                            fixed = request.parallelism, no_comparison = true })
 end
 
 -- Fixes the layout of a row, so that a plan of the spec is about it.
