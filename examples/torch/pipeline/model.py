@@ -1,0 +1,198 @@
+"""The model that the examples train: transformer blocks, dense or with experts, cut into pipeline stages. Replace Block by your own.
+
+A layer's weights depend on its number and the seed alone, an expert's on its own number too: however the model is cut, over however many
+ranks, it is the same model, so that gradients of any two partitions can be compared.
+"""
+import dataclasses
+import math
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """vocab 0: no embedding and no head, the loss is the mean square of the last block's output. experts 0: dense blocks."""
+    hidden: int = 4096
+    heads: int = 32
+    ffn: int = 16384           # of a dense block, or of one expert
+    layers: int = 16
+    vocab: int = 0
+    experts: int = 0
+    top_k: int = 2
+    sequence: int = 4096
+    micro_batch: int = 1
+    seed: int = 1
+
+    @property
+    def message_elements(self):
+        return self.micro_batch * self.sequence * self.hidden
+
+
+class Exchange(torch.autograd.Function):
+    """All-to-all of rows between the ranks of an expert group; the gradient takes the way back."""
+
+    @staticmethod
+    def forward(ctx, rows, sent, received, group):
+        ctx.sent, ctx.received, ctx.group = sent, received, group
+        out = rows.new_empty(sum(received), *rows.shape[1:])
+        dist.all_to_all_single(out, rows.contiguous(), received, sent, group=group)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return Exchange.forward(ctx, grad, ctx.received, ctx.sent, ctx.group), None, None, None
+
+
+class Attention(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.heads = shape.heads
+        self.norm = nn.LayerNorm(shape.hidden)
+        self.qkv = nn.Linear(shape.hidden, 3 * shape.hidden, bias=False)
+        self.out = nn.Linear(shape.hidden, shape.hidden, bias=False)
+
+    def forward(self, x):
+        b, s, h = x.shape
+        q, k, v = self.qkv(self.norm(x)).view(b, s, 3, self.heads, h // self.heads).permute(2, 0, 3, 1, 4)
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(a.transpose(1, 2).reshape(b, s, h))
+
+
+class Expert(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.up, self.down = nn.Linear(shape.hidden, shape.ffn, bias=False), nn.Linear(shape.ffn, shape.hidden, bias=False)
+
+    def forward(self, x):
+        return self.down(F.gelu(self.up(x)))
+
+
+class Experts(nn.Module):
+    """Top-k routing over experts that are spread over the ranks of `group` (None: all of them are here). Nothing is dropped."""
+
+    def __init__(self, shape, group):
+        super().__init__()
+        self.top_k, self.group = shape.top_k, group
+        self.ranks = dist.get_world_size(group) if group else 1
+        if shape.experts % self.ranks:
+            raise ValueError(f"{shape.experts} experts cannot be spread over {self.ranks} ranks: expected a multiple of {self.ranks}")
+        self.each = shape.experts // self.ranks
+        self.first = (dist.get_rank(group) if group else 0) * self.each
+        self.router = nn.Linear(shape.hidden, shape.experts, bias=False)
+        self.expert = nn.ModuleList(Expert(shape) for _ in range(self.each))
+
+    def forward(self, x):
+        rows = x.reshape(-1, x.shape[-1])
+        weight, chosen = self.router(rows).softmax(-1).topk(self.top_k)
+        order = chosen.flatten().argsort(stable=True)      # copies of rows, by expert
+        counts = chosen.flatten().bincount(minlength=self.each * self.ranks)
+        out = self.apply_experts(rows[order // self.top_k], counts)
+        out = out * weight.flatten()[order, None]
+        return torch.zeros_like(rows).index_add(0, order // self.top_k, out).view_as(x)
+
+    def apply_experts(self, rows, counts):
+        if self.ranks == 1:
+            return self.local(rows, counts.tolist())
+        theirs = torch.empty_like(counts)                  # [rank that sends, my expert]
+        dist.all_to_all_single(theirs, counts, group=self.group)
+        theirs = theirs.view(self.ranks, self.each)
+        sent, received = counts.view(self.ranks, self.each).sum(1).tolist(), theirs.sum(1).tolist()
+        arrived = Exchange.apply(rows, sent, received, self.group)
+        expert = torch.arange(self.each, device=rows.device).repeat(self.ranks).repeat_interleave(theirs.flatten())
+        order = expert.argsort(stable=True)
+        out = self.local(arrived[order], theirs.sum(0).tolist())
+        back = torch.empty_like(order)
+        back[order] = torch.arange(len(order), device=order.device)
+        return Exchange.apply(out[back], received, sent, self.group)
+
+    def local(self, rows, counts):
+        # An expert without rows takes part, so that its weights get a gradient of zeros and not none.
+        return torch.cat([expert(part) for expert, part in zip(self.expert, rows.split(counts))])
+
+
+class Block(nn.Module):
+    def __init__(self, shape, group=None):
+        super().__init__()
+        self.attention, self.norm = Attention(shape), nn.LayerNorm(shape.hidden)
+        self.mlp = Experts(shape, group) if shape.experts else Expert(shape)
+
+    def forward(self, x):
+        x = self.attention(x)
+        return x + self.mlp(self.norm(x))
+
+
+class Stage(nn.Module):
+    """Layers first … first + count − 1 of a model; `starts`: the embedding before them, `ends`: the head behind them, if the model has any."""
+
+    def __init__(self, shape, first, count, starts, ends, expert_group=None):
+        super().__init__()
+        self.shape, self.first = shape, first
+        self.embedding = nn.Embedding(shape.vocab, shape.hidden) if shape.vocab and starts else None
+        self.block = nn.ModuleList(Block(shape, expert_group) for _ in range(count))
+        self.norm = nn.LayerNorm(shape.hidden) if shape.vocab and ends else None
+        self.head = nn.Linear(shape.hidden, shape.vocab, bias=False) if shape.vocab and ends else None
+        self.initialize()
+
+    def forward(self, x):
+        if self.embedding is not None:
+            x = self.embedding(x)
+        for block in self.block:
+            x = block(x)
+        return x if self.head is None else self.head(self.norm(x))
+
+    def key(self, name):
+        """Where a weight is in the whole model: "block.0.mlp.expert.1.up.weight" of a stage → "block.6.mlp.expert.5.up.weight"."""
+        part = name.split(".")
+        if part[0] == "block":
+            experts = self.block[int(part[1])].mlp
+            part[1] = str(int(part[1]) + self.first)
+            if "expert" in part:
+                part[4] = str(int(part[4]) + experts.first)
+        return ".".join(part)
+
+    @torch.no_grad()
+    def initialize(self):
+        for name, weight in self.named_parameters():
+            key = self.key(name)
+            if weight.dim() == 1:
+                weight.fill_(0 if name.endswith("bias") else 1)
+                continue
+            generator = torch.Generator().manual_seed(self.shape.seed * 1000003 + sum(31**i * b for i, b in enumerate(key.encode())) % 2**40)
+            scale = (0.02 if "embedding" in key else 1 / math.sqrt(weight.shape[1]))
+            weight.copy_(torch.randn(weight.shape, generator=generator) * scale)
+
+
+def first_layers(layers_per_stage):
+    """[3, 2, 2] → [0, 3, 5]"""
+    return [sum(layers_per_stage[:s]) for s in range(len(layers_per_stage))]
+
+
+def build_stage(shape, layers_per_stage, stage, expert_group=None, device="cpu", dtype=torch.float32):
+    """Stage number `stage` of those that layers_per_stage says."""
+    if sum(layers_per_stage) != shape.layers:
+        raise ValueError(f"layers_per_stage {layers_per_stage} has {sum(layers_per_stage)} layers: expected {shape.layers}")
+    first, count = first_layers(layers_per_stage)[stage], layers_per_stage[stage]
+    made = Stage(shape, first, count, stage == 0, stage == len(layers_per_stage) - 1, expert_group)
+    return made.to(device=device, dtype=dtype)
+
+
+def batch(shape, microbatches, seed=0, device="cpu", dtype=torch.float32):
+    """(input, target) of `microbatches` microbatches, stacked: tokens and the tokens that follow, or, without vocabulary, activations and
+    a target that loss_of does not read."""
+    generator = torch.Generator().manual_seed(shape.seed * 7919 + seed)
+    size = (microbatches * shape.micro_batch, shape.sequence)
+    if shape.vocab:
+        tokens = torch.randint(shape.vocab, (size[0], size[1] + 1), generator=generator).to(device)
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+    x = torch.randn(*size, shape.hidden, generator=generator).to(device=device, dtype=dtype)
+    return x, torch.zeros(size[0], device=device)
+
+
+def loss_of(output, target):
+    """Loss of one microbatch, a mean: of a step it is the mean over microbatches."""
+    if target.dtype == torch.long:
+        return F.cross_entropy(output.flatten(0, 1).float() if output.dtype != torch.float64 else output.flatten(0, 1), target.flatten())
+    return (output.float() if output.dtype != torch.float64 else output).square().mean()
