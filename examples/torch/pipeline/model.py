@@ -1,7 +1,7 @@
 """The model that the examples train: transformer blocks, dense or with experts, cut into pipeline stages. Replace Block by your own.
 
-A layer's weights depend on its number and the seed alone, an expert's on its own number too: however the model is cut, over however many
-ranks, it is the same model, so that gradients of any two partitions can be compared.
+On one kind of device a layer's weights depend on its number and the seed alone, an expert's on its own number too: however the model is
+cut, over however many ranks, it is the same model, so that gradients of any two partitions can be compared.
 """
 import dataclasses
 import math
@@ -160,9 +160,9 @@ class Stage(nn.Module):
             if weight.dim() == 1:
                 weight.fill_(0 if name.endswith("bias") else 1)
                 continue
-            generator = torch.Generator().manual_seed(self.shape.seed * 1000003 + sum(31**i * b for i, b in enumerate(key.encode())) % 2**40)
-            scale = (0.02 if "embedding" in key else 1 / math.sqrt(weight.shape[1]))
-            weight.copy_(torch.randn(weight.shape, generator=generator) * scale)
+            generator = torch.Generator(weight.device).manual_seed(self.shape.seed * 1000003 + sum(31**i * b for i, b in enumerate(key.encode())) % 2**40)
+            scale = 0.02 if "embedding" in key else 1 / math.sqrt(weight.shape[1])
+            weight.copy_(torch.randn(weight.shape, generator=generator, device=weight.device) * scale)
 
 
 def first_layers(layers_per_stage):
@@ -175,8 +175,9 @@ def build_stage(shape, layers_per_stage, stage, expert_group=None, device="cpu",
     if sum(layers_per_stage) != shape.layers:
         raise ValueError(f"layers_per_stage {layers_per_stage} has {sum(layers_per_stage)} layers: expected {shape.layers}")
     first, count = first_layers(layers_per_stage)[stage], layers_per_stage[stage]
-    made = Stage(shape, first, count, stage == 0, stage == len(layers_per_stage) - 1, expert_group)
-    return made.to(device=device, dtype=dtype)
+    with torch.device(device):
+        made = Stage(shape, first, count, stage == 0, stage == len(layers_per_stage) - 1, expert_group)
+    return made.to(dtype=dtype)
 
 
 def batch(shape, microbatches, seed=0, device="cpu", dtype=torch.float32):
