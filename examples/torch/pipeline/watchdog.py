@@ -1,0 +1,109 @@
+"""No step hangs: a thread that ends this process, and says where it was, when nothing moves any more or another process has died.
+
+    watchdog = Watchdog(30, rank, device)
+    watchdog.step(7, ["0F0", "0F1", …])   # a step begins; the actions, in order, that this rank will run (may be left out)
+    watchdog.at("0F0"); …; watchdog.done()
+    watchdog.at("all-reduce of gradients")
+    watchdog.stop()
+"""
+import collections
+import os
+import select
+import signal
+import time
+import threading
+
+import torch
+import torch.distributed as dist
+
+
+def say(text):
+    """One write, so that the lines of several processes do not mix."""
+    os.write(2, (text.rstrip("\n") + "\n").encode())
+
+
+class Watchdog:
+    """Ends the process with status 1 if neither host nor device begins or ends an action for `seconds` (0: never), or at SIGTERM, which
+    torchrun sends to all processes when one has failed. Neither needs the main thread, which may be waiting inside a library for good."""
+
+    def __init__(self, seconds, rank, device="cpu"):
+        self.seconds, self.rank = seconds, rank
+        self.cuda = torch.device(device).type == "cuda"
+        self.number, self.actions = None, ()
+        self.current, self.last, self.beats = "start", None, 0
+        self.begun = collections.deque()          # (action, CUDA event), until the device has got there
+        self.wake, self.signalled = os.pipe()
+        os.set_blocking(self.signalled, False)
+        self.handler = signal.signal(signal.SIGTERM, lambda *_: None)
+        self.fd = signal.set_wakeup_fd(self.signalled)
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.running = True
+        self.thread.start()
+
+    def step(self, number, actions=()):
+        self.number, self.actions = number, tuple(actions)
+        self.current = self.last = None
+        self.beats += 1
+
+    def at(self, what):
+        """What begins now. On a GPU: what the host hands to the device now."""
+        if self.cuda:
+            event = torch.cuda.Event()
+            event.record()
+            self.begun.append((what, event))
+        self.current = what
+        self.beats += 1
+
+    def done(self):
+        self.last, self.current = self.current, None
+        self.beats += 1
+
+    def stop(self):
+        self.running = False
+        signal.set_wakeup_fd(self.fd)
+        signal.signal(signal.SIGTERM, self.handler)
+        os.write(self.signalled, b"\0")
+        self.thread.join()
+
+    def where(self):
+        step = "" if self.number is None else f", step {self.number}"
+        return f"rank {self.rank}{step}: {self._place()}"
+
+    def _place(self):
+        waiting = self.begun[0][0] if self.begun else None
+        if waiting and waiting != self.current:
+            return f"{waiting} has not begun on the device: what it receives has not come, or what runs before it has not ended"
+        if self.current:
+            return f"in {self.current}"
+        if self.last in self.actions and self.last != self.actions[-1]:
+            return f"{self._next()} has not begun after {self.last}: what it receives has not come, or a peer does not take what was sent"
+        if self.last is None and self.actions:
+            return f"{self.actions[0]} has not begun: what it receives has not come"
+        return f"after {self.last}" if self.last else "between actions"
+
+    def _next(self):
+        return self.actions[self.actions.index(self.last) + 1]
+
+    def _watch(self):
+        moved, before = time.monotonic(), None
+        while self.running:
+            ready, _, _ = select.select([self.wake], [], [], min(1, self.seconds / 10) if self.seconds else 1)
+            if ready and self.running and signal.SIGTERM in os.read(self.wake, 64):
+                say(f"{self.where()}: told to stop (SIGTERM), most likely because another process has failed")
+                os._exit(1)
+            reached = 0
+            while self.begun and self.begun[0][1].query():
+                self.begun.popleft()
+                reached += 1
+            if reached or self.beats != before:
+                moved, before = time.monotonic(), self.beats
+            elif self.seconds and time.monotonic() - moved >= self.seconds:
+                say(f"{self.where()}: nothing has moved for {self.seconds:g} s; a process has died, or the ranks wait for each other")
+                os._exit(1)
+
+
+def all_finite(values, device, group=None):
+    """Whether every value of every process of the group (None: all) is finite. Collective. One rank has the loss, all have to know."""
+    bad = torch.tensor([float(sum(not torch.isfinite(torch.as_tensor(v)).all() for v in values))], device=device)
+    dist.all_reduce(bad, group=group)
+    return bad.item() == 0
