@@ -12,6 +12,8 @@ local program = require "pipeplan.input.program"
 local simulation = require "pipeplan.report.simulation"
 local times = require "pipeplan.input.times"
 
+local profile_times   -- of input, loaded for --profile
+
 local simulate = {}
 
 local function encode(value)
@@ -42,6 +44,8 @@ Examples:
        what PyTorch's order of sends and receives makes of it
    pipeplan simulate 1f1b --ranks 4 --microbatches 8 --times examples/times/uneven-stages.json
        stages that differ, with the bytes of activations
+   pipeplan simulate 1f1b --ranks 4 --microbatches 8 --profile examples/profiles/4xH200.json
+       measured stages, under the runtime that ran them, and what heat makes of it
    pipeplan simulate zb_h1 --ranks 4 --microbatches 8 --format csv
        the program, one rank a line
    pipeplan simulate examples/schedules/pytorch-interleaved-zero-bubble.csv
@@ -62,10 +66,14 @@ local function new_parser()
   parser:option("--limit", "most chunks that a rank of zb_auto may hold, from F to W (default 2P)"):argname("CHUNKS")
   parser:option("--directions", "2: in a CSV the upper half of the stages is DualPipe's other direction (default 1)"):argname("N")
   parser:option("--times", "seconds of one chunk: forward, backward for input, for weights, and an overlapped pair "
-    .. "(F+I+W if left out); or a JSON file, which may say more (facts schema times)"):argname("F,I,W[,FB]|FILE"):default("1,1,1")
-  parser:option("--p2p", "seconds that a hop between ranks takes (default 0)"):argname("SECONDS")
-  parser:option("--runtime", "whose order of messages: ideal (they take p2p, and block nothing), or a framework's"):default("ideal")
-    :choices({ "ideal", "torch-single", "torch-multi", "deepseek" })
+    .. "(F+I+W if left out); or a JSON file, which may say more (facts schema times) (default 1,1,1)"):argname("F,I,W[,FB]|FILE")
+  parser:option("--profile", "instead of --times: measured stages, one for each of the schedule's (facts schema profile)"):argname("FILE")
+  parser:option("--p2p", "seconds that a hop between ranks takes (default 0, or the profile's)"):argname("SECONDS")
+  parser:option("--runtime", "whose order of messages: ideal (they take p2p, and block nothing), or a framework's (default ideal, or the "
+    .. "profile's)"):choices({ "ideal", "torch-single", "torch-multi", "deepseek" })
+  parser:option("--pairs", "what torch-multi makes of an F&B pair: in_turn (F, then B, then what both send; default), split (two actions, "
+    .. "each with its messages) or overlapped (at once: takes FB, if that is known)"):choices({ "in_turn", "split", "overlapped" })
+  parser:option("--queues", "of a framework's messages on a rank: one for all (default), or one per_peer"):choices({ "one", "per_peer" })
   parser:option("--format", "text, json, csv (its program, as PyTorch has it), svg or trace (for Perfetto)")
     :choices(lists.sorted_keys(formats)):default("text")
   parser:option("--color", "colour the timeline; auto: on a terminal, unless NO_COLOR is set"):choices({ "auto", "always", "never" })
@@ -87,10 +95,29 @@ end
 
 -- What actions take, by the names of a times file, and the name of that file.
 local function times_of(options)
-  local read, file = times.read(options.times)
+  local read, file = times.read(options.times or "1,1,1")
   if options.p2p then read.p2p = times.seconds("p2p", options.p2p) end
   read.p2p = read.p2p or 0
   return read, file
+end
+
+local function profile_of(options)
+  if not options.profile then return nil end
+  if options.times then failure.usage("--times and --profile: expected one of them") end
+  profile_times = require "pipeplan.input.profile_times"
+  return profile_times.read(options.profile, { runtime = options.runtime, pairs = options.pairs,
+                                               p2p = options.p2p and times.seconds("p2p", options.p2p) })
+end
+
+-- What runs the schedule: { name, pairs, queues }.
+local function runtime_of(options, measured)
+  local name = measured and measured.runtime or options.runtime or "ideal"
+  for _, choice in ipairs { "pairs", "queues" } do
+    if options[choice] and name == "ideal" and options[choice] ~= "overlapped" then
+      failure.usage("--%s %s: the ideal runtime has no choice; say also --runtime torch-multi", choice, options[choice])
+    end
+  end
+  return { name = name, pairs = options.pairs, queues = options.queues }
 end
 
 -- NO_COLOR counts when it is set and not empty (https://no-color.org).
@@ -134,11 +161,13 @@ end
 local function read_arguments(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "simulate")
   if not options then return nil, help end
-  local read, file = times_of(options)
+  local measured = profile_of(options)
+  local read, file
+  if not measured then read, file = times_of(options) end
   return {
     requests = requests_of(options),
-    times = read, times_file = file,
-    runtime = options.runtime,
+    times = read, times_file = file, profile = measured,
+    runtime = runtime_of(options, measured),
     format = options.format,
     colour = colour_of(options),
     output = options.output,
@@ -168,11 +197,13 @@ local function closed_form(request, read, runtime)
     arguments[name], equal = uniform(read[name])
     unequal = unequal or not equal
   end
+  if not arguments.I then arguments.I, arguments.W = 0, arguments.B end   -- of a schedule that runs neither
   local form, beside = assert(engine.bubble(arguments)), {}
   if unequal then beside[#beside + 1] = "holds for equal stages, and is of their mean" end
   if read.p2p ~= 0 then beside[#beside + 1] = "holds for hops that take no time" end
   if read.launch then beside[#beside + 1] = "holds for actions that take nothing beside their work" end
-  if runtime ~= "ideal" then beside[#beside + 1] = "holds where messages block nothing, not for " .. runtime end
+  if runtime.name ~= "ideal" then beside[#beside + 1] = "holds where messages block nothing, not for " .. runtime.name end
+  if read.heat or read.contention then beside[#beside + 1] = "holds for cards that nothing slows down" end
   if #beside > 0 then
     form.exact, form.low, form.high = false, nil, nil
     form.conditions = form.conditions .. "; " .. table.concat(beside, "; ")
@@ -189,6 +220,17 @@ end
 local function shape_of(request)
   local chunks, chains = virtual_of(request), engine.schedule.traits(request.kind).chains
   return { ranks = request.ranks, chains = chains, chunks_per_rank = chunks * chains, stages = request.ranks * chunks * chains }
+end
+
+-- What the actions of a schedule take; `shape`: as of shape_of, or the info of a schedule that is built.
+local function times_for(asked, read, shape, traits)
+  if not asked.profile then
+    times.check(read, asked.times_file, shape)
+    return read
+  end
+  local whole = { split_backward = traits.split_backward, overlaps = traits.overlaps }
+  for name, value in pairs(shape) do whole[name] = value end
+  return profile_times.of(asked.profile, whole)
 end
 
 -- The schedule, verified; or nil and the rule it breaks. A file's request is completed with what the file says. Some schedules are planned
@@ -209,29 +251,45 @@ local function build(request, read)
   return schedule
 end
 
+-- Adds to a run what a profile says of memory and of the step around the makespan.
+local function add_measured(run, measured, memory)
+  local held = run.result.peak_bytes and run.result.peak_bytes.runtime
+  run.profile, run.step_seconds = measured, run.result.makespan + profile_times.step_fixed_seconds(measured)
+  run.held_bytes = held
+  run.bytes_unknown = not held and (memory.bytes and run.result.peak_bytes.runtime_unknown or memory.unknown)
+    or not memory.weights and memory.unknown or nil
+  if not held or not memory.weights then return end
+  run.peak_bytes = {}
+  for rank, bytes in ipairs(held) do run.peak_bytes[rank] = bytes + memory.weights[rank] end
+end
+
 -- What the writers write; or nil and the rule that the schedule or its runtime breaks.
 local function run_of(asked, request, read)
-  if not request.file then times.check(read, asked.times_file, shape_of(request)) end
+  local traits = not request.file and engine.schedule.traits(request.kind)
+  if traits then read = times_for(asked, read, shape_of(request), traits) end
   local schedule, rule = build(request, read)
   if not schedule then return nil, rule end
   local info, shown = schedule:info(), formats[asked.format]
-  if request.file then times.check(read, asked.times_file, info) end
+  traits = traits or info   -- info says of a program what traits say of a kind
+  if request.file or asked.profile then read = times_for(asked, read, info, traits) end
   if shown.no_more and info.actions > shown.drawn then
     failure.usage("--format %s shows at most %s actions, and this schedule has %s", asked.format, format.integer(shown.drawn),
                   format.integer(info.actions))
   end
-  local arguments = times.arguments(read)
-  arguments.runtime = asked.runtime
+  local arguments, memory = times.arguments(read), asked.profile and profile_times.memory(asked.profile, info, traits)
+  arguments.runtime, arguments.pairs, arguments.queues = asked.runtime.name, asked.runtime.pairs, asked.runtime.queues
+  arguments.bytes = arguments.bytes or memory and memory.bytes
   arguments.intervals = info.actions <= shown.drawn and #asked.requests == 1
   local result
   result, rule = schedule:simulate(arguments)
   if not result then return nil, rule end
-  return {
+  local run = {
     request = request, times = read, runtime = asked.runtime, colour = asked.colour,
-    schedule = schedule, info = info, peaks = schedule:peaks(), result = result,
-    traits = request.file and info or engine.schedule.traits(info.kind),   -- info says of the program what traits say of a kind
+    schedule = schedule, info = info, peaks = schedule:peaks(), result = result, traits = traits,
     closed_form = not request.file and closed_form(request, read, asked.runtime) or nil,
   }
+  if asked.profile then add_measured(run, asked.profile, memory) end
+  return run
 end
 
 -- What is not legal is an answer: the rule and the nearest legal value, on stderr; in JSON also as legal = false.
@@ -257,6 +315,7 @@ end
 local function several(asked)
   if asked.format ~= "text" and asked.format ~= "json" then failure.usage("several schedules: --format text or json") end
   if asked.times_file then failure.usage("several schedules: --times must be F,I,W or F,I,W,FB, got a file") end
+  if asked.profile then failure.usage("several schedules: --profile has the stages of one; simulate them one by one") end
   local entries, objects, status = {}, {}, failure.status.ok
   for i, request in ipairs(asked.requests) do
     local virtual, read = virtual_of(request), { p2p = asked.times.p2p }

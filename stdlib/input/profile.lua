@@ -1,5 +1,6 @@
 -- profile.lua: reading a profile (stdlib/schema/profile.lua): measured seconds and bytes of stages, messages and steps → what engine.search
--- and the rest of a plan take. How stages with other numbers of layers are made of the measured ones: engine/core/profile.h.
+-- and the rest of a plan take. How stages with other numbers of layers are made of the measured ones: engine/core/profile.h. What one
+-- schedule's stages take, with no model: input/profile_times.lua, which reads parts of it by the functions here.
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
@@ -36,9 +37,9 @@ local function slower(raw, name, file)
 end
 
 -- What slows cards down: { heat = { onset, slope, tau }, contention }, of a runtime that simulates it; slope: hot over cold, less one.
-local function hardware_of(raw, file)
+function profile.hardware(raw, runtime, file)
   local out = {}
-  if not raw.runtime or raw.runtime == "ideal" then return out end
+  if not runtime or runtime == "ideal" then return out end
   if raw.heat and raw.heat.onset and raw.heat.tau_ms and all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_hot") then
     out.heat = { onset = raw.heat.onset, slope = slower(raw, "kind_ms_hot", file) - 1, tau = raw.heat.tau_ms * 1e-3 }
   end
@@ -48,7 +49,8 @@ local function hardware_of(raw, file)
   return out
 end
 
-local function temperature_of(stages, heat, file)
+-- Which times of the stages are read: the name of a field of theirs.
+function profile.temperature(stages, heat, file)
   if heat then return "kind_ms_cold" end
   for _, name in ipairs(temperatures) do
     if all_have(stages, name) then return name end
@@ -114,7 +116,8 @@ end
 
 local memory_names = { parameters = "weights", gradients = "grads", stored = "act_bytes", pending = "wgrad_pending_bytes" }
 
-local function memory_of(stage, i, raw, file)
+-- Bytes of stage i, by the names that the engine has for them.
+function profile.memory(stage, i, raw, file)
   local own, shared, out = stage.mem or {}, raw.mem or {}, {}
   for quantity, name in pairs(memory_names) do
     out[quantity] = own[name]
@@ -124,27 +127,31 @@ local function memory_of(stage, i, raw, file)
   return out
 end
 
+-- Given alone, I or W leaves the other of B: fails where it leaves less than nothing.
+function profile.check_parts(times, at)
+  for _, kind in ipairs { "I", "W" } do
+    if times[kind] and times[kind] > times.B and not (times.I and times.W) then
+      failure.usage("%s.%s is %.15g: expected at most B, which is %.15g", at, kind, times[kind], times.B)
+    end
+  end
+end
+
 local function milliseconds(value) return value and value * 1e-3 end
 
 local function stages_of(raw, shape, heat, file)
-  local temperature, blocks, list = temperature_of(raw.stage, heat, file), blocks_of(raw.stage, shape, file), {}
+  local temperature, blocks, list = profile.temperature(raw.stage, heat, file), blocks_of(raw.stage, shape, file), {}
   for i, stage in ipairs(raw.stage) do
-    list[i] = memory_of(stage, i, raw, file)
+    list[i] = profile.memory(stage, i, raw, file)
     list[i].blocks = blocks[i]
     local times = stage[temperature]
     for _, kind in ipairs(kinds) do list[i][kind] = milliseconds(times[kind]) end
-    for _, kind in ipairs { "I", "W" } do  -- given alone, the other is what it leaves of B
-      if times[kind] and times[kind] > times.B and not (times.I and times.W) then
-        failure.usage("%s: stage[%d].%s.%s is %.15g: expected at most B, which is %.15g", file, i - 1, temperature, kind, times[kind],
-                      times.B)
-      end
-    end
+    profile.check_parts(times, string.format("%s: stage[%d].%s", file, i - 1, temperature))
   end
   return list, temperature
 end
 
 -- { scale_up = { { bytes, seconds }, … }, scale_out = … }, sizes ascending.
-local function messages_of(raw, file)
+function profile.messages(raw, file)
   local links = {}
   for _, entry in ipairs(raw.p2p or {}) do
     local link = entry.link or "scale_up"
@@ -250,18 +257,24 @@ local function calibration_of(raw, file)
   return list
 end
 
+-- What the file holds, as the schema has it.
+function profile.load(file)
+  local raw = json.read(file)
+  require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
+  return raw
+end
+
 -- Reads the file of the field `profile` for a request whose model, training and cluster are known. → { stages, layout, temperature,
 -- messages, buffered_messages, step_fixed_seconds, rank_speed, runtime, heat, contention, calibration, file, source }
 function profile.read(file, request)
-  local raw = json.read(file)
-  require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
+  local raw = profile.load(file)
   local read = { file = file, source = raw.source, runtime = raw.runtime, calibration = calibration_of(raw, file),
                  rank_speed = raw.rank_speed }
-  local hardware = hardware_of(raw, file)
+  local hardware = profile.hardware(raw, raw.runtime, file)
   read.heat, read.contention = hardware.heat, hardware.contention
   read.stages, read.temperature = stages_of(raw, request.model.shape, read.heat, file)
   read.layout = layout_of(raw, request, file)
-  read.messages = messages_of(raw, file)
+  read.messages = profile.messages(raw, file)
   read.buffered_messages = raw.mem and raw.mem.buffers_per_microbatch
   read.step_fixed_seconds = raw.step_fixed_us and raw.step_fixed_us * 1e-6
   tell(request, raw, read, file)

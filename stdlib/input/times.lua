@@ -147,6 +147,7 @@ function times.arguments(read)
   local arguments = {}
   for name, value in pairs(read) do arguments[name] = value end
   arguments.activation_bytes, arguments.pending_bytes = nil, nil
+  if not read.I then arguments.I, arguments.W = 0, read.B end   -- a profile without them, of a schedule that runs neither
   if read.activation_bytes then arguments.bytes = { stored = read.activation_bytes, pending = read.pending_bytes } end
   return arguments
 end

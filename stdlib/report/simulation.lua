@@ -1,6 +1,7 @@
 -- simulation.lua: one simulated schedule as text, JSON and CSV. A run is what cli/simulate.lua puts together: the request and the times
 -- that were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form
--- of its bubble, which a program from a file has not.
+-- of its bubble, which a program from a file has not; with a profile also step_seconds, held_bytes and peak_bytes of each rank, or why they
+-- are unknown.
 
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
@@ -20,14 +21,15 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------- JSON
 
 -- What is known of a schedule only when it was simulated; null where it is not legal.
-local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "idle_per_rank_seconds", "limit", "makespan_seconds",
+local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "held_bytes", "idle_per_rank_seconds", "limit", "makespan_seconds",
                    "max_idle_seconds", "max_span_seconds", "min_idle_seconds", "peak_activation_bytes",
-                   "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "receive_buffers",
-                   "span_per_rank_seconds" }
+                   "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "peak_bytes",
+                   "peak_bytes_unknown", "profile", "receive_buffers", "span_per_rank_seconds", "step_seconds" }
 
 local function object(request, times, virtual, runtime)
   local value = { schedule = request.kind, ranks = request.ranks or json.null, microbatches = request.microbatches or json.null,
-                  virtual = virtual or json.null, times = times, runtime = runtime }
+                  virtual = virtual or json.null, times = times or json.null, runtime = runtime.name,
+                  pairs = runtime.pairs or json.null, queues = runtime.queues or json.null }
   for _, name in ipairs(measured) do value[name] = json.null end
   return value
 end
@@ -55,6 +57,12 @@ function simulation.object(run)
   if result.peak_bytes then
     value.peak_activation_bytes = json.array(result.peak_bytes.freed_at_w)
     value.peak_activation_bytes_freed_at_i = json.array(result.peak_bytes.freed_at_i)
+  end
+  if run.profile then
+    value.profile, value.step_seconds = run.profile.file, run.step_seconds
+    value.held_bytes = run.held_bytes and json.array(run.held_bytes) or json.null
+    value.peak_bytes = run.peak_bytes and json.array(run.peak_bytes) or json.null
+    value.peak_bytes_unknown = run.bytes_unknown or json.null
   end
   return value
 end
@@ -121,12 +129,12 @@ local function rank_table(lines, run)
       .. format.pad(idle, 11, true) .. format.pad(share, 9, true) .. format.pad(peak, split and 18 or 13, true)
       .. (split and format.pad(peak_i, 12, true) or "") .. format.pad(bytes, 12, true)):gsub("%s+$", "")
   end
-  local bytes = result.peak_bytes
+  local bytes = run.peak_bytes or run.held_bytes or result.peak_bytes and result.peak_bytes.freed_at_w
   row("rank", "stages", "busy", "idle", "share", split and "peak until W" or "peak chunks", "until I", bytes and "peak bytes" or "")
   for rank = 1, info.ranks do
     row(tostring(rank - 1), stages[rank], duration(result.busy[rank]), duration(result.idle[rank]),
         result.makespan > 0 and format.percent(result.idle[rank] / result.makespan) or "0 %",
-        tostring(peaks.freed_at_w[rank]), tostring(peaks.freed_at_i[rank]), bytes and format.bytes(bytes.freed_at_w[rank]) or "")
+        tostring(peaks.freed_at_w[rank]), tostring(peaks.freed_at_i[rank]), bytes and format.bytes(bytes[rank]) or "")
   end
 end
 
@@ -158,8 +166,14 @@ function simulation.costs(times, overlaps)
   if times.rank_speed then parts[#parts + 1] = "ranks of different speed" end
   add("launch", times.launch)
   if times.p2p > 0 then add("hop", times.p2p) end
+  if times.heat then parts[#parts + 1] = "up to " .. format.percent(times.heat.slope) .. " slower where cards heat up" end
+  if times.contention then
+    parts[#parts + 1] = format.percent(times.contention - 1) .. " slower beside a message that waits"
+  end
   return table.concat(parts, ", ")
 end
+
+local words = { in_turn = "in turn", split = "as two actions", overlapped = "overlapped" }
 
 -- What was simulated, in one line: "schedule, its size; what its actions take".
 function simulation.headline(run)
@@ -172,7 +186,10 @@ function simulation.headline(run)
   }
   if info.group then parts[#parts + 1] = string.format("groups of %d", info.group) end
   if info.limit then parts[#parts + 1] = string.format("at most %d chunk%s held", info.limit, info.limit == 1 and "" or "s") end
-  if run.runtime ~= "ideal" then parts[#parts + 1] = "as run by " .. run.runtime end
+  if run.runtime.name ~= "ideal" then
+    parts[#parts + 1] = "as run by " .. run.runtime.name .. (run.runtime.pairs and ", pairs " .. words[run.runtime.pairs] or "")
+      .. (run.runtime.queues == "per_peer" and ", a queue for each peer" or "")
+  end
   return table.concat(parts, ", ") .. "; per chunk " .. simulation.costs(run.times, run.traits.overlaps)
 end
 
@@ -181,6 +198,18 @@ function simulation.summary(run)
   local result = run.result
   return string.format("Makespan %s, bubble %s, idle %s", duration(result.makespan), format.percent(result.bubble_fraction),
                        idle_range(result))
+end
+
+-- Where its times come from, and what it says of the step and of memory.
+local function profile_words(run)
+  local raw, parts = run.profile.raw, {}
+  parts[1] = run.profile.file .. (raw.source and " (" .. raw.source .. ")" or "") .. ", " .. run.profile.temperature
+  if run.step_seconds > run.result.makespan then
+    parts[#parts + 1] = string.format("a step takes %s with what it does beside the schedule", duration(run.step_seconds))
+  end
+  parts[#parts + 1] = run.peak_bytes and "peak bytes with weights and gradients" or run.held_bytes and "peak bytes beside weights" or nil
+  if run.bytes_unknown then parts[#parts + 1] = "memory is not all known: " .. run.bytes_unknown end
+  return table.concat(parts, "; ")
 end
 
 function simulation.text(run)
@@ -202,6 +231,7 @@ function simulation.text(run)
     labelled(lines, "blocking p2p", string.format("runs with %d receive buffer%s for each stage input, deadlocks with fewer; p2p that "
       .. "blocks nobody needs none", buffers, buffers == 1 and "" or "s"))
   end
+  if run.profile then labelled(lines, "profile", profile_words(run)) end
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""

@@ -60,6 +60,7 @@ local schema = object({
     bytes = positive "of the message", us = positive "one message", us_pair = positive "a send and a receive in one group",
     link = { enum = { "scale_up", "scale_out" }, description = "inside a scale-up domain (default) or between them" },
   }, "one size", { "bytes", "us" }), "messages between neighbours"),
+  message_bytes = positive "of one hand-over between stages: what `pipeplan simulate` reads the time of from p2p",
   launch_us = number "host time of an action; hidden while the host runs ahead, and not counted",
   step_fixed_us = number "fixed cost of a step: start, zeroing gradients, synchronising",
   rank_speed = list(positive "speed of one card over the mean", "by pipeline rank; used at that many ranks"),

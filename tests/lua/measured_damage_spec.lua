@@ -4,6 +4,7 @@ require "pipeplan"
 local failure = require "pipeplan.failure"
 local files = require "policy_files"
 local planning = require "planning"
+local simulate = require "pipeplan.cli.simulate"
 local spec = require "pipeplan.input.spec"
 
 local function read(path)
@@ -69,7 +70,7 @@ describe("a damaged file of", function()
     end)
   end
 
-  it("a profile is planned with or refused", function()
+  it("a profile is planned and simulated with, or refused", function()
     local text = read "examples/profiles/4xH200.json"
     local shipped = require("cjson").decode(read "examples/specs/measured-4xH200.json")
     local anyway = require("pipeplan").policy("examples/sites/pipeline-anyway.lua", { date = "2026-11-27" })
@@ -77,6 +78,7 @@ describe("a damaged file of", function()
       local broken = other_numbers(text)
       local path = files.write("profile.json", broken)
       attempt(function() anyway:plan_spec(planning.merge(shipped, { profile = path }), ".") end, broken)
+      attempt(function() simulate.run { "1f1b", "--ranks", "4", "--microbatches", "8", "--format", "json", "--profile", path } end, broken)
     end
   end)
 end)

@@ -1,0 +1,151 @@
+-- profile_times.lua: what the actions of one schedule take, from a profile of its own stages (stdlib/schema/profile.lua): for `pipeplan
+-- simulate --profile`. No model and no cost formula: the stages of the schedule are those that were measured, on the cards that hold them.
+-- Read in two steps, as times.lua does, for how many stages there must be depends on the schedule.
+
+local engine = require "engine"
+local failure = require "pipeplan.failure"
+local profile = require "pipeplan.input.profile"
+
+local profile_times = {}
+
+local kinds = { "F", "B", "I", "W" }
+
+-- ------------------------------------------------------------------------------------------------------------------------ the file
+
+-- Reads a profile. `choice`: { runtime, pairs, p2p }, what the command line says of them; nil: as the profile.
+-- → { file, raw, runtime, temperature, heat, contention, … }: to be completed by profile_times.of.
+function profile_times.read(file, choice)
+  local raw = profile.load(file)
+  local runtime = choice.runtime or raw.runtime or "ideal"
+  local hardware = profile.hardware(raw, runtime, file)
+  return {
+    file = file, raw = raw, runtime = runtime, heat = hardware.heat, contention = hardware.contention,
+    temperature = profile.temperature(raw.stage, hardware.heat, file),
+    overlapped = choice.pairs == nil or choice.pairs == "overlapped", p2p = choice.p2p,
+  }
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ stages
+
+-- Has the schedule as many stages as were measured? Those of both directions may be measured apart.
+local function check_stages(read, shape)
+  local wanted, count = shape.stages // shape.chains, #read.raw.stage
+  if count == wanted or count == shape.stages then return end
+  failure.usage("%s: stage has %d entries: expected %d, one for each stage of %d ranks with %d chunk%s%s", read.file, count, wanted,
+                shape.ranks, wanted // shape.ranks, wanted == shape.ranks and "" or "s each",
+                shape.chains > 1 and string.format(" (or %d, both directions)", shape.stages) or "")
+end
+
+-- Seconds of stage i by kind. I and W are there when the schedule needs them: PyTorch's first stage has neither, see pp_runtime.
+local function seconds_of(read, i, shape)
+  local times, at = read.raw.stage[i][read.temperature], string.format("%s: stage[%d].%s", read.file, i - 1, read.temperature)
+  local whole = shape.split_backward and (i - 1) % (shape.stages // shape.chains) == 0 and read.runtime:match "^torch"
+  profile.check_parts(times, at)
+  if shape.split_backward and not whole and not (times.I or times.W) then
+    failure.usage("%s has neither I nor W: expected both, for the schedule splits its backward", at)
+  end
+  local out = {}
+  for _, kind in ipairs(kinds) do out[kind] = times[kind] end
+  if times.I or times.W then
+    out.I, out.W = times.I or times.B - times.W, times.W or times.B - times.I
+  elseif shape.split_backward then
+    out.I, out.W = 0, times.B
+  end
+  if shape.overlaps and read.overlapped then out.FB = times.FB end
+  for kind, milliseconds in pairs(out) do out[kind] = milliseconds * 1e-3 end
+  return out
+end
+
+-- How many times as long as was measured the stages of one direction take in the other, where cards that differ hold them.
+local function slower(read, stage, shape)
+  local speed, placement, of_chain = read.raw.rank_speed, shape.placement, shape.stages // shape.chains
+  if not speed or #speed ~= shape.ranks or not placement or #read.raw.stage == shape.stages then return 1 end
+  return speed[placement[(stage - 1) % of_chain + 1] + 1] / speed[placement[stage] + 1]
+end
+
+-- { F = { … }, … }: by stage. A kind that some stages lack, and the schedule does not need, is left out; a pair takes F + B then.
+local function by_stage(read, shape)
+  local out, count, length = {}, #read.raw.stage, {}
+  for stage = 1, math.max(count, shape.placement and shape.stages or 0) do
+    local seconds, factor = seconds_of(read, (stage - 1) % count + 1, shape), slower(read, stage, shape)
+    for kind, value in pairs(seconds) do
+      out[kind], length[kind] = out[kind] or {}, (length[kind] or 0) + 1
+      out[kind][stage] = value * factor
+    end
+  end
+  for stage = 1, out.FB and #out.F or 0 do out.FB[stage] = out.FB[stage] or out.F[stage] + out.B[stage] end
+  for _, kind in ipairs { "I", "W" } do
+    if length[kind] ~= length.F then out[kind] = nil end
+  end
+  return out
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- messages
+
+-- Seconds of one hand-over between ranks. Of two kinds of links the one inside a host counts.
+local function hop_of(read, shape)
+  if read.p2p or shape.ranks == 1 then return read.p2p or 0 end
+  local links = profile.messages(read.raw, read.file)
+  local messages = links.scale_up or links.scale_out
+  if not messages then failure.usage("%s: p2p is missing: messages between neighbours, measured, or say --p2p SECONDS", read.file) end
+  if not read.raw.message_bytes then
+    failure.usage("%s: message_bytes is missing: bytes of one hand-over between stages, or say --p2p SECONDS", read.file)
+  end
+  local tier = { reach = shape.ranks, bandwidth = 1, messages = messages }   -- what was measured goes before a bandwidth
+  return engine.comm.p2p { network = { tiers = { tier } }, bytes = read.raw.message_bytes }
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ memory
+
+-- What PyTorch's runtimes keep beside weights (see pp_stage_bytes), and weights with gradients; or nil and what the profile lacks.
+local function bytes_of(read, split)
+  local bytes, weights = { stored = {}, pending = {}, output_gradients = {}, transient = {}, message = read.raw.message_bytes }, {}
+  for i, stage in ipairs(read.raw.stage) do
+    local own = profile.memory(stage, i, read.raw, read.file)
+    if not own.stored then return nil, string.format("stage[%d] has no mem.act_bytes", i - 1) end
+    if split and not own.pending then return nil, string.format("stage[%d] has no mem.wgrad_pending_bytes", i - 1) end
+    -- I frees nothing there: what is kept from I to W is what F stored, and the gradients of outputs
+    local pending = own.pending or own.stored
+    bytes.stored[i], bytes.pending[i], bytes.output_gradients[i] = own.stored, pending, math.max(0, pending - own.stored)
+    bytes.transient[i] = own.transient or 0
+    weights[i] = own.parameters and own.gradients and own.parameters + own.gradients
+  end
+  if not bytes.message then return nil, "message_bytes is missing" end
+  return bytes, #weights == #read.raw.stage and weights or nil
+end
+
+-- Bytes of weights and gradients on each rank.
+local function of_ranks(weights, shape)
+  local sums = {}
+  for rank = 1, shape.ranks do sums[rank] = 0 end
+  for stage, rank in ipairs(shape.placement) do
+    sums[rank + 1] = sums[rank + 1] + weights[(stage - 1) % #weights + 1]
+  end
+  return sums
+end
+
+-- --------------------------------------------------------------------------------------------------------------------- the whole
+
+-- What cli/simulate.lua asks for by the name of times (see times.lua), for a schedule of that shape: ranks, chains, stages,
+-- split_backward, overlaps and, once it is built, placement. Fails where the profile does not have what the schedule needs.
+function profile_times.of(read, shape)
+  check_stages(read, shape)
+  local times = by_stage(read, shape)
+  times.p2p, times.heat, times.contention = hop_of(read, shape), read.heat, read.contention
+  return times
+end
+
+-- For a schedule that is built: { bytes, weights }, what schedule:simulate takes and what lies on each rank beside it; and why, where
+-- something is missing.
+function profile_times.memory(read, shape, traits)
+  local bytes, weights = bytes_of(read, traits.split_backward)
+  if not bytes then return { unknown = weights } end
+  return { bytes = bytes, weights = weights and of_ranks(weights, shape) or nil,
+           unknown = not weights and "a stage has no mem.weights or no mem.grads" or nil }
+end
+
+function profile_times.step_fixed_seconds(read)
+  return (read.raw.step_fixed_us or 0) * 1e-6
+end
+
+return profile_times
