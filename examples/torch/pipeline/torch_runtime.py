@@ -1,0 +1,210 @@
+"""Runs a program on torch.distributed.pipelining, PyTorch's own runtime (2.9 or newer).
+
+    runner = Runner(program, {stage: module, …}, grid, shape, device)
+    losses = runner.step(input, target)        # gradients are in the modules' .grad: of the mean over microbatches
+
+GPipe and 1F1B run on PyTorch's classes for one stage a rank ("torch-single"), all others on its runtime for programs, which adds sends and
+receives to our CSV ("torch-multi"). What only measurements need, such as clocks around actions, is in a subclass of PipelineStage: nothing of
+PyTorch's schedules is replaced.
+"""
+import inspect
+import os
+import tempfile
+import types
+
+import torch
+import torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage, schedules
+
+from . import model
+from .program import Action, Mismatch, Program, parse
+from .timeline import Timeline
+
+CLASSES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved_1f1b": "Interleaved1F1B", "looped_bfs": "LoopedBFS",
+           "interleaved_zero_bubble": "InterleavedZeroBubble", "zb_v": "ZBVZeroBubble", "dualpipev": "DualPipeV"}
+SINGLE = ("gpipe", "1f1b")
+
+
+def single_rows(kind, ranks, microbatches):
+    """The order in which PyTorch's class for one stage a rank runs gpipe or 1f1b. (Its own table of 1F1B, for pictures, is another.)"""
+    rows = []
+    for rank in range(ranks):
+        ahead = microbatches if kind == "gpipe" else min(microbatches, ranks - rank)
+        order = [("F", m) for m in range(ahead)]
+        for m in range(microbatches):
+            order.append(("B", m))
+            if m + ahead < microbatches:
+                order.append(("F", m + ahead))
+        rows.append(tuple((Action(rank, kind, m),) for kind, m in order))
+    return tuple(rows)
+
+
+def own_program(schedule, ranks, microbatches, virtual=2):
+    """The program of PyTorch's own class of that schedule, as pipeplan calls it."""
+    if schedule not in CLASSES:
+        raise Mismatch(f"PyTorch has no {schedule}: expected one of {', '.join(CLASSES)}, or its program, which `pipeplan simulate {schedule} --format csv` writes")
+    if schedule in SINGLE:
+        return Program(CLASSES[schedule], single_rows(schedule, ranks, microbatches), tuple(range(ranks)), microbatches)
+    stage = types.SimpleNamespace(group_rank=0, group_size=ranks, num_stages=ranks * virtual, stage_index=0, submod=None)
+    order = schedules.get_schedule_class(CLASSES[schedule])([stage] * virtual, microbatches).pipeline_order
+    text = "".join(",".join(str(a) for a in order[rank] if a and str(a.computation_type) != "REDUCE_GRAD") + "\n" for rank in range(ranks))
+    return parse(text, CLASSES[schedule])
+
+
+class Stage(PipelineStage):
+    """timeline: of the actions. queue(sender, receiver), world ranks → the process group of their messages."""
+
+    def __init__(self, module, number, stages, device, group, input, output, timeline, queue=None):
+        super().__init__(module, number, stages, device, input_args=input, output_args=output, group=group)
+        self.timeline, self.queue = timeline, queue
+
+    def forward_one_chunk(self, fwd_chunk_id, *args, **kwargs):
+        with self.timeline.action(f"{self.stage_index}F{fwd_chunk_id}"):
+            return super().forward_one_chunk(fwd_chunk_id, *args, **kwargs)
+
+    def backward_one_chunk(self, bwd_chunk_id, loss=None, full_backward=True, last_backward=False):
+        with self.timeline.action(f"{self.stage_index}{'B' if full_backward else 'I'}{bwd_chunk_id}"):
+            return super().backward_one_chunk(bwd_chunk_id, loss=loss, full_backward=full_backward, last_backward=last_backward)
+
+    def backward_weight_one_chunk(self, bwd_chunk_id, last_backward=False):
+        with self.timeline.action(f"{self.stage_index}W{bwd_chunk_id}"):
+            return super().backward_weight_one_chunk(bwd_chunk_id, last_backward=last_backward)
+
+    def get_fwd_recv_ops(self, *args):
+        return self._queued(super().get_fwd_recv_ops(*args))
+
+    def get_fwd_send_ops(self, *args):
+        return self._queued(super().get_fwd_send_ops(*args))
+
+    def get_bwd_recv_ops(self, *args):
+        return self._queued(super().get_bwd_recv_ops(*args))
+
+    def get_bwd_send_ops(self, *args):
+        return self._queued(super().get_bwd_send_ops(*args))
+
+    def _queued(self, operations):
+        if self.queue is None:
+            return operations
+        me = dist.get_rank()
+        return [dist.P2POp(o.op, o.tensor, o.peer, self.queue(me, o.peer) if o.op is dist.isend else self.queue(o.peer, me)) for o in operations]
+
+
+class Runner:
+    """modules: of this rank's stages, by number. Collective: every process makes its runner at the same time.
+
+    runtime  "torch-single", "torch-multi", or None: single for programs of GPipe and 1F1B
+    pairs    of torch-multi: "in_turn": F, then B, then the messages of both; "split": as two actions, each with its messages
+    queues   "one" communicator for all messages of a rank; "per_peer": one for each two neighbours; "per_direction": for each way between two
+    own      pipeplan's name of the schedule: run PyTorch's class of it instead of loading the program
+    """
+
+    def __init__(self, program, modules, grid, shape, device, *, runtime=None, pairs="in_turn", queues="one", own=None, loss=model.loss_of,
+                 timeline=None, watchdog=None):
+        if program.directions != 1:
+            raise Mismatch(f"{program.source} has two directions, for which PyTorch's runtime has no second copy of a stage")
+        self.program = program.split() if pairs == "split" else program
+        self.modules, self.grid, self.shape, self.device = modules, grid, shape, device
+        self.watchdog, self.timeline_of_step = watchdog, timeline or Timeline(device, watchdog)
+        self.names = [str(action) for action in program.actions(grid.rank)]
+        self.steps, self.recorded = 0, False
+        self.runtime = runtime or ("torch-single" if self._fits_single() else "torch-multi")
+        self.loss = loss
+        queue = self._queues(queues)
+        self.stages = [self._stage(number, queue) for number in program.stages_of(grid.rank)]
+        self.schedule = self._schedule(own)
+        keeps_outputs = "return_outputs" in inspect.signature(self.schedule.step).parameters
+        self.options = {"return_outputs": False} if keeps_outputs else {}
+
+    def step(self, input=None, target=None):
+        """One step's forwards and backwards, gradients added to what is there. input counts on the rank of the first stage, target on that of
+        the last: all microbatches, stacked. → the losses of the microbatches on the rank of the last stage, elsewhere []"""
+        if self.watchdog:
+            self.watchdog.step(self.steps, self.names)
+        if self.recorded:
+            dist.all_reduce(torch.zeros(1, device=self.device))
+            self.timeline_of_step.start()
+        losses = []
+        first, last = 0 in self.modules, self.program.stages - 1 in self.modules
+        self.schedule.step(*((input,) if first else ()), target=target if last else None, losses=losses, **self.options)
+        if self.recorded:
+            self.timeline_of_step.stop()
+        self.steps += 1
+        return losses
+
+    def record(self, on):
+        """Whether the next steps leave a timeline. They begin with a barrier, so that ranks have a common 0."""
+        self.recorded = on
+
+    def timeline(self):
+        """→ [["0F0", start_ms, end_ms], …] of the last recorded step, on this rank"""
+        return self.timeline_of_step.rows()
+
+    def _fits_single(self):
+        return any(self.program.rows == single_rows(kind, self.program.ranks, self.program.microbatches) for kind in SINGLE)
+
+    def _stage(self, number, queue):
+        """Shapes are given, so that PyTorch has no need of a forward or of messages to find them out."""
+        shape, last = self.shape, number == self.program.stages - 1
+        dtype = next((weight.dtype for module in self.modules.values() for weight in module.parameters()), torch.get_default_dtype())
+        message = torch.empty(shape.micro_batch, shape.sequence, shape.hidden, dtype=dtype, device="meta")
+        tokens = torch.empty(shape.micro_batch, shape.sequence, dtype=torch.long, device="meta")
+        logits = torch.empty(shape.micro_batch, shape.sequence, shape.vocab, dtype=dtype, device="meta")
+        first = tokens if shape.vocab else message
+        input = first if number == 0 else message.clone().requires_grad_()
+        output = (logits if last and shape.vocab else message).clone().requires_grad_()
+        return Stage(self.modules[number], number, self.program.stages, self.device, self.grid.pipeline_group, input, output,
+                     self.timeline_of_step, queue)
+
+    def _schedule(self, own):
+        microbatches = self.program.microbatches
+        if own:
+            kind = schedules.get_schedule_class(CLASSES[own])
+            return kind(self.stages[0] if own in SINGLE else self.stages, microbatches, loss_fn=self.loss)
+        if self.runtime == "torch-single":
+            if not self._fits_single():
+                raise Mismatch(f"{self.program.source} is neither GPipe nor 1F1B of {self.program.ranks} ranks, which is all that torch-single runs")
+            gpipe = self.program.rows == single_rows("gpipe", self.program.ranks, microbatches)
+            return (schedules.ScheduleGPipe if gpipe else schedules.Schedule1F1B)(self.stages[0], microbatches, loss_fn=self.loss)
+        self._check_losses()
+        schedule = schedules._PipelineScheduleRuntime(self.stages, microbatches, loss_fn=self.loss)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "schedule.csv")
+            with open(path, "w") as file:
+                file.write(self.program.text)
+            schedule._load_csv(path)
+        return schedule
+
+    def _check_losses(self):
+        """PyTorch keeps losses in the order in which they come and finds a microbatch's by its number."""
+        last = self.program.stages - 1
+        order = [a.microbatch for a in self.program.actions(self.program.placement[last]) if a.stage == last and a.kind == "F"]
+        if order != sorted(order):
+            raise Mismatch(f"{self.program.source} runs the forwards of stage {last} in the order {order[:8]}…: expected 0, 1, 2, …, as PyTorch wants it")
+
+    def _queues(self, queues):
+        """→ (sender, receiver) → process group, or None: all in the pipeline's. Every process makes all groups, in the same order."""
+        if queues == "one":
+            return None
+        if queues == "per_direction" and self.runtime == "torch-single":
+            raise Mismatch("queues per_direction: torch-single posts a send and a receive as one batch, which wants one communicator; expected one or per_peer")
+        ways = {(a, b) for a, b in zip(self.program.placement, self.program.placement[1:]) if a != b}
+        ways |= {(b, a) for a, b in ways}
+        groups = {}
+        for replica in range(self.grid.data):
+            for a, b in sorted(ways if queues == "per_direction" else {(min(way), max(way)) for way in ways}):
+                ends = [rank * self.grid.data + replica for rank in (a, b)]
+                group = dist.new_group(ends)
+                if dist.get_rank() in ends:
+                    self._connect(group, ends)
+                    groups[tuple(ends)] = group
+        return (lambda sender, receiver: groups[sender, receiver]) if queues == "per_direction" else (
+            lambda sender, receiver: groups[min(sender, receiver), max(sender, receiver)])
+
+    def _connect(self, group, ends):
+        """Communicators are made at their first use, which blocks the host until both ends are there: now, in order, and not in a step."""
+        token = torch.zeros(1, device=self.device)
+        dist.all_reduce(token, group=group)
+        if dist.get_rank() == ends[0]:
+            dist.send(token, ends[1], group=group)
+        else:
+            dist.recv(token, ends[0], group=group)
