@@ -4,6 +4,7 @@ readme.lua: what README.md shows of the program, made anew. Between a marker and
   <!-- run: ARGUMENTS -->   the program's output, run in the source tree
   <!-- file: NAME -->       a file that the sessions below it find in their directory
   <!-- oracles -->          the summary of the oracle table; as it is where $PIPEPLAN_DATA does not name the foreign data
+  <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs; nothing where there is none
   <!-- session -->          commands after "$ ", each with its output below it, run in one directory, pipeplan on the path
 
   readme.blocks(text) → { { kind, name, shown }, … }        shown: what stands in the block
@@ -15,9 +16,12 @@ local readme = {}
 
 local pattern = "(<!%-%- (%l+):?([^\n]-) %-%->\n```%l*\n)(.-)(```\n<!%-%- end %-%->)"
 
+local unfenced = "(<!%-%- fidelity %-%->\n)(.-)(<!%-%- end %-%->)"
+
 function readme.blocks(text)
   local list = {}
   for _, kind, name, shown in text:gmatch(pattern) do list[#list + 1] = { kind = kind, name = name:match "^ ?(.*)", shown = shown } end
+  for _, shown in text:gmatch(unfenced) do list[#list + 1] = { kind = "fidelity", name = "", shown = shown } end
   return list
 end
 
@@ -44,6 +48,10 @@ function methods:output(block)
     local lua = "LUA_CPATH='%s/?.so;;' LUA_PATH='tests/?.lua;;' lua5.4 tests/oracles/table.lua --summary"
     return output_of(".", self.program, lua:format(self.program:match "^(.*)/"))
   end
+  if block.kind == "fidelity" then
+    return output_of(".", self.program, "for runs in examples/runs/*.json; do if test -e $runs; then python3 examples/torch/compare.py $runs "
+      .. "--summary --format markdown --pipeplan '" .. self.program .. "'; echo; fi; done")
+  end
   local lines = {}
   for command in block.shown:gmatch "%$ ([^\n]+)\n" do
     lines[#lines + 1] = "$ " .. command .. "\n" .. output_of(self.directory, self.program, command)
@@ -69,6 +77,7 @@ function readme.render(text, program)
   local out = text:gsub(pattern, function(head, kind, name, shown, tail)
     return head .. shell:output { kind = kind, name = name:match "^ ?(.*)", shown = shown } .. tail
   end)
+  out = out:gsub(unfenced, function(head, _, tail) return head .. shell:output { kind = "fidelity" } .. tail end)
   shell:close()
   return out
 end

@@ -24,7 +24,7 @@ describe("README.md", function()
 
   it("shows a plan, a simulation and a tutorial, none of them unchecked", function()
     assert.is_true(kinds.run >= 2 and kinds.file >= 2 and kinds.session >= 2)
-    for _, kind in ipairs { "run", "oracles", "file", "session" } do
+    for _, kind in ipairs { "run", "oracles", "file", "fidelity", "session" } do
       assert.equal(select(2, text:gsub("<!%-%- " .. kind .. "[: ]", "")), kinds[kind])
     end
     assert.equal(select(2, text:gsub("<!%-%- end %-%->", "")), #blocks)

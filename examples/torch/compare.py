@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Holds measured runs against what pipeplan predicts of them from the profile alone: steps, actions, peak memory, the order of schedules.
+
+usage: examples/torch/compare.py RUNS.json [--pipeplan PROGRAM] [--format text|markdown|json] [--summary] [--svg DIR] [-o FILE]
+
+RUNS.json is what fidelity.py and train_step.py --runs write: profiles by name, and runs, each with the profile of its stages. Nothing of a
+run but its schedule and its runtime goes into the prediction (pipeplan simulate --profile), except what lay on the card before the step,
+which its peak memory is counted from. Needs Python's standard library alone. --svg draws each run that has a timeline, measured above predicted.
+Exit status: 0 compared; 1 some run could not be predicted, and why; 2 bad usage or input.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from pipeline import agreement, overlay, tables
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUNTIMES = {"torch-single": "torch-single", "torch-multi": "torch-multi", "deepseek": "deepseek", "ideal": "ideal",
+            "ours": "deepseek"}   # our executor of DualPipe exchanges messages in the order of DeepSeek's
+GROUPED = ("interleaved_1f1b", "interleaved_zero_bubble")   # PyTorch cuts M into rounds
+
+
+class BadInput(Exception):
+    pass
+
+
+# ------------------------------------------------------------------------------------------------------------------------- reading
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e18
+
+
+def is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1000000
+
+
+def list_of(check):
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def is_action(value):
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and is_number(value[1]) and is_number(value[2])
+
+
+def one_of(*names):
+    return lambda value: value in names
+
+
+# field → (check, what was expected, required). Others may be null or left out.
+FIELDS = {
+    "name": (lambda v: isinstance(v, str) and v != "", "a name", True),
+    "schedule": (lambda v: isinstance(v, str) and v != "", "a schedule of pipeplan", True),
+    "ranks": (is_count, "the pipeline's depth", True),
+    "microbatches": (is_count, "the microbatches of a step", True),
+    "profile": (lambda v: isinstance(v, str), "the name of one of `profiles`", True),
+    "runtime": (one_of(*RUNTIMES), "one of " + ", ".join(RUNTIMES), True),
+    "program": (lambda v: isinstance(v, str) and v.strip() != "", "a program's CSV", False),
+    "directions": (one_of(1, 2), "1 or 2", False),
+    "virtual": (is_count, "stages a rank", False),
+    "pairs": (one_of("in_turn", "split", "overlapped"), "in_turn, split or overlapped", False),
+    "queues": (one_of("one", "per_peer"), "one or per_peer", False),
+    "model": (lambda v: isinstance(v, str), "a name", False),
+    "layers_per_stage": (list_of(is_count), "a list of layers", False),
+    "step_ms": (list_of(is_number), "a list of milliseconds", False),
+    "peak_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
+    "base_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
+    "timeline": (list_of(list_of(is_action)), 'a list of ["0F0", start, end] for each rank', False),
+    "sm_clock_mhz": (list_of(is_number), "a list of MHz", False),
+    "power_w": (list_of(is_number), "a list of watts", False),
+}
+
+
+def shown(value):
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def check_run(run, profiles, at):
+    if not isinstance(run, dict):
+        raise BadInput(f"{at} is {shown(run)}: expected an object")
+    for field, (check, expected, required) in FIELDS.items():
+        value = run.get(field)
+        if value is None and required:
+            raise BadInput(f"{at}.{field} is missing: expected {expected}")
+        if value is not None and not check(value):
+            raise BadInput(f"{at}.{field} is {shown(value)}: expected {expected}")
+    if run["profile"] not in profiles:
+        raise BadInput(f"{at}.profile is {shown(run['profile'])}: expected one of {', '.join(sorted(profiles)) or 'profiles, of which there are none'}")
+    for field in ("peak_bytes", "base_bytes", "timeline"):
+        if run.get(field) and len(run[field]) != run["ranks"]:
+            raise BadInput(f"{at}.{field} has {len(run[field])} entries: expected {run['ranks']}, one a rank")
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as problem:
+        raise BadInput(f"{path}: cannot be read: {problem.strerror}") from None
+    except (ValueError, RecursionError) as problem:
+        raise BadInput(f"{path}: no JSON: {problem}") from None
+    if not isinstance(data, dict):
+        raise BadInput(f"{path}: expected an object with `profiles` and `runs`")
+    for field, kind, expected in (("profiles", dict, "profiles by name"), ("runs", list, "a list of runs")):
+        if not isinstance(data.get(field), kind):
+            raise BadInput(f"{path}: {field} is {shown(data.get(field))}: expected {expected}")
+    for name, profile in data["profiles"].items():
+        if not isinstance(profile, dict):
+            raise BadInput(f"{path}: profiles.{name} is {shown(profile)}: expected a profile (pipeplan facts schema profile)")
+    for i, run in enumerate(data["runs"]):
+        check_run(run, data["profiles"], f"{path}: runs[{i}]")
+    if not data["runs"]:
+        raise BadInput(f"{path}: runs is empty: expected at least one run")
+    return data
+
+
+def program_of(given):
+    """The pipeplan to ask: as given, or where a build leaves it, or on the path."""
+    for path in [given] if given else [str(ROOT / "build/release/pipeplan"), "pipeplan"]:
+        found = shutil.which(path)
+        if found:
+            return found
+    raise BadInput(f"{given or 'pipeplan'}: no such program: build it (README.md) or name it with --pipeplan")
+
+
+# ---------------------------------------------------------------------------------------------------------------------- predictions
+
+
+class Predictor:
+    """Asks pipeplan what a run takes."""
+
+    def __init__(self, program, profiles, folder):
+        self.program, self.folder, self.files = program, folder, {}
+        for i, (name, profile) in enumerate(profiles.items()):
+            # pairs that run at once are what a runtime with an overlap function makes of them: other runs take F, then B
+            apart = dict(profile)
+            if isinstance(profile.get("stage"), list):
+                apart["stage"] = [{key: without_pairs(value) for key, value in stage.items()} if isinstance(stage, dict) else stage
+                                  for stage in profile["stage"]]
+            self.files[name, True] = self.write(f"profile{i}.json", json.dumps(profile))
+            self.files[name, False] = self.write(f"profile{i}-apart.json", json.dumps(apart))
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def arguments(self, run, number):
+        runtime = RUNTIMES[run["runtime"]]
+        if run.get("program"):
+            out = [self.write(f"program{number}.csv", run["program"])]
+            if run.get("directions") == 2:
+                out += ["--directions", "2"]
+        else:
+            out = [run["schedule"], "--ranks", str(run["ranks"]), "--microbatches", str(run["microbatches"])]
+            if run["schedule"] in GROUPED + ("looped_bfs",) and run.get("virtual"):
+                out += ["--virtual", str(run["virtual"])]
+            if run["schedule"] in GROUPED and runtime.startswith("torch"):
+                out += ["--group", "rounds"]
+        out += ["--profile", self.files[run["profile"], run.get("pairs") == "overlapped"], "--runtime", runtime]
+        for choice in ("pairs", "queues"):
+            if run.get(choice) and runtime == "torch-multi":   # the others have no choice
+                out += [f"--{choice}", run[choice]]
+        return out
+
+    def ask(self, run, number, form):
+        """(what it prints as JSON, None), or (None, why there is nothing)."""
+        done = subprocess.run([self.program, "simulate", *self.arguments(run, number), "--format", form], capture_output=True, text=True,
+                              timeout=600)
+        if done.returncode == 0:
+            return json.loads(done.stdout), None
+        lines = done.stderr.strip().splitlines() or [f"pipeplan simulate ended with status {done.returncode}"]
+        return None, lines[0].removeprefix("pipeplan: ").replace(self.folder + os.sep, "")
+
+
+def without_pairs(value):
+    return {kind: ms for kind, ms in value.items() if kind != "FB"} if isinstance(value, dict) else value
+
+
+# ------------------------------------------------------------------------------------------------------------------------------ rows
+
+
+def actions_of(run, times):
+    """{ kind: { count, measured_ms, profile_ms } } of the instrumented step: medians, and those of the same stages in the profile. PyTorch's
+    first stage has no gradient of its input: its I is empty and its W the whole backward, so that they are compared with nothing."""
+    found = {}
+    for rank in run.get("timeline") or []:
+        for name, start, end in rank:
+            match = re.fullmatch(r"(\d+)([FBIW])\d+", name)
+            if not match or not isinstance(times.get(match[2]), list):
+                continue
+            stage, kind = int(match[1]), match[2]
+            if kind in "IW" and stage == 0 and run["runtime"].startswith("torch"):
+                continue
+            found.setdefault(kind, []).append((end - start, 1e3 * times[kind][stage % len(times[kind])]))
+    return {kind: {"count": len(pairs), "measured_ms": statistics.median(m for m, _ in pairs),
+                   "profile_ms": statistics.median(p for _, p in pairs)} for kind, pairs in found.items()}
+
+
+def row_of(run, predicted, problem):
+    """What agreement.py and tables.py read of a run."""
+    row = {field: run.get(field) for field in FIELDS if field not in ("timeline", "program")}
+    row["step_ms"] = sorted(run.get("step_ms") or [])
+    row["model"] = run.get("model") or "model"
+    row.update(measured_ms=statistics.median(row["step_ms"]) if row["step_ms"] else None, predicted_ms=None, problem=problem, actions={},
+               predicted_peak_bytes=None, profile_peak_bytes=None, base=None, peak_unknown=None)
+    if not predicted:
+        return row
+    row["predicted_ms"] = 1e3 * predicted["step_seconds"]
+    row["times"] = predicted["times"]
+    row["actions"] = actions_of(run, predicted["times"])
+    row["peak_unknown"] = predicted["peak_bytes_unknown"] if not predicted["held_bytes"] else None
+    row["profile_peak_bytes"] = predicted["peak_bytes"]
+    if predicted["held_bytes"] and run.get("base_bytes"):
+        row["predicted_peak_bytes"] = [base + held for base, held in zip(run["base_bytes"], predicted["held_bytes"])]
+        row["base"] = "measured"
+    elif predicted["peak_bytes"]:
+        row["predicted_peak_bytes"], row["base"] = predicted["peak_bytes"], "profile"
+    return row
+
+
+def slug(text):
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "run"
+
+
+def picture(run, row, trace, number):
+    """(name of the file, its text)"""
+    title = f"{run['name']}, {row['model']}, {run['ranks']} ranks, M {run['microbatches']}"
+    note = f"predicted step {row['predicted_ms']:.1f} ms"
+    if row["measured_ms"] is not None:
+        note += f", measured {row['measured_ms']:.1f} ms ({tables.percent(agreement.relative(row['predicted_ms'], row['measured_ms']))}); drawn is one further step"
+    text = overlay.svg(title, note, overlay.measured_timeline(run["timeline"]), overlay.predicted_timeline(trace["traceEvents"], run["ranks"]))
+    return f"{number:02d}-{slug(run['name'])}-m{run['microbatches']}.svg", text
+
+
+def compare(data, program, draw):
+    """(rows, pictures): of all runs, in their order."""
+    runs = list(enumerate(data["runs"]))
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        predictor = Predictor(program, data["profiles"], folder)
+        answers = list(pool.map(lambda pair: predictor.ask(pair[1], pair[0], "json"), runs))
+        rows = [row_of(run, *answer) for (_, run), answer in zip(runs, answers)]
+        drawn = [(i, run) for i, run in runs if draw and run.get("timeline") and rows[i]["predicted_ms"] is not None]
+        traces = list(pool.map(lambda pair: predictor.ask(pair[1], pair[0], "trace"), drawn))
+    return rows, [picture(run, rows[i], trace, i) for (i, run), (trace, problem) in zip(drawn, traces) if not problem]
+
+
+def summary_object(rows):
+    def names(pair):
+        return [{key: row[key] for key in ("name", "model", "ranks", "microbatches", "measured_ms", "predicted_ms")} for row in pair]
+    order = []
+    for (model, ranks, microbatches), some in agreement.groups(rows).items():
+        found = agreement.order(some)
+        order.append({"model": model, "ranks": ranks, "microbatches": microbatches, "runs": found["runs"], "kendall_tau": found["tau"],
+                      "pairs": found["pairs"], "wrong": [names(pair) for pair in found["wrong"]]})
+    claims = {name: [{"measured_fraction": each["measured"], "predicted_fraction": each["predicted"], "runs": names((each["from"], each["to"]))}
+                     for each in found] for name, found in agreement.claims(rows).items()}
+    return {"step": agreement.spread(agreement.step_errors(rows)), "peak": agreement.spread(agreement.peak_errors(rows)),
+            "peak_from_profile_alone": agreement.spread(agreement.peak_errors(rows, "profile_peak_bytes")), "order": order, "claims": claims}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", metavar="RUNS.json")
+    parser.add_argument("--pipeplan", metavar="PROGRAM", help="default: build/release/pipeplan here, or pipeplan on the path")
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
+    parser.add_argument("--summary", action="store_true", help="one column for each M instead of a row for each run")
+    parser.add_argument("--svg", metavar="DIR", help="write a picture of each run that has a timeline")
+    parser.add_argument("-o", "--output", metavar="FILE", help="instead of standard output")
+    options = parser.parse_args()
+    try:
+        data = read(options.runs)
+        rows, pictures = compare(data, program_of(options.pipeplan), options.svg)
+        if options.format == "json":
+            head = {key: data.get(key) for key in ("source", "date", "command")}
+            text = json.dumps({**head, "summary": summary_object(rows), "runs": rows}, indent=1, ensure_ascii=False) + "\n"
+        else:
+            text = tables.page(data, rows, options.format == "markdown", options.summary)
+        if options.svg:
+            os.makedirs(options.svg, exist_ok=True)
+            for name, picture_text in pictures:
+                pathlib.Path(options.svg, name).write_text(picture_text, encoding="utf-8")
+        if options.output:
+            pathlib.Path(options.output).write_text(text, encoding="utf-8")
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")
+            sys.stdout.write(text)
+    except BadInput as problem:
+        print(f"compare.py: {problem}", file=sys.stderr)
+        return 2
+    except OSError as problem:
+        print(f"compare.py: {problem.filename or options.output}: {problem.strerror}", file=sys.stderr)
+        return 2
+    return 1 if any(row["problem"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""What compare.py prints of compared runs, as text or markdown. Plain Python, no torch. Rows and claims: agreement.py."""
+import statistics
+
+from pipeline import agreement
+
+GIB = 2**30
+KINDS = "FBIW"
+CLAIMS = {
+    "pairs_as_two_actions": "F&B pairs of DualPipeV as two actions, against PyTorch's own lowering",
+    "balanced": "layers where the time is, against an even split",
+    "picked": "the least predicted step, against 1F1B with an even split",
+}
+
+
+def percent(value, sign=True):
+    return "" if value is None else f"{100 * value:+.1f} %" if sign else f"{100 * value:.1f} %"
+
+
+def gib(value):
+    return f"{value / GIB:.2f}"
+
+
+def mean(values):
+    return f"{statistics.mean(values):.0f}" if values else ""
+
+
+def table(headings, rows, markdown):
+    """Lines of a table; the first column is words, the others are numbers. Columns without a cell are left out."""
+    kept = [c for c in range(len(headings)) if c == 0 or any(row[c] for row in rows)]
+    cells = [[str(row[c]) for c in kept] for row in [headings] + rows]
+    if markdown:
+        rule = [":--"] + ["--:"] * (len(kept) - 1)
+        return ["| " + " | ".join(row) + " |" for row in [cells[0], rule] + cells[1:]]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(kept))]
+    return ["  ".join([row[0].ljust(widths[0])] + [cell.rjust(w) for cell, w in zip(row[1:], widths[1:])]).rstrip() for row in cells]
+
+
+def by_model(rows):
+    found = {}
+    for row in rows:
+        found.setdefault((row["model"], row["ranks"]), []).append(row)
+    return found
+
+
+def titled(model, ranks, what):
+    return f"{model}, P {ranks}: {what}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------- one row a run
+
+
+def step_cells(row):
+    steps, peaks = row["step_ms"], list(zip(row["peak_bytes"] or [], row["predicted_peak_bytes"] or []))
+    errors = [agreement.relative(predicted, measured) for measured, predicted in peaks]
+    both = row["measured_ms"] is not None and row["predicted_ms"] is not None
+    return [
+        row["name"], row["microbatches"], f"{row['measured_ms']:.1f}" if steps else "",
+        percent((max(steps) - min(steps)) / row["measured_ms"], sign=False) if len(steps) > 1 else "",
+        f"{row['predicted_ms']:.1f}" if row["predicted_ms"] is not None else "",
+        percent(agreement.relative(row["predicted_ms"], row["measured_ms"])) if both else "",
+        gib(max(row["peak_bytes"])) if row["peak_bytes"] else "",
+        gib(max(row["predicted_peak_bytes"])) if row["predicted_peak_bytes"] else "",
+        percent(max(errors, key=abs)) if errors else "", mean(row["sm_clock_mhz"]), mean(row["power_w"]),
+    ]
+
+
+STEP_HEADINGS = ["run", "M", "step ms", "spread", "predicted", "error", "peak GiB", "predicted", "worst rank", "MHz", "W"]
+
+
+def action_cells(row):
+    cells = [row["name"], row["microbatches"]]
+    for kind in KINDS:
+        found = row["actions"].get(kind)
+        cells += [f"{found['measured_ms']:.2f}", f"{found['profile_ms']:.2f}"] if found else ["", ""]
+    return cells
+
+
+ACTION_HEADINGS = ["run", "M"] + [head for kind in KINDS for head in (f"{kind} ms", "profile")]
+
+
+def run_tables(rows, markdown):
+    sections = []
+    for (model, ranks), some in by_model(rows).items():
+        sections.append((titled(model, ranks, "steps, and the fullest rank"), table(STEP_HEADINGS, [step_cells(r) for r in some], markdown)))
+        timed = [row for row in some if row["actions"]]
+        if timed:
+            sections.append((titled(model, ranks, "actions, the median in the run and of the same stages in the profile, before heat"),
+                             table(ACTION_HEADINGS, [action_cells(row) for row in timed], markdown)))
+    return sections
+
+
+# ---------------------------------------------------------------------------------------------------------------------------- summary
+
+
+def step_matrix(rows, markdown):
+    """One row a schedule, one column an M: the measured step and the error of the prediction."""
+    sections = []
+    for (model, ranks), some in by_model(rows).items():
+        sizes, names = sorted({row["microbatches"] for row in some}), list(dict.fromkeys(row["name"] for row in some))
+        def cell(name, size):
+            found = next((row for row in agreement.compared(some) if (row["name"], row["microbatches"]) == (name, size)), None)
+            return f"{found['measured_ms']:.1f} ({percent(agreement.relative(found['predicted_ms'], found['measured_ms']))})" if found else ""
+        sections.append((titled(model, ranks, "step in ms, and the error of its prediction"),
+                         table(["run"] + [f"M {size}" for size in sizes],
+                               [[name] + [cell(name, size) for size in sizes] for name in names], markdown)))
+    return sections
+
+
+def error_cells(name, rows):
+    steps, peaks = agreement.spread(agreement.step_errors(rows)), agreement.spread(agreement.peak_errors(rows))
+    return [name, steps["count"], percent(steps["median"], sign=False), percent(steps["worst"]),
+            peaks["count"] or "", percent(peaks["median"], sign=False), percent(peaks["worst"])]
+
+
+def error_table(rows, markdown):
+    lines = [error_cells(f"{model}, P {ranks}", some) for (model, ranks), some in by_model(rows).items()]
+    if len(lines) > 1:
+        lines.append(error_cells("all", rows))
+    return "errors", table(["", "steps", "median", "worst", "peaks", "median", "worst"], lines, markdown)
+
+
+def order_table(rows, markdown):
+    lines = []
+    for (model, ranks, microbatches), some in agreement.groups(rows).items():
+        found = agreement.order(some)
+        if found["runs"] > 1:
+            lines.append([f"{model}, P {ranks}, M {microbatches}", found["runs"], f"{found['tau']:.2f}", found["pairs"], str(len(found["wrong"]))])
+    title = f"order of schedules; pairs: those that are {100 * agreement.APART:g} % apart or more"
+    return title, table(["", "runs", "Kendall tau", "pairs", "wrong"], lines, markdown) if lines else []
+
+
+def wrong_pairs(rows):
+    lines = []
+    for some in agreement.groups(rows).values():
+        for a, b in agreement.order(some)["wrong"]:
+            lines.append(f"{a['model']}, P {a['ranks']}, M {a['microbatches']}: {a['name']} {a['measured_ms']:.1f} (predicted {a['predicted_ms']:.1f}) and "
+                         f"{b['name']} {b['measured_ms']:.1f} (predicted {b['predicted_ms']:.1f})")
+    return "pairs in the wrong order, ms", lines
+
+
+def claim_cells(name, found):
+    slow, fast = found["from"], found["to"]
+    words = fast["name"] if name == "picked" else f"{slow['name']} → {fast['name']}" if slow["name"] != fast["name"] else slow["name"]
+    best = found.get("best")
+    return [f"{slow['model']}, P {slow['ranks']}, M {slow['microbatches']}: {words}", f"{slow['measured_ms']:.1f}", f"{fast['measured_ms']:.1f}",
+            percent(found["measured"]), percent(found["predicted"]),
+            f"{best['name']} {best['measured_ms']:.1f}" if best and best is not fast else ""]
+
+
+def claim_tables(rows, markdown):
+    headings = ["", "ms", "→ ms", "saves", "predicted", "fastest measured"]
+    return [(CLAIMS[name], table(headings, [claim_cells(name, each) for each in found], markdown))
+            for name, found in agreement.claims(rows).items() if found]
+
+
+def notes(rows):
+    base = {row["base"] for row in rows if row["predicted_peak_bytes"]}
+    lines = [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
+    if "measured" in base:
+        lines.append("predicted peaks are what was on the card before the step, and what the profile makes of the step")
+    alone = agreement.spread(agreement.peak_errors(rows, "profile_peak_bytes"))
+    if alone["count"]:
+        lines.append(f"peaks from the profile's weights and gradients instead: median {percent(alone['median'], sign=False)}, worst "
+                     f"{percent(alone['worst'])} of {alone['count']} ranks")
+    unknown = sorted({row["peak_unknown"] for row in rows if row["peak_bytes"] and row["peak_unknown"]})
+    return "notes", lines + [f"peak not predicted: {why}" for why in unknown]
+
+
+# ------------------------------------------------------------------------------------------------------------------------------ page
+
+
+def page(data, rows, markdown=False, summary=False):
+    """The whole report. summary: without a row for each run."""
+    sections = step_matrix(rows, markdown) if summary else run_tables(rows, markdown)
+    sections += [error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)] + claim_tables(rows, markdown) + [notes(rows)]
+    command = data.get("command") and (f"`{data['command']}`" if markdown else data["command"])
+    lines = [", ".join(filter(None, [data.get("source"), data.get("date"), command]))]
+    for title, body in sections:
+        if not body:
+            continue
+        listed = title in ("notes", "pairs in the wrong order, ms")
+        lines += ["", f"**{title}**" if markdown else title] + ([""] if markdown else [])
+        lines += [f"{'- ' if markdown else '  '}{line}" for line in body] if listed else body
+    return "\n".join(lines).lstrip("\n") + "\n"

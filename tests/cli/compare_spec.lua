@@ -1,0 +1,235 @@
+-- examples/torch/compare.py: what it predicts of the runs measured on 4 × H200, against measured_runs.lua, which asks the engine without
+-- profile or program; what it makes of runs whose numbers are worked out by hand; and what is said of files that cannot be compared.
+
+local measured_runs = require "oracles.measured_runs"
+local cjson = require "cjson"
+
+local function run(command)
+  local out, err = os.tmpname(), os.tmpname()
+  local _, _, status = os.execute(string.format("env -u LD_PRELOAD %s >%s 2>%s", command, out, err))
+  local function read_and_remove(name)
+    local file = assert(io.open(name, "rb"))
+    local text = file:read "a"
+    file:close()
+    os.remove(name)
+    return text
+  end
+  return { status = status, stdout = read_and_remove(out), stderr = read_and_remove(err) }
+end
+
+local function write(text)
+  local name = os.tmpname()
+  local file = assert(io.open(name, "wb"))
+  file:write(text)
+  file:close()
+  return name
+end
+
+-- Compares a runs.json, given as text or as a table.
+local function compare(runs, arguments)
+  local name = write(type(runs) == "table" and cjson.encode(runs) or runs)
+  local result = run(string.format("python3 examples/torch/compare.py %s --pipeplan '%s' %s", name, os.getenv "PIPEPLAN", arguments or ""))
+  os.remove(name)
+  result.stderr = result.stderr:gsub(name:gsub("%p", "%%%0"), "RUNS")
+  return result
+end
+
+local function object(runs)
+  local result = compare(runs, "--format json")
+  assert.equal(0, result.status, result.stderr)
+  return cjson.decode(result.stdout)
+end
+
+local function converted(kind) return run("python3 tests/oracles/gpu_runs.py " .. kind).stdout end
+
+local function near(expected, actual, share)
+  assert.is_true(math.abs(actual / expected - 1) < (share or 1e-9), expected .. " is not " .. actual)
+end
+
+describe("compare.py", function()
+  local all = measured_runs.load()
+
+  for _, kind in ipairs { "open", "second", "by_card" } do
+    it("predicts the runs of 4 × H200 as measured_runs.lua does: " .. kind, function()
+      local value, rows = object(converted(kind)), all[kind]
+      assert.equal(#rows, #value.runs)
+      for i, row in ipairs(rows) do
+        assert.same({ row.name, row.M }, { value.runs[i].name, value.runs[i].microbatches })
+        near(row.measured, value.runs[i].measured_ms)
+        near(row.predicted, value.runs[i].predicted_ms, 1e-6)
+      end
+      local median, worst, count = measured_runs.spread(rows)
+      near(median, value.summary.step.median, 1e-6)
+      near(worst, math.abs(value.summary.step.worst), 1e-6)
+      assert.equal(count, value.summary.step.count)
+      local apart, wrong = measured_runs.order(rows)
+      local found, wrong_found = 0, 0
+      for _, group in ipairs(value.summary.order) do found, wrong_found = found + group.pairs, wrong_found + #group.wrong end
+      assert.same({ apart, #wrong }, { found, wrong_found })
+    end)
+  end
+
+  -- what the allocator held, see tests/data/gpu/README.md
+  it("predicts the peak of each rank under PyTorch as measured_runs.lua does, and of no other", function()
+    local first, second = object(converted "open"), object(converted "second")
+    local i = 0
+    for _, value in ipairs { first, second } do
+      for _, each in ipairs(value.runs) do
+        if each.runtime == "deepseek" then
+          assert.equal(cjson.null, each.predicted_peak_bytes)
+          assert.matches("deepseek", each.peak_unknown)
+        else
+          for rank = 1, 4 do
+            i = i + 1
+            near(all.peaks[i].predicted * 2 ^ 30, each.predicted_peak_bytes[rank], 1e-6)
+          end
+        end
+      end
+    end
+    assert.equal(#all.peaks, i)
+    assert.is_true(first.summary.peak.median < measured_runs.BAND.memory_median)
+    assert.is_true(math.abs(first.summary.peak.worst) < measured_runs.BAND.memory_worst)
+  end)
+
+  -- Measured: 13 % at M 8, 20 % at M 32.
+  it("tells what runs say of the pairs of PyTorch's DualPipeV, and of the least predicted schedule", function()
+    local claims = object(converted "by_card").summary.claims
+    local found = {}
+    for i, claim in ipairs(claims.pairs_as_two_actions) do found[i] = string.format("%.0f", 100 * claim.measured_fraction) end
+    assert.same({ "13", "21" }, found)
+    for _, claim in ipairs(claims.picked) do
+      assert.equal("1f1b", claim.runs[1].name)
+      near(1 - claim.runs[2].measured_ms / claim.runs[1].measured_ms, claim.measured_fraction)
+    end
+    assert.same({}, claims.balanced)
+  end)
+end)
+
+-- Two ranks whose stages take F 1 and B 2 ms, and no message any time: 1F1B takes (M + 1) × 3 ms.
+local function runs_of(list)
+  local stage = { kind_ms = { F = 1, B = 2, I = 1, W = 1 }, mem = { act_bytes = 10, wgrad_pending_bytes = 10, weights = 50, grads = 50 } }
+  local runs = { source = "two ranks", date = "2026-11-28", command = "torchrun …", runs = {},
+                 profiles = { both = { stage = { stage, stage }, p2p = { { bytes = 1, us = 1e-9 } }, message_bytes = 1 } } }
+  for i, more in ipairs(list) do
+    local each = { name = "run " .. i, schedule = "1f1b", ranks = 2, microbatches = 3, runtime = "torch-single", profile = "both", step_ms = { 12 } }
+    for name, value in pairs(more) do each[name] = value end
+    runs.runs[i] = each
+  end
+  return runs
+end
+
+describe("compare.py, by hand,", function()
+  it("takes the median of the steps, and the error of the prediction", function()
+    local value = object(runs_of { { step_ms = { 10, 11, 20 } }, { step_ms = { 10, 14 } }, { microbatches = 4, step_ms = { 16 } } })
+    near(11, value.runs[1].measured_ms)
+    near(12, value.runs[1].predicted_ms, 1e-6)
+    near(12, value.runs[2].measured_ms)
+    near(15, value.runs[3].predicted_ms, 1e-6)
+    -- errors 1/11, 0 and −1/16
+    near(1 / 16, value.summary.step.median, 1e-6)
+    near(1 / 11, value.summary.step.worst, 1e-6)
+  end)
+
+  it("counts Kendall's tau, and the pairs that are apart and the wrong way round", function()
+    local script = [==[
+import sys
+sys.path.insert(0, "examples/torch")
+from pipeline import agreement
+def rows(measured, predicted): return [dict(measured_ms=m, predicted_ms=p) for m, p in zip(measured, predicted)]
+found = agreement.order(rows([100, 110, 120, 130], [1, 3, 2, 4]))      # one of six pairs is turned round
+assert abs(found["tau"] - 4 / 6) < 1e-12, found
+assert found["pairs"] == 6 and [(a["measured_ms"], b["measured_ms"]) for a, b in found["wrong"]] == [(110, 120)], found
+found = agreement.order(rows([100, 102, 110], [2, 1, 3]))              # the turned pair is less than 3 % apart
+assert abs(found["tau"] - 1 / 3) < 1e-12 and found["pairs"] == 2 and not found["wrong"], found
+assert agreement.order(rows([100], [1]))["tau"] is None
+print("good")]==]
+    local name = write(script)
+    local result = run("python3 " .. name)
+    os.remove(name)
+    assert.equal("good\n", result.stdout .. result.stderr)
+  end)
+
+  it("adds to what was on the card what the runtime holds; without that, what the profile says of weights", function()
+    -- 1F1B: two microbatches of 10 on rank 0, one on rank 1; buffers of 1 byte for 3 microbatches, 3 and 6
+    local value = object(runs_of { { peak_bytes = { 130, 120 }, base_bytes = { 107, 104 } }, { peak_bytes = { 130, 120 } } })
+    assert.same({ 130, 120 }, value.runs[1].predicted_peak_bytes)
+    assert.same({ 123, 116 }, value.runs[2].predicted_peak_bytes)
+    near(7 / 130, -value.summary.peak.worst)
+  end)
+
+  it("holds what actions took in the run against the profile", function()
+    local value = object(runs_of { { timeline = { { { "0F0", 0, 1.5 }, { "0B0", 4, 6 }, { "0F1", 7, 8 } }, { { "1F0", 2, 3 } } } } })
+    assert.same({ count = 3, measured_ms = 1, profile_ms = 1 }, value.runs[1].actions.F)
+    assert.same({ count = 1, measured_ms = 2, profile_ms = 2 }, value.runs[1].actions.B)
+  end)
+
+  it("tells what balanced layers save of the same schedule", function()
+    local value = object(runs_of { { layers_per_stage = { 8, 8 } }, { layers_per_stage = { 9, 7 }, step_ms = { 9 } },
+                                   { schedule = "gpipe", layers_per_stage = { 9, 7 }, step_ms = { 9 } } })
+    assert.equal(1, #value.summary.claims.balanced)
+    near(0.25, value.summary.claims.balanced[1].measured_fraction)
+  end)
+
+  it("prints text and markdown of all that it knows", function()
+    local runs = runs_of { { step_ms = { 12, 12.6 }, sm_clock_mhz = { 1600, 1700 }, power_w = { 600, 700 }, peak_bytes = { 2 ^ 30, 2 ^ 30 } },
+                           { schedule = "gpipe", step_ms = { 13 } } }
+    local text = compare(runs).stdout
+    assert.matches("^two ranks, 2026%-11%-28, torchrun …\n", text)
+    assert.matches("\nrun 1 +3 +12%.3 +4%.9 %% +12%.0 +%-2%.4 %% +1%.00 +0%.00 +%-100%.0 %% +1650 +650\n", text)
+    local markdown = compare(runs, "--format markdown --summary").stdout
+    assert.matches("\n| run 1 | 12.3 (-2.4 %) |\n", markdown, 1, true)
+    assert.matches("^two ranks, 2026%-11%-28, `torchrun …`\n", markdown)
+  end)
+
+  it("draws a run whose timeline is known, measured above predicted", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    local timeline = { { { "0F0", 3, 4 }, { "0B0", 5, 7 } }, { { "1F0", 4, 5 } } }
+    local result = compare(runs_of { { name = "a <b>", timeline = timeline }, {} }, "--svg " .. folder)
+    assert.equal(0, result.status, result.stderr)
+    local checked = run("python3 tests/cli/check_svg.py <" .. folder .. "/00-a-b-m3.svg")
+    assert.equal("B 7, F 8", checked.stdout:match "^[^\n]*", checked.stderr)   -- measured: 1 and 2; predicted: 2 × 3 of each
+    assert.is_nil(io.open(folder .. "/01-run-2-m3.svg"))
+    os.execute("rm -r " .. folder)
+  end)
+
+  it("reads a program, and asks it of the runtime", function()
+    local program = "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1F2,1B0,1B1,1B2\n"
+    local value = object(runs_of { { name = "from a file", schedule = "ours", program = program, runtime = "torch-multi" } })
+    near(12, value.runs[1].predicted_ms, 1e-6)
+  end)
+
+  it("tells which run cannot be predicted and why, and predicts the others, exit 1", function()
+    local result = compare(runs_of { { schedule = "zb_v" }, { runtime = "ours" }, {} })
+    assert.equal(1, result.status)
+    assert.matches("run 1, M 3: profile0-apart.json: stage has 2 entries: expected 4, one for each stage of 2 ranks with 2 chunks each", result.stdout, 1, true)
+    assert.matches("run 2, M 3: engine.runtime: deepseek runs dualpipe and dualpipev, not 1f1b", result.stdout, 1, true)
+    assert.matches("\nrun 3 +3 +12%.0", result.stdout)
+  end)
+
+  it("answers what cannot be read in one line, exit 2, and writes nothing", function()
+    local function with(more) return cjson.encode(runs_of { more }) end
+    for text, message in pairs {
+      [""] = "RUNS: no JSON: Expecting value: line 1 column 1 (char 0)",
+      ["[]"] = "RUNS: expected an object with `profiles` and `runs`",
+      ['{"runs": []}'] = "RUNS: profiles is null: expected profiles by name",
+      ['{"profiles": {}, "runs": []}'] = "RUNS: runs is empty: expected at least one run",
+      ['{"profiles": {}, "runs": [{}]}'] = "RUNS: runs[0].name is missing: expected a name",
+      ['{"profiles": {"a": 3}, "runs": [{}]}'] = "RUNS: profiles.a is 3: expected a profile (pipeplan facts schema profile)",
+      [with { profile = "other" }] = 'RUNS: runs[0].profile is "other": expected one of both',
+      [with { runtime = "megatron" }] = 'RUNS: runs[0].runtime is "megatron": expected one of torch-single, torch-multi, deepseek, ideal, ours',
+      [with { microbatches = 0 }] = "RUNS: runs[0].microbatches is 0: expected the microbatches of a step",
+      [with { step_ms = "12" }] = 'RUNS: runs[0].step_ms is "12": expected a list of milliseconds',
+      [with { peak_bytes = { 1 } }] = "RUNS: runs[0].peak_bytes has 1 entries: expected 2, one a rank",
+      [with { timeline = { { { "0F0", 1 } } } }] = 'RUNS: runs[0].timeline is [[["0F0", 1]]]: expected a list of ["0F0", start, end] for each rank',
+    } do
+      local result = compare(text)
+      assert.equal("compare.py: " .. message .. "\n", result.stderr)
+      assert.equal(2, result.status)
+      assert.equal("", result.stdout)
+    end
+    assert.matches("cannot be read: No such file", run("python3 examples/torch/compare.py /none.json").stderr)
+    assert.matches("none: no such program: build it", compare(runs_of { {} }, "--pipeplan none").stderr)
+    assert.matches("/none/o: No such file", compare(runs_of { {} }, "-o /none/o").stderr)
+  end)
+end)
