@@ -4,7 +4,7 @@ readme.lua: what README.md shows of the program, made anew. Between a marker and
   <!-- run: ARGUMENTS -->   the program's output, run in the source tree
   <!-- file: NAME -->       a file that the sessions below it find in their directory
   <!-- oracles -->          the summary of the oracle table; as it is where $PIPEPLAN_DATA does not name the foreign data
-  <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs; nothing where there is none
+  <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs
   <!-- session -->          commands after "$ ", each with its output below it, run in one directory, pipeplan on the path
 
   readme.blocks(text) → { { kind, name, shown }, … }        shown: what stands in the block
@@ -49,8 +49,8 @@ function methods:output(block)
     return output_of(".", self.program, lua:format(self.program:match "^(.*)/"))
   end
   if block.kind == "fidelity" then
-    return output_of(".", self.program, "for runs in examples/runs/*.json; do if test -e $runs; then python3 examples/torch/compare.py $runs "
-      .. "--summary --format markdown --pipeplan '" .. self.program .. "'; echo; fi; done")
+    return output_of(".", self.program, "for runs in examples/runs/*.json; do if test -e $runs; then python3 examples/torch/compare.py "
+      .. "$runs --summary --format markdown --pipeplan '" .. self.program .. "'; echo; fi; done")
   end
   local lines = {}
   for command in block.shown:gmatch "%$ ([^\n]+)\n" do
