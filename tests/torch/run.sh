@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the cross-check against PyTorch's schedules where there is a PyTorch of 2.9 or newer, and that of the order of its messages where it can
-# defer receives, from 2.13 on; otherwise says why not and exits 77, which ctest counts as skipped.
+# Runs the cross-check against PyTorch's schedules and our executor of DualPipe where there is a PyTorch of 2.9 or newer, and the check of the order
+# of PyTorch's messages where it can defer receives, from 2.13 on; otherwise says why not and exits 77, which ctest counts as skipped.
 # usage: PIPEPLAN=build/release/pipeplan tests/torch/run.sh
 cd "$(dirname "$0")/../.." || exit 1
 program=${PIPEPLAN:-build/release/pipeplan}
@@ -11,6 +11,7 @@ assert [int(part) for part in version("torch").split(".")[:2]] >= [2, int(sys.ar
 for python in build/torch/bin/python python3; do
   at_least "$python" 9 || continue
   "$python" -W ignore tests/torch/schedules_test.py || exit
+  LUA_CPATH="$(dirname "$program")/?.so;;" "$python" -W ignore tests/torch/dualpipe_test.py || exit
   if at_least "$python" 13; then
     LUA_CPATH="$(dirname "$program")/?.so;;" exec "$python" -W ignore tests/torch/runtime_lowering.py
   fi
