@@ -1,0 +1,67 @@
+-- init.lua: reading the files that `pipeplan monitor` is given. Each line is offered to the readers in turn, so that one file may hold
+-- several formats (a job's output with dmon's rows between the log's lines), and what none of them knows is passed over.
+
+local failure = require "pipeplan.failure"
+local lines = require "pipeplan.input.metrics.lines"
+local marks = require "pipeplan.input.metrics.marks"
+
+local metrics = {}
+
+-- What --input may say, in the order in which readers are asked. A reader has line(text, sink) → was it its own?, or new(sink, columns) →
+-- such a function of the text alone, where a file has a header. They tell the sink: step, unnumbered_step, counter, missing, unreadable.
+metrics.inputs = { "megatron", "torchtitan", "prometheus", "dmon", "nvidia-smi" }
+
+-- The readers of one file → list of { title =, read =, count = 0 }.
+local function readers_of(sink, input, columns)
+  local list = {}
+  for _, name in ipairs(input and { input } or metrics.inputs) do
+    local module = require("pipeplan.input.metrics." .. name:gsub("%-", "_"))
+    local read = module.new and module.new(sink, columns) or function(text) return module.line(text, sink) end
+    list[#list + 1] = { title = module.title, read = read, count = 0 }
+  end
+  return list
+end
+
+local function plain(text)
+  if text:find("\27", 1, true) then text = text:gsub("\27%[[%d;]*[%a]", "") end
+  return text
+end
+
+-- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what).
+-- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing }.
+function metrics.read_handle(handle, name, sink, input, columns)
+  local file = { name = name, formats = {}, unreadable = 0, missing = 0 }
+  local inner = setmetatable({
+    unreadable = function() file.unreadable = file.unreadable + 1 end,
+    missing = function() file.missing = file.missing + 1 end,
+  }, { __index = sink })
+  local readers = readers_of(inner, input, columns)
+  local count = lines.each(handle, name, function(text)
+    text = plain(text)
+    for _, reader in ipairs(readers) do
+      if reader.read(text) then
+        reader.count = reader.count + 1
+        return
+      end
+    end
+    local mark = marks.of(text)
+    if mark then sink.mark(mark) end
+  end)
+  for _, reader in ipairs(readers) do
+    if reader.count > 0 then table.insert(file.formats, { title = reader.title, lines = reader.count }) end
+  end
+  file.lines, file.long, file.torn = count.lines, count.long, count.torn
+  return file
+end
+
+-- The same for a path; "-" is standard input.
+function metrics.read(path, sink, input, columns)
+  if path == "-" then return metrics.read_handle(io.stdin, "standard input", sink, input, columns) end
+  local handle, problem = io.open(path, "rb")
+  if not handle then failure.usage("%s: cannot be read: %s", path, problem:match ": ([^:]+)$" or problem) end
+  local file = metrics.read_handle(handle, path, sink, input, columns)
+  handle:close()
+  return file
+end
+
+return metrics

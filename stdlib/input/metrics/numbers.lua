@@ -1,0 +1,31 @@
+-- numbers.lua: numbers as logs write them. What is no finite number of a sane size is nil, never an error.
+
+local numbers = {}
+
+-- "1.5", "8,412", "-3e-4" → a number; nil for anything else, NaN and infinity among it.
+function numbers.read(text)
+  if not text or #text > 40 then return nil end
+  text = text:gsub("(%d),(%d%d%d)", "%1%2"):gsub("(%d),(%d%d%d)", "%1%2")  -- twice: in 1,234,567 the matches overlap
+  local number = text:match "^[-+]?[%d.]+[eE]?[-+]?%d*$" and tonumber(text)
+  if not number or number ~= number or math.abs(number) > 1e15 then return nil end
+  return number
+end
+
+-- A count from 1 on, of at most 15 digits; nil for anything else.
+function numbers.count(text)
+  local number = text and #text <= 15 and text:match "^%d+$" and math.tointeger(tonumber(text))
+  return number and number >= 1 and number or nil
+end
+
+-- Seconds of a step: over 0, under a week.
+function numbers.seconds(number)
+  return number and number > 0 and number < 604800 and number or nil
+end
+
+-- Reads like NaN or infinity, as Python prints them?
+function numbers.is_undefined(text)
+  local word = text:lower():gsub("^[-+]", "")
+  return word == "nan" or word == "inf" or word == "infinity"
+end
+
+return numbers
