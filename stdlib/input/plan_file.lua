@@ -1,0 +1,178 @@
+-- plan_file.lua: a plan read back from what `plan --format json` printed: what watching a run needs of it, checked field by field.
+
+local failure = require "pipeplan.failure"
+local json = require "pipeplan.input.json"
+
+local plan_file = {}
+
+local max_window = 1000000   -- steps that a window may have: what is held grows with it
+
+local function is_present(value) return value ~= nil and value ~= json.null end
+
+local function shown(value)
+  if not is_present(value) then return "nothing" end
+  return type(value) == "table" and (json.is_array(value) and "a list" or "an object") or tostring(value)
+end
+
+-- The value at a path like "rollback.window_steps"; nil where a part of it is missing or null.
+local function at(plan, path)
+  local value = plan
+  for name in path:gmatch "[^.]+" do
+    if type(value) ~= "table" or value == json.null then return nil end
+    value = value[name]
+  end
+  return is_present(value) and value or nil
+end
+
+-- A checker of one plan: its functions return a field's value, or fail with the file and the field.
+local function checker(plan, file)
+  local check = {}
+  local function fail(path, value, expected)
+    failure.usage("%s: %s is %s: expected %s; is it what `pipeplan plan --format json` printed?", file, path, shown(value), expected)
+  end
+
+  function check.number(path, low, high)
+    local value = at(plan, path)
+    if type(value) ~= "number" or value < low or value > high then
+      fail(path, value, string.format("a number from %.6g to %.6g", low, high))
+    end
+    return value
+  end
+
+  function check.whole(path, low, high)
+    local value = at(plan, path)
+    if math.type(value) ~= "integer" or value < low or value > high then
+      fail(path, value, string.format("an integer from %d to %d", low, high))
+    end
+    return value
+  end
+
+  function check.text(path)
+    local value = at(plan, path)
+    if type(value) ~= "string" or #value > 64 then fail(path, value, "a name") end
+    return value
+  end
+
+  function check.boolean(path)
+    local value = plan[path:match "^[^.]+"][path:match "[^.]+$"]
+    if type(value) ~= "boolean" then fail(path, value, "true or false") end
+    return value
+  end
+
+  function check.object(path)
+    local value = at(plan, path)
+    if type(value) ~= "table" or json.is_array(value) then fail(path, value, "an object") end
+    return value
+  end
+
+  return check
+end
+
+-- Batches of a ramp as { { first_step =, batch = }, … }: where each begins, in steps.
+local function ramp_of(check, plan, file)
+  local ramp, sequence = at(plan, "training.batch_ramp"), check.whole("training.sequence_length", 1, 1e9)
+  if ramp == nil then return nil end
+  if not json.is_array(ramp) or #ramp > 1000 then
+    failure.usage("%s: training.batch_ramp: expected a list of at most 1000 segments", file)
+  end
+  local list, step = {}, 1
+  for i, segment in ipairs(ramp) do
+    local token, batch = at(segment, "first_token"), at(segment, "global_batch_size")
+    local before = list[i - 1]
+    if type(token) ~= "number" or math.type(batch) ~= "integer" or batch < 1 or token < 0 or (before and token <= before.token) then
+      failure.usage("%s: training.batch_ramp[%d]: expected first_token, ascending, and global_batch_size", file, i - 1)
+    end
+    if before then step = math.min(2 ^ 53, step + math.ceil((token - before.token) / (before.batch * sequence))) end
+    list[i] = { first_step = step, batch = batch, token = token }
+  end
+  return #list > 0 and list or nil
+end
+
+-- Seconds in which each rank computes, of a step, as planned; nil where the plan does not say.
+local function busy_of(plan)
+  local idle, makespan, busy = at(plan, "bubble.idle_per_rank_seconds"), at(plan, "step.pipeline_seconds"), {}
+  if type(idle) ~= "table" or type(makespan) ~= "number" or #idle == 0 then return nil end
+  for i, seconds in ipairs(idle) do
+    if type(seconds) ~= "number" or seconds >= makespan then return nil end
+    busy[i] = makespan - seconds
+  end
+  return busy
+end
+
+-- What the alternatives say of the fallback: { step_seconds, fit, same_layout }, or nil.
+local function alternative_of(plan, fallback)
+  local list = at(plan, "alternatives")
+  for _, other in ipairs(type(list) == "table" and list or {}) do
+    if at(other, "schedule") == fallback.schedule and at(other, "parallelism.pipeline") == fallback.pipeline then
+      local same = true
+      for name, degree in pairs(plan.parallelism) do
+        same = same and (name == "virtual" or at(other, "parallelism." .. name) == degree)
+      end
+      local seconds = at(other, "step_seconds")
+      return { step_seconds = type(seconds) == "number" and seconds > 0 and seconds or nil, same_layout = same }
+    end
+  end
+end
+
+local function fallback_of(check, plan)
+  if at(plan, "rollback.fallback") == nil then return nil end
+  local fallback = { schedule = check.text "rollback.fallback.schedule", pipeline = check.whole("rollback.fallback.pipeline", 1, 1e6) }
+  fallback.alternative = alternative_of(plan, fallback)
+  return fallback
+end
+
+-- Only a plan can be watched; what was refused, and what has no pipeline, has no trigger.
+local function check_status(plan, file)
+  if type(plan) ~= "table" or json.is_array(plan) or type(plan.status) ~= "string" then
+    failure.usage("%s: this is no plan: expected what `pipeplan plan --format json` prints", file)
+  end
+  if plan.status ~= "planned" then failure.usage("%s: status is %s: there is no plan to hold a run against", file, plan.status) end
+  if at(plan, "rollback") == nil then
+    failure.usage("%s: rollback is null: a plan without a pipeline has nothing to roll back to", file)
+  end
+end
+
+-- plan_file.read(file) → what `monitor` needs, in SI units:
+-- { schedule, pipeline, microbatches, gpus, ideal, step, predicted, tokens, batch, batches = { [size] = true }, ramp, threshold, window,
+--   warmup, fallback, inside_error_band, time_error, comparison_error, busy }.
+function plan_file.read(file)
+  local plan = json.read(file)
+  check_status(plan, file)
+  local check = checker(plan, file)
+  local out = {
+    file = file,
+    schedule = check.text "schedule", microbatches = check.whole("microbatches", 1, 1e9),
+    pipeline = check.whole("parallelism.pipeline", 1, 100000),
+    ideal = check.number("ideal_step_seconds", 1e-9, 1e9), step = check.number("step_seconds", 1e-9, 1e9),
+    tokens = check.whole("tokens_per_step", 1, 1e15), batch = check.whole("global_batch_size", 1, 1e12),
+    threshold = check.number("rollback.threshold_fraction", 1e-6, 1.5),
+    window = check.whole("rollback.window_steps", 1, max_window),
+    time_error = check.number("expected_error.time_fraction", 0, 10),
+    comparison_error = check.number("expected_error.comparison_fraction", 0, 10),
+  }
+  check.object "rollback"
+  out.inside_error_band = check.boolean "rollback.inside_error_band"
+  out.warmup = check.whole("rollback.warmup_steps", 0, out.window - 1)
+  out.predicted = out.ideal / out.step
+  check.object "parallelism"
+  local degrees = {}
+  for i, name in ipairs { "data", "tensor", "context", "pipeline" } do degrees[i] = check.whole("parallelism." .. name, 1, 100000) end
+  out.gpus = degrees[1] * degrees[2] * 1.0 * degrees[3] * degrees[4]
+  if out.gpus > 1e9 then failure.usage("%s: parallelism: degrees whose product is %.6g: expected at most 1e9 GPUs", file, out.gpus) end
+  out.gpus = math.tointeger(out.gpus)
+  out.ramp, out.batches = ramp_of(check, plan, file), { [out.batch] = true }
+  for _, segment in ipairs(out.ramp or {}) do out.batches[segment.batch] = true end
+  out.fallback, out.busy = fallback_of(check, plan), busy_of(plan)
+  return out
+end
+
+-- Sequences of step number `iteration`, as planned.
+function plan_file.batch_at(plan, iteration)
+  local batch = plan.batch
+  for _, segment in ipairs(plan.ramp or {}) do
+    if iteration >= segment.first_step then batch = segment.batch end
+  end
+  return batch
+end
+
+return plan_file

@@ -1,0 +1,259 @@
+-- steps.lua: the steps of a run as its log's lines tell them: which of them count, which are left out and why, and what they come to.
+--
+-- A line of iteration i tells the mean of the steps since the line before it, at most an interval of them (the commonest distance between
+-- lines). It is left out when
+--   warm_up      a step of it lies in the warm-up; or before the window, or behind it
+--   start_up     it is the first of a process: the log says that one began, or iterations begin anew
+--   checkpoint, evaluation   a line of the log that says so stands between it and the line before (whether such time is in the next line's
+--                depends on the framework and its version; where it is not, one line less is read)
+--   stall        it takes over `stall_factor` times the median, and such lines are rare. A schedule's bubble is in every step; what is in
+--                one of many is not of the schedule, and would be in the fallback's too.
+-- Of an iteration that was logged twice (a resumed run) the later line counts.
+--
+-- Holds three numbers for each line inside the window; what lies behind the window is only counted.
+
+local plan_file = require "pipeplan.input.plan_file"
+
+local steps = {}
+
+local methods = {}
+
+-- steps.new(plan, first, last) → collector; first, last: the steps that count, from 1.
+function steps.new(plan, first, last)
+  return setmetatable({
+    plan = plan, first = first, last = last, seconds = {}, batch = {}, flag = {}, unnumbered = {},
+    lines = 0, restarts = 0, repeated = 0, other_ranks = 0, undefined = 0, skipped = 0, unnumbered_lines = 0, other_batches = 0,
+  }, { __index = methods })
+end
+
+-- A line that says why the next takes longer.
+function methods:mark(what)
+  if what == "start" or self.pending ~= "start" then self.pending = what end
+end
+
+-- Another file begins: marks of one do not reach into the next.
+function methods:next_file()
+  self.pending = nil
+end
+
+-- One line. sample: { iteration, seconds or tokens_per_second (of a GPU), batch, rank, undefined, skipped }.
+function methods:add(sample)
+  if sample.rank then
+    self.rank = self.rank or sample.rank
+    if sample.rank ~= self.rank then
+      self.other_ranks = self.other_ranks + 1
+      return
+    end
+  end
+  local i, plan = sample.iteration, self.plan
+  self.lines = self.lines + 1
+  self.lowest, self.highest = math.min(self.lowest or i, i), math.max(self.highest or i, i)
+  local flag = self.pending or ""
+  self.pending = nil
+  if i == self.previous then flag = flag ~= "" and flag or self.flag[i] or ""   -- another rank's line, most often
+  elseif self.previous and i < self.previous then flag = "start" end
+  if flag == "start" and self.previous and i ~= self.previous then self.restarts = self.restarts + 1 end
+  self.previous = i
+  self.undefined, self.skipped = self.undefined + sample.undefined, self.skipped + sample.skipped
+  if sample.undefined > 0 then self.first_undefined = self.first_undefined or i end
+  if i > self.last then return end
+  if self.seconds[i] then self.repeated = self.repeated + 1 end
+  local batch = sample.batch or plan_file.batch_at(plan, i)
+  self.seconds[i] = sample.seconds or plan.tokens * batch / plan.batch / (sample.tokens_per_second * plan.gpus)
+  self.batch[i], self.flag[i] = batch, flag
+end
+
+-- A line with a time and no iteration: counted, in case no other line has one.
+function methods:add_unnumbered(seconds)
+  self.unnumbered_lines = self.unnumbered_lines + 1
+  if self.unnumbered_lines <= self.last then self.unnumbered[self.unnumbered_lines] = { seconds = seconds, flag = self.pending or "" } end
+  if self.lines == 0 then self.pending = nil end
+end
+
+-- ------------------------------------------------------------------------------------------------------------- which of them count
+
+-- The commonest distance between lines; among equals the smaller.
+local function interval_of(sorted)
+  local counts, best = {}, nil
+  for k = 2, #sorted do
+    local distance = sorted[k] - sorted[k - 1]
+    counts[distance] = (counts[distance] or 0) + 1
+  end
+  for distance, count in pairs(counts) do
+    if not best or count > counts[best] or (count == counts[best] and distance < best) then best = distance end
+  end
+  return best or 1
+end
+
+-- Iterations of which no line tells, between those that were read, as { first, last }.
+local function gaps_of(sorted, interval, first, last)
+  local gaps, before = {}, first - 1
+  for _, i in ipairs(sorted) do
+    local from, to = math.max(before + 1, first), i - interval
+    if i >= first and to >= from then gaps[#gaps + 1] = { first = from, last = math.min(to, last) } end
+    before = math.max(before, i)
+  end
+  return gaps
+end
+
+local function median_of(values)
+  local sorted = table.move(values, 1, #values, 1, {})
+  table.sort(sorted)
+  local n = #sorted
+  return n % 2 == 1 and sorted[(n + 1) // 2] or (sorted[n // 2] + sorted[n // 2 + 1]) / 2
+end
+
+-- Leaves out stalls, where they are rare: one line in twenty, one of ten. → kept, stalls, too_many
+local function without_stalls(entries, factor)
+  if #entries < 10 or factor <= 1 then return entries, {}, 0 end
+  local ratios = {}
+  for k, entry in ipairs(entries) do ratios[k] = entry.seconds / entry.ideal end
+  local limit, kept, stalls = factor * median_of(ratios), {}, {}
+  for k, entry in ipairs(entries) do table.insert(ratios[k] > limit and stalls or kept, entry) end
+  if #stalls > math.max(1, #entries // 20) then return entries, {}, #stalls end
+  return kept, stalls, 0
+end
+
+-- ---------------------------------------------------------------------------------------------------------------- what they come to
+
+local function sums(entries)
+  local seconds, ideal, weight = 0, 0, 0
+  for _, entry in ipairs(entries) do
+    seconds, ideal = seconds + entry.weight * entry.seconds, ideal + entry.weight * entry.ideal
+    weight = weight + entry.weight
+  end
+  return seconds, ideal, weight
+end
+
+-- Relative standard error of the utilisation, from the means of at most 20 stretches of the run: neighbouring steps are not independent.
+local function standard_error(entries)
+  local groups, n = {}, #entries
+  local count = math.min(20, n)
+  if count < 2 then return nil end
+  for g = 1, count do
+    local part = table.move(entries, (g - 1) * n // count + 1, g * n // count, 1, {})
+    local seconds, ideal = sums(part)
+    groups[g] = seconds / ideal
+  end
+  local mean, square = 0, 0
+  for _, value in ipairs(groups) do mean = mean + value / count end
+  for _, value in ipairs(groups) do square = square + (value - mean) ^ 2 end
+  return math.sqrt(square / (count - 1) / count) / mean
+end
+
+local function summary(entries)
+  local seconds, ideal, weight = sums(entries)
+  local times, ratios = {}, {}
+  for k, entry in ipairs(entries) do times[k], ratios[k] = entry.seconds, entry.seconds / entry.ideal end
+  local quarter, out = #entries // 4, {
+    steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = median_of(times), ideal_seconds = ideal / weight,
+    utilisation = ideal / seconds, median_utilisation = 1 / median_of(ratios), error_fraction = standard_error(entries),
+    first = entries[1].iteration - entries[1].weight + 1, last = entries[#entries].iteration,
+  }
+  if quarter >= 5 then
+    local early, early_ideal = sums(table.move(entries, 1, quarter, 1, {}))
+    local late, late_ideal = sums(table.move(entries, #entries - quarter + 1, #entries, 1, {}))
+    out.early_seconds, out.late_seconds = early / early_ideal * out.ideal_seconds, late / late_ideal * out.ideal_seconds
+  end
+  return out
+end
+
+-- Lines without iterations, numbered in order.
+function methods:number_unnumbered()
+  if self.lines > 0 or self.unnumbered_lines == 0 then return false end
+  for i, line in ipairs(self.unnumbered) do self.seconds[i], self.batch[i], self.flag[i] = line.seconds, self.plan.batch, line.flag end
+  self.lines, self.lowest, self.highest = self.unnumbered_lines, 1, self.unnumbered_lines
+  return true
+end
+
+-- All lines up to the last step of the window, in order.
+local function entries_of(self, sorted, interval)
+  local entries, before = {}, sorted[1] and math.max(0, sorted[1] - interval)
+  for k, i in ipairs(sorted) do
+    entries[k] = { iteration = i, seconds = self.seconds[i], weight = math.min(i - before, interval), flag = self.flag[i],
+                   batch = self.batch[i], ideal = self.plan.ideal * self.batch[i] / self.plan.batch }
+    before = i
+  end
+  return entries
+end
+
+-- What was left out, by reason.
+local function new_dropped()
+  local dropped = { warm_up = {}, start_up = {}, checkpoint = {}, evaluation = {}, stall = {} }
+  return dropped, function(why, entry) table.insert(dropped[why], entry) end
+end
+
+local function dropped_list(dropped)
+  local list = {}
+  for _, why in ipairs { "warm_up", "start_up", "checkpoint", "evaluation", "stall" } do
+    local entries = dropped[why]
+    local seconds, _, weight = sums(entries)
+    if #entries > 0 then
+      list[#list + 1] = { why = why, lines = #entries, steps = weight, seconds = seconds, first = entries[1].iteration }
+    end
+  end
+  return list
+end
+
+-- Lines with another batch than any of the plan's: { size, lines }, or nil.
+local function wrong_batch_of(entries, plan)
+  local wrong
+  for _, entry in ipairs(entries) do
+    if not plan.batches[entry.batch] then
+      wrong = wrong or { size = entry.batch, lines = 0 }
+      wrong.lines = wrong.lines + 1
+    end
+  end
+  return wrong
+end
+
+-- Lines inside the window, without those after a checkpoint or an evaluation; where these are most of them, with them, for then there is
+-- nothing else to read. → entries, how many of them were kept in spite of it
+local function counted_of(self, entries, drop)
+  local counted, all, marked = {}, {}, 0
+  for _, entry in ipairs(entries) do
+    if entry.iteration - entry.weight < self.first - 1 then drop("warm_up", entry)
+    elseif entry.flag == "start" then drop("start_up", entry)
+    else
+      all[#all + 1] = entry
+      if entry.flag == "" then counted[#counted + 1] = entry else marked = marked + 1 end
+    end
+  end
+  if marked > #counted then return all, marked end
+  for _, entry in ipairs(all) do
+    if entry.flag ~= "" then drop(entry.flag, entry) end
+  end
+  return counted, 0
+end
+
+-- collector:finish(stall_factor) → what is in the window:
+-- { measured (nil where nothing counts) = { steps, lines, mean_seconds, median_seconds, utilisation, … }, utilisation_with_dropped (with
+--   checkpoints, evaluations and stalls), dropped = { { why, lines, steps, seconds, first } }, gaps, interval, too_many_stalls,
+--   marked_kept, counted_in_order, wrong_batch = { size, lines } }
+function methods:finish(stall_factor)
+  local out, sorted = { counted_in_order = self:number_unnumbered() }, {}
+  for i in pairs(self.seconds) do sorted[#sorted + 1] = i end
+  table.sort(sorted)
+  out.interval = interval_of(sorted)
+  out.gaps = gaps_of(sorted, out.interval, self.first, self.last)
+
+  local dropped, drop = new_dropped()
+  local counted, kept, stalls
+  counted, out.marked_kept = counted_of(self, entries_of(self, sorted, out.interval), drop)
+  out.wrong_batch = wrong_batch_of(counted, self.plan)
+  kept, stalls, out.too_many_stalls = without_stalls(counted, stall_factor)
+  for _, entry in ipairs(stalls) do drop("stall", entry) end
+  out.dropped = dropped_list(dropped)
+  if #kept == 0 then return out end
+
+  out.measured = summary(kept)
+  local seconds, ideal = sums(kept)
+  for _, why in ipairs { "checkpoint", "evaluation", "stall" } do
+    local more, more_ideal = sums(dropped[why])
+    seconds, ideal = seconds + more, ideal + more_ideal
+  end
+  out.utilisation_with_dropped = ideal / seconds
+  return out
+end
+
+return steps

@@ -1,0 +1,66 @@
+-- verdict.lua: keep, roll back, or undecided: the plan's rollback rule, held against what was measured.
+--
+-- The rule is the plan's: utilisation, ideal step ÷ measured step over the window, below its threshold. What is added here is only when a
+-- measurement does not support an answer.
+
+local format = require "pipeplan.report.format"
+
+local verdict = {}
+
+local percent = format.percent
+
+-- Reasons not to decide, in the order in which they are looked for; each returns words, or nil.
+local doubts = {
+  function(plan, found)
+    local wrong = found.wrong_batch
+    if not wrong or wrong.lines * 20 < found.measured.lines then return nil end
+    return string.format("the log's global batch is %s, the plan's %s: the threshold is that of the plan's number of micro-batches",
+                         format.integer(wrong.size), format.integer(plan.batch))
+  end,
+  function(plan, found)
+    if found.measured.utilisation <= 1 + plan.time_error then return nil end
+    return string.format("steps are %s faster than the plan's ideal step, more than its estimates can be off (%s): is it this run's plan?",
+                         percent(found.measured.utilisation - 1), percent(plan.time_error))
+  end,
+  function(_, found, limits)
+    local steps = found.measured.steps
+    if steps >= limits.min_steps then return nil end
+    return string.format("too few steps: %s counted, %s are asked for (--min-steps)", format.integer(steps),
+                         format.integer(limits.min_steps))
+  end,
+  function(plan, found)
+    local measured = found.measured
+    if not measured.error_fraction then return "one line in the window: nothing says how much steps differ" end
+    local low, high = measured.utilisation * (1 - 2 * measured.error_fraction), measured.utilisation * (1 + 2 * measured.error_fraction)
+    if plan.threshold < low or plan.threshold > high then return nil end
+    return string.format("steps differ too much: utilisation is from %s to %s (two standard errors), and the threshold lies in between",
+                         percent(low), percent(high))
+  end,
+  function(plan, found)
+    local measured = found.measured
+    if (measured.utilisation < plan.threshold) == (measured.median_utilisation < plan.threshold) then return nil end
+    return string.format("mean and median disagree, %s and %s: some steps are far slower than others, and a schedule makes all slow alike",
+                         percent(measured.utilisation), percent(measured.median_utilisation))
+  end,
+  function(plan, found)
+    if found.marked_kept == 0 or found.measured.utilisation >= plan.threshold then return nil end
+    return "most lines have a checkpoint or an evaluation before them, so their time may be in what was measured: log more often"
+  end,
+  function(plan, found)
+    local limit = plan.threshold * (1 + plan.comparison_error)
+    if not plan.inside_error_band or found.measured.utilisation >= limit then return nil end
+    return string.format("plan and fallback differ by less than the estimates can tell (%s): only running the fallback as well decides",
+                         percent(plan.comparison_error))
+  end,
+}
+
+-- verdict.of(plan, found, limits) → "keep", "roll_back" or "undecided", and the reasons for the last. found: of steps:finish; limits:
+-- { min_steps }.
+function verdict.of(plan, found, limits)
+  local reasons = {}
+  for _, doubt in ipairs(doubts) do reasons[#reasons + 1] = doubt(plan, found, limits) end
+  if #reasons > 0 then return "undecided", reasons end
+  return found.measured.utilisation < plan.threshold and "roll_back" or "keep", reasons
+end
+
+return verdict

@@ -1,0 +1,334 @@
+-- Which steps of a log count, what they come to, and what is decided. The plan is tests/monitoring.lua's: ideal step 24 s, own step 27 s,
+-- threshold 24/33 (a step of 33 s), window of 100 steps, 10 of them warm-up.
+
+require "pipeplan"
+local files = require "policy_files"
+local counters = require "pipeplan.monitor.counters"
+local monitoring = require "monitoring"
+local plan_file = require "pipeplan.input.plan_file"
+local json = require "pipeplan.report.json"
+local steps = require "pipeplan.monitor.steps"
+local verdict = require "pipeplan.monitor.verdict"
+
+teardown(files.remove)
+
+local function plan(changes) return plan_file.read(files.write("plan.json", monitoring.plan(changes))) end
+
+-- Lines as { iteration, seconds [, what] }; a string is a mark. → what was found, the collector
+local function find(list, changes, first, last, factor)
+  local p = plan(changes)
+  local collector = steps.new(p, first or p.warmup + 1, last or p.window)
+  for _, line in ipairs(list) do
+    if type(line) == "string" then collector:mark(line)
+    else
+      local sample = { iteration = line[1], seconds = line[2], undefined = 0, skipped = 0 }
+      for name, value in pairs(line) do if type(name) == "string" then sample[name] = value end end
+      collector:add(sample)
+    end
+  end
+  return collector:finish(factor or 2), collector, p
+end
+
+local function run(first, last, seconds, step)
+  local list = {}
+  for i = first, last, step or 1 do list[#list + 1] = { i, type(seconds) == "function" and seconds(i) or seconds } end
+  return list
+end
+
+local function dropped(found)
+  local out = {}
+  for _, group in ipairs(found.dropped) do out[group.why] = group.steps end
+  return out
+end
+
+describe("the steps that count", function()
+  it("are those of the window behind its warm-up", function()
+    local found = find(run(1, 130, function(i) return i <= 10 and 90 or i > 100 and 60 or 30 end))
+    assert.same({ 90, 11, 100, 30, 24 / 30 }, { found.measured.steps, found.measured.first, found.measured.last, found.measured.mean_seconds,
+                                                found.measured.utilisation })
+    assert.same({ warm_up = 10 }, dropped(found))
+    assert.same({}, found.gaps)
+  end)
+
+  it("are as many as a line tells the mean of: intervals", function()
+    local found = find(run(8, 96, 30, 8))
+    assert.same({ 8, 80, 10, 17 }, { found.interval, found.measured.steps, found.measured.lines, found.measured.first })   -- 9 to 16 has warm-up in it
+    assert.same({ warm_up = 16 }, dropped(found))
+  end)
+
+  it("are weighed by them, where the first line tells of one step alone, as torchtitan's does", function()
+    local found = find({ { 1, 100 }, { 10, 30 }, { 20, 30 }, { 30, 60 } }, { ["rollback.warmup_steps"] = 0 })
+    assert.near((100 + 9 * 30 + 10 * 30 + 10 * 60) / 30, found.measured.mean_seconds, 1e-9)
+  end)
+
+  it("are the later ones where iterations were logged twice, and the first of a process is none", function()
+    local list = run(11, 60, 40)
+    table.move(run(41, 100, 30), 1, 60, 51, list)
+    local found, collector = find(list)
+    assert.same({ 1, 20 }, { collector.restarts, collector.repeated })
+    assert.same({ start_up = 1 }, dropped(found))   -- 41, at 30 s or not
+    assert.near((30 * 40 + 59 * 30) / 89, found.measured.mean_seconds, 1e-9)
+  end)
+
+  it("do not begin anew where another rank logs the same", function()
+    local list = {}
+    for i = 11, 50 do for rank = 0, 3 do list[#list + 1] = { i, 30, rank = tostring(rank) } end end
+    local found, collector = find(list)
+    assert.same({ 40, 0, 120 }, { found.measured.steps, collector.restarts, collector.other_ranks })
+    list = {}
+    for i = 11, 50 do
+      if i == 30 then list[#list + 1] = "checkpoint" end
+      for _ = 0, 3 do list[#list + 1] = { i, i == 30 and 500 or 30 } end
+    end
+    found, collector = find(list)
+    assert.same({ 39, 0 }, { found.measured.steps, collector.restarts })
+    assert.same({ checkpoint = 1 }, dropped(found))
+  end)
+
+  it("are not those behind a checkpoint, an evaluation, a start", function()
+    local list = run(11, 100, 30)
+    for at, what in pairs { [30] = "checkpoint", [50] = "evaluation", [70] = "start" } do list[at][2] = 300; list[at].mark = what end
+    local marked = {}
+    for _, line in ipairs(list) do
+      if line.mark then marked[#marked + 1] = line.mark end
+      marked[#marked + 1] = { line[1], line[2] }
+    end
+    local found = find(marked)
+    assert.same({ checkpoint = 1, evaluation = 1, start_up = 1 }, dropped(found))
+    assert.equal(30, found.measured.mean_seconds)
+    assert.near(24 * 89 / (87 * 30 + 600), found.utilisation_with_dropped, 1e-12)
+  end)
+
+  it("are those behind checkpoints after all, where there are hardly others", function()
+    local list = {}
+    for i = 11, 100 do list[#list + 1] = "checkpoint"; list[#list + 1] = { i, 36 } end
+    local found, _, p = find(list)
+    assert.same({ 90, 90 }, { found.marked_kept, found.measured.steps })
+    assert.equal("undecided", (verdict.of(p, found, { min_steps = 5 })))   -- 36 s with checkpoints may be under 33 s without
+    for i = 2, #list, 2 do list[i][2] = 28 end
+    found = find(list)
+    assert.equal("keep", (verdict.of(p, found, { min_steps = 5 })))
+  end)
+
+  it("are not the rare stalls, over twice the median", function()
+    local found = find(run(11, 100, function(i) return i % 25 == 0 and 600 or 30 end))
+    assert.same({ stall = 4 }, dropped(found))      -- 4 of 90, under one in twenty
+    assert.equal(30, found.measured.mean_seconds)
+    assert.equal(25, found.dropped[1].first)
+    found = find(run(11, 100, function(i) return i % 25 == 0 and 600 or 30 end), nil, nil, nil, 0)
+    assert.near((86 * 30 + 4 * 600) / 90, found.measured.mean_seconds, 1e-9)
+    found = find(run(11, 100, function(i) return i % 25 == 0 and 59 or 30 end))
+    assert.same({}, dropped(found))
+  end)
+
+  it("are all, where what takes long is not rare", function()
+    local found = find(run(11, 100, function(i) return i % 10 == 0 and 90 or 30 end))   -- one in ten
+    assert.same({}, dropped(found))
+    assert.same({ 9, 36 }, { found.too_many_stalls, found.measured.mean_seconds })
+  end)
+
+  it("are missing where no line tells of them: gaps, none behind the last line", function()
+    local list = run(1, 20, 30)
+    table.move(run(31, 60, 30), 1, 30, 21, list)
+    table.insert(list, { 62, 30 })
+    local found = find(list)
+    assert.same({ { first = 21, last = 30 }, { first = 61, last = 61 } }, found.gaps)
+    assert.equal(10 + 30 + 1, found.measured.steps)
+    assert.same({ { first = 11, last = 14 } }, find(run(15, 100, 30)).gaps)   -- of the window
+    assert.same({ { first = 41, last = 50 } }, find({ { 20, 30 }, { 30, 30 }, { 40, 30 }, { 60, 30 }, { 70, 30 } }).gaps)
+  end)
+
+  it("need no iteration where no line has one: in order, from 1", function()
+    local p = plan()
+    local collector = steps.new(p, 11, 100)
+    for i = 1, 50 do collector:add_unnumbered(i <= 10 and 99 or 30) end
+    local found = collector:finish(2)
+    assert.same({ true, 40, 30 }, { found.counted_in_order, found.measured.steps, found.measured.mean_seconds })
+    collector = steps.new(p, 11, 100)
+    for i = 1, 50 do collector:add_unnumbered(99); collector:add { iteration = i, seconds = 30, undefined = 0, skipped = 0 } end
+    found = collector:finish(2)
+    assert.same({ false, 30 }, { found.counted_in_order, found.measured.mean_seconds })
+  end)
+
+  it("take what their tokens per second come to: tokens of a step / (tps × GPUs)", function()
+    -- torchtitan's own arithmetic: a rank's data-parallel group has 262,144 / 2 tokens of a step; in 32 s that is
+    -- tps = 131,072 / (32 s × P 4) = 1,024 a second and device
+    local found = find({ { 11, nil, tokens_per_second = 1024 }, { 12, nil, tokens_per_second = 2048 } })
+    assert.equal((32 + 16) / 2, found.measured.mean_seconds)
+  end)
+
+  it("have the ideal step of their own batch", function()
+    local list = run(11, 100, 30)
+    for _, line in ipairs(list) do line.batch = 32 end
+    local found, _, p = find(list)
+    assert.equal(12 / 30, found.measured.utilisation)
+    assert.same({ size = 32, lines = 90 }, found.wrong_batch)
+    local word, reasons = verdict.of(p, found, { min_steps = 5 })
+    assert.equal("undecided", word)
+    assert.matches("global batch is 32, the plan's 64", reasons[1], 1, true)
+  end)
+
+  it("of a ramp have the ideal step of its segment, whether the log says the batch or not", function()
+    -- 40 steps of 32 sequences of 4,096: 5,242,880 tokens; then 64
+    local ramp = { { first_token = 0, global_batch_size = 32 }, { first_token = 40 * 32 * 4096, global_batch_size = 64 } }
+    local found = find(run(11, 100, function(i) return i <= 40 and 15 or 30 end), { ["training.batch_ramp"] = ramp })
+    assert.near((30 * 12 + 60 * 24) / (30 * 15 + 60 * 30), found.measured.utilisation, 1e-12)
+    assert.is_nil(found.wrong_batch)
+    found = find({ { 40, 15, batch = 32 }, { 41, 30, batch = 64 } }, { ["training.batch_ramp"] = ramp })
+    assert.is_nil(found.wrong_batch)
+  end)
+end)
+
+describe("what they come to", function()
+  it("has a standard error that neighbours cannot make small", function()
+    -- 40 steps of 25 s, 40 of 35 s: 20 stretches of 4, ten of each: mean 30, deviation 5, ten each: sd = 5 √(20/19), over √20
+    local found = find(run(11, 90, function(i) return i <= 50 and 25 or 35 end))
+    assert.near(5 * math.sqrt(20 / 19) / math.sqrt(20) / 30, found.measured.error_fraction, 1e-12)
+    -- the same steps in turn: each stretch is 30
+    assert.near(0, find(run(11, 90, function(i) return i % 2 == 0 and 25 or 35 end)).measured.error_fraction, 1e-12)
+    assert.is_nil(find({ { 11, 30 } }).measured.error_fraction)
+  end)
+
+  it("has a beginning and an end", function()
+    local measured = find(run(11, 90, function(i) return i <= 50 and 25 or 35 end)).measured
+    assert.same({ 25, 35 }, { measured.early_seconds, measured.late_seconds })
+  end)
+end)
+
+describe("the verdict", function()
+  local function decide(list, changes, min_steps)
+    local found, _, p = find(list, changes)
+    local word, reasons = verdict.of(p, found, { min_steps = min_steps or 9 })
+    return word, table.concat(reasons, "; ")
+  end
+
+  local function noisy(mean, spread) return function(i) return mean + spread * ((i * 7) % 5 - 2) / 2 end end
+
+  it("is keep above the threshold and roll back below it: a step of 33 s", function()
+    assert.equal("keep", (decide(run(11, 100, noisy(27, 0.1)))))
+    assert.equal("keep", (decide(run(11, 100, noisy(32.8, 0.1)))))
+    assert.equal("roll_back", (decide(run(11, 100, noisy(33.2, 0.1)))))
+    -- one rank at 70 % of its speed works 8 × 3 / 0.7 = 34.3 s, whatever the schedule
+    assert.equal("roll_back", (decide(run(11, 100, noisy(24 / 0.7, 0.1)))))
+  end)
+
+  it("is undecided on few steps", function()
+    local word, why = decide(run(11, 18, noisy(40, 0.1)))
+    assert.equal("undecided", word)
+    assert.matches("too few steps: 8 counted, 9 are asked for", why)
+  end)
+
+  it("is undecided where the threshold is inside the noise", function()
+    local word, why = decide(run(11, 100, function(i) return i <= 55 and 28 or 37.5 end))
+    assert.equal("undecided", word)
+    assert.matches("steps differ too much", why)
+  end)
+
+  it("is undecided where a part of the steps makes the mean", function()
+    local word, why = decide(run(11, 100, function(i) return i % 10 == 0 and 150 or 27 end))   -- mean 39.3 s, median 27 s
+    assert.equal("undecided", word)
+    assert.matches("mean and median disagree", why)
+  end)
+
+  it("is undecided below a threshold that is inside the error band, and keep well above", function()
+    local band = { ["rollback.inside_error_band"] = true }
+    local word, why = decide(run(11, 100, noisy(40, 0.1)), band)
+    assert.equal("undecided", word)
+    assert.matches("only running the fallback as well decides", why)
+    assert.equal("undecided", (decide(run(11, 100, noisy(32, 0.1)), band)))   -- 33/32 is under 5 %
+    assert.equal("keep", (decide(run(11, 100, noisy(27, 0.1)), band)))
+  end)
+
+  it("is undecided where steps are faster than an error of the estimate allows", function()
+    local word, why = decide(run(11, 100, noisy(15, 0.1)))
+    assert.equal("undecided", word)
+    assert.matches("is it this run's plan?", why, 1, true)
+    assert.equal("keep", (decide(run(11, 100, noisy(23, 0.1)))))   -- 4 % faster than ideal: estimates are off by more
+  end)
+end)
+
+describe("counters", function()
+  local function filled(list, changes)
+    local collector = counters.new()
+    for _, entry in ipairs(list) do collector:add(entry[1], { host = entry[2], gpu = entry[3], slice = entry[5] }, entry[4]) end
+    return collector:finish(plan(changes)), collector
+  end
+
+  it("are means by GPU, in order of trust", function()
+    local seen = filled { { "gpu_utilisation", "a", "0", 1 }, { "sm_active", "a", "0", 0.5 }, { "tensor_active", "a", "0", 0.2 },
+                          { "tensor_active", "a", "0", 0.4 }, { "tensor_active", "b", "0", 0.5 } }
+    assert.same({ "tensor_active", "sm_active", "gpu_utilisation" }, { seen[1].name, seen[2].name, seen[3].name })
+    assert.same({ "ranks", "weakly", "nothing" }, { seen[1].sees, seen[2].sees, seen[3].sees })
+    assert.near(0.4, seen[1].mean, 1e-12)            -- of GPUs, not of samples
+    assert.same({ "a GPU 0", "b GPU 0" }, { seen[1].lowest.name, seen[1].highest.name })
+  end)
+
+  it("go by pipeline rank where all GPUs of the plan are there: hosts by name as people count, pipeline outermost", function()
+    local list = {}
+    -- P 4, DP 2, 2 GPUs a host: rank p is node (p + 1) × 4; node4, node8, node12, node16
+    for p = 0, 3 do
+      for gpu = 0, 1 do list[#list + 1] = { "tensor_active", "node" .. (p + 1) * 4, tostring(gpu), 0.1 * (p + 1) + 0.02 * gpu } end
+    end
+    local ranks = filled(list)[1].ranks
+    for p = 1, 4 do assert.near(0.1 * p + 0.01, ranks[p], 1e-12) end
+    table.remove(list)
+    assert.is_nil(filled(list)[1].ranks)
+  end)
+
+  it("of slices are by GPU alone", function()
+    local list = {}
+    for i = 0, 7 do list[#list + 1] = { "tensor_active", "a", "0", 0.5, tostring(i) } end
+    local seen = filled(list)
+    assert.same({ 8, "a GPU 0 slice 0" }, { seen[1].gpus, seen[1].lowest.name })
+    assert.is_nil(seen[1].ranks)
+  end)
+end)
+
+describe("a plan that is read back", function()
+  local function problem(changes, text)
+    local good, err = pcall(plan_file.read, files.write("plan.json", text or monitoring.plan(changes)))
+    assert.is_false(good)
+    assert.equal(2, err.status, err)
+    return err.message
+  end
+
+  it("is what plan prints", function()
+    local p = plan()
+    assert.same({ 24, 27, 24 / 33, 100, 10, 8, 262144, 33 },
+                { p.ideal, p.step, p.threshold, p.window, p.warmup, p.gpus, p.tokens, p.fallback.alternative.step_seconds })
+    assert.is_true(p.fallback.alternative.same_layout)
+    local real = require("pipeplan").policy(nil, { date = "2026-11-27" }):plan { "examples/specs/deepseek-v3.json" }
+    local schema = require "pipeplan.schema.plan"
+    p = plan_file.read(files.write("plan.json", json.encode(json.shape(real, schema))))
+    assert.same({ 2048, 16, 1000, 50, "dualpipe" }, { p.gpus, p.pipeline, p.window, p.warmup, p.schedule })
+    assert.equal(real.rollback.threshold_fraction, p.threshold)
+    assert.equal(16, #p.busy)
+  end)
+
+  it("says which field is not what it should be", function()
+    assert.matches("plan.json: status is refused", problem { status = "refused" }, 1, true)
+    assert.matches("plan.json: rollback is null", problem { rollback = json.null }, 1, true)
+    assert.matches("rollback.threshold_fraction is nothing: expected a number", problem { ["rollback.threshold_fraction"] = json.null }, 1, true)
+    assert.matches("rollback.window_steps is 2000000: expected an integer from 1 to 1000000", problem { ["rollback.window_steps"] = 2000000 }, 1, true)
+    assert.matches("rollback.warmup_steps is 100: expected an integer from 0 to 99", problem { ["rollback.warmup_steps"] = 100 }, 1, true)
+    assert.matches("ideal_step_seconds is -1", problem { ideal_step_seconds = -1 }, 1, true)
+    assert.matches("rollback.inside_error_band is 1: expected true or false", problem { ["rollback.inside_error_band"] = 1 }, 1, true)
+    assert.matches("parallelism.data is 0", problem { ["parallelism.data"] = 0 }, 1, true)
+    assert.matches("training.batch_ramp", problem { ["training.batch_ramp"] = { { first_token = 5 } } }, 1, true)
+    for _, text in ipairs { "[]", "3", "{}", "null", '{"status":3}', '"planned"' } do
+      assert.matches("this is no plan", problem(nil, text), 1, true)
+    end
+  end)
+
+  it("in which any field is of another kind is an answer, never a crash", function()
+    local text = monitoring.plan()
+    for name in text:gmatch '"([%w_]+)":' do
+      for _, value in ipairs { "null", "[]", "{}", "-1", "1e300", '"x"', "true", "[1,{}]" } do
+        local changed = text:gsub('"' .. name .. '":%b{}', '"' .. name .. '":' .. value)
+          :gsub('"' .. name .. '":%b[]', '"' .. name .. '":' .. value):gsub('"' .. name .. '":[^,}%]{%[]+', '"' .. name .. '":' .. value)
+        local good, err = pcall(plan_file.read, files.write("plan.json", changed))
+        if not good then assert.equal(2, type(err) == "table" and err.status, name .. " " .. value .. " " .. tostring(err)) end
+      end
+    end
+  end)
+end)
