@@ -5,13 +5,14 @@ local output = require "pipeplan.cli.output"
 
 local NO_MEMORY = "not enough memory"  -- Lua's own words
 
-local commands = { "plan", "simulate", "facts", "policy" }
+local commands = { "plan", "simulate", "monitor", "facts", "policy" }
 
 local usage = [[
 Usage: pipeplan COMMAND ...
 
   plan SPEC...      plan a training run: from a model, a cluster and a token budget to one page
   simulate NAME     build, verify and simulate one pipeline schedule
+  monitor PLAN LOG  hold a run's log against its plan: keep the schedule, or roll back
   facts TOPIC       its tables: accelerators, links, kernels, frameworks, schedules, fields, schemas
   policy COMMAND    init, show, check, test, diff, mutate: a policy of your own, from its first
                     rule to its review

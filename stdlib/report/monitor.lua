@@ -1,0 +1,311 @@
+-- monitor.lua: what `pipeplan monitor` says of a run, as a page of text and as JSON. It is given { plan, found, steps, counters, files,
+-- verdict, reasons, first, last }: the plan as input/plan_file.lua reads it, what monitor/steps.lua finished, and its collector;
+-- found.measured is nil where only counters were given.
+
+local format = require "pipeplan.report.format"
+local json = require "pipeplan.report.json"
+
+local report = {}
+
+local WIDTH, LABEL = 80, 10
+local max_listed = 6   -- gaps, ranks, files that a page names
+
+local function plural(n, word)
+  return format.integer(n) .. " " .. word .. ((n == 1 or word == "more") and "" or "s")
+end
+
+local function range(first, last)
+  return first == last and format.integer(first) or format.integer(first) .. "–" .. format.integer(last)
+end
+
+local function named(plan, schedule, pipeline)
+  if schedule == "none" then return "no pipeline" end
+  return string.format("%s at P %d", format.schedule(schedule), pipeline or plan.pipeline)
+end
+
+-- Control characters and what is no UTF-8 in names of files and hosts never reach a terminal.
+local function safe(text)
+  text = text:gsub("%c", "?")
+  return utf8.len(text) and text or (text:gsub("[\128-\255]", "?"))
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- the run
+
+local function measured_line(run)
+  local measured = run.found.measured
+  local noise = measured.error_fraction and " ± " .. format.seconds(2 * measured.error_fraction * measured.mean_seconds) or ""
+  local text = string.format("utilisation %s: ideal step %s ÷ measured %s%s (mean; median %s), over %s of iterations %s; the window is %s",
+    format.percent(measured.utilisation), format.seconds(measured.ideal_seconds), format.seconds(measured.mean_seconds), noise,
+    format.seconds(measured.median_seconds), plural(measured.steps, "step"), range(measured.first, measured.last),
+    range(run.first, run.last))
+  if measured.last < run.last then text = text .. ", which is not full yet" end
+  return text
+end
+
+local function planned_line(run)
+  local plan = run.plan
+  local threshold = string.format("roll back below %s (steps over %s)", format.percent(plan.threshold),
+                                  format.seconds(run.found.measured and run.found.measured.ideal_seconds / plan.threshold
+                                                 or plan.ideal / plan.threshold))
+  return string.format("%s, M %s: predicted %s, %s a step; %s%s", named(plan, plan.schedule), format.integer(plan.microbatches),
+                       format.percent(plan.predicted), format.seconds(plan.step), threshold,
+                       plan.fallback and ", what " .. named(plan, plan.fallback.schedule, plan.fallback.pipeline)
+                       .. " is predicted to reach" or "")
+end
+
+-- How to get the fallback.
+local function switch_lines(plan)
+  local fallback = plan.fallback
+  if not fallback then
+    return { "nothing simpler fits: the estimate is wrong. Measure stages and links, give the plan the profile, and plan again" }
+  end
+  local other = fallback.alternative
+  local lines = { "switch to " .. named(plan, fallback.schedule, fallback.pipeline)
+                  .. (other and other.step_seconds and ", predicted " .. format.seconds(other.step_seconds) .. " a step" or "")
+                  .. (other and other.same_layout and ", at the same TP, EP and DP" or "") }
+  lines[2] = fallback.schedule == "none" and "its plan: pipeplan plan SPEC --pipeline 1"
+    or string.format("its plan: pipeplan plan SPEC --schedule %s --pipeline %d", fallback.schedule, fallback.pipeline)
+  return lines
+end
+
+local function trend_line(run)
+  local measured = run.found.measured
+  if not measured.early_seconds then return nil end
+  local change = measured.late_seconds / measured.early_seconds - 1
+  local text = string.format("first quarter %s a step, last quarter %s", format.seconds(measured.early_seconds),
+                             format.seconds(measured.late_seconds))
+  if math.abs(change) <= run.plan.comparison_error then return text end
+  return text .. string.format(" (%s %s): the run changed, the schedule did not", format.percent(math.abs(change)),
+                               change > 0 and "slower" or "faster")
+end
+
+local function act_lines(run)
+  if run.verdict == "keep" then return { "keep " .. named(run.plan, run.plan.schedule) } end
+  if run.verdict == "undecided" then return run.reasons end
+  local lines = switch_lines(run.plan)
+  table.insert(lines, 1, "first look for one slow card, link or host: it slows every step of every schedule, and the fallback's too")
+  return lines
+end
+
+-- ------------------------------------------------------------------------------------------------------------------ what was left out
+
+local reason_words = {
+  warm_up = "warm-up", start_up = "start of a process", checkpoint = "after a checkpoint", evaluation = "after an evaluation",
+  stall = "stalls (rare, over the limit; first at iteration %s)",
+}
+
+local function dropped_lines(run)
+  local parts = {}
+  for _, group in ipairs(run.found.dropped) do
+    parts[#parts + 1] = plural(group.steps, "step") .. " "
+      .. (group.why == "stall" and reason_words.stall:format(format.integer(group.first)) or reason_words[group.why])
+  end
+  if #parts == 0 then return nil end
+  local text, with = table.concat(parts, ", "), run.found.utilisation_with_dropped
+  if with and math.abs(with / run.found.measured.utilisation - 1) > 0.001 then
+    text = text .. "; with checkpoints, evaluations and stalls utilisation is " .. format.percent(with)
+  end
+  return { text }
+end
+
+local function gap_lines(run)
+  local gaps, parts, steps = run.found.gaps, {}, 0
+  for i, gap in ipairs(gaps) do
+    steps = steps + gap.last - gap.first + 1
+    if i <= max_listed then parts[i] = range(gap.first, gap.last) end
+  end
+  if #gaps == 0 then return nil end
+  if #gaps > max_listed then parts[#parts + 1] = plural(#gaps - max_listed, "more") end
+  return { plural(steps, "iteration") .. " of the window missing: " .. table.concat(parts, ", ") }
+end
+
+-- What a reader should know beside the verdict.
+function report.warnings(run)
+  local steps, found, list = run.steps, run.found, {}
+  local function add(condition, ...) if condition then list[#list + 1] = string.format(...) end end
+  add(steps.undefined > 0, "NaN or infinite loss in %s, first at iteration %s: no schedule is worth keeping for that",
+      plural(steps.undefined, "iteration"), steps.first_undefined and format.integer(steps.first_undefined))
+  add(steps.skipped > 0, "%s skipped (loss scale)", plural(steps.skipped, "iteration"))
+  add(steps.restarts > 0, "%s: iterations begin anew; of those logged twice (%s) the later line counts",
+      plural(steps.restarts, "restart"), format.integer(steps.repeated))
+  add(steps.restarts == 0 and steps.repeated > 0, "%s logged twice: the later line counts", plural(steps.repeated, "iteration"))
+  add(found.counted_in_order, "lines without iteration numbers: counted in order, from 1")
+  add(found.too_many_stalls > 0, "%s over the limit for stalls, too many to be rare: they count", plural(found.too_many_stalls, "line"))
+  add(found.marked_kept > 0, "%s with a checkpoint or an evaluation before them: most of the window, so they count",
+      plural(found.marked_kept, "line"))
+  add(found.wrong_batch, "%s with another global batch than the plan's: the ideal step is scaled by it",
+      found.wrong_batch and plural(found.wrong_batch.lines, "line"))
+  add(found.measured and found.measured.utilisation > 1, "steps are faster than the plan's ideal step: estimates are %s too slow at least",
+      found.measured and format.percent(found.measured.utilisation - 1))
+  for _, file in ipairs(run.files) do
+    add(#file.formats == 0, "%s: no line of a known format in %s", safe(file.name), plural(file.lines, "line"))
+    add(file.torn, "%s: its last line has no end, and was not read", safe(file.name))
+    add(file.unreadable > 0, "%s: %s that cannot be read", safe(file.name), plural(file.unreadable, "value"))
+    add(file.missing > 0, "%s: %s that the tool itself had none for", safe(file.name), plural(file.missing, "value"))
+    add(file.long > 0, "%s: %s too long to be a log's", safe(file.name), plural(file.long, "line"))
+  end
+  add(run.too_many_gpus > 0, "%s of more GPUs than any cluster has", plural(run.too_many_gpus, "value"))
+  return list
+end
+
+-- -------------------------------------------------------------------------------------------------------------------------- counters
+
+local sight = {
+  ranks = "sees a bubble, rank against rank, never against 100 %",
+  weakly = "falls in a bubble, and rises with other communication",
+  nothing = "cannot see a bubble: a rank that waits runs a receive kernel",
+}
+
+local function counter_line(kind)
+  local text = string.format("%s: mean %s of %s, %s", kind.title, format.percent(kind.mean), plural(kind.gpus, "GPU"), sight[kind.sees])
+  if kind.sees == "nothing" or kind.gpus < 2 then return text end
+  return text .. string.format("; from %s (%s) to %s (%s)", format.percent(kind.lowest.mean), safe(kind.lowest.name),
+                               format.percent(kind.highest.mean), safe(kind.highest.name))
+end
+
+local function largest(list) return math.max(table.unpack(list)) end
+
+-- Ranks by their counter, each as a share of the highest, beside the planned share of busy time: { rank, mean, share, planned }.
+function report.ranks_of(kind, plan)
+  local rows, planned = {}, plan.busy and #plan.busy == #kind.ranks and plan.busy
+  for i, mean in ipairs(kind.ranks) do
+    rows[i] = { rank = i - 1, mean = mean, share = mean / largest(kind.ranks), planned = planned and planned[i] / largest(planned) or nil }
+  end
+  return rows
+end
+
+-- The ranks that are furthest below what the plan expects of them.
+local function rank_lines(kind, plan)
+  if not kind.ranks or #kind.ranks < 2 or #kind.ranks > 4096 or largest(kind.ranks) <= 0 then return nil end
+  local rows = report.ranks_of(kind, plan)
+  local function below(row) return (row.planned or 1) - row.share end
+  table.sort(rows, function(a, b)
+    if below(a) ~= below(b) then return below(a) > below(b) end
+    return a.rank < b.rank
+  end)
+  local lines = { kind.title .. " of a rank over the highest's, beside the planned busy time's; furthest below it first (who waits is low, "
+                  .. "whom others wait for is high):" }
+  local parts = {}
+  for i = 1, math.min(max_listed, #rows) do
+    local row = rows[i]
+    parts[i] = string.format("rank %d: %s", row.rank, format.percent(row.share))
+      .. (row.planned and " (planned " .. format.percent(row.planned) .. ")" or "")
+  end
+  lines[2] = table.concat(parts, ", ") .. (#rows > max_listed and ", …" or "")
+  return lines
+end
+
+local function read_lines(run)
+  local parts = {}
+  for i, file in ipairs(run.files) do
+    local formats = {}
+    for k, entry in ipairs(file.formats) do formats[k] = entry.title .. " " .. plural(entry.lines, "line") end
+    if i <= max_listed then parts[i] = safe(file.name) .. ": " .. (#formats > 0 and table.concat(formats, ", ") or "nothing known") end
+  end
+  if #run.files > max_listed then parts[#parts + 1] = plural(#run.files - max_listed, "more file") end
+  return parts
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------------ text
+
+local titles = { keep = "KEEP", roll_back = "ROLL BACK", undecided = "UNDECIDED" }
+
+-- The first of them, and how many more there are.
+local function shortened(list)
+  if #list <= max_listed then return list end
+  local out = table.move(list, 1, max_listed, 1, {})
+  out[#out + 1] = plural(#list - max_listed, "more") .. ": --format json"
+  return out
+end
+
+function report.text(run)
+  local measured, lines = run.found.measured, {}
+  local function put(label, texts)
+    for i, text in ipairs(texts or {}) do
+      for _, line in ipairs(format.wrap(text, WIDTH, format.pad(i == 1 and label or "", LABEL), string.rep(" ", LABEL))) do
+        lines[#lines + 1] = line
+      end
+    end
+  end
+  local head = titles[run.verdict] .. (measured and string.format(" · utilisation %s, threshold %s", format.percent(measured.utilisation),
+                                                                    format.percent(run.plan.threshold)) or "")
+  local subject = named(run.plan, run.plan.schedule)
+  lines[1] = head .. format.pad(subject, WIDTH - format.width(head), true)
+  lines[2] = string.rep("─", WIDTH)
+  put(run.verdict == "undecided" and "because" or "do", act_lines(run))
+  if run.verdict == "undecided" and measured and measured.utilisation < run.plan.threshold then put("if below", switch_lines(run.plan)) end
+  lines[#lines + 1] = ""
+  if measured then put("measured", { measured_line(run), trend_line(run) }) end
+  put("planned", { planned_line(run) })
+  put("left out", dropped_lines(run))
+  put("gaps", gap_lines(run))
+  put("warning", shortened(report.warnings(run)))
+  local seen = { measured and "step time of the log: sees every bubble; it decides" or nil }
+  for _, kind in ipairs(run.counters) do seen[#seen + 1] = counter_line(kind) end
+  put("sees", seen)
+  for _, kind in ipairs(run.counters) do
+    put("ranks", rank_lines(kind, run.plan))
+    if kind.ranks then break end   -- of the one to be trusted most
+  end
+  put("read", read_lines(run))
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------------ JSON
+
+local function or_null(value)
+  if value == nil then return json.null end
+  return value
+end
+
+local function measured_object(found)
+  local measured = found.measured
+  if not measured then return json.null end
+  return {
+    utilisation_fraction = measured.utilisation, median_utilisation_fraction = measured.median_utilisation,
+    utilisation_with_dropped_fraction = found.utilisation_with_dropped, standard_error_fraction = or_null(measured.error_fraction),
+    ideal_step_seconds = measured.ideal_seconds, mean_step_seconds = measured.mean_seconds, median_step_seconds = measured.median_seconds,
+    first_quarter_step_seconds = or_null(measured.early_seconds), last_quarter_step_seconds = or_null(measured.late_seconds),
+    steps = measured.steps, lines = measured.lines, first_iteration = measured.first, last_iteration = measured.last,
+  }
+end
+
+local function counter_object(kind, plan)
+  local ranks = json.array {}
+  for i, row in ipairs(kind.ranks and largest(kind.ranks) > 0 and report.ranks_of(kind, plan) or {}) do
+    ranks[i] = { rank = row.rank, mean_fraction = row.mean, of_highest_fraction = row.share, planned_fraction = or_null(row.planned) }
+  end
+  local function end_of(entry) return { name = entry.name, mean_fraction = entry.mean } end
+  return { name = kind.name, sees_bubble = kind.sees, gpus = kind.gpus, samples = kind.samples, mean_fraction = kind.mean,
+           lowest = end_of(kind.lowest), highest = end_of(kind.highest), ranks = ranks }
+end
+
+function report.object(run)
+  local plan, found = run.plan, run.found
+  local other = plan.fallback and plan.fallback.alternative
+  local value = {
+    verdict = run.verdict, reasons = json.array(run.reasons), measured = measured_object(found),
+    threshold_fraction = plan.threshold, predicted_utilisation_fraction = plan.predicted, inside_error_band = plan.inside_error_band,
+    schedule = plan.schedule, pipeline = plan.pipeline,
+    fallback = plan.fallback and { schedule = plan.fallback.schedule, pipeline = plan.fallback.pipeline,
+                                   step_seconds = or_null(other and other.step_seconds) } or json.null,
+    window = { first_step = run.first, last_step = run.last, log_interval = found.interval },
+    dropped = json.array {}, gaps = json.array {}, counters = json.array {}, files = json.array {},
+    restarts = run.steps.restarts, undefined_iterations = run.steps.undefined, skipped_iterations = run.steps.skipped,
+    warnings = json.array(report.warnings(run)),
+  }
+  for i, group in ipairs(found.dropped) do
+    value.dropped[i] = { why = group.why, steps = group.steps, lines = group.lines, seconds = group.seconds, first_iteration = group.first }
+  end
+  for i, gap in ipairs(found.gaps) do value.gaps[i] = { first_iteration = gap.first, last_iteration = gap.last } end
+  for i, kind in ipairs(run.counters) do value.counters[i] = counter_object(kind, plan) end
+  for i, file in ipairs(run.files) do
+    local formats = json.array {}
+    for k, entry in ipairs(file.formats) do formats[k] = { name = entry.title, lines = entry.lines } end
+    value.files[i] = { name = file.name, formats = formats, lines = file.lines, unreadable_values = file.unreadable,
+                       missing_values = file.missing, too_long_lines = file.long, torn = file.torn }
+  end
+  return value
+end
+
+return report

@@ -1,0 +1,291 @@
+-- `pipeplan monitor`: a run held against its plan's rollback trigger (R10, ruling 18), as a user does it. The plan is tests/monitoring.lua's,
+-- with figures that are derived by hand: ideal step 24 s, threshold 24/33, 90 steps that count.
+
+require "pipeplan"
+local files = require "policy_files"
+local json = require "pipeplan.input.json"
+local monitoring = require "monitoring"
+local program = require "program"
+
+teardown(files.remove)
+
+local plan = files.write("plan.json", monitoring.plan())
+
+local function run(arguments, input)
+  local result = program.run("monitor " .. arguments, input)
+  return result.status, result.stdout, result.stderr
+end
+
+local function monitor(input, more, plan_path)
+  return run((plan_path or plan) .. " - " .. (more or ""), input)
+end
+
+local function object(input, more, plan_path)
+  local status, out, problem = monitor(input, "--format json " .. (more or ""), plan_path)
+  assert.equal("", problem)
+  return json.decode(out, "monitor"), status
+end
+
+local healthy, slow = monitoring.log(1, 100, 27.2), monitoring.log(1, 100, 24 / 0.7)
+
+describe("a run", function()
+  it("that reaches what its plan says is kept, exit 0", function()
+    local status, out, problem = monitor(healthy)
+    assert.same({ 0, "" }, { status, problem })
+    assert.matches("^KEEP · utilisation 88%.2 %%, threshold 72%.7 %% +ZB%-H1 at P 4\n", out)   -- 24/27.2
+    assert.matches("keep ZB%-H1 at P 4", out)
+  end)
+
+  -- one rank at 70 % of its speed works 8 × 3 s / 0.7 = 34.3 s, whatever the schedule: 70 %
+  it("with a straggler is rolled back, exit 1, and told to what, how, and what to look at first", function()
+    local status, out, problem = monitor(slow)
+    assert.same({ 1, "" }, { status, problem })
+    assert.matches("^ROLL BACK · utilisation 70 %%, threshold 72%.7 %%", out)
+    assert.matches("switch to 1F1B at P 4, predicted 33 s a step", out)
+    assert.matches("pipeplan plan SPEC --schedule 1f1b --pipeline 4", out, 1, true)
+    assert.matches("first look for one slow card, link or host", out, 1, true)
+  end)
+
+  it("is a page of 80 columns, whatever was read", function()
+    local noise = {}
+    for i = 1, 40 do noise[i] = files.write(string.rep("long-name-", 12) .. i .. ".log", "nothing\n") end
+    local status, out = run(plan .. " - " .. table.concat(noise, " "), slow .. monitoring.log(90, 100, 500) .. "torn")
+    assert.equal(1, status)
+    local count = 0
+    for line in out:gmatch "([^\n]*)\n" do
+      count = count + 1
+      assert.is_true(utf8.len(line) <= 80, line)
+    end
+    assert.is_true(count <= 66, count)
+  end)
+
+  it("in JSON has every number", function()
+    local found, status = object(slow)
+    assert.equal(1, status)
+    assert.same({ "roll_back", "zb_h1", 4 }, { found.verdict, found.schedule, found.pipeline })
+    assert.near(0.7, found.measured.utilisation_fraction, 0.001)
+    assert.near(24 / 0.7, found.measured.mean_step_seconds, 0.05)
+    assert.same({ 90, 11, 100 }, { found.measured.steps, found.measured.first_iteration, found.measured.last_iteration })
+    assert.near(24 / 33, found.threshold_fraction, 1e-12)
+    assert.near(24 / 27, found.predicted_utilisation_fraction, 1e-12)
+    assert.same({ schedule = "1f1b", pipeline = 4, step_seconds = 33 }, found.fallback)
+    local dropped = found.dropped[1]
+    assert.same({ "warm_up", 10, 10, 1 }, { dropped.why, dropped.steps, dropped.lines, dropped.first_iteration })
+    assert.equal(1, #found.dropped)
+    assert.same({ 0, 0 }, { #found.gaps, #found.warnings })
+  end)
+
+  it("is judged alike from either framework's log", function()
+    -- a rank's group has 131,072 tokens of a step; in 27.2 s over P 4 that is 1,204.7 a second and device; in 24/0.7 s 955.7
+    local function titan(tps)
+      return monitoring.log(1, 100, tps, 1, function(i, value) return monitoring.torchtitan(i, string.format("%.0f", value)) end)
+    end
+    local found, status = object(titan(131072 / 27.2 / 4))
+    assert.same({ "keep", 0 }, { found.verdict, status })
+    assert.near(27.2, found.measured.mean_step_seconds, 0.05)
+    assert.equal("roll_back", object(titan(131072 / (24 / 0.7) / 4)).verdict)
+  end)
+
+  it("is not condemned for its checkpoints, whether the log says them or not", function()
+    local parts, silent = {}, {}
+    for i = 1, 100 do
+      if i % 25 == 1 and i > 1 then parts[#parts + 1] = "saving checkpoint at iteration " .. i - 1 .. " to /ckpt in torch_dist format\n" end
+      parts[#parts + 1] = monitoring.megatron(i, i % 25 == 1 and 300 or 27.2 + i % 3 * 0.1)
+      silent[i] = monitoring.megatron(i, i % 25 == 1 and 300 or 27.2 + i % 3 * 0.1)
+    end
+    local said, unsaid = object(table.concat(parts)), object(table.concat(silent))
+    assert.same({ "keep", "checkpoint", 3 }, { said.verdict, said.dropped[2].why, said.dropped[2].steps })
+    assert.same({ "keep", "stall", 3 }, { unsaid.verdict, unsaid.dropped[2].why, unsaid.dropped[2].steps })
+    assert.is_true(unsaid.measured.utilisation_with_dropped_fraction < unsaid.threshold_fraction)   -- 36.4 s a step, with them
+  end)
+
+  it("of whose steps too few are there is undecided, exit 0, and says so", function()
+    local status, out = monitor(monitoring.log(1, 15, 40))
+    assert.equal(0, status)
+    assert.matches("^UNDECIDED · utilisation 60 %%", out)
+    assert.matches("too few steps: 5 counted, 9 are asked for", out, 1, true)
+    assert.equal(1, (monitor(monitoring.log(1, 15, 40), "--min-steps 5")))
+  end)
+
+  it("whose threshold lies inside the error band is undecided below it", function()
+    local band = files.write("plan.json", monitoring.plan { ["rollback.inside_error_band"] = true })
+    local status, out = monitor(slow, "", band)
+    assert.equal(0, status)
+    assert.matches("only running the fallback as well decides", (out:gsub("%s+", " ")), 1, true)
+    assert.equal("keep", object(healthy, "", band).verdict)
+  end)
+
+  it("without a fallback is told that the estimate is wrong", function()
+    local none = files.write("plan.json", monitoring.plan { ["rollback.fallback"] = require("pipeplan.report.json").null })
+    local status, out = monitor(slow, "", none)
+    assert.equal(1, status)
+    assert.matches("nothing simpler fits: the estimate is wrong", out, 1, true)
+    local flat = files.write("plan.json", monitoring.plan { ["rollback.fallback"] = { schedule = "none", pipeline = 1 } })
+    status, out = monitor(slow, "", flat)
+    assert.equal(1, status)
+    assert.matches("switch to no pipeline.*pipeplan plan SPEC %-%-pipeline 1\n", out)
+  end)
+
+  it("with no step in the window is nothing: exit 5, and says which iterations there are", function()
+    local status, out, problem = monitor(monitoring.log(1, 8, 27))
+    assert.same({ 5, "" }, { status, out })
+    assert.matches("standard input has iterations 1 to 8, and steps from 11 to 100 count", problem, 1, true)
+    assert.equal(5, (monitor(monitoring.log(5001, 5100, 27))))
+    assert.equal(0, (monitor(monitoring.log(5001, 5100, 27), "--steps 5002-5100")))
+  end)
+
+  it("of which no line is known is nothing: exit 5", function()
+    for _, text in ipairs { "", "\n\n", "hello\n", "0, 97, 71234\n", monitoring.megatron(50, 27):sub(1, -2) } do
+      local status, out, problem = monitor(text)
+      assert.same({ 5, "" }, { status, out }, text)
+      assert.matches("no sample in standard input", problem, 1, true)
+    end
+  end)
+
+  it("that began again has its later lines count, and says so", function()
+    local found = object(monitoring.log(1, 60, 60) .. "[before the start of training step] datetime: 2026-11-27 12:00:00\n" .. monitoring.log(11, 100, 27.2))
+    assert.same({ "keep", 1 }, { found.verdict, found.restarts })
+    assert.matches("1 restart: iterations begin anew; of those logged twice (50) the later line counts", found.warnings[1], 1, true)
+  end)
+
+  it("over several files is one run, in their order", function()
+    local one, two = files.write("a.log", monitoring.log(1, 60, 27.2)), files.write("b.log", monitoring.log(61, 100, 27.2))
+    local status, out = run(plan .. " " .. one .. " " .. two .. " --format json")
+    local found = json.decode(out, "monitor")
+    assert.same({ 0, 90, 0, 2 }, { status, found.measured.steps, found.restarts, #found.files })
+  end)
+
+  it("is warned of its gaps, its torn end, its losses that are no number, its skipped iterations", function()
+    local text = monitoring.log(1, 30, 27.2) .. monitoring.log(41, 98, 27.2) .. monitoring.megatron(99, 27.2, { nan = 1, skipped = 1 })
+      .. monitoring.megatron(100, 27.2):sub(1, 90)
+    local found = object(text)
+    assert.same({ { first_iteration = 31, last_iteration = 40 } }, found.gaps)
+    assert.is_true(found.files[1].torn)
+    assert.same({ 1, 1 }, { found.undefined_iterations, found.skipped_iterations })
+    local _, out = monitor(text)
+    assert.matches("\ngaps +10 iterations of the window missing: 31–40\n", out)
+    assert.matches("NaN or infinite loss in 1 iteration, first at iteration 99", out, 1, true)
+    assert.matches("its last line has no end", out, 1, true)
+  end)
+end)
+
+describe("counters beside a log", function()
+  -- P 4, DP 2: ranks 0 to 3 are GPUs 0-1, 2-3, 4-5, 6-7
+  local function prometheus(of)
+    local parts = {}
+    for gpu = 0, 7 do
+      parts[#parts + 1] = string.format('DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="%d",hostname="n1"} %.6f\n', gpu, of(gpu // 2))
+      parts[#parts + 1] = string.format('DCGM_FI_DEV_GPU_UTIL{gpu="%d",hostname="n1"} 99\n', gpu)
+    end
+    return table.concat(parts)
+  end
+
+  it("never decide", function()
+    local path = files.write("x.prom", prometheus(function() return 0.01 end))
+    local log = files.write("x.log", healthy)
+    local status, out = run(table.concat({ plan, log, path }, " "))
+    assert.equal(0, status)
+    assert.matches("^KEEP", out)
+    assert.matches("GPU utilisation: mean 99 % of 8 GPUs, cannot see a bubble", (out:gsub("%s+", " ")), 1, true)
+  end)
+
+  it("hold ranks against each other, beside what the plan expects", function()
+    local found = object(healthy .. prometheus(function(rank) return rank == 2 and 0.5 or 0.3 end))
+    local kind = found.counters[1]
+    assert.same({ "tensor_active", "ranks", 8 }, { kind.name, kind.sees_bubble, kind.gpus })
+    assert.near(0.6, kind.ranks[1].of_highest_fraction, 1e-9)
+    assert.same({ 2, 1, 1 }, { kind.ranks[3].rank, kind.ranks[3].of_highest_fraction, kind.ranks[3].planned_fraction })
+    assert.equal("nothing", found.counters[2].sees_bubble)
+  end)
+
+  it("alone leave it undecided, exit 0, and say what they can see", function()
+    local status, out = monitor(prometheus(function() return 0.4 end))
+    assert.equal(0, status)
+    assert.matches("^UNDECIDED", out)
+    assert.matches("tensor-active can only hold ranks against each other", out, 1, true)
+    for _, text in ipairs { "index, utilization.gpu [%]\n0, 12 %\n", 'DCGM_FI_DEV_GPU_UTIL{gpu="0"} 12\n', "#Entity GRACT\nGPU 0 0.12\n" } do
+      status, out = monitor(text)
+      assert.equal(0, status)
+      assert.matches("because +[%a%- ]+ cannot see a bubble", out)
+    end
+    assert.equal("weakly", object("#Entity SMACT\nGPU 0 0.12\n").counters[1].sees_bubble)
+  end)
+
+  it("that all have no value are nothing: exit 5", function()
+    assert.equal(5, (monitor 'DCGM_FI_PROF_SM_ACTIVE{gpu="0"} 9223372036854775794\n'))
+    assert.equal(5, (monitor "#Entity SMACT\nGPU 0 N/A\n"))
+    assert.equal(5, (monitor "index, utilization.gpu [%]\n0, [N/A]\n"))
+  end)
+
+  -- MODEL_TFLOP/s is no percentage: 66.5 is none of utilisation
+  it("are not what Megatron-Bridge calls GPU utilization", function()
+    local parts = {}
+    for i = 1, 100 do parts[i] = "Step Time : 27.2" .. i % 3 .. "s GPU utilization: 66.5MODEL_TFLOP/s/GPU\n" end
+    local found = object(table.concat(parts))
+    assert.same({ "keep", 0, 90 }, { found.verdict, #found.counters, found.measured.steps })
+    assert.matches("counted in order", found.warnings[1], 1, true)
+  end)
+end)
+
+describe("the command line", function()
+  local log = files.write("x.log", healthy)
+
+  it("that cannot be read is answered in one line, exit 2, with nothing on standard output", function()
+    for arguments, words in pairs {
+      [""] = "monitor: missing argument 'plan'", [plan] = "missing argument 'metrics'",
+      [plan .. " no-such.log"] = "no-such.log: cannot be read: No such file or directory", ["no-such.json " .. log] = "no-such.json: cannot be read",
+      [plan .. " ."] = ".: cannot be read", [log .. " " .. log] = "x.log:1:", [plan .. " - -"] = "standard input (-) can be read once only",
+      ["- -"] = "standard input (-) can be read once only",
+      [plan .. " " .. log .. " --input megatronn"] = "--input", [plan .. " " .. log .. " --steps 5"] = "--steps must be FIRST-LAST",
+      [plan .. " " .. log .. " --steps 9-5"] = "--steps must be FIRST-LAST", [plan .. " " .. log .. " --steps 1-99999999"] = "at most 1000000 steps",
+      [plan .. " " .. log .. " --steps 1-99999999999999999999"] = "--steps must be FIRST-LAST",
+      [plan .. " " .. log .. " --min-steps 0"] = "--min-steps must be", [plan .. " " .. log .. " --stall-factor 1"] = "--stall-factor must be",
+      [plan .. " " .. log .. " --format xml"] = "--format",
+    } do
+      local status, out, problem = run(arguments)
+      assert.same({ 2, "" }, { status, out }, arguments .. problem)
+      assert.matches(words, problem, 1, true)
+      assert.equal(1, select(2, problem:gsub("\n", "")), problem)
+    end
+  end)
+
+  it("may have the plan on standard input, and the answer in a file", function()
+    local path = files.write("out.txt", "")
+    local status, out = run("- " .. log .. " -o " .. path, monitoring.plan())
+    assert.same({ 0, "" }, { status, out })
+    assert.matches("^KEEP", assert(io.open(path)):read "a")
+  end)
+
+  it("takes what plan prints, and no plan that is none", function()
+    local real = program.run "plan examples/specs/deepseek-v3.json --format json"
+    local path = files.write("plan.json", real.stdout)
+    assert.equal(0, (run(path .. " examples/monitor/healthy.log")))
+    assert.equal(1, (run(path .. " examples/monitor/straggler.log")))
+    local refused = files.write("plan.json", program.run("plan examples/specs/rules/too_deep.json --format json").stdout)
+    local status, _, problem = run(refused .. " " .. log)
+    assert.equal(2, status)
+    assert.matches("status is rejected: there is no plan to hold a run against", problem, 1, true)
+  end)
+
+  it("gives the same bytes twice", function()
+    for _, form in ipairs { "text", "json" } do
+      local _, one = monitor(slow, "--format " .. form)
+      local _, two = monitor(slow, "--format " .. form)
+      assert.equal(one, two)
+    end
+  end)
+end)
+
+describe("a log of any size", function()
+  it("is read in bounded memory", function()
+    local path = files.write("big.log", "")
+    local handle = assert(io.open(path, "wb"))
+    local lines = monitoring.log(101, 1100, 27.2)
+    for _ = 1, 60 do handle:write(lines) end   -- 20 MB
+    handle:write(healthy)
+    handle:close()
+    local arguments = "--version >/dev/null; ulimit -v 45000; '%s' monitor %s %s"   -- the program alone takes 30,000 KiB
+    local result = program.run(arguments:format(os.getenv "PIPEPLAN", plan, path))
+    assert.equal(0, result.status, result.stderr)
+  end)
+end)
