@@ -1,7 +1,7 @@
 -- frameworks.lua: which schedules each framework runs, and its legality rules as data.
 --
 -- schedules           name → { since or state, flag: how a user asks for it ({limit}: the plan's activation limit), and where stricter than the schedule itself: its rules }
---   csv  true: not a schedule of the framework, but its runtime executes the program that `pipeplan simulate NAME --format csv` prints
+--   csv  true: not a schedule of the framework, but its runtime executes the program that `pipeplan plan --format csv` prints
 --   rules: microbatches_multiple_of "ranks" | "group", min_microbatches_per_rank, even_layers (layers divide by ranks × virtual),
 --          layers_multiple_of (per rank), max_virtual, microbatches_short_of_ranks n (M ≥ P − n), min_expert_parallel,
 --          recomputes_experts false (no recompute of whole layers or of the expert MLP), max_mtp_layers

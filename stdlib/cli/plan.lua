@@ -20,6 +20,8 @@ Examples:
        a spec with one field changed, for a machine
    pipeplan plan examples/specs/mixtral-8x7b.json --policy examples/sites/aws-p5.lua
        with a site's policy laid over the default one
+   pipeplan plan examples/specs/llama-3.1-405b.json --framework torchtitan --format csv
+       what PyTorch's pipelining runtime reads
    pipeplan plan examples/specs/qwen3-235b.json --gpus minimum
        on how few GPUs of this kind, and what keeps it from fewer
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
@@ -34,7 +36,10 @@ local function parser()
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
   p:argument("spec", "spec files (JSON), laid over each other in order; - is standard input"):args("*")
   p:group("What is printed",
-    p:option("--format", "text (one page), markdown or json (default text)"):argname("FORMAT"):choices { "text", "markdown", "json" },
+    p:option("--format", "text (one page), markdown, json, or csv: the program for PyTorch's pipelining runtime (default text)")
+      :argname("FORMAT"):choices { "text", "markdown", "json", "csv" },
+    p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
+      .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
     p:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
@@ -66,6 +71,14 @@ function render.json(plan)
   return json.encode(json.shape(plan, schema), { indent = 2 }) .. "\n"
 end
 
+-- Nothing on standard output unless there is a program.
+function render.csv(plan, request, pairs)
+  local lines, problem = require("pipeplan.report.program").csv(plan, request, pairs)
+  if lines then return lines end
+  io.stderr:write("pipeplan: ", problem, "\n")
+  return "", failure.status.refused
+end
+
 local function status_of(plan)
   return plan.status == "planned" and failure.status.ok or failure.status.refused
 end
@@ -78,6 +91,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
+  if parsed.pairs and parsed.format ~= "csv" then failure.usage("plan: --pairs is for --format csv") end
 
   local text, status
   if parsed.jsonl then
@@ -92,9 +106,10 @@ function command.run(arguments)
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
     local plan = planner.plan { request = request, policy = command_line.policy(parsed), explain = parsed.explain, why = questions }
-    text, status = render[parsed.format or "text"](plan), status_of(plan)
+    text, status = render[parsed.format or "text"](plan, request, parsed.pairs)
+    status = status or status_of(plan)
   end
-  if not parsed.output then return text, status end
+  if not parsed.output or text == "" then return text, status end
   require("pipeplan.cli.output").to_file(parsed.output, text)
   return "", status
 end

@@ -293,7 +293,7 @@ function run.available(plan)
     local entry = frameworks.find(name)
     local how = entry and entry.schedules[plan.schedule] or {}
     local details = { how.flag and how.flag:gsub("{limit}", tostring(plan.activation_limit_chunks or "P … 2P")) or nil }
-    details[#details + 1] = how.csv and "from pipeplan simulate --format csv" or how.state or how.since
+    details[#details + 1] = how.csv and "from pipeplan plan --format csv" or how.state or how.since
     parts[i] = name .. (#details > 0 and " (" .. table.concat(details, "; ") .. ")" or "")
   end
   return table.concat(parts, ", ")

@@ -147,8 +147,7 @@ def written(text, folder):
 class Runtime(unittest.TestCase):
     """DualPipe is not among them: PyTorch has no second copy of a stage."""
 
-    def check(self, kind, ranks, microbatches, chunks):
-        text = ours(kind, ranks, microbatches, chunks)
+    def check(self, text, ranks, microbatches, chunks):
         runtime = loaded(text, ranks, microbatches, chunks)
         lowered = runtime.pipeline_order_with_comms
         # The dry run knows single actions only: pairs are taken apart, and what belongs to FSDP and data parallelism left out.
@@ -167,7 +166,14 @@ class Runtime(unittest.TestCase):
             for ranks in 2, 3, 4, 8:
                 for microbatches in 2 * ranks, 3 * ranks:
                     with self.subTest(kind=kind, ranks=ranks, chunks=chunks, microbatches=microbatches):
-                        self.check(kind, ranks, microbatches, chunks)
+                        self.check(ours(kind, ranks, microbatches, chunks), ranks, microbatches, chunks)
+
+    def test_loads_validates_lowers_and_runs_a_planned_program_whose_pairs_are_two_actions(self):
+        command = ["plan", "examples/specs/measured-4xH200.json", "--policy", "examples/sites/pipeline-anyway.lua", "--schedule", "dualpipev", "--format", "csv",
+                   "--date", "2026-11-27", "--framework", "torch"]
+        text = subprocess.run([os.environ["PIPEPLAN"], *command], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertNotIn("OVERLAP_F_B", text)
+        self.check(text, 4, 32, 2)
 
 
 def accepted_by_torch(text, ranks, microbatches, chunks):
