@@ -1,5 +1,6 @@
 """Which process is what: pipeline rank, data-parallel replica, member of an expert group; and the device and backend it runs on."""
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -9,7 +10,8 @@ class Grid:
     """World rank = pipeline rank × data + replica, so that the replicas of a stage, and with them its experts, sit side by side.
 
     world = pipeline × data; `expert` ranks of a stage's replicas share its experts, and divide data. pipeline_group holds the ranks of one
-    replica, data_group the replicas of one stage, expert_group (None at 1) those that share experts.
+    replica, data_group the replicas of one stage, expert_group (None at 1) those that share experts, expert_data_group those that have the
+    same experts (data_group at 1).
     """
 
     def __init__(self, pipeline, expert=1):
@@ -23,8 +25,9 @@ class Grid:
         ranks = range(pipeline)
         self.pipeline_group = self._mine([[p * self.data + d for p in ranks] for d in range(self.data)])
         self.data_group = self._mine([[p * self.data + d for d in range(self.data)] for p in ranks])
-        self.expert_group = None
+        self.expert_group, self.expert_data_group = None, self.data_group
         if expert > 1:
+            self.expert_data_group = self._mine([[p * self.data + d for d in range(e, self.data, expert)] for p in ranks for e in range(expert)])
             self.expert_group = self._mine([[p * self.data + d + e for e in range(expert)] for p in ranks for d in range(0, self.data, expert)])
 
     @staticmethod
@@ -47,8 +50,12 @@ def start(device=None):
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     local = int(os.environ.get("LOCAL_RANK", 0))
     if kind == "cuda":
-        if local >= torch.cuda.device_count():
-            raise SystemExit(f"process {local} of this host has no GPU: {torch.cuda.device_count()} are visible; expected one a process")
+        here, gpus = int(os.environ.get("LOCAL_WORLD_SIZE", 1)), torch.cuda.device_count()
+        if here > gpus:
+            dist.init_process_group("gloo")
+            print(f"rank {dist.get_rank()}: {here} processes on this host and {gpus} GPUs: expected one a process", file=sys.stderr, flush=True)
+            dist.barrier()                                 # all have said so before torchrun stops the rest of them
+            raise SystemExit(2)
         torch.cuda.set_device(local)
     dist.init_process_group("nccl" if kind == "cuda" else "gloo")
     return torch.device(kind, local) if kind == "cuda" else torch.device("cpu")

@@ -31,6 +31,20 @@ class Shape:
         return self.micro_batch * self.sequence * self.hidden
 
 
+def sizes_of_config(config):
+    """Of a Hugging Face config.json: sizes by the names of Shape. The blocks are those below all the same, not that model's."""
+    names = {"hidden": ["hidden_size"], "heads": ["num_attention_heads"], "layers": ["num_hidden_layers"], "vocab": ["vocab_size"],
+             "ffn": ["moe_intermediate_size", "intermediate_size"], "experts": ["num_local_experts", "n_routed_experts", "num_experts"],
+             "top_k": ["num_experts_per_tok"]}
+    found = {name: next((config[key] for key in keys if config.get(key)), None) for name, keys in names.items()}
+    missing = [names[name][0] for name in ("hidden", "heads", "layers", "vocab") if not found[name]]
+    if missing:
+        raise ValueError(f"a config.json without {', '.join(missing)}: expected Hugging Face's names")
+    sizes = {name: size for name, size in found.items() if size}
+    sizes.setdefault("ffn", 4 * sizes["hidden"])
+    return sizes
+
+
 class Exchange(torch.autograd.Function):
     """All-to-all of rows between the ranks of an expert group; the gradient takes the way back."""
 

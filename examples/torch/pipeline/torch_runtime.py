@@ -122,6 +122,7 @@ class Runner:
     def step(self, input=None, target=None):
         """One step's forwards and backwards, gradients added to what is there. input counts on the rank of the first stage, target on that of
         the last: all microbatches, stacked. → the losses of the microbatches on the rank of the last stage, elsewhere []"""
+        self.steps += 1
         if self.watchdog:
             self.watchdog.step(self.steps, self.names)
         if self.recorded:
@@ -132,7 +133,6 @@ class Runner:
         self.schedule.step(*((input,) if first else ()), target=target if last else None, losses=losses, **self.options)
         if self.recorded:
             self.timeline_of_step.stop()
-        self.steps += 1
         return losses
 
     def record(self, on):

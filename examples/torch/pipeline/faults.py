@@ -1,0 +1,77 @@
+"""What can go wrong in a run, on purpose: a rank that is slow, dies, waits for ever, or computes no numbers. To see that it is noticed.
+
+    2:1.5          rank 2 takes half as long again over each action
+    2:5ms          rank 2 takes 5 ms more over each action
+    kill:2:3       rank 2 is killed in the middle of step 3; stall:2:3: it stops there and lives; nan:2:3: its weights are no numbers from there on
+"""
+import contextlib
+import math
+import os
+import re
+import signal
+import time
+
+import torch
+
+from .program import Mismatch
+from .timeline import Timeline
+
+
+def parse_straggler(text):
+    """→ (rank, factor, milliseconds)"""
+    found = re.fullmatch(r"(\d+):(\d+(?:\.\d+)?)(ms)?", text)
+    if not found or (not found[3] and float(found[2]) < 1):
+        raise Mismatch(f"--straggler {text}: expected RANK:FACTOR, such as 2:1.5, at least 1, or RANK:TIMEms, such as 2:5ms")
+    return (int(found[1]), 1.0, float(found[2])) if found[3] else (int(found[1]), float(found[2]), 0.0)
+
+
+def parse_fault(text):
+    """→ (kind, rank, step)"""
+    found = re.fullmatch(r"(kill|stall|nan):(\d+):(\d+)", text)
+    if not found:
+        raise Mismatch(f"--fault {text}: expected kill, stall or nan:RANK:STEP, such as kill:1:3")
+    return found[1], int(found[2]), int(found[3])
+
+
+class FaultyTimeline(Timeline):
+    """A Timeline whose actions take `factor` times as long and `ms` longer; die ("kill") or "stall" before that action of a step."""
+
+    def __init__(self, device, watchdog=None, factor=1.0, ms=0.0):
+        super().__init__(device, watchdog)
+        self.factor, self.ms = factor, ms
+        self.fault, self.left = None, 0
+
+    def fail(self, kind, actions):
+        """kind "kill" or "stall", when `actions` more have run."""
+        self.fault, self.left = kind, actions
+
+    @contextlib.contextmanager
+    def action(self, name):
+        with super().action(name):
+            if self.fault:
+                self._count_down()
+            begin = self._host()
+            yield
+            if self.factor > 1 or self.ms:
+                time.sleep((self._host() - begin) * (self.factor - 1) + self.ms / 1000)
+
+    def _host(self):
+        if self.cuda and (self.factor > 1 or self.ms):
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def _count_down(self):
+        self.left -= 1
+        if self.left > 0:
+            return
+        if self.fault == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        while True:
+            time.sleep(1)
+
+
+@torch.no_grad()
+def spoil(modules):
+    """Makes a weight of each module no number."""
+    for module in modules.values():
+        next(module.parameters()).fill_(math.nan)

@@ -1,0 +1,76 @@
+"""What a run leaves behind: a line a step as Megatron-LM logs it, which `pipeplan monitor` reads, and the record of a run for compare.py."""
+import datetime
+import json
+import platform
+
+import torch
+import torch.distributed as dist
+
+
+def iteration_line(iteration, of, samples, ms, tflops, rate, batch, loss, norm, skipped=0, nans=0):
+    """Megatron-LM's training_log (megatron/training/training.py), with --log-throughput."""
+    now = datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S.%f")
+    return (f" [{now}] iteration {iteration:8d}/{of:8d} | consumed samples: {samples:12d} | elapsed time per iteration (ms): {ms:.1f} |"
+            f" throughput per GPU (TFLOP/s/GPU): {tflops:.1f} | learning rate: {rate:.6E} | global batch size: {batch:5d} |"
+            f" lm loss: {loss:.6E} | loss scale: 1.0 | grad norm: {norm:.3f} |"
+            f" number of skipped iterations: {skipped:3d} | number of nan iterations: {nans:3d} |")
+
+
+def flops_of_sequence(shape):
+    """Of one training sequence, forward and backward (3 × the forward): 2 for each weight that a token meets, and causal attention's scores
+    and sums, 2 · sequence · hidden a token and layer."""
+    experts = shape.top_k if shape.experts else 1
+    layer = 4 * shape.hidden**2 + 2 * shape.hidden * shape.ffn * experts + shape.hidden * shape.experts
+    token = 2 * (shape.layers * layer + shape.hidden * shape.vocab) + 2 * shape.layers * shape.sequence * shape.hidden
+    return 3 * shape.sequence * token
+
+
+def source(device):
+    """"2 × NVIDIA H100 80GB HBM3, PyTorch 2.11.0+cu130" """
+    what = torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU processes of {platform.machine()}"
+    return f"{dist.get_world_size()} × {what}, PyTorch {torch.__version__}"
+
+
+def gathered(value, device):
+    """→ [value of each process], through JSON: PyTorch's all_gather_object wants NumPy. Collective."""
+    mine = torch.tensor(list(json.dumps(value).encode()), dtype=torch.uint8, device=device)
+    sizes = [torch.zeros(1, dtype=torch.long, device=device) for _ in range(dist.get_world_size())]
+    dist.all_gather(sizes, torch.tensor([len(mine)], device=device))
+    longest = int(max(sizes))
+    texts = [torch.empty(longest, dtype=torch.uint8, device=device) for _ in sizes]
+    dist.all_gather(texts, torch.nn.functional.pad(mine, (0, longest - len(mine))))
+    return [json.loads(bytes(text[:int(size)].tolist())) for text, size in zip(texts, sizes)]
+
+
+class Record:
+    """One entry of runs.json: times of the pipeline's part of each step, memory, and the timeline of a further step."""
+
+    def __init__(self, device):
+        self.device = device
+        self.cuda = device.type == "cuda"
+        self.milliseconds = []
+        self.base = None
+        if self.cuda:
+            torch.cuda.reset_peak_memory_stats()
+
+    def begin(self):
+        """Once, when weights and gradients are there and nothing else."""
+        if self.cuda:
+            torch.cuda.synchronize()
+            self.base = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+
+    def entry(self, grid, timeline, **fields):
+        """→ the run as runs.json has it, by pipeline rank of the first replica. Collective."""
+        peak = torch.cuda.max_memory_allocated() if self.cuda else None
+        all_of = gathered([self.milliseconds, self.base, peak, timeline], self.device)[::grid.data]
+        steps = [max(of_rank) for of_rank in zip(*(one[0] for one in all_of))]
+        return {**fields, "ranks": grid.pipeline, "step_ms": sorted(round(ms, 4) for ms in steps), "base_bytes": [one[1] for one in all_of] if self.cuda else None,
+                "peak_bytes": [one[2] for one in all_of] if self.cuda else None, "timeline": [one[3] for one in all_of],
+                "sm_clock_mhz": None, "power_w": None}
+
+
+def write_runs(path, device, command, profiles, runs):
+    with open(path, "w") as file:
+        json.dump({"source": source(device), "date": datetime.date.today().isoformat(), "command": command, "profiles": profiles, "runs": runs}, file)
+        file.write("\n")

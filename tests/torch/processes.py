@@ -1,0 +1,66 @@
+"""processes.py: runs a function in several processes that make one process group, without torchrun, which would import PyTorch once more for each."""
+import os
+import socket
+import tempfile
+import time
+import traceback
+
+import torch
+
+
+def run(world, work, *args, timeout=120):
+    """work(*args) in `world` processes with torchrun's variables → [(exit status, standard output, standard error)] by rank.
+
+    They are forked: what is imported stays so. A status of −9 is a process that was still there at the end of the time.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        children = [_fork(rank, world, port, folder, work, args) for rank in range(world)]
+        deadline = time.monotonic() + timeout
+        status = [_wait(child, deadline) for child in children]
+        return [(status[rank], _read(folder, rank, 1), _read(folder, rank, 2)) for rank in range(world)]
+
+
+def _fork(rank, world, port, folder, work, args):
+    child = os.fork()
+    if child:
+        return child
+    status = 70
+    try:
+        for number in 1, 2:
+            file = os.open(_path(folder, rank, number), os.O_WRONLY | os.O_CREAT)
+            os.dup2(file, number)
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), LOCAL_WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1",
+                          MASTER_PORT=str(port))
+        torch.set_num_threads(1)
+        work(*args)
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+        if not isinstance(error.code, int):
+            os.write(2, f"{error.code}\n".encode())
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(status)
+
+
+def _wait(child, deadline):
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, 9)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _path(folder, rank, number):
+    return os.path.join(folder, f"{rank}.{number}")
+
+
+def _read(folder, rank, number):
+    with open(_path(folder, rank, number)) as file:
+        return file.read()
