@@ -19,7 +19,7 @@ import traceback
 import torch
 import torch.distributed as dist
 
-from pipeline import faults, gradients, grid as processes, metrics, model, program as programs, torch_runtime
+from pipeline import dualpipe, faults, gradients, grid as processes, metrics, model, program as programs, torch_runtime
 from pipeline.program import Mismatch
 from pipeline.timeline import Timeline
 from pipeline.watchdog import Watchdog, say
@@ -164,7 +164,6 @@ class Trainer:
         given = self.job.program, self.modules, self.grid, self.job.shape, self.device
         common = {"timeline": self.timeline, "watchdog": self.watchdog}
         if self.job.program.directions == 2 or self.options.runtime == "ours":
-            from pipeline import dualpipe
             runner = dualpipe.Executor(*given, **common)
             return runner, runner.share, runner.reduce
         runner = torch_runtime.Runner(*given, runtime=self.options.runtime, pairs=self.options.pairs, queues=self.options.queues, own=self.job.own, **common)

@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(SOURCE, "examples", "torch"))
 
 import torch
 import torch.distributed as dist
+import torch.fx.experimental.symbolic_shapes  # noqa: F401  which autograd would import in every process, for seconds
 
 import processes
 import train_step
@@ -255,6 +256,11 @@ class TrainStep(unittest.TestCase):
     def test_experts_on_replicas(self):
         plan, csv = plan_of(self.folder, 2, data=2, experts=4, expert=2, schedule="1f1b")
         self.check_passes(done := self.run_steps(4, plan, "--shape", SHAPE + ",experts=4", "--check"))
+        self.assertIn("checked: ", done[3][1])
+
+    def test_two_directions(self):
+        plan, csv = plan_of(self.folder, 2, data=2, experts=4, expert=2, schedule="dualpipe", batch=16)
+        self.check_passes(done := self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE + ",experts=4", "--steps", 2, "--check"))
         self.assertIn("checked: ", done[3][1])
 
     def test_one_rank_is_no_pipeline(self):
