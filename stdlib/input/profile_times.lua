@@ -103,7 +103,9 @@ local function bytes_of(read, split)
   for i, stage in ipairs(read.raw.stage) do
     local own = profile.memory(stage, i, read.raw, read.file)
     if not own.stored then return nil, string.format("stage[%d] has no mem.act_bytes", i - 1) end
-    if split and not own.pending then return nil, string.format("stage[%d] has no mem.wgrad_pending_bytes", i - 1) end
+    local times = stage[read.temperature]
+    local whole = not (times.I or times.W)   -- as PyTorch's first stage: its I does nothing, and until its W stays what F stored
+    if split and not own.pending and not whole then return nil, string.format("stage[%d] has no mem.wgrad_pending_bytes", i - 1) end
     -- I frees nothing there: what is kept from I to W is what F stored, and the gradients of outputs
     local pending = own.pending or own.stored
     bytes.stored[i], bytes.pending[i], bytes.output_gradients[i] = own.stored, pending, math.max(0, pending - own.stored)

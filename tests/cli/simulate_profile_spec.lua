@@ -141,6 +141,14 @@ describe("a profile", function()
     assert.equal("stage[0] has no mem.wgrad_pending_bytes", value.peak_bytes_unknown)
   end)
 
+  -- PyTorch's first stage has no I, and its W is its B. ZB-H1, rank 0: F0 F1 and then what they stored goes; it receives 2 gradients of 100
+  it("of a first stage without I and W needs no bytes from I to W", function()
+    local stage = { { kind_ms = { F = 1, B = 2 }, mem = { act_bytes = 10 } },
+                    { kind_ms = { F = 1, B = 2, I = 1, W = 1 }, mem = { act_bytes = 10, wgrad_pending_bytes = 14 } } }
+    local value = value_of("zb_h1 --ranks 2 --microbatches 2 --runtime torch-multi", two_stages { stage = stage })
+    assert.equal(20 + 200, value.held_bytes[1])
+  end)
+
   it("is read for a program from a file too", function()
     local csv = os.tmpname()
     local handle = assert(io.open(csv .. ".csv", "wb"))
