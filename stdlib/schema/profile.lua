@@ -21,11 +21,21 @@ local function kinds(description)
   return object({
     F = positive "forward", B = positive "whole backward", I = number "backward for inputs", W = number "backward for weights",
     FB = positive "a forward and a backward at once",
+    FB_in_turn = positive "one after the other on one stream: told, not used", FB_two_streams = positive "on two streams: told, not used",
   }, description .. ", ms of one microbatch, each timed directly: never as a difference of two timings", { "F", "B" })
 end
 
 local function bytes_by_kind(description)
   return { anyOf = { number(description), object({ F = number "in F", B = number "in B", I = number "in I", W = number "in W" }) }, description = description }
+end
+
+local function by_state(description)
+  return object({ cold = number "in kind_ms_cold", hot = number "in kind_ms_hot", shadowed = number "in kind_ms_shadowed" }, description)
+end
+
+-- A collective of a group of ranks.
+local function collective(description)
+  return list(object({ bytes = positive "that a rank gives", us = positive "one of them", ranks = whole "of the group" }, "one size", { "bytes", "us" }), description)
 end
 
 local stage = object({
@@ -37,8 +47,9 @@ local stage = object({
   kind_ms_cold = kinds "at most half of the time busy (sleep between), median of 20 or more",
   kind_ms_hot = kinds "back to back, after two seconds of load on all cards",
   kind_ms_shadowed = kinds "with a receive that nobody answers posted on the communication stream",
+  clock_mhz = by_state "of the card while it worked: told, not used", power_w = by_state "of the card while it worked: told, not used",
   mem = object({
-    act_bytes = number "kept of a microbatch from F to I or B", wgrad_pending_bytes = number "kept of it from I to W",
+    act_bytes = number "kept of a microbatch from F to I or B", wgrad_pending_bytes = number "kept of it from I to W: all of it, not what I adds; without the gradient that goes to the stage before",
     weights = number "bytes of weights", grads = number "bytes of gradients", transient_bytes = bytes_by_kind "largest temporary",
   }, "memory of this stage; before the profile's own `mem`"),
 }, "one stage, first to last")
@@ -55,12 +66,17 @@ local schema = object({
   heat = object({
     onset = { type = "number", minimum = 0, exclusiveMaximum = 1, description = "share of busy time from which cards slow down" },
     tau_ms = positive "time over which busy time is averaged",
+    slope = number "how much longer a card takes that works all the time, less one, as fitted: told, not used (hot over cold times are)",
+    curve = list(object({ duty = positive "share of time busy", slow_down = positive "over a rested card", clock_mhz = number "of the card" }, "one share", { "duty", "slow_down" }), "what onset and slope were fitted to: told, not used"),
   }, "how hot times come about between cold and hot"),
   p2p = list(object({
     bytes = positive "of the message", us = positive "one message", us_pair = positive "a send and a receive in one group",
+    us_beside_compute = positive "one message while both cards compute: told, not used",
     link = { enum = { "scale_up", "scale_out" }, description = "inside a scale-up domain (default) or between them" },
   }, "one size", { "bytes", "us" }), "messages between neighbours"),
   message_bytes = positive "of one hand-over between stages: what `pipeplan simulate` reads the time of from p2p",
+  alltoall = collective "all-to-all of an expert group: told, not used, for it is part of F, B and I of stages with experts",
+  allreduce = collective "all-reduce of the replicas of a stage: told, not used (cluster.network.measured takes what nccl-tests measured)",
   launch_us = number "host time of an action; hidden while the host runs ahead, and not counted",
   step_fixed_us = number "fixed cost of a step: start, zeroing gradients, synchronising",
   rank_speed = list(positive "speed of one card over the mean", "by pipeline rank; used at that many ranks"),
