@@ -141,8 +141,8 @@ describe("a plan with the profile of 4 × H200", function()
   end)
 end)
 
--- Stages with ends, measured by examples/torch/measure_profile.py on 4 × H100: 32 blocks, an embedding on the first and a head of 64 Ki words with
--- loss on the last stage; once with 8 layers a stage, once with 9, 9, 9, 5. Its own runs of 1F1B: see `calibration` there.
+-- Stages with ends, measured with PyTorch on 4 × H100: 32 blocks, an embedding on the first and a head of 64 Ki words with loss on the last stage;
+-- once with 8 layers a stage, once with 9, 9, 9, 5. Its own runs of 1F1B: see `calibration` there.
 describe("a profile with ends", function()
   local model = { layers = 32, vocab = 65536 }
   local layouts = {

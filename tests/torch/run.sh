@@ -12,6 +12,7 @@ assert [int(part) for part in version("torch").split(".")[:2]] >= [2, int(sys.ar
 for python in build/torch/bin/python python3; do
   at_least "$python" 9 || continue
   "$python" -W ignore tests/torch/schedules_test.py || exit
+  "$python" -W ignore tests/torch/profile_test.py || exit
   LUA_CPATH="$(dirname "$program")/?.so;;" "$python" -W ignore tests/torch/dualpipe_test.py || exit
   "$python" -W ignore tests/torch/train_step_test.py || exit
   if at_least "$python" 13; then

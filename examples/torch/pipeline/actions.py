@@ -1,0 +1,122 @@
+"""One microbatch's F, B, I and W of a stage, with nothing around them: what profiles time and weigh. Executed as by what runs the schedule:
+
+    Actions    torch.distributed.pipelining (stage.py: forward_one_chunk with the loss, backward_one_chunk, backward_weight_one_chunk)
+    Deferred   dualpipe.py, whose I leaves the weight gradients of linear layers to W (deferred.py)
+"""
+import torch
+from torch.distributed.pipelining._backward import stage_backward, stage_backward_input, stage_backward_weight
+
+from . import model
+
+
+class Actions:
+    """stage: a model.Stage; starts, ends: is it the model's first, last? Gradients of weights are there from the beginning and added to.
+    received: set it while memory is measured: messages are then made anew, where the runtime has no buffers for all of them up front."""
+    received = False
+
+    def __init__(self, stage, shape, starts, ends, device, dtype):
+        self.stage, self.starts, self.ends = stage, starts, ends
+        x, target = model.batch(shape, 1, device=device, dtype=dtype)
+        self.target = target if ends else None
+        size = (shape.micro_batch, shape.sequence, shape.hidden)
+        self.input = x if starts else torch.randn(size, device=device, dtype=dtype)
+        # like what comes from the next stage; a card that multiplies equal numbers draws less power, and runs faster, than in a run
+        self.gradient = None if ends else torch.randn(size, device=device, dtype=dtype) * 0.01
+        for weight in stage.parameters():
+            weight.grad = torch.zeros_like(weight)
+
+    @property
+    def splits(self):
+        """Does it have I and W? The first stage's input needs no gradient: PyTorch's I does nothing there, and its W is B."""
+        return not self.starts
+
+    def tensors(self):
+        """What is there before and after every action."""
+        weights = list(self.stage.parameters())
+        return [t for t in (self.input, self.target, self.gradient) if t is not None] + weights + [w.grad for w in weights]
+
+    def forward(self):
+        """F → what the runtime keeps for the backward: [input, output, loss or None]"""
+        x = self.input if self.starts else self._message(self.input).detach().requires_grad_()
+        y = self.stage(x)
+        return [x, y, model.loss_of(y, self.target) if self.ends else None]
+
+    def backward(self, kept):
+        """B. Empties `kept`, of which the runtime keeps nothing either. → gradient of the input or None"""
+        x, y, loss = kept
+        kept.clear()
+        if self.ends:
+            grads = stage_backward(loss, None, [x])
+        else:
+            grads = stage_backward((y,), (self.gradient,), [x])
+        self._let_go(y)
+        return grads[0]
+
+    def backward_input(self, kept):
+        """I. Empties `kept`. → what the runtime keeps for W"""
+        x, y, loss = kept
+        kept.clear()
+        roots, grads = ((loss,), None) if self.ends else ((y,), (self.gradient,))
+        _, groups = stage_backward_input(roots, grads, [x], self.stage.parameters())
+        self._let_go(y)
+        return [x, groups, roots]
+
+    def backward_weight(self, pending):
+        """W. Empties `pending`."""
+        _, groups, _ = pending
+        pending.clear()
+        stage_backward_weight(self.stage.parameters(), groups)
+
+    def input_gradient_of(self, pending):
+        """What `pending` holds and W does not need."""
+        return [pending[0].grad]
+
+    def _message(self, tensor):
+        return tensor
+
+    def _let_go(self, y):
+        if self.ends and not self.starts and not y._is_view():
+            y.detach_()
+
+
+class Deferred(Actions):
+    def __init__(self, stage, shape, starts, ends, device, dtype):
+        from . import deferred
+        self.deferred = deferred
+        deferred.defer(stage)
+        super().__init__(stage, shape, starts, ends, device, dtype)
+        if ends:
+            self.gradient = torch.ones((), device=device)
+
+    @property
+    def splits(self):
+        return True
+
+    def forward(self):
+        """The output is not kept: once it was sent, the graph's edge is what is left of it."""
+        x, y, loss = super().forward()
+        return [x, loss if self.ends else torch.autograd.graph.get_gradient_edge(y)]
+
+    def backward(self, kept):
+        x, root = kept
+        kept.clear()
+        torch.autograd.backward(root, self._message(self.gradient))
+        return x.grad
+
+    def backward_input(self, kept):
+        x, root = kept
+        kept.clear()
+        with self.deferred.deferring() as waiting:
+            torch.autograd.backward(root, self._message(self.gradient))
+        return [x.grad, waiting]
+
+    def backward_weight(self, pending):
+        _, waiting = pending
+        pending.clear()
+        self.deferred.run(waiting)
+
+    def _message(self, tensor):
+        return tensor.clone() if self.received else tensor
+
+    def input_gradient_of(self, pending):
+        return [] if self.starts else [pending[0]]

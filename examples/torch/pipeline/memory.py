@@ -1,0 +1,114 @@
+"""What a stage and one of its microbatches take, in bytes: from the allocator on a GPU, elsewhere by following the storages that operations
+make. Of PyTorch's runtime the stage's input and the gradient of its output are outside of it: they lie in its buffers for messages."""
+import gc
+import weakref
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class _Allocator:
+    """Of the card. What one operation needs inside itself is part of the peak."""
+
+    def __init__(self, device, known):
+        self.device = device
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def held(self):
+        return torch.cuda.memory_allocated(self.device)
+
+    def peak(self):
+        """Since the last call."""
+        most = torch.cuda.max_memory_allocated(self.device)
+        torch.cuda.reset_peak_memory_stats(self.device)
+        return most
+
+
+class _Storages(TorchDispatchMode):
+    """Counts storages from the operation that makes them until nothing holds them. known: tensors that were there before."""
+
+    def __init__(self, device, known):
+        super().__init__()
+        self.live, self.most = 0, 0
+        self.seen = {self._key(tensor.untyped_storage()) for tensor in known}
+
+    @staticmethod
+    def _key(storage):
+        return storage._cdata
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        for tensor in torch.utils._pytree.tree_leaves(out):
+            if isinstance(tensor, torch.Tensor):
+                self._add(tensor.untyped_storage())
+        return out
+
+    def _add(self, storage):
+        key, size = self._key(storage), storage.nbytes()
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        self.live += size
+        self.most = max(self.most, self.live)
+        weakref.finalize(storage, self._drop, key, size)
+
+    def _drop(self, key, size):
+        self.seen.discard(key)
+        self.live -= size
+
+    def held(self):
+        return self.live
+
+    def peak(self):
+        most, self.most = self.most, self.live
+        return most
+
+
+def _bytes(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+class _Scale:
+    """held: since the beginning, before and after the action that ran last; transient: its peak above the larger of both."""
+
+    def __init__(self, meter):
+        self.meter, self.base = meter, meter.held()
+        self.meter.peak()
+        self.before = self.held = 0
+
+    def step(self):
+        self.before, self.held = self.held, self.meter.held() - self.base
+        self.transient = max(0, self.meter.peak() - self.base - max(self.before, self.held))
+        return self.transient
+
+
+def weigh(actions, device):
+    """→ `mem` of a profile's stage: weights, grads; act_bytes, all that is kept of a microbatch from F to B or I; wgrad_pending_bytes, all that
+    is kept of it from I to W without the gradient of its input, which is a message; transient_bytes by kind. Run the actions once before."""
+    gc.collect()
+    actions.received = True
+    weights = list(actions.stage.parameters())
+    out = {"weights": _bytes(weights), "grads": _bytes(w.grad for w in weights), "transient_bytes": {}}
+    with (_Allocator if device.type == "cuda" else _Storages)(device, actions.tensors()) as meter:
+        scale = _Scale(meter)
+        kept = actions.forward()
+        out["transient_bytes"]["F"] = scale.step()
+        out["act_bytes"] = scale.held
+        actions.backward(kept)
+        out["transient_bytes"]["B"] = scale.step()
+        if actions.splits:
+            scale = _Scale(meter)
+            kept = actions.forward()
+            scale.step()
+            pending = actions.backward_input(kept)
+            out["transient_bytes"]["I"] = scale.step()
+            out["wgrad_pending_bytes"] = scale.held - _bytes(actions.input_gradient_of(pending))
+            actions.backward_weight(pending)
+            out["transient_bytes"]["W"] = scale.step()
+    actions.received = False
+    return out

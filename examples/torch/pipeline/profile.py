@@ -1,0 +1,256 @@
+"""Composes a profile (pipeplan facts schema profile) of a model's stages, each measured on the rank that hosts it.
+
+    made = profile(shape, [4, 4, 4, 4], "one", grid, device, dtype, Options(), cache={})    # a dict on world rank 0, None elsewhere
+
+Every process of the grid calls it alike. Stages with as many layers and the same ends are one kind, measured once a rank; what the cache
+holds is not measured again, so that several placements of a model cost what is new in them.
+"""
+import dataclasses
+import itertools
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+from . import heat, memory, model, power
+from .actions import Actions, Deferred
+from .control import Control
+from .links import Links
+from .timing import Clock, Effort, Timer
+from .torch_runtime import Runner, own_program
+
+_benches = itertools.count()     # names in the store; the same in every process, for all make the same calls
+PLACEMENTS = ("one", "loop", "v", "bidirectional")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """effort: of timings. pair: which F&B the profile gives as FB: "better", "in_turn" (as PyTorch's runtime runs it) or "two_streams".
+    heat: seconds of each share of the heat curve, 0: none. links: are messages timed? calibration: numbers of microbatches of 1F1B steps,
+    where a rank has one stage. runtime: of the schema; None: torch-single with one stage a rank, deepseek for bidirectional, else torch-multi.
+    split: whose I and W, "torch" for PyTorch's runtime, "deferred" for dualpipe.py; None: deferred where the runtime is deepseek."""
+    effort: Effort = Effort()
+    pair: str = "better"
+    heat: float = 1.0
+    links: bool = True
+    calibration: tuple = ()
+    runtime: str | None = None
+    split: str | None = None
+
+
+def quick(**changes):
+    """Options for a first look, a few seconds a kind of stage."""
+    return dataclasses.replace(Options(effort=Effort(samples=8, load=1.0), heat=0.5), **changes)
+
+
+def ranks_of_stages(placement, ranks, stages):
+    """Rank by stage. "one": a stage a rank; "loop": 0 1 … 0 1 …; "v": 0 1 … 1 0 …; "bidirectional": one a rank, and the other direction's
+    stages behind them, mirrored; or a list of ranks."""
+    if not isinstance(placement, str):
+        return list(placement)
+    if placement not in PLACEMENTS:
+        raise ValueError(f'placement "{placement}": expected one of {", ".join(PLACEMENTS)}, or ranks by stage')
+    if stages % ranks or (placement in ("one", "bidirectional") and stages != ranks):
+        raise ValueError(f'{stages} stages on {ranks} ranks do not fit placement "{placement}"')
+    if placement == "bidirectional":
+        return list(range(ranks)) + list(reversed(range(ranks)))
+    passes = [list(range(ranks)) for _ in range(stages // ranks)]
+    return [rank for i, one in enumerate(passes) for rank in (reversed(one) if placement == "v" and i % 2 else one)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------- one kind of stage
+
+def _bench(grid, device, cache):
+    """Communicators, store and meter, made once for processes so laid out."""
+    key = "bench", _layout(grid)
+    if key not in cache:
+        control = Control(f"profile/{next(_benches)}")
+        cache[key] = control, Links(grid, device, control), power.Meter(device)
+    return cache[key]
+
+
+def _layout(grid):
+    return grid.pipeline, grid.data, grid.expert
+
+
+def _measure(kind, build, shape, grid, device, dtype, options, make, bench):
+    """→ what a kind of stage takes, and the Timer, warm, for more. Collective over the world: one kind on each rank."""
+    control, links, meter = bench
+    stage = build()
+    actions = make(stage, shape, kind[1], kind[2], device, dtype)
+    actions.backward(actions.forward())                 # allocates what stays
+    if actions.splits:
+        actions.backward_weight(actions.backward_input(actions.forward()))
+    weighed = memory.weigh(actions, device)
+    timer = Timer(actions, device, options.effort, meter, control, grid.expert_group)
+    message = shape.message_elements * dtype.itemsize
+    return {**timer.measure(links.shadow(message)), "mem": weighed, "step_fixed_us": _fixed(stage, timer.clock)}, timer
+
+
+def _fixed(stage, clock):
+    """Microseconds that PyTorch's runtime takes at the end of a step: it divides gradients by the number of microbatches."""
+    spans = []
+    for _ in range(5):
+        begin = clock.mark()
+        for weight in stage.parameters():
+            weight.grad.div_(8)
+        end = clock.mark()
+        clock.wait(end)
+        spans.append(clock.milliseconds(begin, end) * 1000)
+    return round(statistics.median(spans), 1)
+
+
+def _card_ms(device, clock):
+    """One product of matrices on this card, after half a second of them."""
+    a = torch.randn(8192, 8192, device=device, dtype=torch.bfloat16)
+    until, spans = time.perf_counter() + 0.5, []
+    while time.perf_counter() < until or len(spans) < 20:
+        begin = clock.mark()
+        torch.mm(a, a)
+        end = clock.mark()
+        clock.wait(end)
+        spans.append(clock.milliseconds(begin, end))
+    return statistics.median(spans[-20:])
+
+
+# ---------------------------------------------------------------------------------------------------------------------------- the whole
+
+def profile(shape, layers_per_stage, placement, grid, device, dtype=torch.bfloat16, options=Options(), cache=None):
+    cache = {} if cache is None else cache
+    bench = _bench(grid, device, cache)
+    layers, ranks = list(layers_per_stage), ranks_of_stages(placement, grid.pipeline, len(layers_per_stage))
+    kinds = [(layers[s % len(layers)], s % len(layers) == 0, s % len(layers) == len(layers) - 1) for s in range(len(ranks))]
+    runtime = options.runtime or _runtime(ranks, len(layers), grid)
+    make = Deferred if (options.split or ("deferred" if runtime == "deepseek" else "torch")) == "deferred" else Actions
+    hosted = [s for s, rank in enumerate(ranks) if rank == grid.rank]
+    sort = (shape_key(shape), str(dtype), grid.expert, make, options.effort)
+    _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, make, bench, cache)
+    mine = {str(s): cache[sort, kinds[s]] for s in hosted}
+    gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank})
+    messages = _messages(shape, grid, dtype, options, bench, cache)
+    made = _compose(shape, kinds, gathered, grid, device, runtime, options)
+    made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages)
+    for microbatches in options.calibration:
+        made.setdefault("calibration", []).append(_calibrate(shape, layers, ranks, grid, device, dtype, microbatches, bench[0]))
+    return made if dist.get_rank() == 0 else None
+
+
+def shape_key(shape):
+    """A stage does not depend on how many layers the model has elsewhere."""
+    return tuple(value for name, value in dataclasses.asdict(shape).items() if name not in ("layers", "seed"))
+
+
+def _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, make, bench, cache):
+    """Fills the cache. Ranks with less to measure measure something again, so that all cards work at once."""
+    control = bench[0]
+    wanted = list(dict.fromkeys(kinds[s] for s in hosted))
+    new = [kind for kind in wanted if (sort, kind) not in cache]
+    heat_wanted = control.most(options.heat > 0 and ("heat", sort[:3]) not in cache)
+    for slot in range(max(control.most(len(new)), int(heat_wanted))):
+        kind = new[slot] if slot < len(new) else wanted[0]
+        stage = next(s for s in hosted if kinds[s] == kind) % len(layers)
+        made, timer = _measure(kind, lambda: model.build_stage(shape, layers, stage, grid.expert_group, device, dtype), shape, grid, device,
+                               dtype, options, make, bench)
+        cache.setdefault((sort, kind), made)
+        if slot == 0 and heat_wanted:
+            cache["heat", sort[:3]] = heat.Heat(timer, options.heat).measure()
+        del timer
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    if device.type == "cuda" and "card" not in cache:
+        control.barrier()
+        cache["card"] = _card_ms(device, Clock(device))
+
+
+def _messages(shape, grid, dtype, options, bench, cache):
+    if not options.links:
+        return {}
+    message = shape.message_elements * dtype.itemsize
+    key = "links", message, _layout(grid)
+    if key not in cache:
+        p2p = bench[1].p2p(message)
+        cache[key] = {**({"p2p": p2p} if p2p else {}), **bench[1].collectives(message)}
+    return cache[key]
+
+
+def _mean(values):
+    """Of the same nested tables of numbers, as replicas measured them."""
+    if isinstance(values[0], dict):
+        return {name: _mean([value[name] for value in values if name in value]) for name in values[0]}
+    return values[0] if len(set(values)) == 1 else round(statistics.fmean(values), 4)
+
+
+def _times(measured, pair):
+    """Kinds of one state; FB is what `pair` says, with both ways beside it."""
+    out = {kind: ms for kind, ms in measured.items()}
+    ways = {way: out[f"FB_{way}"] for way in ("in_turn", "two_streams") if f"FB_{way}" in out}
+    if ways:
+        out["FB"] = ways.get(pair, min(ways.values()))
+    return out
+
+
+def _stage(shape, kind, measured, pair):
+    layers, starts, ends = kind
+    out = {"layers": layers, "dense": 0 if shape.experts else layers, "embedding": bool(starts and shape.vocab),
+           "head": bool(ends and shape.vocab)}
+    for state in ("cold", "hot", "shadowed"):
+        if state in measured:
+            out[f"kind_ms_{state}"] = _times(measured[state], pair)
+    for quantity in ("clock_mhz", "power_w"):
+        if measured[quantity]:
+            out[quantity] = measured[quantity]
+    out["mem"] = measured["mem"]
+    return out
+
+
+def _runtime(ranks, stages, grid):
+    if len(ranks) > stages:                     # both directions
+        return "deepseek"
+    return "torch-multi" if stages > grid.pipeline else "torch-single"
+
+
+def _compose(shape, kinds, gathered, grid, device, runtime, options):
+    several = [_mean([g["stages"][str(s)] for g in gathered if str(s) in g["stages"]]) for s in range(len(kinds))]
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    made = {
+        "source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "runtime": runtime,
+        "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence, "micro_batch_size": shape.micro_batch},
+        "stage": [_stage(shape, kind, measured, options.pair) for kind, measured in zip(kinds, several)],
+        "step_fixed_us": max(measured["step_fixed_us"] for measured in several),
+    }
+    if device.type == "cuda" and not shape.experts:      # a host that learns how many rows go where waits for the card
+        made["launch_us"] = round(statistics.fmean(measured["launch_us"] for measured in several), 1)
+    if runtime.startswith("torch"):
+        made["mem"] = {"buffers_per_microbatch": 2}
+    cards = [[g["card"] for g in gathered if g["rank"] == rank and g["card"]] for rank in range(grid.pipeline)]
+    if all(cards) and grid.pipeline > 1:
+        speed = [1 / statistics.fmean(card) for card in cards]
+        made["rank_speed"] = [round(one / statistics.fmean(speed), 4) for one in speed]
+    heats = [g["heat"] for g in gathered if g["heat"]]
+    if heats:
+        made["heat"] = heat.combine(heats)
+    return made
+
+
+# -------------------------------------------------------------------------------------------------------------------------- calibration
+
+def _calibrate(shape, layers, ranks, grid, device, dtype, microbatches, control):
+    """Median of five steps of PyTorch's 1F1B, the slowest rank's, gradients not reduced over replicas."""
+    if ranks != list(range(grid.pipeline)):
+        raise ValueError("calibration runs 1F1B: expected one stage a rank")
+    stage = model.build_stage(shape, layers, grid.rank, grid.expert_group, device, dtype)
+    runner = Runner(own_program("1f1b", grid.pipeline, microbatches), {grid.rank: stage}, grid, shape, device, own="1f1b")
+    x, target = model.batch(shape, microbatches, device=device, dtype=dtype)
+    clock, steps = Clock(device), []
+    for step in range(8):
+        stage.zero_grad(set_to_none=False)
+        clock.wait(clock.mark())
+        control.barrier()
+        begin = time.perf_counter()
+        runner.step(x, target)
+        clock.wait(clock.mark())
+        seconds = control.most(time.perf_counter() - begin)
+        if step > 2:
+            steps.append(seconds)
+    return {"schedule": "1f1b", "microbatches": microbatches, "step_ms": round(statistics.median(steps) * 1e3, 3)}

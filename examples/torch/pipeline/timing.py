@@ -1,0 +1,223 @@
+"""What F, B, I, W and a pair F&B of a stage take, each timed directly: events around that action alone, what it needs made before. Three ways:
+
+    cold       after a pause that is longer than what was timed, so that the card is busy less than half of the time
+    hot        all kinds in turn without a pause, after seconds of the same on all cards at once
+    shadowed   as cold, while a receive that nobody answers waits on the communication stream, as in a run
+
+On a GPU the host is ahead of the card when an action begins, as in a run: a short kernel that only waits comes before what is timed cold.
+With experts the members of an expert group run the same actions in step.
+"""
+import collections
+import contextlib
+import dataclasses
+import math
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """samples: of each kind, cold and hot; load: seconds before hot timings; pause: least seconds between cold ones; shadowed, pairs: are
+    they wanted? two_streams: are pairs tried on two streams too?"""
+    samples: int = 20
+    load: float = 2.0
+    pause: float = 0.03
+    shadowed: bool = True
+    pairs: bool = True
+    two_streams: bool = True
+
+
+class Clock:
+    """Moments of a device: CUDA events, or the host's clock."""
+
+    def __init__(self, device):
+        self.cuda = device.type == "cuda"
+
+    def mark(self):
+        if not self.cuda:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def wait(self, moment):
+        """Until the device is there. Never synchronize the whole device here: a receive that nobody answers is on it."""
+        if self.cuda:
+            moment.synchronize()
+
+    def milliseconds(self, begin, end):
+        return begin.elapsed_time(end) if self.cuda else (end - begin) * 1000
+
+    def delay(self, seconds):
+        """Keeps the current stream waiting while the host hands it what comes next; on a CPU host and device are one."""
+        if self.cuda and seconds > 0 and hasattr(torch.cuda, "_sleep"):
+            torch.cuda._sleep(int(seconds * 1.8e9))    # cycles
+
+
+class Timer:
+    """Times the actions of one stage. meter: a power.Meter; control: a control.Control; group: the expert group or None."""
+
+    def __init__(self, actions, device, effort, meter, control, group=None):
+        self.actions, self.device, self.effort, self.meter, self.control = actions, device, effort, meter, control
+        self.group, self.clock = group, Clock(device)
+        self.members = dist.get_process_group_ranks(group) if group else [dist.get_rank()]
+        self.token = torch.zeros(1, device=device) if group else None
+        self.streams = (torch.cuda.Stream(device), torch.cuda.Stream(device)) if self.clock.cuda and effort.two_streams else None
+        self.spans = collections.defaultdict(list)     # kind → [(begin, end)]
+        self.host = collections.defaultdict(list)      # kind → seconds that the host took to hand it over
+        self.cold = self.alone = False                 # alone: nothing is queued before an action, so that the host never waits for room
+        self.ahead, self.worked = 0.0, 0.0             # seconds: by which the host goes ahead; of the last action
+
+    def measure(self, shadow=None):
+        """→ {"cold": {kind: ms}, "hot": …, "shadowed": …, "clock_mhz": {"cold": …, …}, "power_w": …, "launch_us": …}.
+        shadow: a context in which a receive waits. Collective: every process calls it, with whatever stage it has."""
+        self._prepare()
+        out = {"clock_mhz": {}, "power_w": {}, "launch_us": round(1e6 * statistics.fmean(
+            statistics.median(self.host[kind]) for kind in ("F", "B")), 1)}
+        self._state(out, "cold", self._paused)
+        self._state(out, "hot", self._loaded)
+        if shadow and self.effort.shadowed:
+            with shadow:
+                self._state(out, "shadowed", self._paused)
+        return out
+
+    # ------------------------------------------------------------------------------------------------------------------ states
+
+    def _state(self, out, name, run):
+        self.control.barrier()
+        self.meter.begin()
+        out[name] = {kind: round(ms, 4) for kind, ms in run().items()}
+        for quantity, value in self.meter.end().items():
+            out[quantity][name] = value
+        self.control.barrier()
+
+    def _prepare(self):
+        """Allocates, builds kernels and communicators, and learns how far ahead the host has to be."""
+        for _ in range(3):
+            self._cycle()
+        self._read()
+        self.host.clear()
+        self.alone = True
+        for _ in range(2):
+            self._cycle()
+        self.alone = False
+        self._read()
+        worst = max(statistics.median(seconds) for seconds in self.host.values())
+        self.ahead = min(0.01, 1.3 * self.control.most(worst) + 0.0002)
+
+    def _paused(self):
+        self.cold = True
+        self.meter.pause()
+        for _ in range(self.effort.samples):
+            self._cycle()
+        self.cold = False
+        return self._read()
+
+    def _loaded(self):
+        """Load, what is timed, and load again until the slowest card has been timed."""
+        seconds = self._seconds_of_cycle()
+        timed = self.control.most(self.effort.samples * seconds)
+        before, rest = math.ceil(self.effort.load / seconds), math.ceil(timed / seconds)
+        before, rest = self.control.most([before, rest], self.members)    # members of a group run equally many
+        self._cycles(before)
+        self._read()
+        self._cycles(self.effort.samples)
+        out = self._read()
+        self._cycles(max(0, rest - self.effort.samples))
+        self._read()
+        return out
+
+    def _seconds_of_cycle(self):
+        begin = time.perf_counter()
+        self._cycles(2)
+        self._read()
+        return self.control.most((time.perf_counter() - begin) / 2, self.members)
+
+    def _cycles(self, count):
+        """The host at most two cycles ahead of the card."""
+        ends = collections.deque()
+        for _ in range(count):
+            self._cycle()
+            ends.append(self.clock.mark())
+            if len(ends) > 2:
+                self.clock.wait(ends.popleft())
+
+    # ----------------------------------------------------------------------------------------------------------------- actions
+
+    def _cycle(self):
+        """Every kind at least once, in the order of a step."""
+        actions = self.actions
+        kept = self._timed("F", actions.forward)
+        self._timed("B", actions.backward, kept)
+        if actions.splits:
+            kept = self._timed("F", actions.forward)
+            pending = self._timed("I", actions.backward_input, kept)
+            self._timed("W", actions.backward_weight, pending)
+        if self.effort.pairs:
+            kept = self._timed("F", actions.forward)
+            self._timed("FB_in_turn", self._in_turn, kept)
+            if self.streams:
+                with self._stream(1):
+                    kept = actions.forward()
+                self._timed("FB_two_streams", self._two_streams, kept)
+
+    def _in_turn(self, kept):
+        new = self.actions.forward()
+        self.actions.backward(kept)
+        return new
+
+    def _two_streams(self, kept):
+        """autograd runs a backward on the stream of its forward, which was the second."""
+        now = torch.cuda.current_stream()
+        for stream in self.streams:
+            stream.wait_stream(now)
+        with torch.cuda.stream(self.streams[0]):
+            new = self.actions.forward()
+        with torch.cuda.stream(self.streams[1]):
+            self.actions.backward(kept)
+        for stream in self.streams:
+            now.wait_stream(stream)
+        return new
+
+    @contextlib.contextmanager
+    def _stream(self, which):
+        now, stream = torch.cuda.current_stream(), self.streams[which]
+        stream.wait_stream(now)
+        with torch.cuda.stream(stream):
+            yield
+        now.wait_stream(stream)
+
+    def _timed(self, kind, action, *needed):
+        if self.cold:
+            self._rest()
+        begin, host = self.clock.mark(), time.perf_counter()
+        made = action(*needed)
+        self.host[kind].append(time.perf_counter() - host)
+        end = self.clock.mark()
+        self.spans[kind].append((begin, end))
+        if self.cold or self.alone:
+            self.clock.wait(end)
+        if self.cold:
+            self.meter.pause()
+            self.worked = time.perf_counter() - host
+        return made
+
+    def _rest(self):
+        if self.clock.cuda:
+            self.clock.wait(self.clock.mark())
+        time.sleep(max(self.effort.pause, 1.5 * self.worked))
+        self.meter.resume()
+        if self.group:
+            dist.all_reduce(self.token, group=self.group)
+        self.clock.delay(self.ahead)
+
+    def _read(self):
+        """→ median ms by kind of what was timed since the last call."""
+        if self.clock.cuda:
+            self.clock.wait(self.clock.mark())
+        out = {kind: statistics.median(self.clock.milliseconds(*span) for span in spans) for kind, spans in self.spans.items()}
+        self.spans.clear()
+        return out

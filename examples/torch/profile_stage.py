@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Measures a profile (pipeplan facts schema profile) of a transformer's pipeline stages with PyTorch, each on the card that hosts it.
+
+usage: torchrun --nproc-per-node P examples/torch/profile_stage.py [options] > profile.json
+
+Every stage's forward, backward, its halves I and W, and a pair F&B are timed directly, cold, hot and beside a receive that waits, with clocks,
+power and memory; and messages, collectives, and how cards slow down as they work. With more processes than pipeline ranks the others are
+replicas, which share experts with --expert. With --microbatches it runs 1F1B too, and writes the median of its steps as `calibration`.
+The model is that of examples/torch/pipeline/model.py: replace Block by your own.
+
+  torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4,4,4 --microbatches 8,32
+  torchrun --nproc-per-node 4 examples/torch/profile_stage.py --virtual-stages 2 --placement v --layers 2,2,2,2,2,2,2,2
+  torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4 --expert 2 --shape hidden=2048,ffn=1408,experts=16
+"""
+import argparse
+import dataclasses
+import json
+import sys
+
+import torch
+import torch.distributed as dist
+
+from pipeline import grid, model, profile
+from pipeline.timing import Effort
+
+DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
+
+
+def numbers(text):
+    try:
+        return [int(part) for part in text.split(",") if part]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}": expected whole numbers with commas between them') from None
+
+
+def shape_of(text):
+    """hidden=2048,heads=16 → {"hidden": 2048, "heads": 16}"""
+    names, out = [f.name for f in dataclasses.fields(model.Shape) if f.name != "layers"], {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name not in names or not value.isdigit():
+            raise argparse.ArgumentTypeError(f'"{part}": expected NAME=NUMBER with a name of {", ".join(names)}')
+        out[name] = int(value)
+    return out
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=numbers, help="layers of each stage (default 4 on each)")
+    parser.add_argument("--shape", type=shape_of, default={}, help="NAME=NUMBER,… of the model: hidden, heads, ffn, vocab, experts, …")
+    parser.add_argument("--virtual-stages", type=int, default=1, help="stages a rank")
+    parser.add_argument("--placement", choices=profile.PLACEMENTS, help="of stages on ranks (default one, or loop with --virtual-stages)")
+    parser.add_argument("--expert", type=int, default=1, help="replicas of a stage that share its experts")
+    parser.add_argument("--data", type=int, default=0, help="replicas (default: as --expert)")
+    parser.add_argument("--microbatches", type=numbers, default=[], help="M of 1F1B steps, such as 8,32")
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one")
+    parser.add_argument("--dtype", choices=DTYPES, help="default bf16, on a CPU fp32")
+    parser.add_argument("--samples", type=int, default=20, help="of each timing")
+    parser.add_argument("--load", type=float, default=2.0, help="seconds of load before hot timings")
+    parser.add_argument("--pause", type=float, default=0.03, help="least seconds between cold timings")
+    parser.add_argument("--heat", type=float, help="seconds of each share of the heat curve, 0: none (default 1, on a CPU 0)")
+    parser.add_argument("--pair", choices=("better", "in_turn", "two_streams"), default="better", help="which F&B the profile gives as FB")
+    return parser.parse_args()
+
+
+def measure(o, device):
+    dtype = DTYPES[o.dtype or ("bf16" if device.type == "cuda" else "fp32")]
+    world, replicas = dist.get_world_size(), o.data or o.expert
+    if replicas < 1 or world % replicas:
+        raise ValueError(f"{replicas} replicas of each stage do not fit {world} processes: expected a divisor")
+    place = grid.Grid(world // replicas, o.expert)
+    layers = o.layers or [4] * (place.pipeline * o.virtual_stages)
+    if len(layers) != place.pipeline * o.virtual_stages:
+        raise ValueError(f"--layers has {len(layers)} stages: expected {place.pipeline * o.virtual_stages}, {o.virtual_stages} on each of "
+                         f"{place.pipeline} ranks")
+    shape = model.Shape(layers=sum(layers), **o.shape)
+    heat = (1.0 if device.type == "cuda" else 0.0) if o.heat is None else o.heat
+    options = profile.Options(effort=Effort(samples=o.samples, load=o.load, pause=o.pause), heat=heat, pair=o.pair,
+                              calibration=tuple(o.microbatches))
+    return profile.profile(shape, layers, o.placement or ("loop" if o.virtual_stages > 1 else "one"), place, device, dtype, options)
+
+
+def main():
+    options = read_options()
+    device = grid.start(options.device)
+    made, problem = None, None
+    try:
+        made = measure(options, device)
+    except ValueError as wrong:
+        problem = wrong
+    if problem and dist.get_rank() == 0:
+        print(f"profile_stage.py: {problem}", file=sys.stderr)
+    if made:
+        json.dump(made, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    dist.barrier()
+    dist.destroy_process_group()
+    sys.exit(2 if problem else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""profile_test.py: examples/torch/profile_stage.py and what it is made of, on CPUs over gloo. No time is compared with anything.
+
+Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+warnings.simplefilter("ignore")  # of numpy, which nothing here needs
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "examples", "torch"))
+
+import torch
+import torch.distributed as dist
+
+from pipeline import grid, heat, links, memory, model, power, profile, timing
+from pipeline.actions import Actions, Deferred
+from pipeline.control import Control
+
+CPU = torch.device("cpu")
+SMALL = dict(hidden=16, heads=2, ffn=64, sequence=8)
+EFFORT = timing.Effort(samples=2, load=0.02, pause=0.001)
+INNER, FIRST, LAST = {"F", "B", "I", "W", "FB", "FB_in_turn"}, {"F", "B", "FB", "FB_in_turn"}, {"F", "B", "I", "W", "FB", "FB_in_turn"}
+
+
+def actions_of(shape, starts=False, ends=False, kind=Actions):
+    made = kind(model.Stage(shape, 0, shape.layers, starts, ends), shape, starts, ends, CPU, torch.float32)
+    made.backward(made.forward())
+    return made
+
+
+class Memory(unittest.TestCase):
+    """
+    Counted by hand for the dense Block in fp32: u, a message, is 4 × sequence × hidden bytes, ffn is 4 × hidden.
+
+    F keeps, of each layer: what the norms make (2 u) with a mean and a reciprocal deviation for each position of each norm (4 numbers),
+    q, k and v (3 u), what attention makes (1 u) with a log-sum-exp for each position and head, the residual sums (2 u), and what
+    is in front of and behind GELU (4 u each): 16 u + 4 × sequence × (4 + heads) bytes. The stage's input is a message that was received.
+
+    I frees none of that, for W walks the same graph, and adds what W multiplies by: gradients of the outputs of qkv (3 u), of the
+    projection behind attention (1 u), of up (4 u) and of the norms, whose weights have gradients too (2 u); and of down (1 u),
+    where that is not the gradient that the stage has received: 10 u a layer and 1 u for each layer but the last.
+    """
+    u = 4 * SMALL["sequence"] * SMALL["hidden"]
+    statistics = 4 * SMALL["sequence"] * (4 + SMALL["heads"])
+
+    def weigh(self, layers, **how):
+        shape = model.Shape(layers=layers, vocab=how.pop("vocab", 0), **SMALL)
+        return memory.weigh(actions_of(shape, **how), CPU)
+
+    def test_an_inner_stage_keeps_what_its_layers_save(self):
+        for layers in (1, 3):
+            mem = self.weigh(layers)
+            self.assertEqual(mem["act_bytes"], layers * (16 * self.u + self.statistics))
+
+    def test_i_frees_nothing_and_adds_gradients_of_outputs(self):
+        for layers in (1, 3):
+            mem = self.weigh(layers)
+            self.assertEqual(mem["wgrad_pending_bytes"], mem["act_bytes"] + (10 * layers + layers - 1) * self.u)
+
+    def test_the_first_stage_has_no_i_and_keeps_what_its_embedding_makes(self):
+        mem = self.weigh(2, vocab=96, starts=True)
+        self.assertEqual(mem["act_bytes"], 2 * (16 * self.u + self.statistics) + self.u)
+        self.assertNotIn("wgrad_pending_bytes", mem)
+        self.assertEqual(set(mem["transient_bytes"]), {"F", "B"})
+
+    def test_deferred_weight_gradients_keep_inputs_and_gradients_of_linear_layers(self):
+        """I of dualpipe.py keeps inputs of qkv, the projection, up and down (1 + 1 + 1 + 4 u) and gradients of their outputs
+        (3 + 1 + 4 + 1 u). F keeps what was received, too, and not what was sent."""
+        for layers in (1, 3):
+            mem = self.weigh(layers, kind=Deferred)
+            self.assertEqual(mem["act_bytes"], layers * (16 * self.u + self.statistics))
+            self.assertEqual(mem["wgrad_pending_bytes"], layers * 16 * self.u)
+
+    def test_weights_and_their_gradients(self):
+        hidden = SMALL["hidden"]
+        for vocab, ends, extra in ((0, False, 0), (96, True, 96 * hidden + 2 * hidden)):      # head, and the norm before it
+            mem = self.weigh(2, vocab=vocab, ends=ends)
+            expected = 4 * (2 * (12 * hidden**2 + 4 * hidden) + extra)
+            self.assertEqual((mem["weights"], mem["grads"]), (expected, expected))
+
+    def test_w_needs_the_largest_gradient_beside_the_one_it_is_added_to(self):
+        # up or down, 4 × hidden² numbers; less what is freed before
+        self.assertLessEqual(self.weigh(1)["transient_bytes"]["W"], 4 * 4 * SMALL["hidden"] ** 2)
+
+    def test_gradients_are_added_to_what_is_there(self):
+        made = actions_of(model.Shape(layers=1, **SMALL))
+        where = [w.grad.data_ptr() for w in made.stage.parameters()]
+        once = [w.grad.clone() for w in made.stage.parameters()]
+        made.backward_weight(made.backward_input(made.forward()))
+        for before, at, weight in zip(once, where, made.stage.parameters()):
+            self.assertEqual(weight.grad.data_ptr(), at)
+            torch.testing.assert_close(weight.grad, 2 * before)
+
+
+class Logged:
+    """A clock, and actions, that write down what happens."""
+
+    def __init__(self, actions):
+        self.actions, self.log, self.cuda, self.splits = actions, [], False, actions.splits
+
+    def mark(self):
+        self.log.append("|")
+        return 0.0
+
+    def wait(self, moment):
+        pass
+
+    def delay(self, seconds):
+        pass
+
+    def milliseconds(self, begin, end):
+        return 1.0
+
+    def __getattr__(self, name):
+        short = {"forward": "F", "backward": "B", "backward_input": "I", "backward_weight": "W"}[name]
+
+        def run(*needed):
+            self.log.append(short)
+            return getattr(self.actions, name)(*needed)
+        return run
+
+
+class Alone(unittest.TestCase):
+    """In one process."""
+
+    @classmethod
+    def setUpClass(cls):
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+    @classmethod
+    def tearDownClass(cls):
+        dist.destroy_process_group()
+
+    def order(self, **how):
+        logged = Logged(actions_of(model.Shape(layers=1, **SMALL), **how))
+        timer = timing.Timer(logged, CPU, EFFORT, power.Meter(CPU), Control(f"test/{how}"))
+        timer.clock = logged
+        timer._cycle()
+        return "".join(logged.log)
+
+    def test_moments_are_taken_around_one_kind_alone(self):
+        self.assertEqual(self.order(), "|F|" "|B|" "|F|" "|I|" "|W|" "|F|" "|FB|")
+
+    def test_a_first_stage_has_neither_i_nor_w(self):
+        self.assertEqual(self.order(starts=True), "|F|" "|B|" "|F|" "|FB|")
+
+    def test_placements(self):
+        self.assertEqual(profile.ranks_of_stages("v", 2, 6), [0, 1, 1, 0, 0, 1])
+        self.assertEqual(profile.ranks_of_stages("loop", 2, 4), [0, 1, 0, 1])
+        self.assertEqual(profile.ranks_of_stages("bidirectional", 3, 3), [0, 1, 2, 2, 1, 0])
+        self.assertRaisesRegex(ValueError, "3 stages on 2 ranks", profile.ranks_of_stages, "v", 2, 3)
+        self.assertRaisesRegex(ValueError, "expected one of one, loop, v", profile.ranks_of_stages, "z", 2, 2)
+
+    def test_without_a_gpu_there_is_no_clock(self):
+        meter = power.Meter(CPU)
+        meter.begin()
+        self.assertEqual(meter.end(), {})
+
+
+class Fit(unittest.TestCase):
+    """Points that the model of heat.py makes, found again."""
+
+    def test_onset_and_slope(self):
+        points = [(u, 1 + 0.133 * max(0, u - 0.59) / 0.41) for u in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
+        onset, slope = heat.fit_curve(points)
+        self.assertAlmostEqual(onset, 0.59, places=2)
+        self.assertAlmostEqual(slope, 0.133, places=3)
+
+    def test_tau(self):
+        # busy from t = 0 on: du/dt = (1 − u) / tau
+        def slow(t, tau):
+            u = 1 - 2.718281828459045 ** (-t / tau)
+            return 1 + 0.1 * max(0, u - 0.6) / 0.4
+        for tau in (30, 160):
+            self.assertLess(abs(heat.fit_tau([(t, slow(t, tau)) for t in range(5, 400, 12)], 0.6) / tau - 1), 0.03)
+
+    def test_cards_that_do_not_slow_down_have_no_onset(self):
+        card = {"curve": [{"duty": d, "slow_down": 1.0} for d in (0.5, 0.7, 1.0)], "points": [[10, 1.0], [20, 1.0]]}
+        self.assertEqual(set(heat.combine([card])), {"curve"})
+
+
+def run(processes, script, *arguments):
+    """torchrun, on this host; → finished process"""
+    command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--rdzv-backend", "c10d",
+               "--rdzv-endpoint", "localhost:0", script, *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, timeout=300)
+
+
+class Together(unittest.TestCase):
+    """In two processes, in one go: worker() below."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(2, __file__, "worker", folder)
+            if done.returncode:
+                raise AssertionError(done.stderr)
+            cls.made = {}
+            for name in os.listdir(folder):
+                with open(os.path.join(folder, name)) as file:
+                    cls.made[name] = json.load(file)
+
+    def read_by(self, name, *arguments):
+        """What pipeplan simulates with it: it reads profiles that fit its schema, and no others."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(self.made[name], file)
+            file.flush()
+            done = subprocess.run([os.environ["PIPEPLAN"], "simulate", *arguments, "--ranks", "2", "--microbatches", "4", "--format", "json",
+                                   "--profile", file.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def kinds(self, name):
+        return [set(stage["kind_ms_cold"]) for stage in self.made[name]["stage"]]
+
+    def test_a_dense_model_with_ends(self):
+        made = self.made["dense"]
+        self.assertEqual([(s["layers"], s["embedding"], s["head"]) for s in made["stage"]], [(1, True, False), (2, False, True)])
+        self.assertEqual(self.kinds("dense"), [FIRST, LAST])
+        for stage in made["stage"]:
+            for state in ("hot", "shadowed"):
+                self.assertEqual(set(stage[f"kind_ms_{state}"]), set(stage["kind_ms_cold"]))
+        self.assertEqual(made["message_bytes"], Memory.u)
+        self.assertIn(Memory.u, [row["bytes"] for row in made["p2p"]])
+        self.assertEqual(len(made["heat"]["curve"]), 6)
+        self.assertEqual([run["microbatches"] for run in made["calibration"]], [4])
+        self.assertIsNotNone(self.read_by("dense", "1f1b")["peak_bytes"])
+
+    def test_stages_on_ranks_that_hold_several(self):
+        self.assertEqual(self.made["v"]["runtime"], "torch-multi")
+        self.assertEqual(self.kinds("v"), [FIRST, INNER, INNER, LAST])
+        self.assertIsNotNone(self.read_by("v", "zb_v", "--virtual", "2")["peak_bytes"])
+
+    def test_both_directions_of_a_bidirectional_pipeline(self):
+        self.assertEqual(self.made["both"]["runtime"], "deepseek")
+        self.assertEqual(self.kinds("both"), [INNER] * 4)                          # its first stage has I and W
+        self.read_by("both", "dualpipe")
+
+    def test_what_is_cached_is_not_measured_again(self):
+        self.assertEqual(self.made["again"]["stage"], self.made["dense"]["stage"])
+
+    def test_experts_over_two_ranks(self):
+        made = self.made["experts"]
+        self.assertEqual((made["at"]["expert"], made["at"]["data"]), (2, 2))
+        self.assertEqual([s["dense"] for s in made["stage"]], [0, 0])
+        self.assertEqual(self.kinds("experts"), [FIRST, LAST])
+        self.assertEqual([row["ranks"] for row in made["alltoall"] + made["allreduce"]], [2] * 6)
+        self.assertNotIn("p2p", made)                     # one rank of a pipeline has no neighbour
+
+    def test_the_receive_that_waits_is_answered_at_the_end(self):
+        self.assertEqual(self.made["shadow"], {"while": [0, 0], "behind": [64, 64]})
+
+
+class Script(unittest.TestCase):
+    def test_it_prints_a_profile_and_nothing_else(self):
+        done = run(1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1", "--virtual-stages", "2", "--shape",
+                   "hidden=16,heads=2,ffn=64,sequence=8", "--samples", "1", "--load", "0", "--pause", "0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["stage"]), 2)
+
+    def test_what_does_not_fit_is_said(self):
+        done = run(1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--layers has 2 stages: expected 1", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+
+def worker(folder):
+    """Profiles of several models and placements, into files by name."""
+    device = grid.start("cpu")
+    place, cache = grid.Grid(2), {}
+    options = profile.Options(effort=EFFORT, heat=0.02, calibration=(4,))
+    made = {}
+    dense = model.Shape(layers=3, vocab=96, **SMALL)
+
+    def measure(name, shape, layers, placement, where, how):
+        made[name] = profile.profile(shape, layers, placement, where, device, torch.float32, how, cache)
+
+    plain = profile.Options(effort=EFFORT, heat=0)
+    measure("dense", dense, [1, 2], "one", place, options)
+    measure("again", dense, [1, 2], "one", place, plain)
+    measure("both", dense, [1, 2], "bidirectional", place, plain)
+    measure("v", model.Shape(layers=4, vocab=96, **SMALL), [1, 1, 1, 1], "v", place, plain)
+    measure("experts", model.Shape(layers=2, experts=4, **{**SMALL, "ffn": 8}), [1, 1], "loop", grid.Grid(1, 2), plain)
+
+    control = Control("test")
+    with links.Links(place, device, control).shadow(64) as shadow:
+        control.barrier()
+        during = control.gather(int(shadow.received.sum()))
+    made["shadow"] = {"while": during, "behind": control.gather(int(shadow.received.sum()))}
+    if dist.get_rank() == 0:
+        for name, value in made.items():
+            with open(os.path.join(folder, name), "w") as file:
+                json.dump(value, file)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["worker"]:
+        worker(sys.argv[2])
+    else:
+        unittest.main()
