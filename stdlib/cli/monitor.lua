@@ -4,10 +4,9 @@
 local argparse = require "argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
+local metrics = require "pipeplan.input.metrics.init"
 
 local monitor = {}
-
-local inputs = { "megatron", "torchtitan", "prometheus", "dmon", "nvidia-smi" }   -- of pipeplan.input.metrics
 
 local examples = [[
 Examples:
@@ -32,7 +31,8 @@ local function new_parser()
     :help_max_width(100):help_description_margin(24):usage("Usage: pipeplan monitor PLAN.json METRICS... [OPTIONS]"):epilog(examples)
   parser:argument("plan", "what `pipeplan plan --format json` printed")
   parser:argument("metrics", "logs and counters of the run, in the order of time; - is standard input"):args("+")
-  parser:option("--input", "read this format only: " .. table.concat(inputs, ", ")):argname("FORMAT"):choices(inputs)
+  parser:option("--input", "read this format only: " .. table.concat(metrics.inputs, ", ")):argname("FORMAT")
+    :choices(metrics.inputs)
   parser:option("--columns", "what the columns of a file without a header are: nvidia-smi's fields, or dmon's headings"):argname("NAME,...")
   parser:option("--steps", "count these steps instead of the plan's window without its warm-up"):argname("FIRST-LAST")
   parser:option("--min-steps", "undecided on fewer (default a tenth of the steps that could count, at least 5)"):argname("N")
@@ -93,7 +93,7 @@ end
 
 -- Reads all files into the collectors. A GPU whose host the file does not say is named by the file.
 local function read_all(parsed, steps, counters)
-  local metrics, files, columns = require "pipeplan.input.metrics.init", {}, columns_of(parsed.columns)
+  local files, columns = {}, columns_of(parsed.columns)
   for i, path in ipairs(parsed.metrics) do
     local host = path == "-" and "standard input" or path:match "[^/]*$"
     steps:next_file()

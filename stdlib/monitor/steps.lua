@@ -10,19 +10,22 @@
 --                one of many is not of the schedule, and would be in the fallback's too.
 -- Of an iteration that was logged twice (a resumed run) the later line counts.
 --
--- Holds three numbers for each line inside the window; what lies behind the window is only counted.
+-- Holds three numbers for each line inside the window, and for the last few before it; all others are only counted.
 
+local numbers = require "pipeplan.input.metrics.numbers"
 local plan_file = require "pipeplan.input.plan_file"
 
 local steps = {}
 
 local methods = {}
 
+local kept_before = 10000   -- iterations before the first that counts: the longest interval between lines
+
 -- steps.new(plan, first, last) → collector; first, last: the steps that count, from 1.
 function steps.new(plan, first, last)
   return setmetatable({
     plan = plan, first = first, last = last, seconds = {}, batch = {}, flag = {}, unnumbered = {},
-    lines = 0, restarts = 0, repeated = 0, other_ranks = 0, undefined = 0, skipped = 0, unnumbered_lines = 0, other_batches = 0,
+    lines = 0, restarts = 0, repeated = 0, other_ranks = 0, undefined = 0, skipped = 0, unnumbered_lines = 0, senseless = 0,
   }, { __index = methods })
 end
 
@@ -34,6 +37,10 @@ end
 -- Another file begins: marks of one do not reach into the next.
 function methods:next_file()
   self.pending = nil
+end
+
+function methods:holds(iteration)
+  return iteration <= self.last and iteration >= self.first - kept_before
 end
 
 -- One line. sample: { iteration, seconds or tokens_per_second (of a GPU), batch, rank, undefined, skipped }.
@@ -56,17 +63,22 @@ function methods:add(sample)
   self.previous = i
   self.undefined, self.skipped = self.undefined + sample.undefined, self.skipped + sample.skipped
   if sample.undefined > 0 then self.first_undefined = self.first_undefined or i end
-  if i > self.last then return end
-  if self.seconds[i] then self.repeated = self.repeated + 1 end
+  if not self:holds(i) then return end
   local batch = sample.batch or plan_file.batch_at(plan, i)
-  self.seconds[i] = sample.seconds or plan.tokens * batch / plan.batch / (sample.tokens_per_second * plan.gpus)
-  self.batch[i], self.flag[i] = batch, flag
+  local seconds = sample.seconds or numbers.seconds(plan.tokens * batch / plan.batch / (sample.tokens_per_second * plan.gpus))
+  if not seconds then
+    self.senseless = self.senseless + 1
+    return
+  end
+  if self.seconds[i] then self.repeated = self.repeated + 1 end
+  self.seconds[i], self.batch[i], self.flag[i] = seconds, batch, flag
 end
 
 -- A line with a time and no iteration: counted, in case no other line has one.
 function methods:add_unnumbered(seconds)
   self.unnumbered_lines = self.unnumbered_lines + 1
-  if self.unnumbered_lines <= self.last then self.unnumbered[self.unnumbered_lines] = { seconds = seconds, flag = self.pending or "" } end
+  local i = self.unnumbered_lines
+  if self:holds(i) then self.unnumbered[i] = { seconds = seconds, flag = self.pending or "" } end
   if self.lines == 0 then self.pending = nil end
 end
 
@@ -161,7 +173,7 @@ end
 -- Lines without iterations, numbered in order.
 function methods:number_unnumbered()
   if self.lines > 0 or self.unnumbered_lines == 0 then return false end
-  for i, line in ipairs(self.unnumbered) do self.seconds[i], self.batch[i], self.flag[i] = line.seconds, self.plan.batch, line.flag end
+  for i, line in pairs(self.unnumbered) do self.seconds[i], self.batch[i], self.flag[i] = line.seconds, self.plan.batch, line.flag end
   self.lines, self.lowest, self.highest = self.unnumbered_lines, 1, self.unnumbered_lines
   return true
 end

@@ -90,15 +90,15 @@ end
 -- ------------------------------------------------------------------------------------------------------------------ what was left out
 
 local reason_words = {
-  warm_up = "warm-up", start_up = "start of a process", checkpoint = "after a checkpoint", evaluation = "after an evaluation",
-  stall = "stalls (rare, over the limit; first at iteration %s)",
+  warm_up = "before step %s", start_up = "start of a process", checkpoint = "after a checkpoint", evaluation = "after an evaluation",
+  stall = "stalls (rare, over the limit; first in iteration %s)",
 }
 
 local function dropped_lines(run)
   local parts = {}
   for _, group in ipairs(run.found.dropped) do
-    parts[#parts + 1] = plural(group.steps, "step") .. " "
-      .. (group.why == "stall" and reason_words.stall:format(format.integer(group.first)) or reason_words[group.why])
+    local at = group.why == "stall" and group.first or run.first
+    parts[#parts + 1] = plural(group.steps, "step") .. " " .. reason_words[group.why]:format(format.integer(at))
   end
   if #parts == 0 then return nil end
   local text, with = table.concat(parts, ", "), run.found.utilisation_with_dropped
@@ -129,6 +129,7 @@ function report.warnings(run)
   add(steps.restarts > 0, "%s: iterations begin anew; of those logged twice (%s) the later line counts",
       plural(steps.restarts, "restart"), format.integer(steps.repeated))
   add(steps.restarts == 0 and steps.repeated > 0, "%s logged twice: the later line counts", plural(steps.repeated, "iteration"))
+  add(steps.senseless > 0, "%s with tokens per second that no step takes: not this plan's run?", plural(steps.senseless, "line"))
   add(found.counted_in_order, "lines without iteration numbers: counted in order, from 1")
   add(found.too_many_stalls > 0, "%s over the limit for stalls, too many to be rare: they count", plural(found.too_many_stalls, "line"))
   add(found.marked_kept > 0, "%s with a checkpoint or an evaluation before them: most of the window, so they count",

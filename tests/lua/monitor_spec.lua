@@ -157,6 +157,20 @@ describe("the steps that count", function()
     assert.equal((32 + 16) / 2, found.measured.mean_seconds)
   end)
 
+  it("are none that take longer than a week, or less than a microsecond", function()
+    local found, collector = find { { 11, nil, tokens_per_second = 1e-30 }, { 12, nil, tokens_per_second = 1e30 }, { 13, 30 } }
+    assert.same({ 2, 1 }, { collector.senseless, found.measured.steps })
+  end)
+
+  it("may lie late in a run, and what is held does not grow with it", function()
+    local collector = steps.new(plan(), 1000001, 1000100)
+    for i = 50, 1000200, 50 do collector:add { iteration = i, seconds = 30, undefined = 0, skipped = 0 } end
+    local held = 0
+    for _ in pairs(collector.seconds) do held = held + 1 end
+    assert.is_true(held <= 203, held)
+    assert.same({ 100, 1000001 }, { collector:finish(2).measured.steps, collector:finish(2).measured.first })
+  end)
+
   it("have the ideal step of their own batch", function()
     local list = run(11, 100, 30)
     for _, line in ipairs(list) do line.batch = 32 end

@@ -17,9 +17,9 @@ function numbers.count(text)
   return number and number >= 1 and number or nil
 end
 
--- Seconds of a step: over 0, under a week.
+-- Seconds of a step: from a microsecond to a week.
 function numbers.seconds(number)
-  return number and number > 0 and number < 604800 and number or nil
+  return number and number >= 1e-6 and number <= 604800 and number or nil
 end
 
 -- Reads like NaN or infinity, as Python prints them?

@@ -13,7 +13,7 @@ local torchtitan = { name = "torchtitan", title = "torchtitan log" }
 
 function torchtitan.line(line, sink)
   if not line:find("tps:", 1, true) or line:find("validate step:", 1, true) then return false end
-  local iteration, rest = line:match "step: *(%d+)(.*)$"
+  local iteration, rest = line:match "^.*step: *(%d+)(.*)$"   -- the last: half a line may stand before it
   -- a blank after the number: it is not torn
   local rate = rest and rest:match "tps: *([%d,.]+)%s"
   if not rate then return false end
