@@ -57,7 +57,7 @@ def read_options():
     parser.add_argument("--dtype", choices=DTYPES, help="default bf16, on a CPU fp32")
     parser.add_argument("--samples", type=int, default=20, help="of each timing")
     parser.add_argument("--load", type=float, default=2.0, help="seconds of load before hot timings")
-    parser.add_argument("--pause", type=float, default=0.03, help="least seconds between cold timings")
+    parser.add_argument("--pause", type=float, default=0.01, help="least seconds between cold timings")
     parser.add_argument("--heat", type=float, help="seconds of each share of the heat curve, 0: none (default 1, on a CPU 0)")
     parser.add_argument("--pair", choices=("better", "in_turn", "two_streams"), default="better", help="which F&B the profile gives as FB")
     return parser.parse_args()

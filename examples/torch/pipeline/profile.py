@@ -26,7 +26,7 @@ PLACEMENTS = ("one", "loop", "v", "bidirectional")
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """effort: of timings. pair: which F&B the profile gives as FB: "better", "in_turn" (as PyTorch's runtime runs it) or "two_streams".
+    """effort: of timings. pair: which F&B the profile gives as FB: "better" on hot cards, "in_turn" (as PyTorch's runtime runs it) or "two_streams".
     heat: seconds of each share of the heat curve, 0: none. links: are messages timed? calibration: numbers of microbatches of 1F1B steps,
     where a rank has one stage. runtime: of the schema; None: torch-single with one stage a rank, deepseek for bidirectional, else torch-multi.
     split: whose I and W, "torch" for PyTorch's runtime, "deferred" for dualpipe.py; None: deferred where the runtime is deepseek."""
@@ -124,12 +124,14 @@ def profile(shape, layers_per_stage, placement, grid, device, dtype=torch.bfloat
     runtime = options.runtime or _runtime(ranks, len(layers), grid)
     make = Deferred if (options.split or ("deferred" if runtime == "deepseek" else "torch")) == "deferred" else Actions
     hosted = [s for s, rank in enumerate(ranks) if rank == grid.rank]
+    if options.pair == "in_turn":
+        options = dataclasses.replace(options, effort=dataclasses.replace(options.effort, two_streams=False))
     sort = (shape_key(shape), str(dtype), grid.expert, make, options.effort)
     _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, make, bench, cache)
     mine = {str(s): cache[sort, kinds[s]] for s in hosted}
     gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank})
     messages = _messages(shape, grid, dtype, options, bench, cache)
-    made = _compose(shape, kinds, gathered, grid, device, runtime, options)
+    made = _compose(shape, kinds, ranks, gathered, grid, device, runtime, options)
     made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages)
     for microbatches in options.calibration:
         made.setdefault("calibration", []).append(_calibrate(shape, layers, ranks, grid, device, dtype, microbatches, bench[0]))
@@ -181,22 +183,20 @@ def _mean(values):
     return values[0] if len(set(values)) == 1 else round(statistics.fmean(values), 4)
 
 
-def _times(measured, pair):
-    """Kinds of one state; FB is what `pair` says, with both ways beside it."""
-    out = {kind: ms for kind, ms in measured.items()}
-    ways = {way: out[f"FB_{way}"] for way in ("in_turn", "two_streams") if f"FB_{way}" in out}
-    if ways:
-        out["FB"] = ways.get(pair, min(ways.values()))
-    return out
+def _way(measured, pair):
+    """Which F&B counts: the one that `pair` says, or the one that is faster on hot cards."""
+    ways = [way for way in ("in_turn", "two_streams") if f"FB_{way}" in measured["hot"]]
+    return pair if pair in ways else min(ways, key=lambda way: measured["hot"][f"FB_{way}"], default=None)
 
 
 def _stage(shape, kind, measured, pair):
     layers, starts, ends = kind
     out = {"layers": layers, "dense": 0 if shape.experts else layers, "embedding": bool(starts and shape.vocab),
            "head": bool(ends and shape.vocab)}
+    way = _way(measured, pair)
     for state in ("cold", "hot", "shadowed"):
         if state in measured:
-            out[f"kind_ms_{state}"] = _times(measured[state], pair)
+            out[f"kind_ms_{state}"] = {**measured[state], **({"FB": measured[state][f"FB_{way}"]} if way else {})}
     for quantity in ("clock_mhz", "power_w"):
         if measured[quantity]:
             out[quantity] = measured[quantity]
@@ -210,19 +210,19 @@ def _runtime(ranks, stages, grid):
     return "torch-multi" if stages > grid.pipeline else "torch-single"
 
 
-def _compose(shape, kinds, gathered, grid, device, runtime, options):
+def _compose(shape, kinds, ranks, gathered, grid, device, runtime, options):
     several = [_mean([g["stages"][str(s)] for g in gathered if str(s) in g["stages"]]) for s in range(len(kinds))]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     made = {
         "source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "runtime": runtime,
         "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence, "micro_batch_size": shape.micro_batch},
         "stage": [_stage(shape, kind, measured, options.pair) for kind, measured in zip(kinds, several)],
-        "step_fixed_us": max(measured["step_fixed_us"] for measured in several),
     }
     if device.type == "cuda" and not shape.experts:      # a host that learns how many rows go where waits for the card
         made["launch_us"] = round(statistics.fmean(measured["launch_us"] for measured in several), 1)
     if runtime.startswith("torch"):
         made["mem"] = {"buffers_per_microbatch": 2}
+        made["step_fixed_us"] = max(sum(m["step_fixed_us"] for m, at in zip(several, ranks) if at == rank) for rank in range(grid.pipeline))
     cards = [[g["card"] for g in gathered if g["rank"] == rank and g["card"]] for rank in range(grid.pipeline)]
     if all(cards) and grid.pipeline > 1:
         speed = [1 / statistics.fmean(card) for card in cards]

@@ -20,11 +20,11 @@ import torch.distributed as dist
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """samples: of each kind, cold and hot; load: seconds before hot timings; pause: least seconds between cold ones; shadowed, pairs: are
-    they wanted? two_streams: are pairs tried on two streams too?"""
+    """samples: of each kind, cold and hot, half as many shadowed; load: seconds before hot timings; pause: least seconds between cold ones;
+    shadowed, pairs: are they wanted? two_streams: are pairs tried on two streams too?"""
     samples: int = 20
     load: float = 2.0
-    pause: float = 0.03
+    pause: float = 0.01
     shadowed: bool = True
     pairs: bool = True
     two_streams: bool = True
@@ -77,11 +77,12 @@ class Timer:
         self._prepare()
         out = {"clock_mhz": {}, "power_w": {}, "launch_us": round(1e6 * statistics.fmean(
             statistics.median(self.host[kind]) for kind in ("F", "B")), 1)}
-        self._state(out, "cold", self._paused)
+        samples = self.effort.samples
+        self._state(out, "cold", lambda: self._paused(samples))
         self._state(out, "hot", self._loaded)
         if shadow and self.effort.shadowed:
             with shadow:
-                self._state(out, "shadowed", self._paused)
+                self._state(out, "shadowed", lambda: self._paused((samples + 1) // 2))
         return out
 
     # ------------------------------------------------------------------------------------------------------------------ states
@@ -108,10 +109,10 @@ class Timer:
         worst = max(statistics.median(seconds) for seconds in self.host.values())
         self.ahead = min(0.01, 1.3 * self.control.most(worst) + 0.0002)
 
-    def _paused(self):
+    def _paused(self, samples):
         self.cold = True
         self.meter.pause()
-        for _ in range(self.effort.samples):
+        for _ in range(samples):
             self._cycle()
         self.cold = False
         return self._read()
