@@ -11,6 +11,7 @@ by yours there. One iteration line a step is printed, as Megatron-LM's, which `p
 import argparse
 import dataclasses
 import json
+import logging
 import os
 import sys
 import time
@@ -33,19 +34,20 @@ def arguments():
     parser.add_argument("plan", metavar="PLAN.json", help="what `pipeplan plan --format json` writes")
     parser.add_argument("--schedule", metavar="FILE.csv", help="its program, what `pipeplan simulate --format csv` writes")
     parser.add_argument("--model", metavar="FILE", help="a Hugging Face config.json, for its sizes")
-    parser.add_argument("--shape", metavar="NAME=N,…", help="sizes, over those of --model: " + ", ".join(f.name for f in dataclasses.fields(model.Shape)))
+    names = ", ".join(field.name for field in dataclasses.fields(model.Shape))
+    parser.add_argument("--shape", metavar="NAME=N,…", help=f"sizes, over those of --model: {names}")
     parser.add_argument("--steps", type=int, default=1)
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
     parser.add_argument("--lr", type=float, default=1e-4)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is any")
     parser.add_argument("--dtype", choices=DTYPES, help="default: bfloat16 on GPUs, else float32")
-    parser.add_argument("--check", action="store_true", help="compare loss and gradients of the first step with those of the model without a pipeline")
+    parser.add_argument("--check", action="store_true", help="compare the first step with one of the model without a pipeline")
     parser.add_argument("--metrics", metavar="FILE", help="add the iteration lines to this file")
     parser.add_argument("--runs", metavar="FILE", help="write times, memory and a timeline, for compare.py")
     parser.add_argument("--profile", metavar="FILE", help="of --runs: the stages as measured, to predict the run from")
     parser.add_argument("--warmup", type=int, default=2, metavar="N", help="of --runs: steps that do not count (default 2)")
-    parser.add_argument("--runtime", choices=("torch-single", "torch-multi", "ours"), help="what runs it (default: PyTorch's; ours where it cannot)")
-    parser.add_argument("--pairs", choices=("in_turn", "split"), default="in_turn", help="a pair of F and B as one action or as two (default in_turn)")
+    parser.add_argument("--runtime", choices=("torch-single", "torch-multi", "ours"), help="default: PyTorch's; ours where it cannot")
+    parser.add_argument("--pairs", choices=("in_turn", "split"), default="in_turn", help="a pair of F and B as one action or two (default in_turn)")
     parser.add_argument("--queues", choices=("one", "per_peer", "per_direction"), default="one", help="communicators of a rank (default one)")
     parser.add_argument("--watchdog", type=float, default=30, metavar="SECONDS", help="end all if nothing moves for so long; 0: never (default 30)")
     parser.add_argument("--straggler", metavar="RANK:FACTOR", help="slow one process down: 2:1.5, or 2:5ms for each action")
@@ -57,6 +59,8 @@ def main():
     options = arguments()
     if "RANK" not in os.environ:
         raise SystemExit(f"train_step.py: run it as torchrun --nproc-per-node N {sys.argv[0]} …")
+    # At an error it prints the whole program; the watchdog says where it was.
+    logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
     device = processes.start(options.device)
     watchdog = Watchdog(options.watchdog, dist.get_rank(), device)
     try:
@@ -166,7 +170,8 @@ class Trainer:
         if self.job.program.directions == 2 or self.options.runtime == "ours":
             runner = dualpipe.Executor(*given, **common)
             return runner, runner.share, runner.reduce
-        runner = torch_runtime.Runner(*given, runtime=self.options.runtime, pairs=self.options.pairs, queues=self.options.queues, own=self.job.own, **common)
+        runner = torch_runtime.Runner(*given, runtime=self.options.runtime, pairs=self.options.pairs, queues=self.options.queues,
+                                      own=self.job.own, **common)
         return runner, lambda input, target: (input, target), self.gradients.reduce
 
     def batch(self, step, replica):
@@ -217,7 +222,8 @@ class Trainer:
             raise Mismatch(f"--check: loss {loss:.12g}, expected {expected:.12g}; this process's worst gradient is that of {worst}, off by "
                            f"{found[worst]:.2g} of it; expected at most {tolerance:g}")
         _, value, worst = max(everywhere, key=lambda one: one[1])
-        return f"checked: loss {loss:.12g} and {len(wanted)} gradients are the unpipelined model's (loss {expected:.12g}; worst: {worst}, off by {value:.2g})"
+        return (f"checked: loss {loss:.12g} and {len(wanted)} gradients are the unpipelined model's (loss {expected:.12g}; worst: {worst}, "
+                f"off by {value:.2g})")
 
 
 def train(options, device, watchdog):
@@ -269,10 +275,10 @@ def write_record(options, job, trainer, record):
     if options.profile:
         with open(options.profile) as file:
             profiles[os.path.splitext(os.path.basename(options.profile))[0]] = json.load(file)
-    ours = isinstance(trainer.runner, torch_runtime.Runner) is False
+    ours = not isinstance(trainer.runner, torch_runtime.Runner)
     entry = record.entry(
         trainer.grid, trainer.runner.timeline(), name=job.plan.schedule, schedule=job.plan.schedule, program=job.program.text,
-        directions=job.program.directions, microbatches=job.program.microbatches, virtual=job.program.stages // job.program.ranks // job.program.directions,
+        directions=job.program.directions, microbatches=job.program.microbatches, virtual=job.program.slices // job.program.ranks,
         runtime="ours" if ours else trainer.runner.runtime, pairs=None if ours else options.pairs, queues=None if ours else options.queues,
         model="moe" if job.shape.experts else "dense", profile=next(iter(profiles), None), layers_per_stage=list(job.plan.layers_per_stage))
     if dist.get_rank() == 0:

@@ -87,14 +87,23 @@ def run_all(ranks, expert, shape, cases, folder):
         runner = torch_runtime.Runner(program, modules, grid, sized, torch.device("cpu"), watchdog=watchdog, **options)
         if mutant:
             mutate(runner, mutant)
+        groups = set()
+        for stage in runner.stages:
+            stage._queued = functools.partial(noted, stage._queued, groups)
         runner.record(True)
         losses = runner.step(*batches[grid.replica])
         found.append({"losses": [loss.item() for loss in losses], "expected_loss": expected[stages][0], "of": sorted(expected[stages][1]),
-                      "timeline": [row[0] for row in runner.timeline()], "program": runner.names, **compared(modules, grid, expected[stages][1])})
+                      "communicators": len(groups), "timeline": [row[0] for row in runner.timeline()], "program": runner.names, **compared(modules, grid, expected[stages][1])})
     with open(os.path.join(folder, str(dist.get_rank())), "w") as file:
         json.dump(found, file)
     dist.barrier()
     watchdog.stop()
+
+
+def noted(queued, groups, operations):
+    operations = queued(operations)
+    groups.update(id(operation.group) for operation in operations)
+    return operations
 
 
 def compared(modules, grid, expected):
@@ -149,7 +158,11 @@ class Gradients(unittest.TestCase):
                 self.assertEqual(2 * ranks * expert, len(losses))
                 self.assertAlmostEqual(found[0]["expected_loss"], sum(losses) / len(losses), delta=1e-12)
                 self.assertEqual(set(found[0]["of"]), {weight for one in found for weight in one["weights"]})
-                for one in found:
+                for rank, one in enumerate(found):
+                    rank //= expert
+                    neighbours = 1 if ranks == 2 or (name == "1f1b" and rank in (0, ranks - 1)) else 2      # interleaved stages go round in a ring
+                    expected = {"per_peer": neighbours, "per_direction": 2 * neighbours}.get(options.get("queues"), 1)
+                    self.assertEqual(expected, one["communicators"])
                     self.assertLessEqual(one["worst"][0], TOLERANCE, one["worst"][1])
                     self.assertEqual(one["program"], one["timeline"])
 
@@ -186,8 +199,8 @@ def plan_of(folder, pipeline, data=1, schedule="zb_h1", layers=5, experts=0, exp
     plan, csv = os.path.join(folder, "plan.json"), os.path.join(folder, "schedule.csv")
     with open(os.path.join(folder, "spec.json"), "w") as file:
         json.dump(spec, file)
-    subprocess.run([os.environ["PIPEPLAN"], "plan", file.name, "--policy", os.path.join(SOURCE, "examples/sites/pipeline-anyway.lua"), "--format", "json",
-                    "--output", plan], check=True)
+    anyway = os.path.join(SOURCE, "examples", "sites", "pipeline-anyway.lua")
+    pipeplan("plan", file.name, "--policy", anyway, "--format", "json", "--output", plan)
     with open(csv, "w") as file:
         file.write(program_of(schedule, pipeline, batch // data))
     return plan, csv
@@ -253,15 +266,21 @@ class TrainStep(unittest.TestCase):
         self.assertEqual([1, "zb_h1", "torch-multi", 2], [len(run["step_ms"]), run["schedule"], run["runtime"], len(run["timeline"])])
         self.assertEqual(program_of("zb_h1", 2, 8), "".join(",".join(row[0] for row in rank) + "\n" for rank in run["timeline"]))
 
-    def test_experts_on_replicas(self):
-        plan, csv = plan_of(self.folder, 2, data=2, experts=4, expert=2, schedule="1f1b")
-        self.check_passes(done := self.run_steps(4, plan, "--shape", SHAPE + ",experts=4", "--check"))
+    def check_experts(self, schedule, batch):
+        """On two replicas that share the experts: --check passes, and loss and norm printed are the whole model's."""
+        plan, csv = plan_of(self.folder, 2, data=2, experts=4, expert=2, schedule=schedule, batch=batch)
+        self.check_passes(done := self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE + ",experts=4", "--check"))
         self.assertIn("checked: ", done[3][1])
+        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=5, vocab=19, experts=4, sequence=6)
+        loss, gradients = whole_model(shape, [model.batch(shape, batch // 2, seed=2 * 1 + replica, dtype=torch.float64) for replica in range(2)])
+        norm = math.sqrt(sum(gradient.square().sum().item() for gradient in gradients.values()))
+        self.assertIn(f"| lm loss: {loss:.6E} | loss scale: 1.0 | grad norm: {norm:.3f} |", done[3][1])
+
+    def test_experts_on_replicas(self):
+        self.check_experts("1f1b", 8)
 
     def test_two_directions(self):
-        plan, csv = plan_of(self.folder, 2, data=2, experts=4, expert=2, schedule="dualpipe", batch=16)
-        self.check_passes(done := self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE + ",experts=4", "--steps", 2, "--check"))
-        self.assertIn("checked: ", done[3][1])
+        self.check_experts("dualpipe", 16)
 
     def test_one_rank_is_no_pipeline(self):
         plan, csv = plan_of(self.folder, 1, schedule="1f1b")
@@ -270,11 +289,13 @@ class TrainStep(unittest.TestCase):
 
     def test_more_ranks_than_processes(self):
         plan, csv = plan_of(self.folder, 4)
-        self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE), r"rank \d: .*plan.json is for 4 processes .* there are 2; expected")
+        self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE),
+                         r"rank \d: .*plan.json is for 4 processes .* there are 2; expected")
 
     def test_a_program_that_does_not_match(self):
         plan, csv = plan_of(self.folder, 2)
-        for text, message in ((program_of("zb_h1", 2, 4), "has 4 microbatches: expected 8, .*; `pipeplan simulate zb_h1 --ranks 2 --microbatches 8 --format csv`"),
+        for text, message in ((program_of("zb_h1", 2, 4), "has 4 microbatches: expected 8, .*; "
+                               "`pipeplan simulate zb_h1 --ranks 2 --microbatches 8 --format csv`"),
                               (program_of("zb_h1", 4, 8), "has 4 ranks: expected 2"), (program_of("zb_v", 2, 8), "has 4 stages: expected 2"),
                               ("".join(reversed(program_of("zb_h1", 2, 8).splitlines(True))), "has stage 0 on rank 1: expected 0"),
                               ("0F0,0B0,0X1\n", 'line 1, cell 3: "0X1" is no action; expected'),
@@ -283,6 +304,19 @@ class TrainStep(unittest.TestCase):
                 file.write(text)
                 file.flush()
                 self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE), r"rank \d: .*schedule.csv.*" + message)
+
+    def test_ranks_that_wait_for_each_other(self):
+        plan, csv = plan_of(self.folder, 2, schedule="1f1b", batch=2)
+        with open(csv, "w") as file:
+            file.write("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n")
+        self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE),
+                         r"rank \d: .*schedule.csv: PyTorch cannot run this order, ranks wait")
+
+    def test_more_processes_than_gpus(self):
+        plan, csv = plan_of(self.folder, 2)
+        done = processes.run(2, run_main, plan, "--schedule", csv, "--shape", SHAPE, "--device", "cuda", "--watchdog", "6")
+        if torch.cuda.device_count() < 2:
+            self.check_fails(done, rf"rank \d: 2 processes on this host and {torch.cuda.device_count()} GPUs: expected one a process")
 
     def test_a_model_that_does_not_match(self):
         plan, csv = plan_of(self.folder, 2)
@@ -297,11 +331,13 @@ class TrainStep(unittest.TestCase):
         self.check_fails(self.run_steps(1, path, "--shape", SHAPE), "plan.json: nothing to run, the plan was rejected: the model fits one GPU")
         with open(path, "w") as file:
             file.write("{")
-        self.check_fails(self.run_steps(1, path, "--shape", SHAPE), "plan.json: cannot be read: .*; expected what `pipeplan plan SPEC --format json` writes")
+        self.check_fails(self.run_steps(1, path, "--shape", SHAPE),
+                         "plan.json: cannot be read: .*; expected what `pipeplan plan SPEC --format json` writes")
 
     def test_a_loss_that_is_no_number(self):
         plan, csv = plan_of(self.folder, 2)
-        self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, "--fault", "nan:0:2"), r"rank \d: step 2: the loss is nan")
+        self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, "--fault", "nan:0:2"),
+                         r"rank \d: step 2: the loss is nan")
 
     def test_a_rank_that_dies(self):
         plan, csv = plan_of(self.folder, 4)
@@ -313,10 +349,10 @@ class TrainStep(unittest.TestCase):
 
     def test_a_rank_that_waits_for_ever(self):
         plan, csv = plan_of(self.folder, 2)
-        done = self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, "--fault", "stall:1:2", "--watchdog", 4)
+        done = self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, "--fault", "stall:1:2", "--watchdog", 6)
         self.check_fails(done, r"rank \d, step 2: ")
         middle = [str(action) for action in programs.load(csv).actions(1)][len(programs.load(csv).actions(1)) // 2 - 1]
-        self.assertRegex(done[1][2], rf"rank 1, step 2: in {middle}: nothing has moved for 4 s")
+        self.assertRegex(done[1][2], rf"rank 1, step 2: in {middle}: nothing has moved for 6 s")
 
     def test_a_slow_rank_slows_the_step(self):
         plan, csv = plan_of(self.folder, 2)
@@ -334,7 +370,8 @@ class Slurm(unittest.TestCase):
             plan, csv = plan_of(folder, 2)
             with open(config := os.path.join(folder, "config.json"), "w") as file:
                 json.dump({"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 5, "intermediate_size": 24, "vocab_size": 19}, file)
-            for name, text in (("srun", '[ "$1" = --kill-on-bad-exit=1 ] && shift && exec "$@"'), ("scontrol", '[ "$*" = "show hostnames localhost" ] && echo localhost')):
+            for name, text in (("srun", '[ "$1" = --kill-on-bad-exit=1 ] && shift && exec "$@"'),
+                               ("scontrol", '[ "$*" = "show hostnames localhost" ] && echo localhost')):
                 with open(path := os.path.join(folder, name), "w") as file:
                     file.write(f"#!/bin/sh\n{text}\n")
                 os.chmod(path, 0o755)
@@ -342,7 +379,8 @@ class Slurm(unittest.TestCase):
                            "SLURM_JOB_NODELIST": "localhost", "PLAN": plan, "SCHEDULE": csv, "MODEL": config, "STEPS": "2", "GPUS_PER_NODE": "2",
                            "METRICS": os.path.join(folder, "log"), "OPTIONS": "--check --device cpu",
                            "TORCHRUN": os.path.join(os.path.dirname(sys.executable), "torchrun")}
-            done = subprocess.run([os.path.join(SOURCE, "examples/slurm/train_step.sbatch")], cwd=SOURCE, env=environment, capture_output=True, text=True, timeout=200)
+            script = os.path.join(SOURCE, "examples", "slurm", "train_step.sbatch")
+            done = subprocess.run([script], cwd=SOURCE, env=environment, capture_output=True, text=True, timeout=200)
             self.assertEqual(0, done.returncode, done.stderr)
             self.assertIn("checked: ", done.stdout)
             with open(os.path.join(folder, "log")) as file:

@@ -65,7 +65,8 @@ class Record:
         peak = torch.cuda.max_memory_allocated() if self.cuda else None
         all_of = gathered([self.milliseconds, self.base, peak, timeline], self.device)[::grid.data]
         steps = [max(of_rank) for of_rank in zip(*(one[0] for one in all_of))]
-        return {**fields, "ranks": grid.pipeline, "step_ms": sorted(round(ms, 4) for ms in steps), "base_bytes": [one[1] for one in all_of] if self.cuda else None,
+        return {**fields, "ranks": grid.pipeline, "step_ms": sorted(round(ms, 4) for ms in steps),
+                "base_bytes": [one[1] for one in all_of] if self.cuda else None,
                 "peak_bytes": [one[2] for one in all_of] if self.cuda else None, "timeline": [one[3] for one in all_of],
                 "sm_clock_mhz": None, "power_w": None}
 

@@ -1,4 +1,4 @@
-"""What is to run: a schedule's program, from the CSV that `pipeplan simulate … --format csv` writes, and the plan, from `pipeplan plan --format json`.
+"""What is to run: a schedule's program, as `pipeplan simulate … --format csv` writes it, and the plan, from `pipeplan plan --format json`.
 
 A program has one row a rank, as PyTorch's pipelining has it (compute_only): cells are actions <stage><F|I|W|B><microbatch>, forward, backward
 for the input, for the weights, or both at once; (a;b)OVERLAP_F_B is a pair; empty cells do not count.
@@ -91,7 +91,8 @@ def parse(text, source, directions=1):
     for rank, row in enumerate(rows):
         for action in (action for cell in row for action in cell):
             if rank_of.setdefault(action.stage, rank) != rank:
-                raise Mismatch(f"{source}: {action} is on rank {rank}, but stage {action.stage} on rank {rank_of[action.stage]}; expected a stage on one rank")
+                raise Mismatch(f"{source}: {action} is on rank {rank}, but stage {action.stage} on rank {rank_of[action.stage]}; "
+                               "expected a stage on one rank")
             seen.setdefault((action.stage, action.microbatch), []).append(action.kind)
     stages, each = max(rank_of) + 1, max(microbatch for _, microbatch in seen) + 1
     for stage in range(stages):
@@ -158,7 +159,7 @@ def load_plan(path):
         parallelism = plan["parallelism"]
         for name in ("tensor", "context", "expert_tensor"):
             if parallelism[name] != 1:
-                raise Mismatch(f"{path}: parallelism.{name} is {parallelism[name]}; expected 1, these examples run pipeline, data and expert parallelism")
+                raise Mismatch(f"{path}: parallelism.{name} is {parallelism[name]}; expected 1: what runs here is pipeline, data and expert parallel")
         piped = plan["schedule"] != "none"
         return Plan(str(path), plan["schedule"], parallelism["pipeline"], parallelism["data"], parallelism["expert"], parallelism["virtual"],
                     tuple(plan["layers_per_stage"] if piped else [plan["model"]["layers"]]),
@@ -173,8 +174,8 @@ def load_plan(path):
 def check(plan, program, processes):
     """The plan, the program and the number of processes fit each other, or Mismatch."""
     if processes != plan.processes:
-        raise Mismatch(f"{plan.source} is for {plan.processes} processes ({plan.pipeline} pipeline ranks × {plan.data} replicas): there are {processes}; "
-                       f"expected --nproc-per-node × --nnodes = {plan.processes}")
+        raise Mismatch(f"{plan.source} is for {plan.processes} processes ({plan.pipeline} pipeline ranks × {plan.data} replicas): there are "
+                       f"{processes}; expected --nproc-per-node × --nnodes = {plan.processes}")
     for what, has, expected in (("ranks", program.ranks, plan.pipeline), ("stages", program.slices, len(plan.layers_per_stage)),
                                 ("microbatches", program.microbatches, plan.microbatches)):
         if has != expected:

@@ -42,7 +42,8 @@ def single_rows(kind, ranks, microbatches):
 def own_program(schedule, ranks, microbatches, virtual=2):
     """The program of PyTorch's own class of that schedule, as pipeplan calls it."""
     if schedule not in CLASSES:
-        raise Mismatch(f"PyTorch has no {schedule}: expected one of {', '.join(CLASSES)}, or its program, which `pipeplan simulate {schedule} --format csv` writes")
+        raise Mismatch(f"PyTorch has no {schedule}: expected one of {', '.join(CLASSES)}, or its program, which "
+                       f"`pipeplan simulate {schedule} --format csv` writes")
     if schedule in SINGLE:
         return Program(CLASSES[schedule], single_rows(schedule, ranks, microbatches), tuple(range(ranks)), microbatches)
     stage = types.SimpleNamespace(group_rank=0, group_size=ranks, num_stages=ranks * virtual, stage_index=0, submod=None)
@@ -175,7 +176,10 @@ class Runner:
             path = os.path.join(folder, "schedule.csv")
             with open(path, "w") as file:
                 file.write(self.program.text)
-            schedule._load_csv(path)
+            try:
+                schedule._load_csv(path)
+            except AssertionError as error:
+                raise Mismatch(f"{self.program.source}: PyTorch cannot run this order, ranks wait for each other: {error}") from error
         return schedule
 
     def _check_losses(self):
@@ -183,14 +187,16 @@ class Runner:
         last = self.program.stages - 1
         order = [a.microbatch for a in self.program.actions(self.program.placement[last]) if a.stage == last and a.kind == "F"]
         if order != sorted(order):
-            raise Mismatch(f"{self.program.source} runs the forwards of stage {last} in the order {order[:8]}…: expected 0, 1, 2, …, as PyTorch wants it")
+            raise Mismatch(f"{self.program.source} runs the forwards of stage {last} in the order {order[:8]}…: expected 0, 1, 2, …, as PyTorch "
+                           "wants it")
 
     def _queues(self, queues):
         """→ (sender, receiver) → process group, or None: all in the pipeline's. Every process makes all groups, in the same order."""
         if queues == "one":
             return None
         if queues == "per_direction" and self.runtime == "torch-single":
-            raise Mismatch("queues per_direction: torch-single posts a send and a receive as one batch, which wants one communicator; expected one or per_peer")
+            raise Mismatch("queues per_direction: torch-single posts a send and a receive as one batch, which wants one communicator; expected "
+                           "one or per_peer")
         ways = {(a, b) for a, b in zip(self.program.placement, self.program.placement[1:]) if a != b}
         ways |= {(b, a) for a, b in ways}
         groups = {}
