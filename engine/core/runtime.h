@@ -23,7 +23,8 @@
 #include "core/schedule.h"
 #include "core/simulate.h"
 
-typedef enum { PP_RUNTIME_IDEAL, PP_RUNTIME_TORCH_SINGLE, PP_RUNTIME_TORCH_MULTI, PP_RUNTIME_DEEPSEEK, PP_RUNTIMES } pp_runtime_kind;
+typedef enum { PP_RUNTIME_IDEAL, PP_RUNTIME_TORCH_SINGLE, PP_RUNTIME_TORCH_MULTI, PP_RUNTIME_DEEPSEEK, PP_RUNTIME_PIPEPLAN,
+               PP_RUNTIMES } pp_runtime_kind;
 
 typedef enum {
   PP_QUEUE_ONE,       /* all batches of a rank run one after another */
@@ -42,15 +43,22 @@ typedef enum {
   PP_PAIR_SPLIT         /* an F and a B, each with messages of its own, as if the schedule had no pair */
 } pp_pairing;
 
+/* What a runtime keeps beside weights, see runtime_memory.c. */
+typedef enum {
+  PP_MEMORY_UNKNOWN,
+  PP_MEMORY_TORCH,      /* messages of all microbatches are allocated up front; I frees nothing */
+  PP_MEMORY_LEAN        /* only what is still needed */
+} pp_memory_rule;
+
 /* A runtime as data: presets are rows of a table, and each field may be changed on its own. */
 typedef struct {
   const char *name;       /* "torch-multi" */
-  pp_runtime_kind kind;   /* whose order of posts: see runtime_lower.c */
+  pp_runtime_kind kind;   /* whose order of posts: see runtime_lower.c; pipeplan, the executor in examples/torch, has deepseek's */
   pp_queueing queues;
   pp_receiving receives;  /* a choice in torch-multi only */
   pp_pairing pairs;       /* a choice in torch-multi only */
   bool first_skips_input; /* the first stage has no input gradient: its I takes nothing and its W is the whole backward */
-  bool memory_is_known;   /* can pp_runtime_peaks say what it holds? */
+  pp_memory_rule memory;  /* what pp_runtime_peaks counts */
 } pp_runtime;
 
 const pp_runtime *pp_runtime_preset(pp_runtime_kind kind);
@@ -134,18 +142,24 @@ pp_status pp_runtime_simulate(const pp_schedule *schedule, const pp_times *times
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
 
+/* B is a whole backward, as in an FB. */
+typedef enum { PP_TRANSIENT_F, PP_TRANSIENT_B, PP_TRANSIENT_I, PP_TRANSIENT_W, PP_TRANSIENTS } pp_transient;
+
 /* Bytes that a stage holds for one microbatch. */
 typedef struct {
-  double stored;            /* from F until B or W: I frees nothing */
-  double output_gradients;  /* from I until W: gradients of the outputs of its layers, which W needs */
-  double transient;         /* while a whole backward runs */
-  double message;           /* what it sends, receives, and gets from the data loader or returns */
+  double stored;            /* from F until B, with its result; under torch also until W: I frees nothing */
+  double output_gradients;  /* torch, from I until W: gradients of the outputs of its layers, which W needs */
+  double deferred;          /* lean, from I until W: all that W needs */
+  double transient[PP_TRANSIENTS];  /* what an action needs while it runs, beside the more of what is held before and after it */
+  double message;           /* what it sends, receives, and gets from the data loader */
+  double output;            /* its result: of the last stage it may be larger than a message */
+  double kept;              /* torch, of the last stage: the result as the caller gets it when the step ends; 0: it does not */
 } pp_stage_bytes;
 
 /*
 ** Fills peaks[ranks] with the most bytes that each rank holds at once beside weights, their gradients and the model's input: activations,
 ** with what the runtime keeps of messages. bytes: [stages]. Exact for a program; where the rules come from is told in runtime_memory.c.
-** PP_ILLEGAL "engine.runtime" for a runtime of which nobody has explained the peaks: deepseek; and for ideal (see pp_schedule_peak).
+** PP_ILLEGAL "engine.runtime" where PP_MEMORY_UNKNOWN: deepseek, whose peaks nobody has explained, and ideal (see pp_schedule_peak).
 ** O(actions).
 */
 pp_status pp_runtime_peaks(const pp_schedule *schedule, const pp_runtime *runtime, const pp_stage_bytes *bytes, double *peaks,

@@ -23,13 +23,15 @@
 
 static const pp_runtime presets[PP_RUNTIMES] = {
   [PP_RUNTIME_IDEAL] = { "ideal", PP_RUNTIME_IDEAL, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
-                         .first_skips_input = false, .memory_is_known = false },
+                         .first_skips_input = false, .memory = PP_MEMORY_UNKNOWN },
   [PP_RUNTIME_TORCH_SINGLE] = { "torch-single", PP_RUNTIME_TORCH_SINGLE, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
-                                .first_skips_input = true, .memory_is_known = true },
+                                .first_skips_input = true, .memory = PP_MEMORY_TORCH },
   [PP_RUNTIME_TORCH_MULTI] = { "torch-multi", PP_RUNTIME_TORCH_MULTI, PP_QUEUE_ONE, PP_RECEIVE_EARLY, PP_PAIR_IN_TURN,
-                               .first_skips_input = true, .memory_is_known = true },
+                               .first_skips_input = true, .memory = PP_MEMORY_TORCH },
   [PP_RUNTIME_DEEPSEEK] = { "deepseek", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
-                            .first_skips_input = false, .memory_is_known = false },
+                            .first_skips_input = false, .memory = PP_MEMORY_UNKNOWN },
+  [PP_RUNTIME_PIPEPLAN] = { "pipeplan", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
+                            .first_skips_input = false, .memory = PP_MEMORY_LEAN },
 };
 
 const pp_runtime *pp_runtime_preset(pp_runtime_kind kind) { return &presets[kind]; }
@@ -215,7 +217,7 @@ static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runti
       return pp_illegal(error, "engine.runtime", "runtime", NAN, "torch-multi runs no bidirectional schedule such as %s", name);
     case PP_RUNTIME_DEEPSEEK:
       if (kind == PP_DUALPIPE || kind == PP_DUALPIPEV) break;
-      return pp_illegal(error, "engine.runtime", "runtime", NAN, "deepseek runs dualpipe and dualpipev, not %s", name);
+      return pp_illegal(error, "engine.runtime", "runtime", NAN, "%s runs dualpipe and dualpipev, not %s", runtime->name, name);
     default:
       return pp_fail(error, PP_INVALID, "the %s runtime posts no messages", runtime->name);
   }

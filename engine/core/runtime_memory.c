@@ -6,6 +6,10 @@
 ** same rank (torch/distributed/pipelining/stage.py, _prepare_forward_infra and _prepare_backward_infra); I frees nothing, and leaves
 ** gradients of the outputs of layers until W; the gradient that I sends to another rank stays until the step ends. So it is a description of
 ** these runs that holds for every number of microbatches among them, not a derivation.
+**
+** The lean rule is what the executor in examples/torch holds (pipeline/dualpipe.py says it, pipeline/deferred.py does it): a received activation
+** until the backward, what F stored until B or I, what W needs from I on, a received gradient while its backward runs; a result goes as soon
+** as it was sent, and nothing is there for all microbatches.
 */
 #include <math.h>
 
@@ -18,39 +22,81 @@ typedef struct {
   double held, peak;
 } walk;
 
-static void add(walk *self, double bytes) {
+/* An action that adds bytes, or frees them, and needs more while it runs. */
+static void add(walk *self, double bytes, double transient) {
+  double before = self->held;
   self->held += bytes;
-  self->peak = fmax(self->peak, self->held);
+  self->peak = fmax(self->peak, fmax(before, self->held) + transient);
 }
 
 static bool is_first(const walk *self, int stage) { return stage % self->schedule->stages_per_chain == 0; }
+static bool is_last(const walk *self, int stage) { return (stage + 1) % self->schedule->stages_per_chain == 0; }
+
+static void forward(walk *self, int stage) {
+  add(self, self->bytes[stage].stored, self->bytes[stage].transient[PP_TRANSIENT_F]);
+}
 
 static void backward(walk *self, int stage) {
-  add(self, self->bytes[stage].transient);
-  add(self, -self->bytes[stage].transient - self->bytes[stage].stored);
+  add(self, -self->bytes[stage].stored, self->bytes[stage].transient[PP_TRANSIENT_B]);
 }
 
 static void input(walk *self, int stage) {
   bool sends = !is_first(self, stage) && self->schedule->rank_of[stage] != self->schedule->rank_of[stage - 1];
   if (is_first(self, stage) && self->runtime->first_skips_input) return;
-  add(self, self->bytes[stage].output_gradients + (sends ? self->bytes[stage].message : 0));
+  add(self, self->bytes[stage].output_gradients + (sends ? self->bytes[stage].message : 0), self->bytes[stage].transient[PP_TRANSIENT_I]);
 }
 
 static void weight(walk *self, int stage) {
   bool whole = is_first(self, stage) && self->runtime->first_skips_input;
   if (whole) backward(self, stage);
-  else add(self, -self->bytes[stage].stored - self->bytes[stage].output_gradients);
+  else add(self, -self->bytes[stage].stored - self->bytes[stage].output_gradients, self->bytes[stage].transient[PP_TRANSIENT_W]);
+}
+
+/* What stays after F: what it stored but its result, which is sent at once, and what it received. */
+static double lean_stored(const walk *self, int stage) {
+  const pp_stage_bytes *bytes = &self->bytes[stage];
+  return fmax(0, bytes->stored - bytes->output) + (is_first(self, stage) ? 0 : bytes->message);
+}
+
+static double received_gradient(const walk *self, int stage) { return is_last(self, stage) ? 0 : self->bytes[stage].message; }
+
+/* beside: what has arrived for the other half of a pair. */
+static void lean_forward(walk *self, int stage, double beside) {
+  const pp_stage_bytes *bytes = &self->bytes[stage];
+  add(self, lean_stored(self, stage), fmin(bytes->stored, bytes->output) + bytes->transient[PP_TRANSIENT_F] + beside);
+}
+
+static void lean_backward(walk *self, int stage, pp_transient kind) {
+  double left = kind == PP_TRANSIENT_I ? self->bytes[stage].deferred : 0;
+  add(self, left - lean_stored(self, stage), received_gradient(self, stage) + self->bytes[stage].transient[kind]);
+}
+
+static void lean(walk *self, const pp_action *action) {
+  const pp_stage_bytes *bytes = &self->bytes[action->stage];
+  switch (action->kind) {
+    case PP_F: lean_forward(self, action->stage, 0); break;
+    case PP_B: lean_backward(self, action->stage, PP_TRANSIENT_B); break;
+    case PP_I: lean_backward(self, action->stage, PP_TRANSIENT_I); break;
+    case PP_W: add(self, -bytes->deferred, bytes->transient[PP_TRANSIENT_W]); break;
+    default:
+      lean_forward(self, action->stage, received_gradient(self, action->stage_b));
+      lean_backward(self, action->stage_b, PP_TRANSIENT_B);
+  }
+}
+
+static void torch(walk *self, const pp_action *action) {
+  if (action->kind == PP_F || action->kind == PP_FB) forward(self, action->stage);
+  if (action->kind == PP_B) backward(self, action->stage);
+  if (action->kind == PP_FB) backward(self, action->stage_b);
+  if (action->kind == PP_I) input(self, action->stage);
+  if (action->kind == PP_W) weight(self, action->stage);
 }
 
 static double walk_rank(walk *self, int rank) {
   self->held = self->peak = 0;
   for (size_t i = self->schedule->first[rank]; i < self->schedule->first[rank + 1]; i++) {
-    const pp_action *action = &self->schedule->action[i];
-    if (action->kind == PP_F || action->kind == PP_FB) add(self, self->bytes[action->stage].stored);
-    if (action->kind == PP_B) backward(self, action->stage);
-    if (action->kind == PP_FB) backward(self, action->stage_b);
-    if (action->kind == PP_I) input(self, action->stage);
-    if (action->kind == PP_W) weight(self, action->stage);
+    if (self->runtime->memory == PP_MEMORY_LEAN) lean(self, &self->schedule->action[i]);
+    else torch(self, &self->schedule->action[i]);
   }
   return self->peak;
 }
@@ -63,7 +109,7 @@ static double buffers(const walk *self, int rank) {
     int stage = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
     double message = self->bytes[stage].message;
     if (!is_first(self, stage)) sum += message;
-    sum += message;   /* of the next stage's backward, or the output */
+    sum += is_last(self, stage) ? self->bytes[stage].kept : message;   /* the next stage's backward needs one */
   }
   return sum * schedule->microbatches_per_chain;
 }
@@ -71,8 +117,9 @@ static double buffers(const walk *self, int rank) {
 pp_status pp_runtime_peaks(const pp_schedule *schedule, const pp_runtime *runtime, const pp_stage_bytes *bytes, double *peaks,
                            pp_error *error) {
   walk self = { .schedule = schedule, .runtime = runtime, .bytes = bytes };
-  if (!runtime->memory_is_known)
+  if (runtime->memory == PP_MEMORY_UNKNOWN)
     return pp_illegal(error, "engine.runtime", "runtime", NAN, "what the %s runtime holds beside activations is not known", runtime->name);
-  for (int rank = 0; rank < schedule->request.ranks; rank++) peaks[rank] = walk_rank(&self, rank) + buffers(&self, rank);
+  for (int rank = 0; rank < schedule->request.ranks; rank++)
+    peaks[rank] = walk_rank(&self, rank) + (runtime->memory == PP_MEMORY_TORCH ? buffers(&self, rank) : 0);
   return PP_OK;
 }

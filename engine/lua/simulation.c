@@ -256,9 +256,18 @@ static void set_schedule_peaks(lua_State *L, const pp_schedule *schedule, const 
   }
 }
 
-/* bytes = { stored, pending?, output_gradients?, transient?, message? }: adds the field peak_bytes to the table on top of the stack. */
+/*
+** bytes = { stored, pending?, output_gradients?, deferred?, message?, output?, kept?, transient?, transient_forward?, transient_input?,
+** transient_weight? }: adds the field peak_bytes to the table on top of the stack. pending and deferred are by default stored, output is a
+** message, kept the output, all else 0.
+*/
 static void set_peak_bytes(lua_State *L, const pp_schedule *schedule, const pp_runtime *runtime) {
-  static const char *const known[] = { "stored", "pending", "output_gradients", "transient", "message", NULL };
+  enum { STORED, PENDING, GRADIENTS, DEFERRED, MESSAGE, OUTPUT, KEPT, TRANSIENT, NAMES = TRANSIENT + PP_TRANSIENTS };
+  static const char *const known[NAMES + 1] = {
+    "stored", "pending", "output_gradients", "deferred", "message", "output", "kept",
+    [TRANSIENT + PP_TRANSIENT_F] = "transient_forward", [TRANSIENT + PP_TRANSIENT_B] = "transient",
+    [TRANSIENT + PP_TRANSIENT_I] = "transient_input", [TRANSIENT + PP_TRANSIENT_W] = "transient_weight"
+  };
   static const char where[] = "schedule:simulate, bytes";
   int ranks = schedule->request.ranks;
   size_t stages = (size_t)schedule->stages;
@@ -266,17 +275,23 @@ static void set_peak_bytes(lua_State *L, const pp_schedule *schedule, const pp_r
   pp_args_table(L, 2, call, "bytes");
   int index = lua_gettop(L);
   pp_args_begin(L, index, where, known);
-  pp_stage_bytes *bytes = lua_newuserdatauv(L, stages * sizeof *bytes + (5 * stages + (size_t)ranks) * sizeof(double), 0);
-  double *values[5], *peaks = (double *)(void *)(bytes + stages);
-  for (int k = 0; k < 5; k++, peaks += stages) {
+  pp_stage_bytes *bytes = lua_newuserdatauv(L, stages * sizeof *bytes + (NAMES * stages + (size_t)ranks) * sizeof(double), 0);
+  double *values[NAMES], *peaks = (double *)(void *)(bytes + stages);
+  for (int k = 0; k < NAMES; k++, peaks += stages) {
     values[k] = peaks;
-    if (!read_stages(L, index, known[k], schedule, values[k])) memset(values[k], 0, stages * sizeof(double));
+    if (read_stages(L, index, known[k], schedule, values[k])) continue;
+    if (k == STORED) pp_args_number(L, index, where, "stored", 0, HUGE_VAL);   /* says that it is missing */
+    int as = k == PENDING || k == DEFERRED ? STORED : k == OUTPUT ? MESSAGE : k == KEPT ? OUTPUT : k;   /* what was read before it */
+    if (as < k) memcpy(values[k], values[as], stages * sizeof(double));
+    else memset(values[k], 0, stages * sizeof(double));
   }
-  if (!pp_args_has(L, index, "stored")) pp_args_number(L, index, where, "stored", 0, HUGE_VAL);   /* says that it is missing */
-  if (!pp_args_has(L, index, "pending")) memcpy(values[1], values[0], stages * sizeof *values[1]);
-  for (size_t s = 0; s < stages; s++) bytes[s] = (pp_stage_bytes){ values[0][s], values[2][s], values[3][s], values[4][s] };
+  for (size_t s = 0; s < stages; s++) {
+    bytes[s] = (pp_stage_bytes){ .stored = values[STORED][s], .output_gradients = values[GRADIENTS][s], .deferred = values[DEFERRED][s],
+                                 .message = values[MESSAGE][s], .output = values[OUTPUT][s], .kept = values[KEPT][s] };
+    for (int k = 0; k < PP_TRANSIENTS; k++) bytes[s].transient[k] = values[TRANSIENT + k][s];
+  }
   lua_createtable(L, 0, 4);
-  set_schedule_peaks(L, schedule, values[0], values[1], peaks);
+  set_schedule_peaks(L, schedule, values[STORED], values[PENDING], peaks);
   if (pp_runtime_peaks(schedule, runtime, bytes, peaks, &error) == PP_OK) pp_set_numbers(L, "runtime", peaks, ranks);
   else if (runtime->kind != PP_RUNTIME_IDEAL) pp_set_string(L, "runtime_unknown", error.message);
   lua_setfield(L, index - 1, "peak_bytes");

@@ -4,8 +4,9 @@
 usage: examples/torch/compare.py RUNS.json [--pipeplan PROGRAM] [--format text|markdown|json] [--summary] [--svg DIR] [-o FILE]
 
 RUNS.json is what fidelity.py and train_step.py --runs write: profiles by name, and runs, each with the profile of its stages. Nothing of a
-run but its schedule and its runtime goes into the prediction (pipeplan simulate --profile), except what lay on the card before the step,
-which its peak memory is counted from. Needs Python's standard library alone. --svg draws each run that has a timeline, measured above predicted.
+run but its schedule, its runtime and the bytes of its input goes into the prediction (pipeplan simulate --profile); where the profile does
+not weigh weights and gradients, peaks are counted from what lay on the card before the step. Needs Python's standard library alone. --svg
+draws each run that has a timeline, measured above predicted.
 Exit status: 0 compared; 1 some run could not be predicted, and why; 2 bad usage or input.
 """
 import argparse
@@ -23,8 +24,8 @@ import tempfile
 from pipeline import agreement, overlay, tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RUNTIMES = {"torch-single": "torch-single", "torch-multi": "torch-multi", "deepseek": "deepseek", "ideal": "ideal",
-            "ours": "deepseek"}   # our executor of DualPipe exchanges messages in the order of DeepSeek's
+RUNTIMES = {"torch-single": "torch-single", "torch-multi": "torch-multi", "deepseek": "deepseek", "pipeplan": "pipeplan", "ideal": "ideal",
+            "ours": "pipeplan"}   # pipeline/dualpipe.py
 GROUPED = ("interleaved_1f1b", "interleaved_zero_bubble")   # PyTorch cuts M into rounds
 
 
@@ -73,6 +74,9 @@ FIELDS = {
     "step_ms": (list_of(is_number), "a list of milliseconds", False),
     "peak_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "base_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
+    "input_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
+    "keeps_outputs": (one_of(True, False), "true or false", False),
+    "group": (lambda v: v == "rounds" or is_count(v), "microbatches, or rounds", False),
     "timeline": (list_of(list_of(is_action)), 'a list of ["0F0", start, end] for each rank', False),
     "sm_clock_mhz": (list_of(is_number), "a list of MHz", False),
     "power_w": (list_of(is_number), "a list of watts", False),
@@ -95,7 +99,7 @@ def check_run(run, profiles, at):
             raise BadInput(f"{at}.{field} is {shown(value)}: expected {expected}")
     if run["profile"] not in profiles:
         raise BadInput(f"{at}.profile is {shown(run['profile'])}: expected one of {', '.join(sorted(profiles)) or 'profiles, of which there are none'}")
-    for field in ("peak_bytes", "base_bytes", "timeline"):
+    for field in ("peak_bytes", "base_bytes", "input_bytes", "timeline"):
         if run.get(field) and len(run[field]) != run["ranks"]:
             raise BadInput(f"{at}.{field} has {len(run[field])} entries: expected {run['ranks']}, one a rank")
 
@@ -139,21 +143,23 @@ class Predictor:
     """Asks pipeplan what a run takes."""
 
     def __init__(self, program, profiles, folder):
-        self.program, self.folder, self.files = program, folder, {}
-        for i, (name, profile) in enumerate(profiles.items()):
-            # pairs that run at once are what a runtime with an overlap function makes of them: other runs take F, then B
-            apart = dict(profile)
-            if isinstance(profile.get("stage"), list):
-                apart["stage"] = [{key: without_pairs(value) for key, value in stage.items()} if isinstance(stage, dict) else stage
-                                  for stage in profile["stage"]]
-            self.files[name, True] = self.write(f"profile{i}.json", json.dumps(profile))
-            self.files[name, False] = self.write(f"profile{i}-apart.json", json.dumps(apart))
+        self.program, self.profiles, self.folder = program, profiles, folder
 
     def write(self, name, text):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
+
+    def profile(self, run, number):
+        """The run's, with what it says of its runtime: pairs take F, then B, unless something overlaps them; are results kept?"""
+        profile = dict(self.profiles[run["profile"]])
+        if run.get("pairs") != "overlapped" and isinstance(profile.get("stage"), list):
+            profile["stage"] = [{key: without_pairs(value) for key, value in stage.items()} if isinstance(stage, dict) else stage
+                                for stage in profile["stage"]]
+        if isinstance(profile.get("mem", {}), dict):
+            profile["mem"] = {**profile.get("mem", {}), "keeps_outputs": bool(run.get("keeps_outputs"))}
+        return self.write(f"profile{number}.json", json.dumps(profile))
 
     def arguments(self, run, number):
         runtime = RUNTIMES[run["runtime"]]
@@ -165,9 +171,9 @@ class Predictor:
             out = [run["schedule"], "--ranks", str(run["ranks"]), "--microbatches", str(run["microbatches"])]
             if run["schedule"] in GROUPED + ("looped_bfs",) and run.get("virtual"):
                 out += ["--virtual", str(run["virtual"])]
-            if run["schedule"] in GROUPED and runtime.startswith("torch"):
-                out += ["--group", "rounds"]
-        out += ["--profile", self.files[run["profile"], run.get("pairs") == "overlapped"], "--runtime", runtime]
+            if run["schedule"] in GROUPED and (run.get("group") or runtime.startswith("torch")):
+                out += ["--group", str(run.get("group") or "rounds")]
+        out += ["--profile", self.profile(run, number), "--runtime", runtime]
         for choice in ("pairs", "queues"):
             if run.get(choice) and runtime == "torch-multi":   # the others have no choice
                 out += [f"--{choice}", run[choice]]
@@ -180,7 +186,7 @@ class Predictor:
         if done.returncode == 0:
             return json.loads(done.stdout), None
         lines = done.stderr.strip().splitlines() or [f"pipeplan simulate ended with status {done.returncode}"]
-        return None, lines[0].removeprefix("pipeplan: ").replace(self.folder + os.sep, "")
+        return None, lines[0].removeprefix("pipeplan: ").replace(os.path.join(self.folder, f"profile{number}.json"), f"profile {run['profile']}")
 
 
 def without_pairs(value):
@@ -213,19 +219,18 @@ def row_of(run, predicted, problem):
     row["step_ms"] = sorted(run.get("step_ms") or [])
     row["model"] = run.get("model") or "model"
     row.update(measured_ms=statistics.median(row["step_ms"]) if row["step_ms"] else None, predicted_ms=None, problem=problem, actions={},
-               predicted_peak_bytes=None, profile_peak_bytes=None, base=None, peak_unknown=None)
+               predicted_peak_bytes=None, base=None, peak_unknown=None)
     if not predicted:
         return row
     row["predicted_ms"] = 1e3 * predicted["step_seconds"]
     row["times"] = predicted["times"]
     row["actions"] = actions_of(run, predicted["times"])
     row["peak_unknown"] = predicted["peak_bytes_unknown"] if not predicted["held_bytes"] else None
-    row["profile_peak_bytes"] = predicted["peak_bytes"]
-    if predicted["held_bytes"] and run.get("base_bytes"):
-        row["predicted_peak_bytes"] = [base + held for base, held in zip(run["base_bytes"], predicted["held_bytes"])]
-        row["base"] = "measured"
-    elif predicted["peak_bytes"]:
-        row["predicted_peak_bytes"], row["base"] = predicted["peak_bytes"], "profile"
+    if predicted["peak_bytes"]:
+        input_bytes = run.get("input_bytes") or [0] * run["ranks"]
+        row["predicted_peak_bytes"], row["base"] = [sum(pair) for pair in zip(predicted["peak_bytes"], input_bytes)], "profile"
+    elif predicted["held_bytes"] and run.get("base_bytes"):
+        row["predicted_peak_bytes"], row["base"] = [sum(pair) for pair in zip(predicted["held_bytes"], run["base_bytes"])], "measured"
     return row
 
 
@@ -266,7 +271,7 @@ def summary_object(rows):
     claims = {name: [{"measured_fraction": each["measured"], "predicted_fraction": each["predicted"], "runs": names((each["from"], each["to"]))}
                      for each in found] for name, found in agreement.claims(rows).items()}
     return {"step": agreement.spread(agreement.step_errors(rows)), "peak": agreement.spread(agreement.peak_errors(rows)),
-            "peak_from_profile_alone": agreement.spread(agreement.peak_errors(rows, "profile_peak_bytes")), "order": order, "claims": claims}
+            "order": order, "claims": claims}
 
 
 def main():

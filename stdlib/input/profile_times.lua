@@ -8,8 +8,6 @@ local profile = require "pipeplan.input.profile"
 
 local profile_times = {}
 
-local kinds = { "F", "B", "I", "W" }
-
 -- ------------------------------------------------------------------------------------------------------------------------ the file
 
 -- Reads a profile. `choice`: { runtime, pairs, p2p }, what the command line says of them; nil: as the profile.
@@ -36,21 +34,37 @@ local function check_stages(read, shape)
                 shape.chains > 1 and string.format(" (or %d, both directions)", shape.stages) or "")
 end
 
--- Seconds of stage i by kind. I and W are there when the schedule needs them: PyTorch's first stage has neither, see pp_runtime.
-local function seconds_of(read, i, shape)
-  local times, at = read.raw.stage[i][read.temperature], string.format("%s: stage[%d].%s", read.file, i - 1, read.temperature)
-  local whole = shape.split_backward and (i - 1) % (shape.stages // shape.chains) == 0 and read.runtime:match "^torch"
-  profile.check_parts(times, at)
-  if shape.split_backward and not whole and not (times.I or times.W) then
+-- I and W that the first stage has not: what those of the others are of their B. Under PyTorch there are none, for nothing asks for the
+-- gradient of its input; where another runtime splits it nonetheless (DualPipe), its layers do what those of other stages do.
+local function divided(read, times, at)
+  local sum = { B = 0, I = 0, W = 0 }
+  for _, stage in ipairs(read.raw.stage) do
+    local other = stage[read.temperature]
+    if other.I or other.W then
+      sum.B, sum.I, sum.W = sum.B + other.B, sum.I + (other.I or other.B - other.W), sum.W + (other.W or other.B - other.I)
+    end
+  end
+  if sum.B == 0 then failure.usage("%s has neither I nor W: expected both, for the schedule splits its backward", at) end
+  return times.B * sum.I / sum.B, times.B * sum.W / sum.B
+end
+
+-- Milliseconds of I and W of stage i.
+local function parts_of(read, i, shape, at)
+  local times = read.raw.stage[i][read.temperature]
+  if times.I or times.W then return times.I or times.B - times.W, times.W or times.B - times.I end
+  if (i - 1) % (shape.stages // shape.chains) ~= 0 then
     failure.usage("%s has neither I nor W: expected both, for the schedule splits its backward", at)
   end
-  local out = {}
-  for _, kind in ipairs(kinds) do out[kind] = times[kind] end
-  if times.I or times.W then
-    out.I, out.W = times.I or times.B - times.W, times.W or times.B - times.I
-  elseif shape.split_backward then
-    out.I, out.W = 0, times.B
-  end
+  if read.runtime:match "^torch" then return 0, times.B end   -- see first_skips_input of pp_runtime
+  return divided(read, times, at)
+end
+
+-- Seconds of stage i by kind; I and W are there when the schedule needs them.
+local function seconds_of(read, i, shape)
+  local times, at = read.raw.stage[i][read.temperature], string.format("%s: stage[%d].%s", read.file, i - 1, read.temperature)
+  profile.check_parts(times, at)
+  local out = { F = times.F, B = times.B }
+  if shape.split_backward or times.I or times.W then out.I, out.W = parts_of(read, i, shape, at) end
   if shape.overlaps and read.overlapped then out.FB = times.FB end
   for kind, milliseconds in pairs(out) do out[kind] = milliseconds * 1e-3 end
   return out
@@ -97,22 +111,32 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------ memory
 
--- What PyTorch's runtimes keep beside weights (see pp_stage_bytes), and weights with gradients; or nil and what the profile lacks.
+-- What runtimes keep beside weights (see pp_stage_bytes), and weights with gradients; or nil and what the profile lacks. One largest
+-- temporary for all kinds is a whole backward's.
 local function bytes_of(read, split)
-  local bytes, weights = { stored = {}, pending = {}, output_gradients = {}, transient = {}, message = read.raw.message_bytes }, {}
+  if not read.raw.message_bytes then return nil, "message_bytes is missing" end
+  local bytes, weights = { message = read.raw.message_bytes }, {}
+  for _, name in ipairs { "stored", "pending", "output_gradients", "deferred", "output", "kept", "transient", "transient_forward",
+                          "transient_input", "transient_weight" } do bytes[name] = {} end
+  local shared = read.raw.mem or {}
   for i, stage in ipairs(read.raw.stage) do
-    local own = profile.memory(stage, i, read.raw, read.file)
-    if not own.stored then return nil, string.format("stage[%d] has no mem.act_bytes", i - 1) end
-    local times = stage[read.temperature]
+    local own, times = profile.memory(stage, i, read.raw, read.file), stage[read.temperature]
     local whole = not (times.I or times.W)   -- as PyTorch's first stage: its I does nothing, and until its W stays what F stored
+    if not own.stored then return nil, string.format("stage[%d] has no mem.act_bytes", i - 1) end
     if split and not own.pending and not whole then return nil, string.format("stage[%d] has no mem.wgrad_pending_bytes", i - 1) end
     -- I frees nothing there: what is kept from I to W is what F stored, and the gradients of outputs
     local pending = own.pending or own.stored
     bytes.stored[i], bytes.pending[i], bytes.output_gradients[i] = own.stored, pending, math.max(0, pending - own.stored)
-    bytes.transient[i] = own.transient or 0
+    local mem = stage.mem or {}
+    bytes.deferred[i] = mem.deferred_bytes or shared.deferred_bytes or own.stored
+    bytes.output[i] = mem.output_bytes or shared.output_bytes or bytes.message
+    bytes.kept[i] = shared.keeps_outputs == false and 0 or bytes.output[i]
+    local most = mem.transient_bytes or shared.transient_bytes or 0
+    local transient = type(most) == "table" and most or { B = most }
+    bytes.transient[i], bytes.transient_forward[i] = transient.B or 0, transient.F or 0
+    bytes.transient_input[i], bytes.transient_weight[i] = transient.I or 0, transient.W or 0
     weights[i] = own.parameters and own.gradients and own.parameters + own.gradients
   end
-  if not bytes.message then return nil, "message_bytes is missing" end
   return bytes, #weights == #read.raw.stage and weights or nil
 end
 

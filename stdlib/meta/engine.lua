@@ -58,7 +58,13 @@
 ---@field stored number|number[] from F until B or I: of every stage, or one number a stage
 ---@field pending? number|number[] of freed_at_w: from I until W (default: stored)
 ---@field output_gradients? number|number[] of runtime: gradients held from I until W (default: 0)
----@field transient? number|number[] of runtime: while a whole backward runs (default: 0)
+---@field transient? number|number[] of runtime: while a whole backward runs, beside what is held (default: 0)
+---@field transient_forward? number|number[] of runtime: the same of a forward (default: 0)
+---@field transient_input? number|number[] of runtime: the same of a backward for the input (default: 0)
+---@field transient_weight? number|number[] of runtime: the same of a backward for the weights (default: 0)
+---@field deferred? number|number[] of runtime pipeplan: held from I until W (default: stored)
+---@field output? number|number[] of runtime: the stage's result (default: message)
+---@field kept? number|number[] of PyTorch's runtimes: of the last stage's result, until the step ends (default: output)
 ---@field message? number|number[] of runtime: one message (default: 0)
 
 --- A closed form of the bubble.
@@ -541,7 +547,7 @@
 
 --- Arguments. What a runtime issues, as PyTorch's compute_comms CSV: a line a rank.
 ---@class pipeplan.engine.lowered_arguments
----@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek" not ideal, which posts nothing
+---@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan" not ideal, which posts nothing
 ---@field queues? "one"|"per_peer" that messages wait in, of a rank; default: the runtime's
 ---@field receives? "before_use"|"early" when they are posted; default: the runtime's
 ---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB
@@ -559,7 +565,7 @@
 ---@field launch? number seconds of every action beside its work; ≥ 0; default 0
 ---@field p2p? number|pipeplan.engine.hop a hop between ranks, seconds if a number; ≥ 0; default 0
 ---@field bytes? pipeplan.engine.chunk_bytes asks for peak_bytes
----@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek" whose order of messages; default ideal
+---@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan" whose order of messages; default ideal
 ---@field queues? "one"|"per_peer" that messages wait in, of a rank; default: the runtime's
 ---@field receives? "before_use"|"early" when they are posted; default: the runtime's
 ---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB

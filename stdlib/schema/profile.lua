@@ -51,13 +51,15 @@ local stage = object({
   mem = object({
     act_bytes = number "kept of a microbatch from F to I or B", wgrad_pending_bytes = number "kept of it from I to W: all of it, not what I adds; without the gradient that goes to the stage before",
     weights = number "bytes of weights", grads = number "bytes of gradients", transient_bytes = bytes_by_kind "largest temporary",
+    deferred_bytes = number "kept from I to W where I frees what F stored (runtime pipeplan); default act_bytes",
+    output_bytes = number "of its result; default message_bytes",
   }, "memory of this stage; before the profile's own `mem`"),
 }, "one stage, first to last")
 
 local schema = object({
   ["$schema"] = text "for editors",
   source = text "where and how it was measured: shown with what comes from it",
-  runtime = { enum = { "ideal", "torch-single", "torch-multi", "deepseek" }, description = "what runs the schedule: queues, when receives are posted, grouping, the first stage's backward" },
+  runtime = { enum = { "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan" }, description = "what runs the schedule: queues, when receives are posted, grouping, the first stage's backward" },
   at = object({
     tensor = whole "TP", context = whole "CP", expert = whole "EP", expert_tensor = whole "ETP", data = whole "DP",
     micro_batch_size = whole "sequences", sequence_length = whole "tokens",
@@ -83,7 +85,8 @@ local schema = object({
   clock_mhz = each "beside the timings: told, not used", power_w = each "beside the timings: told, not used",
   mem = object({
     act_bytes = each "as in stage[].mem", wgrad_pending_bytes = each "as in stage[].mem", weights = each "as in stage[].mem", grads = each "as in stage[].mem",
-    transient_bytes = bytes_by_kind "as in stage[].mem",
+    transient_bytes = bytes_by_kind "as in stage[].mem", deferred_bytes = number "as in stage[].mem", output_bytes = number "as in stage[].mem",
+    keeps_outputs = boolean "does a PyTorch runtime keep the last stage's results until the step ends? default: yes; not with return_outputs = False",
     buffers_per_microbatch = number "messages that the runtime allocates up front for each microbatch and stage (PyTorch: 2)",
   }, "memory: a number for all stages, or one a stage"),
   calibration = list(object({

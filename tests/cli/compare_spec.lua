@@ -149,12 +149,17 @@ print("good")]==]
     assert.equal("good\n", result.stdout .. result.stderr)
   end)
 
-  it("adds to what was on the card what the runtime holds; without that, what the profile says of weights", function()
-    -- 1F1B: two microbatches of 10 on rank 0, one on rank 1; buffers of 1 byte for 3 microbatches, 3 and 6
-    local value = object(runs_of { { peak_bytes = { 130, 120 }, base_bytes = { 107, 104 } }, { peak_bytes = { 130, 120 } } })
-    assert.same({ 130, 120 }, value.runs[1].predicted_peak_bytes)
-    assert.same({ 123, 116 }, value.runs[2].predicted_peak_bytes)
+  it("adds what the runtime holds to weights, gradients and input; where they are not weighed, to what was on the card", function()
+    -- 1F1B: two microbatches of 10 on rank 0, one on rank 1; buffers of 1 byte for 3 microbatches, for backwards and forwards, and, if
+    -- the last stage keeps them, results
+    local peaks = { peak_bytes = { 130, 120 }, base_bytes = { 107, 104 }, input_bytes = { 7, 3 } }
+    local runs = runs_of { peaks, { keeps_outputs = true, peak_bytes = { 130, 120 } } }
+    local value = object(runs)
+    assert.same({ 100 + 7 + 20 + 3, 100 + 3 + 10 + 3 }, value.runs[1].predicted_peak_bytes)
+    assert.same({ 100 + 20 + 3, 100 + 10 + 3 + 3 }, value.runs[2].predicted_peak_bytes)
     near(7 / 130, -value.summary.peak.worst)
+    for _, stage in ipairs(runs.profiles.both.stage) do stage.mem.grads = nil end
+    assert.same({ 107 + 20 + 3, 104 + 10 + 3 }, object(runs).runs[1].predicted_peak_bytes)
   end)
 
   it("holds what actions took in the run against the profile", function()
@@ -202,8 +207,8 @@ print("good")]==]
   it("tells which run cannot be predicted and why, and predicts the others, exit 1", function()
     local result = compare(runs_of { { schedule = "zb_v" }, { runtime = "ours" }, {} })
     assert.equal(1, result.status)
-    assert.matches("run 1, M 3: profile0-apart.json: stage has 2 entries: expected 4, one for each stage of 2 ranks with 2 chunks each", result.stdout, 1, true)
-    assert.matches("run 2, M 3: engine.runtime: deepseek runs dualpipe and dualpipev, not 1f1b", result.stdout, 1, true)
+    assert.matches("run 1, M 3: profile both: stage has 2 entries: expected 4, one for each stage of 2 ranks with 2 chunks each", result.stdout, 1, true)
+    assert.matches("run 2, M 3: engine.runtime: pipeplan runs dualpipe and dualpipev, not 1f1b", result.stdout, 1, true)
     assert.matches("\nrun 3 +3 +12%.0", result.stdout)
   end)
 
@@ -217,7 +222,7 @@ print("good")]==]
       ['{"profiles": {}, "runs": [{}]}'] = "RUNS: runs[0].name is missing: expected a name",
       ['{"profiles": {"a": 3}, "runs": [{}]}'] = "RUNS: profiles.a is 3: expected a profile (pipeplan facts schema profile)",
       [with { profile = "other" }] = 'RUNS: runs[0].profile is "other": expected one of both',
-      [with { runtime = "megatron" }] = 'RUNS: runs[0].runtime is "megatron": expected one of torch-single, torch-multi, deepseek, ideal, ours',
+      [with { runtime = "megatron" }] = 'RUNS: runs[0].runtime is "megatron": expected one of torch-single, torch-multi, deepseek, pipeplan, ideal, ours',
       [with { microbatches = 0 }] = "RUNS: runs[0].microbatches is 0: expected the microbatches of a step",
       [with { step_ms = "12" }] = 'RUNS: runs[0].step_ms is "12": expected a list of milliseconds',
       [with { peak_bytes = { 1 } }] = "RUNS: runs[0].peak_bytes has 1 entries: expected 2, one a rank",

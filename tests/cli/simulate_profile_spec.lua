@@ -66,6 +66,11 @@ describe("a profile", function()
                      two_stages { stage = { { kind_ms = { F = 1, B = 2 } }, { kind_ms = { F = 1, B = 2, I = 1, W = 1 } } } })
     assert.same({ 0, 1e-3 }, value.times.I)
     assert.same({ 2e-3, 1e-3 }, value.times.W)
+    -- elsewhere its layers take what those of the others take of their B: I 3 and W 2 of 4
+    value = value_of("zb_h1 --ranks 2 --microbatches 2",
+                     two_stages { stage = { { kind_ms = { F = 1, B = 2 } }, { kind_ms = { F = 1, B = 4, I = 3, W = 2 } } } })
+    near(1.5e-3, value.times.I[1])
+    near(1e-3, value.times.W[1])
   end)
 
   it("names the runtime, unless --runtime does, and heat and contention where that has them", function()
@@ -119,6 +124,10 @@ describe("a profile", function()
     assert.same({ 1500 + 223, 2500 + 413 }, value.peak_bytes)
     assert.equal(cjson.null, value.peak_bytes_unknown)
     assert.same({ 20, 10 }, value.peak_activation_bytes)
+    -- outputs that nobody keeps, and a forward that needs more than a backward
+    memory.keeps_outputs, memory.transient_bytes = false, { F = 7, B = 3 }
+    assert.same({ 2 * 10 + 7 + 2 * 100, 10 + 7 + 2 * 100 }, value_of(two .. " --runtime torch-single", two_stages { mem = memory }).held_bytes)
+    memory.keeps_outputs, memory.transient_bytes = nil, 3
     memory.grads, memory.wgrad_pending_bytes = nil, 10
     value = value_of(two .. " --runtime torch-single", two_stages { mem = memory })
     assert.same({ 223, 413 }, value.held_bytes)
@@ -168,6 +177,8 @@ describe("a profile", function()
         "FILE: stage has 1 entries: expected 2, one for each stage of 2 ranks with 1 chunk (or 4, both directions)" },
       { "zb_h1 --ranks 2 --microbatches 2", two_stages(),
         "FILE: stage[0].kind_ms has neither I nor W: expected both, for the schedule splits its backward" },
+      { "zb_h1 --ranks 2 --microbatches 2", two_stages { stage = { { kind_ms = { F = 1, B = 2, I = 1 } }, one } },
+        "FILE: stage[1].kind_ms has neither I nor W: expected both, for the schedule splits its backward" },
       { "zb_h1 --ranks 2 --microbatches 2", two_stages { stage = { { kind_ms = { F = 1, B = 2, I = 3 } }, one } },
         "FILE: stage[0].kind_ms.I is 3: expected at most B, which is 2" },
       { two, '{"stage": [{"kind_ms": {"F": 1, "B": 1}}, {"kind_ms": {"F": 1, "B": 1}}]}',

@@ -109,7 +109,7 @@ describe("schedule:simulate", function()
     says({ p2p = { bytes = 1 } }, "'bandwidth'")
     says({ bytes = {} }, "'stored'")
     says({ bytes = { stored = { 1, 2, 3 } } }, "'stored' must have 2 numbers, one per stage, got 3")
-    says({ runtime = "torch" }, "'runtime' must be ideal, torch-single, torch-multi or deepseek")
+    says({ runtime = "torch" }, "'runtime' must be ideal, torch-single, torch-multi, deepseek or pipeplan")
     says({ contention = 0.5 }, "'contention'")
     says({ contention = 1.2 }, "the ideal runtime has neither contention nor heat")
     says({ runtime = "torch-single", heat = { onset = 1, slope = 0.1, tau = 1 } }, "onset of heat")
@@ -172,5 +172,25 @@ describe("a runtime", function()
     end
     assert.same({ 2 * 10 + 3 + 2, 10 + 3 + 2 + 2 }, peaks("1f1b", "torch-single"))
     assert.same({ 2 * 10 + 3 + 2, 2 * (10 + 5 + 1) + 2 + 2 }, peaks("zb_h1", "torch-multi"))
+    -- a forward needs 20 more when all is stored, on rank 1 beside one microbatch; no output is kept
+    bytes.transient_forward, bytes.kept = 20, 0
+    assert.same({ 2 * 10 + 20 + 2, 10 + 20 + 2 }, peaks("1f1b", "torch-single"))
+    -- ZB-H1, rank 1: after I1 32 are held, of which W0 frees 15 when it ends; its I1 needs 7 beside them
+    bytes.transient_forward, bytes.transient_weight = 0, 4
+    assert.same({ 2 * 10 + 3 + 2, 32 + 4 + 2 }, peaks("zb_h1", "torch-multi"))
+    bytes.transient_input = 7
+    assert.same({ 2 * 10 + 3 + 2, 32 + 7 + 2 }, peaks("zb_h1", "torch-multi"))
+  end)
+
+  -- DualPipe, rank 0: 0F0 3F0 0F1 3B0 (3F1;0B0) 3B1 0I1 0W1; stage 0 begins one direction, stage 3 ends the other. A microbatch holds 9 of
+  -- stage 0 and 10 of stage 3, which has received an activation; results of 1 leave. Held: 9, 19, 28, 18, in the pair 28 and 19, 9, 6, 0.
+  -- The most: in the pair's forward 18, 10 stored, 1 received, 2 beside and the gradient of 1 that its backward waits with.
+  it("holds what is still needed under the executor of examples/torch", function()
+    local bytes = { stored = 10, deferred = 6, message = 1, transient_forward = 2, transient = 3, transient_input = 4, transient_weight = 5 }
+    local result = schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "pipeplan", bytes = bytes })
+    assert.same({ 32, 32 }, result.peak_bytes.runtime)
+    bytes.transient_input = 30   -- while I runs: 9 before it, a gradient, and 30
+    assert.same({ 40, 40 }, schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "pipeplan", bytes = bytes }).peak_bytes.runtime)
+    assert.equal(schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "deepseek" }).makespan, result.makespan)
   end)
 end)

@@ -99,7 +99,7 @@ def convert(runs, profile_of, profiles):
             "virtual": virtual, "directions": 2 if schedule == "dualpipe" else 1, "model": "dense", "profile": name,
             "layers_per_stage": [blocks] * len(ranks), "step_ms": [1e3 * s for s in run["step_s"]],
             "peak_bytes": [gb * GIB for gb in run["peak_gb"]], "base_bytes": [gb * GIB + GRADIENTS for gb in run["base_gb"]],
-            "timeline": timeline(run, ranks), "sm_clock_mhz": run.get("sm_clock_mhz"), "power_w": run.get("power_w"),
+            "keeps_outputs": True, "timeline": timeline(run, ranks), "sm_clock_mhz": run.get("sm_clock_mhz"), "power_w": run.get("power_w"),
         })
     return out
 

@@ -29,8 +29,9 @@ def step_errors(rows):
     return [relative(row["predicted_ms"], row["measured_ms"]) for row in compared(rows)]
 
 
-def peak_errors(rows, predicted="predicted_peak_bytes"):
-    return [relative(p, m) for row in rows if row["peak_bytes"] and row[predicted] for p, m in zip(row[predicted], row["peak_bytes"])]
+def peak_errors(rows):
+    return [relative(p, m) for row in rows if row["peak_bytes"] and row["predicted_peak_bytes"]
+            for p, m in zip(row["predicted_peak_bytes"], row["peak_bytes"])]
 
 
 def groups(rows):

@@ -158,10 +158,6 @@ def notes(rows):
     lines = [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
     if "measured" in base:
         lines.append("predicted peaks are what was on the card before the step, and what the profile makes of the step")
-    alone = agreement.spread(agreement.peak_errors(rows, "profile_peak_bytes"))
-    if alone["count"]:
-        lines.append(f"peaks from the profile's weights and gradients instead: median {percent(alone['median'], sign=False)}, worst "
-                     f"{percent(alone['worst'])} of {alone['count']} ranks")
     unknown = sorted({row["peak_unknown"] for row in rows if row["peak_bytes"] and row["peak_unknown"]})
     return "notes", lines + [f"peak not predicted: {why}" for why in unknown]
 

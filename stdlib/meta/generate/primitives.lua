@@ -300,7 +300,13 @@ classes.chunk_bytes = { meaning = "Bytes of activations of one microbatch.", giv
   { "stored", "number|number[]", "from F until B or I: of every stage, or one number a stage" },
   { "pending", "number|number[]", "of freed_at_w: from I until W (default: stored)", optional = true },
   { "output_gradients", "number|number[]", "of runtime: gradients held from I until W (default: 0)", optional = true },
-  { "transient", "number|number[]", "of runtime: while a whole backward runs (default: 0)", optional = true },
+  { "transient", "number|number[]", "of runtime: while a whole backward runs, beside what is held (default: 0)", optional = true },
+  { "transient_forward", "number|number[]", "of runtime: the same of a forward (default: 0)", optional = true },
+  { "transient_input", "number|number[]", "of runtime: the same of a backward for the input (default: 0)", optional = true },
+  { "transient_weight", "number|number[]", "of runtime: the same of a backward for the weights (default: 0)", optional = true },
+  { "deferred", "number|number[]", "of runtime pipeplan: held from I until W (default: stored)", optional = true },
+  { "output", "number|number[]", "of runtime: the stage's result (default: message)", optional = true },
+  { "kept", "number|number[]", "of PyTorch's runtimes: of the last stage's result, until the step ends (default: output)", optional = true },
   { "message", "number|number[]", "of runtime: one message (default: 0)", optional = true },
 } }
 classes.heat = { meaning = "A busy card runs into its power cap: actions take 1 + slope × max(0, u − onset) / (1 − onset) times as long, u "
@@ -331,7 +337,7 @@ end
 local queues = { "queues", '"one"|"per_peer"', "that messages wait in, of a rank; default: the runtime's", optional = true }
 local receives = { "receives", '"before_use"|"early"', "when they are posted; default: the runtime's", optional = true }
 local pairs_of = { "pairs", '"overlapped"|"in_turn"|"split"', "how a pair runs and sends; default: the runtime's, overlapped with FB", optional = true }
-local runtimes = '"ideal"|"torch-single"|"torch-multi"|"deepseek"'
+local runtimes = '"ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"'
 
 local function seconds_of(name, meaning, optional)
   return { name, "number|number[]", meaning .. ", seconds ≥ 0: of every stage, or one number a stage", optional = optional }
