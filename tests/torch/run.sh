@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the cross-check against PyTorch's schedules, our executor of DualPipe and training steps where there is a PyTorch of 2.9 or newer, and the
-# check of the order of PyTorch's messages where it can defer receives, from 2.13 on; otherwise says why not and exits 77, which ctest counts as
-# skipped.
+# Runs the cross-check against PyTorch's schedules, our executor of DualPipe, training steps and `pipeplan monitor` on them where there is a PyTorch
+# of 2.9 or newer, and the check of the order of PyTorch's messages where it can defer receives, from 2.13 on; otherwise says why not and exits
+# 77, which ctest counts as skipped.
 # usage: PIPEPLAN=build/release/pipeplan tests/torch/run.sh
 cd "$(dirname "$0")/../.." || exit 1
 program=${PIPEPLAN:-build/release/pipeplan}
@@ -15,6 +15,7 @@ for python in build/torch/bin/python python3; do
   "$python" -W ignore tests/torch/profile_test.py || exit
   LUA_CPATH="$(dirname "$program")/?.so;;" "$python" -W ignore tests/torch/dualpipe_test.py || exit
   "$python" -W ignore tests/torch/train_step_test.py || exit
+  "$python" -W ignore tests/torch/monitor_test.py || exit
   if at_least "$python" 13; then
     LUA_CPATH="$(dirname "$program")/?.so;;" exec "$python" -W ignore tests/torch/runtime_lowering.py
   fi
