@@ -25,7 +25,7 @@ import torch
 import torch.distributed as dist
 import torch.fx.experimental.symbolic_shapes  # noqa: F401  which autograd would import in every process, for seconds
 
-from pipeline import dualpipe, eight_steps, model, program
+from pipeline import deepseek, dualpipe, eight_steps, model, program
 from pipeline.grid import Grid
 from pipeline.watchdog import Watchdog
 
@@ -130,7 +130,7 @@ def compare(executor, modules, shape, steps=1):
 
 
 class Equality(unittest.TestCase):
-    def check(self, ranks, replicas, expert, microbatches, experts=0):
+    def check(self, ranks, replicas, expert, microbatches, experts=0, make=dualpipe.Executor):
         programs = [program_of(kind, ranks, count) for kind, count in itertools.product(KINDS, microbatches)]
 
         def work(_):
@@ -139,17 +139,20 @@ class Equality(unittest.TestCase):
             for what in programs:
                 shape = shape_of(experts, what.slices)
                 modules = build(what, grid, shape)
-                found.append(compare(dualpipe.Executor(what, modules, grid, shape), modules, shape))
+                executor = make(what, modules, grid, shape)
+                executor.record(True)
+                found.append((*compare(executor, modules, shape), [name for name, _, _ in executor.timeline()] == list(map(str, what.actions(grid.rank)))))
             return found
 
         results = forked(ranks * replicas, work)
         for number, what in enumerate(programs):
             with self.subTest(program=what.source, microbatches=what.microbatches):
                 of_rank = [result[number] for result in results]
-                self.assertEqual(what.microbatches * replicas, sum(losses for losses, _, _ in of_rank))
-                for _, of_loss, of_gradient in of_rank:
+                self.assertEqual(what.microbatches * replicas, sum(losses for losses, *_ in of_rank))
+                for _, of_loss, of_gradient, in_order in of_rank:
                     self.assertLess(of_loss, 1e-13)
                     self.assertLess(of_gradient, 1e-12)
+                    self.assertTrue(in_order)
 
     def test_dense_with_embedding_and_head_on_two_ranks(self):
         self.check(2, 1, 1, [4, 6, 8])
@@ -168,6 +171,15 @@ class Equality(unittest.TestCase):
 
     def test_experts_that_two_groups_have(self):
         self.check(2, 4, 2, [4], experts=4)
+
+    @unittest.skipUnless(os.environ.get("DUALPIPE"), "the folder of DeepSeek's package is not in $DUALPIPE")
+    def test_deepseeks_own_package(self):
+        def make(*given):
+            return deepseek.Runner(os.environ["DUALPIPE"], *given)
+
+        self.check(2, 1, 1, [4, 6, 8], make=make)
+        self.check(4, 1, 1, [8, 10], make=make)
+        self.check(2, 2, 2, [4], experts=4, make=make)
 
     def test_steps_add_gradients(self):
         what = program_of("dualpipe", 2, 4)
