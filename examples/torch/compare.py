@@ -120,6 +120,8 @@ def read(path):
     for name, profile in data["profiles"].items():
         if not isinstance(profile, dict):
             raise BadInput(f"{path}: profiles.{name} is {shown(profile)}: expected a profile (pipeplan facts schema profile)")
+    if data.get("not_run") is not None and not list_of(lambda v: isinstance(v, str))(data["not_run"]):
+        raise BadInput(f"{path}: not_run is {shown(data['not_run'])}: expected a list of what was left out, in words")
     for i, run in enumerate(data["runs"]):
         check_run(run, data["profiles"], f"{path}: runs[{i}]")
     if not data["runs"]:
@@ -234,18 +236,29 @@ def row_of(run, predicted, problem):
     return row
 
 
+def tell_apart(rows):
+    """Runs of one name whose layers are split in several ways: those not split evenly say how."""
+    splits = {}
+    for row in rows:
+        splits.setdefault((row["model"], row["ranks"], row["name"]), set()).add(tuple(row["layers_per_stage"] or ()))
+    several = {key for key, found in splits.items() if len(found) > 1}
+    for row in rows:
+        if (row["model"], row["ranks"], row["name"]) in several and not agreement.is_even(row["layers_per_stage"]):
+            row["name"] += ", layers " + " ".join(map(str, row["layers_per_stage"]))
+
+
 def slug(text):
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "run"
 
 
 def picture(run, row, trace, number):
     """(name of the file, its text)"""
-    title = f"{run['name']}, {row['model']}, {run['ranks']} ranks, M {run['microbatches']}"
+    title = f"{row['name']}, {row['model']}, {run['ranks']} ranks, M {run['microbatches']}"
     note = f"predicted step {row['predicted_ms']:.1f} ms"
     if row["measured_ms"] is not None:
         note += f", measured {row['measured_ms']:.1f} ms ({tables.percent(agreement.relative(row['predicted_ms'], row['measured_ms']))}); drawn is one further step"
     text = overlay.svg(title, note, overlay.measured_timeline(run["timeline"]), overlay.predicted_timeline(trace["traceEvents"], run["ranks"]))
-    return f"{number:02d}-{slug(run['name'])}-m{run['microbatches']}.svg", text
+    return f"{number:02d}-{slug(row['name'])}-m{run['microbatches']}.svg", text
 
 
 def compare(data, program, draw):
@@ -255,6 +268,7 @@ def compare(data, program, draw):
         predictor = Predictor(program, data["profiles"], folder)
         answers = list(pool.map(lambda pair: predictor.ask(pair[1], pair[0], "json"), runs))
         rows = [row_of(run, *answer) for (_, run), answer in zip(runs, answers)]
+        tell_apart(rows)
         drawn = [(i, run) for i, run in runs if draw and run.get("timeline") and rows[i]["predicted_ms"] is not None]
         traces = list(pool.map(lambda pair: predictor.ask(pair[1], pair[0], "trace"), drawn))
     return rows, [picture(run, rows[i], trace, i) for (i, run), (trace, problem) in zip(drawn, traces) if not problem]
@@ -288,7 +302,8 @@ def main():
         rows, pictures = compare(data, program_of(options.pipeplan), options.svg)
         if options.format == "json":
             head = {key: data.get(key) for key in ("source", "date", "command")}
-            text = json.dumps({**head, "summary": summary_object(rows), "runs": rows}, indent=1, ensure_ascii=False) + "\n"
+            text = json.dumps({**head, "not_run": data.get("not_run") or [], "summary": summary_object(rows),
+                               "runs": rows}, indent=1, ensure_ascii=False) + "\n"
         else:
             text = tables.page(data, rows, options.format == "markdown", options.summary)
         if options.svg:

@@ -173,16 +173,22 @@ print("good")]==]
                                    { schedule = "gpipe", layers_per_stage = { 9, 7 }, step_ms = { 9 } } })
     assert.equal(1, #value.summary.claims.balanced)
     near(0.25, value.summary.claims.balanced[1].measured_fraction)
+    -- runs of one name are told apart
+    value = object(runs_of { { name = "a", layers_per_stage = { 8, 8 } }, { name = "a", layers_per_stage = { 9, 7 } }, { layers_per_stage = { 9, 7 } } })
+    assert.same({ "a", "a, layers 9 7", "run 3" }, { value.runs[1].name, value.runs[2].name, value.runs[3].name })
   end)
 
   it("prints text and markdown of all that it knows", function()
     local runs = runs_of { { step_ms = { 12, 12.6 }, sm_clock_mhz = { 1600, 1700 }, power_w = { 600, 700 }, peak_bytes = { 2 ^ 30, 2 ^ 30 } },
                            { schedule = "gpipe", step_ms = { 13 } } }
+    runs.not_run = { "zb_v, for want of time" }
     local text = compare(runs).stdout
+    assert.matches("\n  not run: zb_v, for want of time\n", text, 1, true)
     assert.matches("^two ranks, 2026%-11%-28, torchrun …\n", text)
     assert.matches("\nrun 1 +3 +12%.3 +4%.9 %% +12%.0 +%-2%.4 %% +1%.00 +0%.00 +%-100%.0 %% +1650 +650\n", text)
     local markdown = compare(runs, "--format markdown --summary").stdout
     assert.matches("\n| run 1 | 12.3 (-2.4 %) |\n", markdown, 1, true)
+    assert.matches("\n- runs left out: 1\n", markdown, 1, true)
     assert.matches("^two ranks, 2026%-11%-28, `torchrun …`\n", markdown)
   end)
 

@@ -153,12 +153,14 @@ def claim_tables(rows, markdown):
             for name, found in agreement.claims(rows).items() if found]
 
 
-def notes(rows):
+def notes(data, rows, summary):
     base = {row["base"] for row in rows if row["predicted_peak_bytes"]}
     lines = [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
     if "measured" in base:
         lines.append("predicted peaks are what was on the card before the step, and what the profile makes of the step")
     unknown = sorted({row["peak_unknown"] for row in rows if row["peak_bytes"] and row["peak_unknown"]})
+    left_out = data.get("not_run") or []
+    lines += [f"runs left out: {len(left_out)}"] if left_out and summary else [f"not run: {each}" for each in left_out]
     return "notes", lines + [f"peak not predicted: {why}" for why in unknown]
 
 
@@ -168,7 +170,7 @@ def notes(rows):
 def page(data, rows, markdown=False, summary=False):
     """The whole report. summary: without a row for each run."""
     sections = step_matrix(rows, markdown) if summary else run_tables(rows, markdown)
-    sections += [error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)] + claim_tables(rows, markdown) + [notes(rows)]
+    sections += [error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)] + claim_tables(rows, markdown) + [notes(data, rows, summary)]
     command = data.get("command") and (f"`{data['command']}`" if markdown else data["command"])
     lines = [", ".join(filter(None, [data.get("source"), data.get("date"), command]))]
     for title, body in sections:
