@@ -6,7 +6,7 @@ import socket
 import torch
 import torch.distributed as dist
 
-from .timing import Clock
+from .timing import Clock, side_streams
 
 ROUNDS, REPEATS = 5, 7
 
@@ -29,6 +29,7 @@ class Links:
     def __init__(self, grid, device, control):
         self.grid, self.device, self.control, self.clock = grid, device, control, Clock(device)
         self.world = [grid.world_rank(p) for p in range(grid.pipeline)]
+        self.matrices = None                      # for what computes beside messages, while it does
         self.waiting = []
         for _ in range(2 if grid.pipeline > 1 else 0):
             groups = [dist.new_group([p * grid.data + d for p in range(grid.pipeline)]) for d in range(grid.data)]
@@ -81,6 +82,7 @@ class Links:
                 if dist.get_rank() == self.world[p]:
                     table.append({"bytes": size, **row, "link": link})
         gathered = self.control.gather(table)
+        self.matrices = None
         return [row for rows in (gathered[w] for w in self.world) for row in rows]
 
     def _message(self, p, size):
@@ -130,14 +132,14 @@ class Links:
 
     def _compute(self):
         """→ function that hands some 30 ms of matrix products to another stream."""
-        if not hasattr(self, "matrices"):
-            self.stream = torch.cuda.Stream(self.device)
-            self.matrices = [torch.randn(8192, 8192, device=self.device, dtype=torch.bfloat16) for _ in range(2)]
-            self.product = torch.empty_like(self.matrices[0])
+        if self.matrices is None:
+            self.matrices = [torch.randn(8192, 8192, device=self.device, dtype=torch.bfloat16) for _ in range(3)]
+
         def go():
-            with torch.cuda.stream(self.stream):
+            a, b, product = self.matrices
+            with torch.cuda.stream(side_streams(self.device)[0]):
                 for _ in range(16):
-                    torch.mm(*self.matrices, out=self.product)
+                    torch.mm(a, b, out=product)
         return go
 
     # ------------------------------------------------------------------------------------------------------------ collectives

@@ -6,6 +6,7 @@ Every process of the grid calls it alike. Stages with as many layers and the sam
 holds is not measured again, so that several placements of a model cost what is new in them.
 """
 import dataclasses
+import gc
 import itertools
 import statistics
 import time
@@ -130,11 +131,12 @@ def profile(shape, layers_per_stage, placement, grid, device, dtype=torch.bfloat
     _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, make, bench, cache)
     mine = {str(s): cache[sort, kinds[s]] for s in hosted}
     gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank})
-    messages = _messages(shape, grid, dtype, options, bench, cache)
+    messages = _messages(shape, grid, device, dtype, options, bench, cache)
     made = _compose(shape, kinds, ranks, gathered, grid, device, runtime, options)
     made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages)
     for microbatches in options.calibration:
         made.setdefault("calibration", []).append(_calibrate(shape, layers, ranks, grid, device, dtype, microbatches, bench[0]))
+        _clear(device)
     return made if dist.get_rank() == 0 else None
 
 
@@ -158,14 +160,21 @@ def _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, opti
         if slot == 0 and heat_wanted:
             cache["heat", sort[:3]] = heat.Heat(timer, options.heat).measure()
         del timer
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
+        _clear(device)
     if device.type == "cuda" and "card" not in cache:
         control.barrier()
         cache["card"] = _card_ms(device, Clock(device))
 
 
-def _messages(shape, grid, dtype, options, bench, cache):
+def _clear(device):
+    """Leaves a card as it was, for runs whose memory is measured."""
+    gc.collect()
+    if device.type == "cuda":
+        getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)()
+        torch.cuda.empty_cache()
+
+
+def _messages(shape, grid, device, dtype, options, bench, cache):
     if not options.links:
         return {}
     message = shape.message_elements * dtype.itemsize
@@ -173,6 +182,7 @@ def _messages(shape, grid, dtype, options, bench, cache):
     if key not in cache:
         p2p = bench[1].p2p(message)
         cache[key] = {**({"p2p": p2p} if p2p else {}), **bench[1].collectives(message)}
+        _clear(device)
     return cache[key]
 
 

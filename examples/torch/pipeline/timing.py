@@ -10,6 +10,7 @@ With experts the members of an expert group run the same actions in step.
 import collections
 import contextlib
 import dataclasses
+import functools
 import math
 import statistics
 import time
@@ -28,6 +29,12 @@ class Effort:
     shadowed: bool = True
     pairs: bool = True
     two_streams: bool = True
+
+
+@functools.cache
+def side_streams(device):
+    """Two, the same ones always: a matrix product leaves a workspace behind on every stream that it has run on."""
+    return torch.cuda.Stream(device), torch.cuda.Stream(device)
 
 
 class Clock:
@@ -65,7 +72,7 @@ class Timer:
         self.group, self.clock = group, Clock(device)
         self.members = dist.get_process_group_ranks(group) if group else [dist.get_rank()]
         self.token = torch.zeros(1, device=device) if group else None
-        self.streams = (torch.cuda.Stream(device), torch.cuda.Stream(device)) if self.clock.cuda and effort.two_streams else None
+        self.streams = side_streams(device) if self.clock.cuda and effort.two_streams else None
         self.spans = collections.defaultdict(list)     # kind → [(begin, end)]
         self.host = collections.defaultdict(list)      # kind → seconds that the host took to hand it over
         self.cold = self.alone = False                 # alone: nothing is queued before an action, so that the host never waits for room
