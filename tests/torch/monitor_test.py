@@ -4,7 +4,6 @@ rank is rolled back. Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run
 import json
 import os
 import re
-import statistics
 import subprocess
 import tempfile
 import unittest
@@ -12,9 +11,11 @@ import unittest
 import processes
 from train_step_test import SHAPE, plan_of, run_main
 
-STEPS, WARMUP = 12, 2
-PAUSE_MS, ACTIONS = 60, 3 * 8    # of the slow rank, for each F, I and W of 8 microbatches: 1.44 s a step at least
-FALLBACK = 4                     # its step over the plan's: far, so that a busy machine decides nothing
+STEPS, WARMUP = 10, 2
+ACTIONS = 3 * 8     # of a rank in a step: F, I and W of 8 microbatches
+IDEAL = 0.5         # ideal step over the plan's, which is the fastest of a first run: others may be faster still on a machine less busy
+FALLBACK = 6        # its step over the plan's: far, so that a busy machine decides nothing
+STRAGGLER = 9       # the slow rank pauses in each action, so that a step takes this many times the plan's at least
 
 
 class Monitor(unittest.TestCase):
@@ -37,25 +38,23 @@ class Monitor(unittest.TestCase):
             with open(self.run_of(folder, plan, csv, "first.log")) as file:
                 times = [float(ms) / 1e3 for ms in re.findall(r"iteration \(ms\): ([\d.]+)", file.read())]
             self.assertEqual(STEPS, len(times))
-            step = statistics.median(times[WARMUP:])
-            self.assertGreater(PAUSE_MS * ACTIONS / 1e3, 1.2 * FALLBACK * step, "this machine is too slow for the test")
+            step = min(times[WARMUP:])
+            pause = STRAGGLER * step / ACTIONS
             with open(plan) as file:      # what a plan from a profile of this machine would say
                 measured = json.load(file)
-            measured.update(step_seconds=step, ideal_step_seconds=0.8 * step)
-            measured["rollback"].update(threshold_fraction=0.8 / FALLBACK, window_steps=STEPS, warmup_steps=WARMUP, inside_error_band=False,
+            measured.update(step_seconds=step, ideal_step_seconds=IDEAL * step)
+            measured["rollback"].update(threshold_fraction=IDEAL / FALLBACK, window_steps=STEPS, warmup_steps=WARMUP, inside_error_band=False,
                                         fallback={"schedule": "1f1b", "pipeline": 2})
             with open(plan, "w") as file:
                 json.dump(measured, file)
 
             status, found = self.monitor(plan, self.run_of(folder, plan, csv, "healthy.log"))
             self.assertEqual((0, "keep"), (status, found["verdict"]), found)
-            self.assertEqual((STEPS, [], 0), (found["measured"]["steps"] + sum(group["steps"] for group in found["dropped"]), found["gaps"],
-                                              found["restarts"]))
-            self.assertGreaterEqual(found["measured"]["steps"], STEPS - WARMUP - 1)   # a busy machine may stall once
+            self.assertEqual((STEPS - WARMUP, [], 0), (found["measured"]["steps"], found["gaps"], found["restarts"]))
 
-            status, found = self.monitor(plan, self.run_of(folder, plan, csv, "straggler.log", "--straggler", f"1:{PAUSE_MS}ms"))
+            status, found = self.monitor(plan, self.run_of(folder, plan, csv, "straggler.log", "--straggler", f"1:{pause * 1e3:.3f}ms"))
             self.assertEqual((1, "roll_back"), (status, found["verdict"]), found)
-            self.assertGreater(found["measured"]["mean_step_seconds"], PAUSE_MS * ACTIONS / 1e3)
+            self.assertGreater(found["measured"]["mean_step_seconds"], 0.99 * STRAGGLER * step)
             self.assertEqual("1f1b", found["fallback"]["schedule"])
 
 
