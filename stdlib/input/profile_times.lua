@@ -19,7 +19,8 @@ function profile_times.read(file, choice)
   return {
     file = file, raw = raw, runtime = runtime, heat = hardware.heat, contention = hardware.contention,
     temperature = profile.temperature(raw.stage, hardware.heat, file),
-    overlapped = choice.pairs == nil or choice.pairs == "overlapped", p2p = choice.p2p,
+    -- PyTorch runs pairs in turn unless a function is registered for them
+    overlapped = choice.pairs == "overlapped" or choice.pairs == nil and not runtime:match "^torch", p2p = choice.p2p,
   }
 end
 

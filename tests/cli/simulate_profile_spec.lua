@@ -101,7 +101,9 @@ describe("a profile", function()
     near(13e-3, value_of("dualpipe --ranks 2 --microbatches 4 --p2p 0", two_stages { stage = stage }).makespan_seconds)
     local v = { stage[1], stage[2], stage[1], stage[2] }
     assert.is_table(value_of("dualpipev --ranks 2 --microbatches 4 --pairs overlapped --runtime torch-multi", two_stages { stage = v }).times.FB)
-    assert.is_nil(value_of("dualpipev --ranks 2 --microbatches 4 --pairs in_turn --runtime torch-multi", two_stages { stage = v }).times.FB)
+    for _, pairs in ipairs { "", "--pairs in_turn ", "--pairs split " } do
+      assert.is_nil(value_of("dualpipev --ranks 2 --microbatches 4 --runtime torch-multi " .. pairs, two_stages { stage = v }).times.FB)
+    end
   end)
 
   it("of one direction of DualPipe holds for the other, on the cards there", function()
