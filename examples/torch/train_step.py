@@ -25,7 +25,7 @@ from pipeline.program import Mismatch
 from pipeline.timeline import Timeline
 from pipeline.watchdog import Watchdog, say
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
@@ -40,11 +40,11 @@ def arguments():
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
     parser.add_argument("--lr", type=float, default=1e-4)
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is any")
-    parser.add_argument("--dtype", choices=DTYPES, help="default: bfloat16 on GPUs, else float32")
+    parser.add_argument("--dtype", choices=DTYPES, help="default: bf16 on GPUs, else fp32")
     parser.add_argument("--check", action="store_true", help="compare the first step with one of the model without a pipeline")
     parser.add_argument("--metrics", metavar="FILE", help="add the iteration lines to this file")
     parser.add_argument("--runs", metavar="FILE", help="write times, memory and a timeline, for compare.py")
-    parser.add_argument("--profile", metavar="FILE", help="of --runs: the stages as measured, to predict the run from")
+    parser.add_argument("--profile", metavar="FILE", help="of --runs: the stages, as profile_stage.py measured them; compare.py wants it")
     parser.add_argument("--warmup", type=int, default=2, metavar="N", help="of --runs: steps that do not count (default 2)")
     parser.add_argument("--runtime", choices=("torch-single", "torch-multi", "ours"), help="default: PyTorch's; ours where it cannot")
     parser.add_argument("--pairs", choices=("in_turn", "split"), default="in_turn", help="a pair of F and B as one action or two (default in_turn)")
@@ -150,7 +150,7 @@ class Trainer:
 
     def __init__(self, options, job, device, watchdog):
         self.options, self.job, self.device, self.watchdog = options, job, device, watchdog
-        self.dtype = DTYPES[options.dtype or ("bfloat16" if device.type == "cuda" else "float32")]
+        self.dtype = DTYPES[options.dtype or ("bf16" if device.type == "cuda" else "fp32")]
         self.grid = processes.Grid(job.plan.pipeline, job.plan.expert)
         self.modules = {stage: model.build_stage(job.shape, list(job.plan.layers_per_stage), job.program.slice_of(stage), self.grid.expert_group,
                                                  device, self.dtype) for stage in job.program.stages_of(self.grid.rank)}

@@ -223,7 +223,7 @@ class TrainStep(unittest.TestCase):
         self.folder = folder.name
 
     def run_steps(self, world, *arguments, timeout=100):
-        return processes.run(world, run_main, *arguments, "--device", "cpu", "--dtype", "float64", timeout=timeout)
+        return processes.run(world, run_main, *arguments, "--device", "cpu", "--dtype", "fp64", timeout=timeout)
 
     def check_passes(self, done):
         self.assertEqual([0] * len(done), [status for status, _, _ in done], "\n".join(error for _, _, error in done))
