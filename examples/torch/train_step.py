@@ -50,7 +50,7 @@ def arguments():
     parser.add_argument("--pairs", choices=("in_turn", "split"), default="in_turn", help="a pair of F and B as one action or two (default in_turn)")
     parser.add_argument("--queues", choices=("one", "per_peer", "per_direction"), default="one", help="communicators of a rank (default one)")
     parser.add_argument("--watchdog", type=float, default=30, metavar="SECONDS", help="end all if nothing moves for so long; 0: never (default 30)")
-    parser.add_argument("--straggler", metavar="RANK:FACTOR", help="slow one process down: 2:1.5, or 2:5ms for each action")
+    parser.add_argument("--straggler", metavar="RANK:FACTOR,…", help="slow processes down: 2:1.5, or 2:5ms for each action")
     parser.add_argument("--fault", metavar="KIND:RANK:STEP", help="kill, stall or nan: let one process fail, to see that it is noticed")
     return parser.parse_args()
 
@@ -97,7 +97,7 @@ class Job:
     program: programs.Program
     own: str              # PyTorch's own class runs the schedule of this name; None: the program
     shape: model.Shape
-    straggler: tuple      # process, factor, ms
+    stragglers: dict      # process → factor, ms
     fault: tuple          # kind, process, step
 
 
@@ -114,9 +114,11 @@ def read_job(options):
     else:
         raise Mismatch(f"{plan.source}: PyTorch has no class for {plan.schedule}: expected --schedule FILE.csv, which `{plan.simulate}` writes")
     programs.check(plan, program, dist.get_world_size())
+    if options.runs and options.steps <= options.warmup:
+        raise Mismatch(f"--runs with {options.steps} steps, of which {options.warmup} are --warmup: expected more")
     if options.runtime == "ours":
         own = None
-    return Job(plan, program, own, shape_of(options, plan), faults.parse_straggler(options.straggler or "0:1"),
+    return Job(plan, program, own, shape_of(options, plan), faults.parse_stragglers(options.straggler) if options.straggler else {},
                faults.parse_fault(options.fault) if options.fault else (None, 0, 0))
 
 
@@ -155,10 +157,9 @@ class Trainer:
         self.modules = {stage: model.build_stage(job.shape, list(job.plan.layers_per_stage), job.program.slice_of(stage), self.grid.expert_group,
                                                  device, self.dtype) for stage in job.program.stages_of(self.grid.rank)}
         self.gradients = gradients.Gradients(self.modules, self.grid, job.program.directions)
-        slow, factor, ms = job.straggler
-        mine = slow == dist.get_rank()
-        self.timeline = faults.FaultyTimeline(device, watchdog, factor if mine else 1, ms if mine else 0) if options.straggler or options.fault \
-            else Timeline(device, watchdog)
+        factor, ms = job.stragglers.get(dist.get_rank(), (1, 0))
+        faulty = options.straggler or options.fault
+        self.timeline = faults.FaultyTimeline(device, watchdog, factor, ms) if faulty else Timeline(device, watchdog)
         self.runner, self.share, self.reduce = self._runner()
         self.optimizer = OPTIMIZERS[options.optimizer]([weight for _, _, weight in self.gradients.named()], lr=options.lr)
         self.pipeline_ms = 0
@@ -231,9 +232,11 @@ def train(options, device, watchdog):
     job = agreed(device, read_job, options)
     watchdog.at("building the stages")
     trainer = Trainer(options, job, device, watchdog)
-    record = metrics.Record(device)
+    record = metrics.Record(device) if options.runs else None
     last = dist.get_rank() == dist.get_world_size() - 1
     for step in range(1, options.steps + 1):
+        if record and step == options.warmup + 1:
+            record.begin()
         begin = time.perf_counter()
         loss = trainer.forward_backward(step)
         if loss != loss or abs(loss) == float("inf"):
@@ -249,13 +252,12 @@ def train(options, device, watchdog):
         trainer.optimizer.step()
         if device.type == "cuda":
             torch.cuda.synchronize()
-        if step == options.warmup:
-            record.begin()
-        if step > options.warmup:
+        if record and step > options.warmup:
             record.milliseconds.append(trainer.pipeline_ms)
         if last:
             log(options, job, step, loss, norm, (time.perf_counter() - begin) * 1000)
-    if options.runs:
+    if record:
+        record.end()
         write_record(options, job, trainer, record)
 
 
@@ -276,10 +278,12 @@ def write_record(options, job, trainer, record):
         with open(options.profile) as file:
             profiles[os.path.splitext(os.path.basename(options.profile))[0]] = json.load(file)
     ours = not isinstance(trainer.runner, torch_runtime.Runner)
+    runtime = "ours" if ours else trainer.runner.runtime
     entry = record.entry(
-        trainer.grid, trainer.runner.timeline(), name=job.plan.schedule, schedule=job.plan.schedule, program=job.program.text,
+        trainer.grid, trainer.runner.timeline(), name=job.plan.schedule, schedule=job.plan.schedule,
+        program=job.program.text if runtime == "torch-multi" else None,       # the others run but one order of a schedule
         directions=job.program.directions, microbatches=job.program.microbatches, virtual=job.program.slices // job.program.ranks,
-        runtime="ours" if ours else trainer.runner.runtime, pairs=None if ours else options.pairs, queues=None if ours else options.queues,
+        runtime=runtime, pairs=None if ours else options.pairs, queues=None if ours else options.queues,
         model="moe" if job.shape.experts else "dense", profile=next(iter(profiles), None), layers_per_stage=list(job.plan.layers_per_stage))
     if dist.get_rank() == 0:
         metrics.write_runs(options.runs, trainer.device, "torchrun " + " ".join(sys.argv), profiles, [entry])

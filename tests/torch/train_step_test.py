@@ -93,7 +93,8 @@ def run_all(ranks, expert, shape, cases, folder):
         runner.record(True)
         losses = runner.step(*batches[grid.replica])
         found.append({"losses": [loss.item() for loss in losses], "expected_loss": expected[stages][0], "of": sorted(expected[stages][1]),
-                      "communicators": len(groups), "timeline": [row[0] for row in runner.timeline()], "program": runner.names, **compared(modules, grid, expected[stages][1])})
+                      "communicators": len(groups),
+                      "timeline": [row[0] for row in runner.timeline()], "program": runner.names, **compared(modules, grid, expected[stages][1])})
     with open(os.path.join(folder, str(dist.get_rank())), "w") as file:
         json.dump(found, file)
     dist.barrier()
@@ -189,13 +190,17 @@ class Gradients(unittest.TestCase):
                     self.assertLessEqual(worst, TOLERANCE)
 
 
-def plan_of(folder, pipeline, data=1, schedule="zb_h1", layers=5, experts=0, expert=1, batch=8):
+def plan_of(folder, pipeline, data=1, schedule="zb_h1", layers=5, experts=0, expert=1, batch=8, profile=None):
     """→ paths of a plan and of its program"""
     sizes = {"name": "tiny", "architecture": "moe" if experts else "dense", "layers": layers, "hidden": 16, "heads": 2, "kv_heads": 2, "ffn": 24,
              "gated": False, "vocab": 19, **({"experts": experts, "experts_per_token": 2, "expert_ffn": 24} if experts else {})}
     spec = {"cluster": {"gpus": pipeline * data, "accelerator": "H100-SXM"}, "model": sizes,
             "training": {"tokens": "1B", "sequence_length": 6, "micro_batch_size": 1, "global_batch_size": batch, "precision": "bf16"},
             "parallelism": {"pipeline": pipeline, "data": data, "tensor": 1, "expert": expert, "schedule": schedule}}
+    if profile:
+        spec["profile"] = "profile.json"
+        with open(os.path.join(folder, "profile.json"), "w") as file:
+            json.dump(profile, file)
     plan, csv = os.path.join(folder, "plan.json"), os.path.join(folder, "schedule.csv")
     with open(os.path.join(folder, "spec.json"), "w") as file:
         json.dump(spec, file)
@@ -360,6 +365,23 @@ class TrainStep(unittest.TestCase):
         self.check_passes(done)
         # F, I and W of 8 microbatches on the slow rank
         self.assertGreater(float(re.findall(r"iteration \(ms\): ([\d.]+)", done[1][1])[1]), 3 * 8 * 20)
+
+    def test_monitor_keeps_a_healthy_run_and_rolls_back_one_with_a_slow_rank(self):
+        """Ranks sleep for 40 ms in each action, as long as the plan's stages take: 8 · 120 ms and a bubble of 3 · 40. The plan is rolled back over
+        the step of 1F1B, 11 · 120 ms. A rank that takes 80 ms has a step of 8 · 240 ms at least."""
+        times = {"F": 40, "I": 40, "W": 40, "B": 80}
+        stage = [{"layers": 2, "embedding": rank == 0, "head": rank == 3, "kind_ms_cold": times, "kind_ms_hot": times} for rank in range(4)]
+        plan, csv = plan_of(self.folder, 4, layers=8, profile={
+            "source": "by hand", "runtime": "torch-multi", "at": {"sequence_length": 6, "micro_batch_size": 1}, "stage": stage})
+        for of_rank_1, status, verdict in ((40, 0, "keep"), (80, 1, "roll_back")):
+            with self.subTest(verdict=verdict):
+                log = os.path.join(self.folder, verdict)
+                self.check_passes(self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 6, "--metrics", log,
+                                                 "--straggler", f"0:40ms,1:{of_rank_1}ms,2:40ms,3:40ms"))
+                monitor = [os.environ["PIPEPLAN"], "monitor", plan, log, "--steps", "2-6", "--format", "json"]
+                done = subprocess.run(monitor, capture_output=True, text=True)
+                self.assertEqual((status, ""), (done.returncode, done.stderr))
+                self.assertEqual(verdict, json.loads(done.stdout)["verdict"])
 
 
 class Slurm(unittest.TestCase):

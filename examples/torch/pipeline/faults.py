@@ -1,7 +1,7 @@
 """What can go wrong in a run, on purpose: a rank that is slow, dies, waits for ever, or computes no numbers. To see that it is noticed.
 
     2:1.5          rank 2 takes half as long again over each action
-    2:5ms          rank 2 takes 5 ms more over each action
+    1:5ms,2:8ms    rank 1 takes 5 ms more over each action, rank 2 8 ms
     kill:2:3       rank 2 is killed in the middle of step 3; stall:2:3: it stops there and lives; nan:2:3: its weights are no numbers from there on
 """
 import contextlib
@@ -17,12 +17,15 @@ from .program import Mismatch
 from .timeline import Timeline
 
 
-def parse_straggler(text):
-    """→ (rank, factor, milliseconds)"""
-    found = re.fullmatch(r"(\d+):(\d+(?:\.\d+)?)(ms)?", text)
-    if not found or (not found[3] and float(found[2]) < 1):
-        raise Mismatch(f"--straggler {text}: expected RANK:FACTOR, such as 2:1.5, at least 1, or RANK:TIMEms, such as 2:5ms")
-    return (int(found[1]), 1.0, float(found[2])) if found[3] else (int(found[1]), float(found[2]), 0.0)
+def parse_stragglers(text):
+    """→ {rank: (factor, milliseconds)}"""
+    slow = {}
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d+):(\d+(?:\.\d+)?)(ms)?", part)
+        if not found or (not found[3] and float(found[2]) < 1):
+            raise Mismatch(f"--straggler {part}: expected RANK:FACTOR, such as 2:1.5, at least 1, or RANK:TIMEms, such as 2:5ms")
+        slow[int(found[1])] = (1.0, float(found[2])) if found[3] else (float(found[2]), 0.0)
+    return slow
 
 
 def parse_fault(text):

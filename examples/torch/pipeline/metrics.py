@@ -6,6 +6,8 @@ import platform
 import torch
 import torch.distributed as dist
 
+from . import power
+
 
 def iteration_line(iteration, of, samples, ms, tflops, rate, batch, loss, norm, skipped=0, nans=0):
     """Megatron-LM's training_log (megatron/training/training.py), with --log-throughput."""
@@ -50,25 +52,30 @@ class Record:
         self.cuda = device.type == "cuda"
         self.milliseconds = []
         self.base = None
-        if self.cuda:
-            torch.cuda.reset_peak_memory_stats()
+        self.meter = power.Meter(device)
 
     def begin(self):
-        """Once, when weights and gradients are there and nothing else."""
+        """Once, before the steps that count, when weights and gradients are there and no activations."""
+        self.meter.begin()
         if self.cuda:
             torch.cuda.synchronize()
             self.base = torch.cuda.memory_allocated()
             torch.cuda.reset_peak_memory_stats()
 
+    def end(self):
+        """Behind the last of them."""
+        self.measured = self.meter.end()
+        self.peak = torch.cuda.max_memory_allocated() if self.cuda else None
+
     def entry(self, grid, timeline, **fields):
         """→ the run as runs.json has it, by pipeline rank of the first replica. Collective."""
-        peak = torch.cuda.max_memory_allocated() if self.cuda else None
-        all_of = gathered([self.milliseconds, self.base, peak, timeline], self.device)[::grid.data]
-        steps = [max(of_rank) for of_rank in zip(*(one[0] for one in all_of))]
+        mine = {"timeline": timeline, "base_bytes": self.base, "peak_bytes": self.peak,
+                "sm_clock_mhz": self.measured.get("clock_mhz"), "power_w": self.measured.get("power_w")}
+        by_rank = gathered({**mine, "step_ms": self.milliseconds}, self.device)[::grid.data]
+        steps = [max(of_rank) for of_rank in zip(*(one["step_ms"] for one in by_rank))]
+        known = {name: [one[name] for one in by_rank] for name in mine}
         return {**fields, "ranks": grid.pipeline, "step_ms": sorted(round(ms, 4) for ms in steps),
-                "base_bytes": [one[1] for one in all_of] if self.cuda else None,
-                "peak_bytes": [one[2] for one in all_of] if self.cuda else None, "timeline": [one[3] for one in all_of],
-                "sm_clock_mhz": None, "power_w": None}
+                **{name: values if None not in values else None for name, values in known.items()}}
 
 
 def write_runs(path, device, command, profiles, runs):
