@@ -150,6 +150,7 @@ typedef struct {
   double stored;            /* from F until B, with its result; under torch also until W: I frees nothing */
   double output_gradients;  /* torch, from I until W: gradients of the outputs of its layers, which W needs */
   double deferred;          /* lean, from I until W: all that W needs */
+  double after_weight;      /* lean, from W until gradients are dropped: 0 unless a weight's gradient keeps a history, see runtime_memory.c */
   double transient[PP_TRANSIENTS];  /* what an action needs while it runs, beside the more of what is held before and after it */
   double message;           /* what it sends, receives, and gets from the data loader */
   double output;            /* its result: of the last stage it may be larger than a message */
@@ -159,7 +160,7 @@ typedef struct {
 /*
 ** Fills peaks[ranks] with the most bytes that each rank holds at once beside weights, their gradients and the model's input: activations,
 ** with what the runtime keeps of messages. bytes: [stages]. Exact for a program; where the rules come from is told in runtime_memory.c.
-** PP_ILLEGAL "engine.runtime" where PP_MEMORY_UNKNOWN: deepseek, whose peaks nobody has explained, and ideal (see pp_schedule_peak).
+** Of a step before which gradients were dropped. PP_ILLEGAL "engine.runtime" where PP_MEMORY_UNKNOWN: ideal (see pp_schedule_peak).
 ** O(actions).
 */
 pp_status pp_runtime_peaks(const pp_schedule *schedule, const pp_runtime *runtime, const pp_stage_bytes *bytes, double *peaks,

@@ -29,7 +29,7 @@ static const pp_runtime presets[PP_RUNTIMES] = {
   [PP_RUNTIME_TORCH_MULTI] = { "torch-multi", PP_RUNTIME_TORCH_MULTI, PP_QUEUE_ONE, PP_RECEIVE_EARLY, PP_PAIR_IN_TURN,
                                .first_skips_input = true, .memory = PP_MEMORY_TORCH },
   [PP_RUNTIME_DEEPSEEK] = { "deepseek", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
-                            .first_skips_input = false, .memory = PP_MEMORY_UNKNOWN },
+                            .first_skips_input = false, .memory = PP_MEMORY_LEAN },
   [PP_RUNTIME_PIPEPLAN] = { "pipeplan", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
                             .first_skips_input = false, .memory = PP_MEMORY_LEAN },
 };

