@@ -65,6 +65,7 @@ class Record:
     def end(self):
         """Behind the last of them."""
         self.measured = self.meter.end()
+        self.meter.close()
         self.peak = torch.cuda.max_memory_allocated() if self.cuda else None
 
     def entry(self, grid, timeline, **fields):
