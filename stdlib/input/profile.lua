@@ -36,14 +36,17 @@ local function slower(raw, name, file)
   return math.max(1, ratio)
 end
 
--- What slows cards down: { heat = { onset, slope, tau }, contention }, of a runtime that simulates it; slope: hot over cold, less one.
+-- What slows cards down: { heat = { onset, slope, tau }, contention }, of a runtime that simulates it; slope: hot over cold, less one. What
+-- the profile says of the card itself comes before the ratio of these stages' times.
 function profile.hardware(raw, runtime, file)
   local out = {}
   if not runtime or runtime == "ideal" then return out end
   if raw.heat and raw.heat.onset and raw.heat.tau_ms and all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_hot") then
-    out.heat = { onset = raw.heat.onset, slope = slower(raw, "kind_ms_hot", file) - 1, tau = raw.heat.tau_ms * 1e-3 }
+    out.heat = { onset = raw.heat.onset, slope = raw.heat.slope or slower(raw, "kind_ms_hot", file) - 1, tau = raw.heat.tau_ms * 1e-3 }
   end
-  if all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_shadowed") then
+  if raw.contention then
+    out.contention = raw.contention
+  elseif all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_shadowed") then
     out.contention = slower(raw, "kind_ms_shadowed", file)
   end
   return out
@@ -224,11 +227,11 @@ local function tell(request, raw, read, file)
   end
   if read.heat then
     note(request, string.format("heat up to %.1f %%", read.heat.slope * 100),
-         string.format("%s: hot over cold, from %.0f %% of the time busy, averaged over %.0f ms", name, read.heat.onset * 100,
+         string.format("%s: above cold, from %.0f %% of the time busy, averaged over %.0f ms", name, read.heat.onset * 100,
                        read.heat.tau * 1e3))
   end
   if read.contention then
-    note(request, string.format("contention %.2f", read.contention), name .. ": kind_ms_shadowed over kind_ms_cold")
+    note(request, string.format("contention %.2f", read.contention), name .. ": beside a receive that waits")
   end
   if read.rank_speed then
     note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", name, #read.rank_speed))

@@ -68,9 +68,10 @@ local schema = object({
   heat = object({
     onset = { type = "number", minimum = 0, exclusiveMaximum = 1, description = "share of busy time from which cards slow down" },
     tau_ms = positive "time over which busy time is averaged",
-    slope = number "how much longer a card takes that works all the time, less one, as fitted: told, not used (hot over cold times are)",
-    curve = list(object({ duty = positive "share of time busy", slow_down = positive "over a rested card", clock_mhz = number "of the card" }, "one share", { "duty", "slow_down" }), "what onset and slope were fitted to: told, not used"),
+    slope = number "how much longer a card takes that works all the time, less one; default: of these stages, hot over cold",
+    curve = list(object({ duty = positive "share of time busy", slow_down = positive "over a rested card", clock_mhz = number "of the card" }, "one share", { "duty", "slow_down" }), "what onset was fitted to: told, not used"),
   }, "how hot times come about between cold and hot"),
+  contention = { type = "number", minimum = 1, maximum = 10, description = "how much longer actions take beside a receive that waits; default: kind_ms_shadowed over kind_ms_cold" },
   p2p = list(object({
     bytes = positive "of the message", us = positive "one message", us_pair = positive "a send and a receive in one group",
     us_beside_compute = positive "one message while both cards compute: told, not used",

@@ -94,6 +94,14 @@ describe("a profile", function()
     assert.is_nil(value.times.heat)
   end)
 
+  it("takes what a profile says of its card itself before what these stages' times come to", function()
+    local measured = { kind_ms_cold = { F = 1, B = 2 }, kind_ms_hot = { F = 1.1, B = 2.2 }, kind_ms_shadowed = { F = 1.2, B = 2.4 } }
+    local times = value_of(two, two_stages { runtime = "torch-single", stage = { measured, measured }, contention = 1.15,
+                                             heat = { onset = 0.5, tau_ms = 30, slope = 0.16 } }).times
+    near(0.16, times.heat.slope)
+    near(1.15, times.contention)
+  end)
+
   -- times_spec.lua works the pairs of DualPipe on two ranks out: with F&B 9 and 4 by the forward's stage the step is 13, with F + B 12
   it("gives the time of a pair, which only happens at once where pairs are overlapped", function()
     local stage = {}

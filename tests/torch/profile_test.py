@@ -181,8 +181,25 @@ class Fit(unittest.TestCase):
             self.assertLess(abs(heat.fit_tau([(t, slow(t, tau)) for t in range(5, 400, 12)], 0.6) / tau - 1), 0.03)
 
     def test_cards_that_do_not_slow_down_have_no_onset(self):
-        card = {"curve": [{"duty": d, "slow_down": 1.0} for d in (0.5, 0.7, 1.0)], "points": [[10, 1.0], [20, 1.0]]}
+        card = {"curve": [{"duty": d, "slow_down": 1.0} for d in (0.5, 0.7, 1.0)], "points": [[10, 1.0], [20, 1.0]], "slope": 0}
         self.assertEqual(set(heat.combine([card])), {"curve"})
+
+    def test_the_slope_is_that_of_hot_actions_over_cold_ones(self):
+        curve = [{"duty": d, "slow_down": 1 + 0.1 * max(0, d - 0.6) / 0.4} for d in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
+        made = heat.combine([{"curve": curve, "points": [[30, 1.0], [300, 1.1]], "slope": slope} for slope in (0.14, 0.16)])
+        self.assertAlmostEqual(made["slope"], 0.15, places=4)
+        self.assertAlmostEqual(made["onset"], 0.6, places=2)
+
+
+class Contention(unittest.TestCase):
+    """The card's factor beside a receive that waits is kept for stages that are not timed so."""
+
+    def test_measured_once_used_again(self):
+        both = [{"kind_ms_cold": {"F": 5, "B": 15}, "kind_ms_shadowed": {"F": 6, "B": 18}}]
+        cache = {}
+        self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], cache), {})
+        self.assertEqual(profile._contention(both, cache), {})
+        self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], cache), {"contention": 1.2})
 
 
 def run(processes, script, *arguments):

@@ -2,7 +2,8 @@
 
     a card takes 1 + slope × max(0, u − onset) / (1 − onset) times as long, where u is the share of time that it was busy, averaged over tau
 
-onset and slope are fitted to forwards with backwards at several shares, tau to the first moments of work after idleness.
+slope is how much longer hot actions take than cold ones (timing.py), onset is fitted to forwards with backwards at several shares, tau to the
+first moments of work after idleness. All three belong to the card and the model's kind of work, not to one stage: they are measured once.
 """
 import math
 import statistics
@@ -111,12 +112,13 @@ class Heat:
 
 
 def combine(cards):
-    """What several cards' Heat.measure() gave → `heat` of a profile: the mean curve, and onset, slope and tau where they slow down at all."""
+    """What several cards' Heat.measure() and `slope` gave → `heat` of a profile: the mean curve, and onset, slope and tau where they slow down."""
     rows = [list(row) for row in zip(*(card["curve"] for card in cards))]
     curve = [{name: round(statistics.fmean(card[name] for card in row), 4) for name in row[0]} for row in rows]
     out = {"curve": curve}
-    onset, slope = fit_curve([(row["duty"], row["slow_down"]) for row in curve])
-    if slope > 0.005:
+    onset, fitted = fit_curve([(row["duty"], row["slow_down"]) for row in curve])
+    slope = statistics.fmean(card["slope"] for card in cards)
+    if fitted > 0.005 and slope > 0.005:
         tau = fit_tau([tuple(point) for card in cards for point in card["points"]], onset)
         out.update(onset=onset, slope=round(slope, 4), tau_ms=round(tau, 1))
     return out

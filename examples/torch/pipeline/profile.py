@@ -85,8 +85,9 @@ def _measure(kind, build, shape, grid, device, dtype, options, make, bench):
         actions.backward_weight(actions.backward_input(actions.forward()))
     weighed = memory.weigh(actions, device)
     timer = Timer(actions, device, options.effort, meter, control, grid.expert_group)
-    message = shape.message_elements * dtype.itemsize
-    return {**timer.measure(links.shadow(message)), "mem": weighed, "step_fixed_us": _fixed(stage, timer.clock)}, timer
+    # Not beside an expert group's own messages: they would share channels with what waits. The card's factor comes from another model then.
+    shadow = None if grid.expert_group else links.shadow(shape.message_elements * dtype.itemsize)
+    return {**timer.measure(shadow), "mem": weighed, "step_fixed_us": _fixed(stage, timer.clock)}, timer
 
 
 def _fixed(stage, clock):
@@ -133,11 +134,24 @@ def profile(shape, layers_per_stage, placement, grid, device, dtype=torch.bfloat
     gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank})
     messages = _messages(shape, grid, device, dtype, options, bench, cache)
     made = _compose(shape, kinds, ranks, gathered, grid, device, runtime, options)
-    made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages)
+    made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages, **_contention(made["stage"], cache))
     for microbatches in options.calibration:
         made.setdefault("calibration", []).append(_calibrate(shape, layers, ranks, grid, device, dtype, microbatches, bench[0]))
         _clear(device)
     return made if dist.get_rank() == 0 else None
+
+
+def _contention(stages, cache):
+    """How much longer the card takes beside a receive that waits, where these stages were not timed so but others were before."""
+    if all("kind_ms_shadowed" in stage for stage in stages):
+        cold, shadowed = (sum(_sum(stage[state]) for stage in stages) for state in ("kind_ms_cold", "kind_ms_shadowed"))
+        cache.setdefault("contention", round(shadowed / cold, 4))
+        return {}
+    return {"contention": cache["contention"]} if "contention" in cache else {}
+
+
+def _sum(times):
+    return times["F"] + times["B"]
 
 
 def shape_key(shape):
@@ -158,7 +172,8 @@ def _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, opti
                                dtype, options, make, bench)
         cache.setdefault((sort, kind), made)
         if slot == 0 and heat_wanted:
-            cache["heat", sort[:3]] = heat.Heat(timer, options.heat).measure()
+            slope = _sum(made["hot"]) / _sum(made["cold"]) - 1
+            cache["heat", sort[:3]] = {**heat.Heat(timer, options.heat).measure(), "slope": slope}
         del timer
         _clear(device)
     if device.type == "cuda" and "card" not in cache:

@@ -220,6 +220,8 @@ class Timer:
         self.meter.resume()
         if self.group:
             dist.all_reduce(self.token, group=self.group)
+            if self.clock.cuda:     # else the rest of others would count as work, after which this one rests the longer
+                self.clock.wait(self.clock.mark())
         self.clock.delay(self.ahead)
 
     def _read(self):
