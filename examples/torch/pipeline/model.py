@@ -197,12 +197,12 @@ def build_stage(shape, layers_per_stage, stage, expert_group=None, device="cpu",
 def batch(shape, microbatches, seed=0, device="cpu", dtype=torch.float32):
     """(input, target) of `microbatches` microbatches, stacked: tokens and the tokens that follow, or, without vocabulary, activations and
     a target that loss_of does not read."""
-    generator = torch.Generator().manual_seed(shape.seed * 7919 + seed)
+    generator = torch.Generator(device).manual_seed(shape.seed * 7919 + seed)
     size = (microbatches * shape.micro_batch, shape.sequence)
     if shape.vocab:
-        tokens = torch.randint(shape.vocab, (size[0], size[1] + 1), generator=generator).to(device)
+        tokens = torch.randint(shape.vocab, (size[0], size[1] + 1), generator=generator, device=device)
         return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
-    x = torch.randn(*size, shape.hidden, generator=generator).to(device=device, dtype=dtype)
+    x = torch.randn(*size, shape.hidden, generator=generator, device=device).to(dtype)
     return x, torch.zeros(size[0], device=device)
 
 

@@ -10,8 +10,10 @@ import collections
 import os
 import select
 import signal
-import time
+import sys
 import threading
+import time
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -20,6 +22,14 @@ import torch.distributed as dist
 def say(text):
     """One write, so that the lines of several processes do not mix."""
     os.write(2, (text.rstrip("\n") + "\n").encode())
+
+
+def _main_thread():
+    """Where the main thread is: its own line, and the line of ours that led there."""
+    frames = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])
+    here = [f"{os.path.basename(f.filename)}:{f.lineno}" for f in frames]
+    ours = [name for name, f in zip(here, frames) if os.path.dirname(f.filename).endswith("pipeline")][-2:]
+    return " > ".join(dict.fromkeys([*ours, here[-1]]))
 
 
 class Watchdog:
@@ -67,7 +77,7 @@ class Watchdog:
 
     def where(self):
         step = "" if self.number is None else f", step {self.number}"
-        return f"rank {self.rank}{step}: {self._place()}"
+        return f"rank {self.rank}{step}: {self._place()} [{_main_thread()}]"
 
     def _place(self):
         waiting = self.begun[0][0] if self.begun else None
