@@ -120,8 +120,9 @@ def read(path):
     for name, profile in data["profiles"].items():
         if not isinstance(profile, dict):
             raise BadInput(f"{path}: profiles.{name} is {shown(profile)}: expected a profile (pipeplan facts schema profile)")
-    if data.get("not_run") is not None and not list_of(lambda v: isinstance(v, str))(data["not_run"]):
-        raise BadInput(f"{path}: not_run is {shown(data['not_run'])}: expected a list of what was left out, in words")
+    for name, meaning in (("not_run", "what was left out"), ("notes", "what is to be known of the runs")):
+        if data.get(name) is not None and not list_of(lambda v: isinstance(v, str))(data[name]):
+            raise BadInput(f"{path}: {name} is {shown(data[name])}: expected a list of {meaning}, in words")
     for i, run in enumerate(data["runs"]):
         check_run(run, data["profiles"], f"{path}: runs[{i}]")
     if not data["runs"]:
@@ -293,7 +294,7 @@ def main():
     parser.add_argument("runs", metavar="RUNS.json")
     parser.add_argument("--pipeplan", metavar="PROGRAM", help="default: build/release/pipeplan here, or pipeplan on the path")
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
-    parser.add_argument("--summary", action="store_true", help="one column for each M instead of a row for each run")
+    parser.add_argument("--summary", action="store_true", help="a row for each model instead of one for each run")
     parser.add_argument("--svg", metavar="DIR", help="write a picture of each run that has a timeline")
     parser.add_argument("-o", "--output", metavar="FILE", help="instead of standard output")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""How well predictions meet measurements: errors, order, and what the runs say of three claims. Plain Python, no torch.
+"""How well predictions meet measurements: errors, order, and what the runs say of some claims. Plain Python, no torch.
 
 A row is one run as compare.py completes it: { name, schedule, runtime, pairs, queues, model, ranks, microbatches, layers_per_stage,
 measured_ms, predicted_ms, peak_bytes, predicted_peak_bytes, … }; what is not known of it is None.
@@ -83,6 +83,14 @@ def pairs_as_two_actions(rows):
     return found
 
 
+def queue_a_peer(rows):
+    """A communicator for each neighbour, against one for all messages of a rank."""
+    def rest(row):
+        return row["schedule"], row["runtime"], row["pairs"], row["layers_per_stage"]
+    return [gain(row, other) for row in rows if row["queues"] != "per_peer" for other in rows
+            if other["queues"] == "per_peer" and rest(row) == rest(other)]
+
+
 def balanced(rows):
     """Layers put where the time is, against an even split, of the same schedule under the same runtime."""
     def kind(row):
@@ -103,9 +111,10 @@ def picked(rows):
 
 def claims(rows):
     """{ claim: [gain, …] } over all runs of the same work."""
-    found = {"pairs_as_two_actions": [], "balanced": [], "picked": []}
+    found = {"pairs_as_two_actions": [], "queue_a_peer": [], "balanced": [], "picked": []}
     for same in groups(compared(rows)).values():
         found["pairs_as_two_actions"] += pairs_as_two_actions(same)
+        found["queue_a_peer"] += queue_a_peer(same)
         found["balanced"] += balanced(same)
         found["picked"] += picked(same)
     return found

@@ -7,6 +7,7 @@ GIB = 2**30
 KINDS = "FBIW"
 CLAIMS = {
     "pairs_as_two_actions": "F&B pairs of DualPipeV as two actions, against PyTorch's own lowering",
+    "queue_a_peer": "a communicator for each neighbour, against one for all",
     "balanced": "layers where the time is, against an even split",
     "picked": "the least predicted step, against 1F1B with an even split",
 }
@@ -92,18 +93,29 @@ def run_tables(rows, markdown):
 # ---------------------------------------------------------------------------------------------------------------------------- summary
 
 
-def step_matrix(rows, markdown):
-    """One row a schedule, one column an M: the measured step and the error of the prediction."""
-    sections = []
-    for (model, ranks), some in by_model(rows).items():
-        sizes, names = sorted({row["microbatches"] for row in some}), list(dict.fromkeys(row["name"] for row in some))
-        def cell(name, size):
-            found = next((row for row in agreement.compared(some) if (row["name"], row["microbatches"]) == (name, size)), None)
-            return f"{found['measured_ms']:.1f} ({percent(agreement.relative(found['predicted_ms'], found['measured_ms']))})" if found else ""
-        sections.append((titled(model, ranks, "step in ms, and the error of its prediction"),
-                         table(["run"] + [f"M {size}" for size in sizes],
-                               [[name] + [cell(name, size) for size in sizes] for name in names], markdown)))
-    return sections
+def summary_table(rows, markdown):
+    """Errors and order of each model over all its runs."""
+    lines = []
+    models = [(f"{model}, P {ranks}", some) for (model, ranks), some in by_model(rows).items()]
+    for name, some in models + ([("all", rows)] if len(models) > 1 else []):
+        orders = [agreement.order(same) for same in agreement.groups(some).values()]
+        name, steps, median, worst, *peaks = error_cells(name, some)
+        lines.append([name, steps, median, worst, sum(o["pairs"] for o in orders), str(sum(len(o["wrong"]) for o in orders)), *peaks])
+    title = f"predicted against measured; pairs: of schedules that are {100 * agreement.APART:g} % apart or more, at the same M"
+    return title, table(["", "steps", "median", "worst", "pairs", "wrong way", "peaks", "median", "worst"], lines, markdown)
+
+
+def claim_matrix(rows, markdown):
+    """What each claim is worth: a row for each model and change, a column for each M, measured and (predicted)."""
+    sizes, cells = sorted({row["microbatches"] for row in rows}), {}
+    for name, found in agreement.claims(rows).items():
+        for each in found:
+            slow, fast = each["from"], each["to"]
+            change = "the least predicted" if name == "picked" else fast["name"]
+            key = f"{slow['model']}, P {slow['ranks']}: {change}, against {slow['name']}"
+            cells.setdefault(key, {})[slow["microbatches"]] = f"{percent(each['measured'])} ({percent(each['predicted'])})"
+    lines = [[key] + [by_size.get(size, "") for size in sizes] for key, by_size in cells.items()]
+    return "what a step saves, measured (predicted)", table([""] + [f"M {size}" for size in sizes], lines, markdown) if lines else []
 
 
 def error_cells(name, rows):
@@ -155,7 +167,8 @@ def claim_tables(rows, markdown):
 
 def notes(data, rows, summary):
     base = {row["base"] for row in rows if row["predicted_peak_bytes"]}
-    lines = [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
+    lines = list(data.get("notes") or [])
+    lines += [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
     if "measured" in base:
         lines.append("predicted peaks are what was on the card before the step, and what the profile makes of the step")
     unknown = sorted({row["peak_unknown"] for row in rows if row["peak_bytes"] and row["peak_unknown"]})
@@ -169,8 +182,12 @@ def notes(data, rows, summary):
 
 def page(data, rows, markdown=False, summary=False):
     """The whole report. summary: without a row for each run."""
-    sections = step_matrix(rows, markdown) if summary else run_tables(rows, markdown)
-    sections += [error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)] + claim_tables(rows, markdown) + [notes(data, rows, summary)]
+    if summary:
+        sections = [summary_table(rows, markdown), wrong_pairs(rows), claim_matrix(rows, markdown)]
+    else:
+        sections = run_tables(rows, markdown) + [error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)]
+        sections += claim_tables(rows, markdown)
+    sections.append(notes(data, rows, summary))
     command = data.get("command") and (f"`{data['command']}`" if markdown else data["command"])
     lines = [", ".join(filter(None, [data.get("source"), data.get("date"), command]))]
     for title, body in sections:
