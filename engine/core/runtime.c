@@ -30,6 +30,7 @@ typedef struct {
 typedef enum { LATER, POSTED, STARTED, ENDED } batch_stage;
 
 typedef struct {
+  double link[2];           /* [receive] when its messages that are under way have moved */
   uint32_t next;            /* batch posted after it on its queue, or PP_NO_BATCH */
   uint32_t unmet;           /* ends whose other end has not started */
   batch_stage stage;
@@ -124,10 +125,13 @@ static void change_residents(run_state *run, uint32_t number, int change) {
 
 /* -- batches -------------------------------------------------------------------------------------------------------------------------- */
 
-static void count_down(run_state *run, uint32_t batch) {
-  if (--run->batch[batch].unmet > 0) return;
-  uint32_t place = (uint32_t)run->lowered->ranks + run->lowered->batch[batch].queue;
-  pp_event_heap_set(&run->events, place, run->now + run->times->p2p);
+/* One more message of a batch is under way, behind those before it in its direction. */
+static void move_message(run_state *run, uint32_t number, bool receive) {
+  batch_state *batch = &run->batch[number];
+  batch->link[receive] = fmax(batch->link[receive], run->now) + run->times->p2p;
+  if (--batch->unmet > 0) return;
+  uint32_t place = (uint32_t)run->lowered->ranks + run->lowered->batch[number].queue;
+  pp_event_heap_set(&run->events, place, fmax(batch->link[0], batch->link[1]));
 }
 
 static void start_batch(run_state *run, uint32_t number) {
@@ -135,10 +139,10 @@ static void start_batch(run_state *run, uint32_t number) {
   change_residents(run, batch->rank, 1);
   run->batch[number].stage = STARTED;
   for (uint32_t i = batch->first; i < batch->first + batch->count; i++) {
-    uint32_t other = run->lowered->end[i].other;
-    if (run->batch[other].stage != STARTED) continue;
-    count_down(run, other);
-    count_down(run, number);
+    const pp_message_end *end = &run->lowered->end[i];
+    if (run->batch[end->other].stage != STARTED) continue;
+    move_message(run, end->other, !end->receive);
+    move_message(run, number, end->receive);
   }
 }
 
@@ -234,7 +238,8 @@ static void reset(run_state *run) {
   run->now = 0;
   for (int r = 0; r < lowered->ranks; r++)
     run->rank[r] = (rank_state){ .step = lowered->first[r], .waiting = PP_NO_BATCH, .first_start = NAN, .heat = run->rank[r].heat };
-  for (uint32_t b = 0; b < lowered->batches; b++) run->batch[b] = (batch_state){ PP_NO_BATCH, lowered->batch[b].count, LATER };
+  for (uint32_t b = 0; b < lowered->batches; b++)
+    run->batch[b] = (batch_state){ .next = PP_NO_BATCH, .unmet = lowered->batch[b].count, .stage = LATER };
   for (uint32_t q = 0; q < lowered->queues; q++) run->queue[q] = (queue_state){ PP_NO_BATCH, PP_NO_BATCH };
 }
 
@@ -332,11 +337,11 @@ static void *prepare(run_state *run) {
                            lowered->batches * sizeof(batch_state));
   if (!memory) return NULL;
   run->rank = (rank_state *)(void *)memory;
-  run->events.time = (double *)(void *)(run->rank + ranks);
+  run->batch = (batch_state *)(void *)(run->rank + ranks);
+  run->events.time = (double *)(void *)(run->batch + lowered->batches);
   run->events.order = (uint32_t *)(void *)(run->events.time + places);
   run->events.position = run->events.order + places;
   run->queue = (queue_state *)(void *)(run->events.position + places);
-  run->batch = (batch_state *)(void *)(run->queue + queues);
   run->events.places = (uint32_t)places;
   return memory;
 }

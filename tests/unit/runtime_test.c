@@ -144,6 +144,104 @@ static void deepseek_posts_a_group_before_each_action(void **state) {
   pp_schedule_free(&schedule);
 }
 
+/*
+** Rule 3 by hand: F 1, B 2, a pair 3, a hop 0.5. Both ranks of DualPipe do the same at the same time. F of either direction takes [0, 1]
+** and [1.5, 2.5]; F1 and B0 follow to 5.5. Their two messages go out while two come in: 1 s, and the pair takes [6.5, 9.5]. B1 ends at 11.5;
+** one message each way, and I and W take [12, 14].
+*/
+static void two_messages_of_a_batch_share_the_link(void **state) {
+  (void)state;
+  pp_schedule schedule = built(request_of(PP_DUALPIPE, 2, 4));
+  pp_times times = { .stage = four_stages, .p2p = 0.5 };
+  pp_simulation result = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_DEEPSEEK), times, plain);
+  for (int rank = 0; rank < 2; rank++) {
+    size_t first = schedule.first[rank];
+    assert_interval(&result, first + 1, 1.5, 2.5);
+    assert_interval(&result, first + 3, 3.5, 5.5);
+    assert_interval(&result, first + 4, 6.5, 9.5);
+    assert_interval(&result, first + 5, 9.5, 11.5);
+    assert_interval(&result, first + 7, 13, 14);
+  }
+  assert_near(result.makespan, 14);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+}
+
+/*
+** DualPipeV with the same times; its groups are above. The pairs (0F3;3B1) on rank 0 and (2F2;1B0) on rank 1 end at 13.5; two messages each
+** way take until 14.5. (3F2;0B0) and 3B2 end at 19.5, rank 1's two pairs at 20.5: rank 0 sends one and receives two, until 21.5. 3B3 ends at
+** 26.5; a message each way, and rank 1's two I's end at 29. 1SEND_B3 arrives at 29.5, for I and W.
+*/
+static void a_batch_takes_as_long_as_its_fuller_direction(void **state) {
+  (void)state;
+  pp_schedule schedule = built(request_of(PP_DUALPIPEV, 2, 4));
+  pp_times times = { .stage = four_stages, .p2p = 0.5 };
+  pp_simulation result = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_DEEPSEEK), times, plain);
+  assert_interval(&result, 7, 10.5, 13.5);    /* (0F3;3B1) */
+  assert_interval(&result, 8, 14.5, 17.5);    /* (3F2;0B0) */
+  assert_interval(&result, 10, 21.5, 24.5);   /* (3F3;0B1) */
+  assert_interval(&result, schedule.first[1] + 6, 10.5, 13.5);
+  assert_interval(&result, schedule.first[1] + 7, 14.5, 17.5);
+  assert_interval(&result, schedule.first[1] + 9, 21.5, 23.5);
+  assert_near(result.makespan, 31.5);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+}
+
+/*
+** DualPipe on 4 ranks, F 1, a hop 0.5: at 2.5 rank 1 sends 1F0 to rank 2 and receives 0F1 from rank 0 and 5F0 from rank 2: until 3.5, when
+** 6F0 starts. Rank 0 sends 0F1 alone, is done at 3, and runs 0F2 from there: what else rank 1 receives does not hold it up.
+** With F of stage 5, on rank 2, 0.4 longer, 0F1 is at rank 1 at 3, and 5F0, under way from 2.9, waits for it: 3.5 as before. Both that rank 2
+** receives were waiting at 2.9: 3.9, when 2F0 starts; and rank 3, which sends one of them, goes on at 3.4.
+*/
+static void messages_move_once_both_ends_are_there(void **state) {
+  (void)state;
+  pp_stage_times stage[8];
+  for (int s = 0; s < 8; s++) stage[s] = (pp_stage_times){ 1, 1, 1, 2 };
+  pp_schedule schedule = built(request_of(PP_DUALPIPE, 4, 8));
+  pp_simulation result = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_DEEPSEEK), (pp_times){ .stage = stage, .p2p = 0.5 }, plain);
+  assert_interval(&result, schedule.first[0] + 2, 3, 4);
+  assert_interval(&result, schedule.first[1] + 1, 3.5, 4.5);
+  assert_interval(&result, schedule.first[2] + 1, 3.5, 4.5);
+  assert_interval(&result, schedule.first[3] + 2, 3, 4);
+  pp_simulation_free(&result);
+  stage[5].forward = 1.4;
+  result = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_DEEPSEEK), (pp_times){ .stage = stage, .p2p = 0.5 }, plain);
+  assert_interval(&result, schedule.first[0] + 2, 3, 4);
+  assert_interval(&result, schedule.first[1] + 1, 3.5, 4.5);
+  assert_interval(&result, schedule.first[2] + 1, 3.9, 4.9);
+  assert_interval(&result, schedule.first[3] + 2, 3.4, 4.4);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+}
+
+/* What PyTorch's runtimes post holds at most one message each way, so that rule 3 is p2p for all of their batches. */
+static void batches_of_pytorch_hold_at_most_one_message_each_way(void **state) {
+  (void)state;
+  static const pp_schedule_kind kinds[] = { PP_GPIPE, PP_1F1B, PP_ZB_H1, PP_ZB_H2, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_ZERO_BUBBLE,
+                                            PP_LOOPED_BFS, PP_ZB_V, PP_DUALPIPEV };
+  pp_error error;
+  int batches = 0;
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (int pairing = PP_PAIR_OVERLAPPED; pairing <= PP_PAIR_SPLIT; pairing++) {
+      pp_schedule schedule = built(request_of(kinds[k], 4, 8));
+      pp_runtime runtime = *pp_runtime_preset(k < 2 ? PP_RUNTIME_TORCH_SINGLE : PP_RUNTIME_TORCH_MULTI);
+      if (k >= 2) runtime.pairs = (pp_pairing)pairing;
+      pp_lowered lowered;
+      if (pp_runtime_lower(&schedule, &runtime, &lowered, &error) != PP_OK) fail_msg("%s", error.message);
+      for (uint32_t b = 0; b < lowered.batches; b++) {
+        int count[2] = { 0 };
+        for (uint32_t i = 0; i < lowered.batch[b].count; i++) count[lowered.end[lowered.batch[b].first + i].receive]++;
+        assert_true(count[0] <= 1 && count[1] <= 1);
+        batches++;
+      }
+      pp_lowered_free(&lowered);
+      pp_schedule_free(&schedule);
+    }
+  }
+  assert_true(batches > 1000);
+}
+
 /* An independent simulation of DualPipe's and DualPipeV's groups found no step longer than without them, where F = I and hops take nothing. */
 static void deepseeks_groups_cost_nothing_by_themselves(void **state) {
   (void)state;
@@ -310,6 +408,10 @@ int main(void) {
     cmocka_unit_test(an_early_receive_blocks_the_sends_behind_it),
     cmocka_unit_test(torch_single_posts_as_one_f_one_b_of_pytorch),
     cmocka_unit_test(deepseek_posts_a_group_before_each_action),
+    cmocka_unit_test(two_messages_of_a_batch_share_the_link),
+    cmocka_unit_test(a_batch_takes_as_long_as_its_fuller_direction),
+    cmocka_unit_test(messages_move_once_both_ends_are_there),
+    cmocka_unit_test(batches_of_pytorch_hold_at_most_one_message_each_way),
     cmocka_unit_test(deepseeks_groups_cost_nothing_by_themselves),
     cmocka_unit_test(torch_skips_the_input_gradient_of_the_first_stage),
     cmocka_unit_test(batches_that_wait_for_each_other_are_named),
