@@ -23,6 +23,8 @@ Formats are told apart line by line: logs of Megatron-LM (also Primus, Megatron-
 torchtitan, DCGM's Prometheus text, dcgmi dmon, nvidia-smi's CSV. Only step times decide; counters
 are shown beside them. Left out: warm-up, the first step of a process, what follows a checkpoint
 or an evaluation, rare stalls.
+Where the plan and its fallback are too close for the estimates to tell apart: undecided near the
+threshold; keep above it; far below it, by more than the estimates can be off, roll back.
 Exit status: 0 keep, or undecided; 1 roll back; 2 the command, the plan or a file cannot be read;
 5 no sample in the window.]]
 

@@ -115,6 +115,12 @@ local function median_of(values)
   return n % 2 == 1 and sorted[(n + 1) // 2] or (sorted[n // 2] + sorted[n // 2 + 1]) / 2
 end
 
+local function least_of(values)
+  local least = math.huge
+  for _, value in ipairs(values) do least = math.min(least, value) end
+  return least
+end
+
 -- Leaves out stalls, where they are rare: one line in twenty, one of ten. → kept, stalls, too_many
 local function without_stalls(entries, factor)
   if #entries < 10 or factor <= 1 then return entries, {}, 0 end
@@ -160,6 +166,7 @@ local function summary(entries)
   local quarter, out = #entries // 4, {
     steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = median_of(times), ideal_seconds = ideal / weight,
     utilisation = ideal / seconds, median_utilisation = 1 / median_of(ratios), error_fraction = standard_error(entries),
+    fastest_over_ideal = least_of(ratios),
     first = entries[1].iteration - entries[1].weight + 1, last = entries[#entries].iteration,
   }
   if quarter >= 5 then

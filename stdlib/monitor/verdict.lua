@@ -9,6 +9,12 @@ local verdict = {}
 
 local percent = format.percent
 
+-- Is the run slower than the estimates' error explains, of the plan and of its fallback? The threshold is what the fallback is predicted to
+-- reach; estimates are off by time_error of a step (catalog/accuracy.lua). Without a fallback the threshold has that error in it.
+function verdict.beyond_estimates(plan, measured)
+  return plan.fallback ~= nil and measured.utilisation < plan.threshold / (1 + plan.time_error)
+end
+
 -- Reasons not to decide, in the order in which they are looked for; each returns words, or nil.
 local doubts = {
   function(plan, found)
@@ -49,8 +55,10 @@ local doubts = {
   function(plan, found)
     local limit = plan.threshold * (1 + plan.comparison_error)
     if not plan.inside_error_band or found.measured.utilisation >= limit then return nil end
-    return string.format("plan and fallback differ by less than the estimates can tell (%s): only running the fallback as well decides",
-                         percent(plan.comparison_error))
+    if verdict.beyond_estimates(plan, found.measured) then return nil end
+    return string.format("plan and fallback differ by less than the estimates can tell (%s), and the run is not slower than their error "
+                         .. "(%s of a step) allows: only running the fallback as well decides", percent(plan.comparison_error),
+                         percent(plan.time_error))
   end,
 }
 

@@ -4,11 +4,13 @@
 
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
+local verdict = require "pipeplan.monitor.verdict"
 
 local report = {}
 
 local WIDTH, LABEL = 80, 10
 local max_listed = 6   -- gaps, ranks, files that a page names
+local far = 2          -- times the predicted step: no estimate that was held against a published run is off by as much
 
 local function plural(n, word)
   return format.integer(n) .. " " .. word .. ((n == 1 or word == "more") and "" or "s")
@@ -83,7 +85,12 @@ local function act_lines(run)
   if run.verdict == "keep" then return { "keep " .. named(run.plan, run.plan.schedule) } end
   if run.verdict == "undecided" then return run.reasons end
   local lines = switch_lines(run.plan)
-  table.insert(lines, 1, "first look for one slow card, link or host: it slows every step of every schedule, and the fallback's too")
+  local look = "first look for one slow card, link or host: it slows every step of every schedule, and the fallback's too"
+  if verdict.beyond_estimates(run.plan, run.found.measured) then
+    look = "first look at the counters of each rank: neither the plan nor its fallback was predicted to be this slow, so something else is "
+      .. "wrong (a slow card, link or host, other traffic on the network), and the fallback would be slow too"
+  end
+  table.insert(lines, 1, look)
   return lines
 end
 
@@ -119,6 +126,11 @@ local function gap_lines(run)
   return { plural(steps, "iteration") .. " of the window missing: " .. table.concat(parts, ", ") }
 end
 
+-- The fastest step that counts over the predicted one, of the same batch; nil without steps.
+local function fastest_over_predicted(run)
+  return run.found.measured and run.found.measured.fastest_over_ideal * run.plan.predicted
+end
+
 -- What a reader should know beside the verdict.
 function report.warnings(run)
   local steps, found, list = run.steps, run.found, {}
@@ -138,6 +150,9 @@ function report.warnings(run)
       found.wrong_batch and plural(found.wrong_batch.lines, "line"))
   add(found.measured and found.measured.utilisation > 1, "steps are faster than the plan's ideal step: estimates are %s too slow at least",
       found.measured and format.percent(found.measured.utilisation - 1))
+  local slower = fastest_over_predicted(run)
+  add(slower and slower >= far, "even the fastest step takes %.1f times the predicted one: the plan's model of this machine does not hold. "
+      .. "Profile again, and plan with the profile", slower)
   for _, file in ipairs(run.files) do
     add(#file.formats == 0, "%s: no line of a known format in %s", safe(file.name), plural(file.lines, "line"))
     add(file.torn, "%s: its last line has no end, and was not read", safe(file.name))
@@ -259,13 +274,14 @@ local function or_null(value)
   return value
 end
 
-local function measured_object(found)
-  local measured = found.measured
+local function measured_object(run)
+  local found, measured = run.found, run.found.measured
   if not measured then return json.null end
   return {
     utilisation_fraction = measured.utilisation, median_utilisation_fraction = measured.median_utilisation,
     utilisation_with_dropped_fraction = found.utilisation_with_dropped, standard_error_fraction = or_null(measured.error_fraction),
     ideal_step_seconds = measured.ideal_seconds, mean_step_seconds = measured.mean_seconds, median_step_seconds = measured.median_seconds,
+    fastest_step_over_predicted = fastest_over_predicted(run), slower_than_error_allows = verdict.beyond_estimates(run.plan, measured),
     first_quarter_step_seconds = or_null(measured.early_seconds), last_quarter_step_seconds = or_null(measured.late_seconds),
     steps = measured.steps, lines = measured.lines, first_iteration = measured.first, last_iteration = measured.last,
   }
@@ -285,7 +301,7 @@ function report.object(run)
   local plan, found = run.plan, run.found
   local other = plan.fallback and plan.fallback.alternative
   local value = {
-    verdict = run.verdict, reasons = json.array(run.reasons), measured = measured_object(found),
+    verdict = run.verdict, reasons = json.array(run.reasons), measured = measured_object(run),
     threshold_fraction = plan.threshold, predicted_utilisation_fraction = plan.predicted, inside_error_band = plan.inside_error_band,
     schedule = plan.schedule, pipeline = plan.pipeline,
     fallback = plan.fallback and { schedule = plan.fallback.schedule, pipeline = plan.fallback.pipeline,

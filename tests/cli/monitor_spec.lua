@@ -107,12 +107,35 @@ describe("a run", function()
     assert.equal(1, (monitor(monitoring.log(1, 15, 40), "--min-steps 5")))
   end)
 
-  it("whose threshold lies inside the error band is undecided below it", function()
+  it("of a plan inside the error band is undecided near the threshold, kept above it, rolled back far below", function()
     local band = files.write("plan.json", monitoring.plan { ["rollback.inside_error_band"] = true })
     local status, out = monitor(slow, "", band)
     assert.equal(0, status)
     assert.matches("only running the fallback as well decides", (out:gsub("%s+", " ")), 1, true)
-    assert.equal("keep", object(healthy, "", band).verdict)
+    assert.same({ "keep", 0 }, { object(healthy, "", band).verdict, (monitor(healthy, "", band)) })
+    status, out = monitor(monitoring.log(1, 100, 60), "", band)   -- 40 %; 72.7 % / 1.25 = 58.2 % is as far as the estimates can be off
+    assert.equal(1, status)
+    assert.matches("^ROLL BACK · utilisation 40 %%, threshold 72%.7 %%", out)
+    out = out:gsub("%s+", " ")
+    assert.matches("first look at the counters of each rank: neither the plan nor its fallback was predicted to be this slow, so something "
+                   .. "else is wrong (a slow card, link or host, other traffic on the network)", out, 1, true)
+    assert.matches("switch to 1F1B at P 4", out, 1, true)
+    assert.is_true(object(monitoring.log(1, 100, 60), "", band).measured.slower_than_error_allows)
+    assert.is_false(object(slow, "", band).measured.slower_than_error_allows)
+  end)
+
+  it("of whose steps even the fastest takes twice the predicted one is told that the plan's model does not hold", function()
+    local sentence = "the plan's model of this machine does not hold"
+    local status, out = monitor(monitoring.log(1, 100, 190))   -- the fastest 190 × 0.995 = 189.05 s, over 27 s
+    assert.equal(1, status)
+    out = out:gsub("%s+", " ")
+    assert.matches("warning even the fastest step takes 7.0 times the predicted one: " .. sentence .. ". Profile again, and plan with the profile",
+                   out, 1, true)
+    assert.near(189.05 / 27, object(monitoring.log(1, 100, 190)).measured.fastest_step_over_predicted, 1e-4)   -- the log has 0.1 ms
+    -- some steps as predicted: those that are slow are not the model's fault
+    local mixed = monitoring.log(1, 100, function(i) return i % 4 == 0 and 27 or 190 end)
+    assert.is_nil((select(2, monitor(mixed)):gsub("%s+", " ")):find(sentence, 1, true))
+    assert.is_nil((select(2, monitor(monitoring.log(1, 100, 52))):gsub("%s+", " ")):find(sentence, 1, true))
   end)
 
   it("without a fallback is told that the estimate is wrong", function()
