@@ -113,6 +113,18 @@ static void stretch(const pp_schedule *schedule, pp_stage_times *stage, double *
   }
 }
 
+/* Does a pair take less than its forward and its backward? */
+static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage, const double *pair) {
+  const int slots = schedule->chunks_per_rank;
+  for (int s = 0; pair && s < schedule->stages; s++) {
+    for (int slot = 0; slot < slots; slot++) {
+      const int other = schedule->stage_at[(size_t)schedule->rank_of[s] * (size_t)slots + (size_t)slot];
+      if (pair[(size_t)s * (size_t)slots + (size_t)slot] < (1 - 1e-9) * (stage[s].forward + stage[other].full)) return true;
+    }
+  }
+  return false;
+}
+
 /* See pp_evaluate_time. */
 static pp_status simulate(const pp_problem *problem, const pp_schedule *schedule, pp_stage_times *stage, double *pair, double hop,
                           pp_simulation *out, pp_error *error) {
@@ -120,9 +132,12 @@ static pp_status simulate(const pp_problem *problem, const pp_schedule *schedule
   const pp_runtime *runtime = problem->runtime;
   pp_error refused;
   if (!runtime) return pp_simulate(schedule, &times, false, out, error);
+  pp_runtime multi = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
+  if (!pairs_save(schedule, stage, pair)) multi.pairs = PP_PAIR_SPLIT;
+  if (runtime->kind == PP_RUNTIME_TORCH_MULTI) runtime = &multi;
   pp_status status = pp_runtime_simulate(schedule, &times, runtime, &problem->hardware, false, out, &refused);
   if (status == PP_ILLEGAL && runtime->kind == PP_RUNTIME_TORCH_SINGLE)
-    status = pp_runtime_simulate(schedule, &times, pp_runtime_preset(PP_RUNTIME_TORCH_MULTI), &problem->hardware, false, out, &refused);
+    status = pp_runtime_simulate(schedule, &times, &multi, &problem->hardware, false, out, &refused);
   if (status == PP_OK) return PP_OK;
   if (status != PP_ILLEGAL) {
     if (error) *error = refused;

@@ -21,7 +21,8 @@ typedef struct {
 /*
 ** Simulates the step at the full batch. `overlap` false: overlapped pairs take F + B, whatever the kernel. With `schedule` and `simulation`
 ** not NULL the caller gets the program and its simulation, and frees both; not at depth 1, which has neither. Under the problem's runtime
-** where it can run the schedule; of PyTorch's two the one that can; else under the ideal one, on cards as hot as they get.
+** where it can run the schedule; of PyTorch's two the one that can, with pairs that overlap nothing as two actions, as a plan's program has
+** them; else under the ideal one, on cards as hot as they get.
 ** PP_ILLEGAL as pp_candidate_check. O(P × M × V).
 */
 pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
