@@ -357,7 +357,7 @@ class TrainStep(unittest.TestCase):
         done = self.run_steps(2, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, "--fault", "stall:1:2", "--watchdog", 6)
         self.check_fails(done, r"rank \d, step 2: ")
         middle = [str(action) for action in programs.load(csv).actions(1)][len(programs.load(csv).actions(1)) // 2 - 1]
-        self.assertRegex(done[1][2], rf"rank 1, step 2: in {middle}: nothing has moved for 6 s")
+        self.assertRegex(done[1][2], rf"rank 1, step 2: in {middle} \[faults.py:\d+ > faults.py:\d+\]: nothing has moved for 6 s")
 
     def test_a_slow_rank_slows_the_step(self):
         plan, csv = plan_of(self.folder, 2)
