@@ -10,6 +10,7 @@ The model is that of examples/torch/pipeline/model.py: replace Block by your own
 
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4,4,4 --microbatches 8,32
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --virtual-stages 2 --placement v --layers 2,2,2,2,2,2,2,2
+  torchrun --nproc-per-node 2 examples/torch/profile_stage.py --device cpu --model examples/models/tiny.json
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4 --expert 2 --shape hidden=2048,ffn=1408,experts=16
 """
 import argparse
@@ -44,10 +45,24 @@ def shape_of(text):
     return out
 
 
+def sizes_of(path):
+    try:
+        return model.read_config(path)
+    except (ValueError, OSError) as error:
+        raise argparse.ArgumentTypeError(error) from None
+
+
+def even_layers(layers, stages):
+    if layers and layers % stages:
+        raise ValueError(f"the model's {layers} layers are not the same on {stages} stages: expected --layers, {stages} numbers")
+    return [layers // stages if layers else 4] * stages
+
+
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=numbers, help="layers of each stage (default 4 on each)")
-    parser.add_argument("--shape", type=shape_of, default={}, help="NAME=NUMBER,… of the model: hidden, heads, ffn, vocab, experts, …")
+    parser.add_argument("--layers", type=numbers, help="layers of each stage (default: as many on each, of --model; else 4)")
+    parser.add_argument("--model", metavar="FILE", type=sizes_of, default={}, help="a Hugging Face config.json, for its sizes")
+    parser.add_argument("--shape", type=shape_of, default={}, help="NAME=NUMBER,… over those of --model: hidden, heads, ffn, vocab, experts, …")
     parser.add_argument("--virtual-stages", type=int, default=1, help="stages a rank")
     parser.add_argument("--placement", choices=profile.PLACEMENTS, help="of stages on ranks (default one, or loop with --virtual-stages)")
     parser.add_argument("--expert", type=int, default=1, help="replicas of a stage that share its experts")
@@ -56,7 +71,7 @@ def read_options():
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one")
     parser.add_argument("--dtype", choices=DTYPES, help="default bf16, on a CPU fp32")
     parser.add_argument("--samples", type=int, default=20, help="of each timing")
-    parser.add_argument("--load", type=float, default=2.0, help="seconds of load before hot timings")
+    parser.add_argument("--load", type=float, help="seconds of load before hot timings (default 2, on a CPU 0.2)")
     parser.add_argument("--pause", type=float, default=0.01, help="least seconds between cold timings")
     parser.add_argument("--heat", type=float, help="seconds of each share of the heat curve, 0: none (default 1, on a CPU 0)")
     parser.add_argument("--pair", choices=("better", "in_turn", "two_streams"), default="better", help="which F&B the profile gives as FB")
@@ -69,13 +84,16 @@ def measure(o, device):
     if replicas < 1 or world % replicas:
         raise ValueError(f"{replicas} replicas of each stage do not fit {world} processes: expected a divisor")
     place = grid.Grid(world // replicas, o.expert)
-    layers = o.layers or [4] * (place.pipeline * o.virtual_stages)
+    layers = o.layers or even_layers(o.model.get("layers"), place.pipeline * o.virtual_stages)
     if len(layers) != place.pipeline * o.virtual_stages:
         raise ValueError(f"--layers has {len(layers)} stages: expected {place.pipeline * o.virtual_stages}, {o.virtual_stages} on each of "
                          f"{place.pipeline} ranks")
-    shape = model.Shape(layers=sum(layers), **o.shape)
+    if o.microbatches and (o.virtual_stages > 1 or o.placement not in (None, "one")):
+        raise ValueError("--microbatches runs 1F1B, which has one stage a rank: expected no --virtual-stages, nor another --placement")
+    shape = model.Shape(**{**o.model, "layers": sum(layers), **o.shape})
+    load = (2.0 if device.type == "cuda" else 0.2) if o.load is None else o.load
     heat = (1.0 if device.type == "cuda" else 0.0) if o.heat is None else o.heat
-    options = profile.Options(effort=Effort(samples=o.samples, load=o.load, pause=o.pause), heat=heat, pair=o.pair,
+    options = profile.Options(effort=Effort(samples=o.samples, load=load, pause=o.pause), heat=heat, pair=o.pair,
                               calibration=tuple(o.microbatches))
     return profile.profile(shape, layers, o.placement or ("loop" if o.virtual_stages > 1 else "one"), place, device, dtype, options)
 

@@ -1,8 +1,8 @@
 """Runs training steps as a plan lays them out: stages on their ranks, microbatches through them in the schedule's order, gradients summed.
 
     pipeplan plan SPEC.json --format json --output plan.json
-    pipeplan simulate zb_h1 --ranks 4 --microbatches 16 --format csv --output schedule.csv
-    torchrun --nproc-per-node 4 examples/torch/train_step.py plan.json --schedule schedule.csv --shape hidden=64,heads=4,ffn=256,vocab=256 --check
+    pipeplan plan SPEC.json --format csv --output schedule.csv
+    torchrun --nproc-per-node 2 examples/torch/train_step.py plan.json --schedule schedule.csv --model config.json --check
 
 A process is a pipeline rank of a replica: as many as the plan's pipeline × data, each with a GPU where there are any. Without --schedule
 PyTorch's own class of the plan's schedule runs, if it has one. The model is the small one of pipeline/model.py, of the sizes given; replace it
@@ -32,7 +32,7 @@ OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.o
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", metavar="PLAN.json", help="what `pipeplan plan --format json` writes")
-    parser.add_argument("--schedule", metavar="FILE.csv", help="its program, what `pipeplan simulate --format csv` writes")
+    parser.add_argument("--schedule", metavar="FILE.csv", help="its program, what `pipeplan plan --format csv` writes")
     parser.add_argument("--model", metavar="FILE", help="a Hugging Face config.json, for its sizes")
     names = ", ".join(field.name for field in dataclasses.fields(model.Shape))
     parser.add_argument("--shape", metavar="NAME=N,…", help=f"sizes, over those of --model: {names}")
@@ -123,13 +123,11 @@ def read_job(options):
 
 
 def shape_of(options, plan):
-    """Sizes of the model: the plan's layers, sequence and micro-batch, then --model, then --shape."""
+    """Sizes of the model: --model, the plan's sequence and micro-batch, then --shape."""
     if not options.model and not options.shape:
         raise Mismatch(f"{plan.source} has no sizes of the model: expected --model config.json, or --shape hidden=64,heads=4,…")
-    sizes = {"layers": sum(plan.layers_per_stage), "sequence": plan.sequence, "micro_batch": plan.micro_batch_size}
-    if options.model:
-        with open(options.model) as file:
-            sizes.update(model.sizes_of_config(json.load(file)))
+    sizes = {"layers": sum(plan.layers_per_stage), **(model.read_config(options.model) if options.model else {})}
+    sizes.update(sequence=plan.sequence, micro_batch=plan.micro_batch_size)
     names = [field.name for field in dataclasses.fields(model.Shape)]
     for part in (options.shape or "").split(",") if options.shape else []:
         name, _, value = part.partition("=")

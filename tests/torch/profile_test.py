@@ -2,6 +2,7 @@
 
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
+import argparse
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ sys.path.insert(0, os.path.join(ROOT, "examples", "torch"))
 import torch
 import torch.distributed as dist
 
+import profile_stage
 from pipeline import grid, heat, links, memory, model, power, profile, timing
 from pipeline.actions import Actions, Deferred
 from pipeline.control import Control
@@ -281,6 +283,15 @@ class Script(unittest.TestCase):
                    "hidden=16,heads=2,ffn=64,sequence=8", "--samples", "1", "--load", "0", "--pause", "0")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["stage"]), 2)
+
+    def test_sizes_and_layers_of_a_config(self):
+        sizes = profile_stage.sizes_of(os.path.join(ROOT, "examples/models/tiny.json"))      # what that file says, by model.Shape's names
+        self.assertEqual(sizes, {"hidden": 256, "heads": 4, "layers": 8, "vocab": 512, "ffn": 1024, "sequence": 256})
+        self.assertEqual(profile_stage.even_layers(8, 4), [2, 2, 2, 2])
+        with self.assertRaisesRegex(ValueError, "8 layers are not the same on 3 stages: expected --layers, 3 numbers"):
+            profile_stage.even_layers(8, 3)
+        with self.assertRaisesRegex(argparse.ArgumentTypeError, "README.md: .*"):
+            profile_stage.sizes_of(os.path.join(ROOT, "README.md"))
 
     def test_what_does_not_fit_is_said(self):
         done = run(1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1")

@@ -4,6 +4,7 @@ On one kind of device a layer's weights depend on its number and the seed alone,
 cut, over however many ranks, it is the same model, so that gradients of any two partitions can be compared.
 """
 import dataclasses
+import json
 import math
 
 import torch
@@ -42,7 +43,17 @@ def sizes_of_config(config):
         raise ValueError(f"a config.json without {', '.join(missing)}: expected Hugging Face's names")
     sizes = {name: size for name, size in found.items() if size}
     sizes.setdefault("ffn", 4 * sizes["hidden"])
+    if config.get("max_position_embeddings"):
+        sizes["sequence"] = min(4096, config["max_position_embeddings"])    # as `pipeplan plan` assumes where the spec does not say
     return sizes
+
+
+def read_config(path):
+    with open(path) as file:
+        try:
+            return sizes_of_config(json.load(file))
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ValueError(f"{path}: {error}") from error
 
 
 class Exchange(torch.autograd.Function):
