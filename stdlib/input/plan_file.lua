@@ -99,7 +99,8 @@ local function busy_of(plan)
   return busy
 end
 
--- What the alternatives say of the fallback: { step_seconds, fit, same_layout }, or nil.
+-- What the alternatives say of the fallback: { step_seconds, same_layout, virtual }, or nil; virtual only where it is not the plan's, which
+-- the spec may have fixed.
 local function alternative_of(plan, fallback)
   local list = at(plan, "alternatives")
   for _, other in ipairs(type(list) == "table" and list or {}) do
@@ -108,8 +109,9 @@ local function alternative_of(plan, fallback)
       for name, degree in pairs(plan.parallelism) do
         same = same and (name == "virtual" or at(other, "parallelism." .. name) == degree)
       end
-      local seconds = at(other, "step_seconds")
-      return { step_seconds = type(seconds) == "number" and seconds > 0 and seconds or nil, same_layout = same }
+      local seconds, virtual = at(other, "step_seconds"), at(other, "parallelism.virtual")
+      return { step_seconds = type(seconds) == "number" and seconds > 0 and seconds or nil, same_layout = same,
+               virtual = math.type(virtual) == "integer" and virtual ~= at(plan, "parallelism.virtual") and virtual or nil }
     end
   end
 end

@@ -67,6 +67,7 @@ local function switch_lines(plan)
                   .. (other and other.same_layout and ", at the same TP, EP and DP" or "") }
   lines[2] = fallback.schedule == "none" and "its plan: pipeplan plan SPEC --pipeline 1"
     or string.format("its plan: pipeplan plan SPEC --schedule %s --pipeline %d", fallback.schedule, fallback.pipeline)
+       .. (other and other.virtual and " --virtual " .. other.virtual or "")
   return lines
 end
 

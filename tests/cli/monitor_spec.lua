@@ -46,6 +46,14 @@ describe("a run", function()
     assert.matches("first look for one slow card, link or host", out, 1, true)
   end)
 
+  it("is told the fallback's chunks a rank where the plan has others, for its spec may fix them", function()
+    local interleaved = files.write("plan.json", monitoring.plan { ["parallelism.virtual"] = 2 })
+    local _, out = monitor(slow, nil, interleaved)
+    assert.matches("plan SPEC --schedule 1f1b --pipeline 4 --virtual 1", (out:gsub("%s+", " ")), 1, true)
+    _, out = monitor(slow)
+    assert.not_matches("--virtual", out, 1, true)
+  end)
+
   it("is a page of 80 columns, whatever was read", function()
     local noise = {}
     for i = 1, 40 do noise[i] = files.write(string.rep("long-name-", 12) .. i .. ".log", "nothing\n") end
