@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the cross-check against PyTorch's schedules, our executor of DualPipe, training steps and `pipeplan monitor` on them where there is a PyTorch
-# of 2.9 or newer, and the check of the order of PyTorch's messages where it can defer receives, from 2.13 on; otherwise says why not and exits
-# 77, which ctest counts as skipped.
+# Runs the cross-check against PyTorch's schedules, our executor of DualPipe, training steps, `pipeplan monitor` on them and the commands of
+# README.md's "Running a plan" where there is a PyTorch of 2.9 or newer, and the check of the order of PyTorch's messages where it can defer
+# receives, from 2.13 on; otherwise says why not and exits 77, which ctest counts as skipped.
 # usage: PIPEPLAN=build/release/pipeplan tests/torch/run.sh
 cd "$(dirname "$0")/../.." || exit 1
 program=${PIPEPLAN:-build/release/pipeplan}
@@ -17,6 +17,7 @@ for python in build/torch/bin/python python3; do
   LUA_CPATH="$(dirname "$program")/?.so;;" "$python" -W ignore tests/torch/dualpipe_test.py || exit
   "$python" -W ignore tests/torch/snapshot_test.py || exit
   "$python" -W ignore tests/torch/train_step_test.py || exit
+  "$python" -W ignore tests/torch/loop_test.py || exit
   if at_least "$python" 13; then
     LUA_CPATH="$(dirname "$program")/?.so;;" exec "$python" -W ignore tests/torch/runtime_lowering.py
   fi
