@@ -27,7 +27,7 @@ import typing
 import torch
 import torch.distributed as dist
 
-from pipeline import control, dualpipe, grid, measured, model, profile, program, timing, torch_runtime, watchdog
+from pipeline import control, dualpipe, grid, measured, model, options as types, profile, program, timing, torch_runtime, watchdog
 
 
 class Kind(typing.NamedTuple):
@@ -304,24 +304,6 @@ def names(known, separator):
     return parse
 
 
-def numbers(text):
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}": expected whole numbers with commas between them') from None
-
-
-def fields(text):
-    """hidden=256,heads=4 → {"hidden": 256, "heads": 4}"""
-    known, out = [field.name for field in dataclasses.fields(model.Shape) if field.name != "layers"], {}
-    for part in text.split(","):
-        name, _, value = part.partition("=")
-        if name not in known or not value.isdigit():
-            raise argparse.ArgumentTypeError(f'"{part}": expected NAME=NUMBER with a name of {", ".join(known)}')
-        out[name] = int(value)
-    return out
-
-
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", default="runs.json")
@@ -331,8 +313,8 @@ def options():
     parser.add_argument("--pipeplan", default="pipeplan", metavar="PROGRAM")
     parser.add_argument("--models", type=names(MODELS, ","), default=list(MODELS), help="which, in this order (default: dense,ends,moe)")
     parser.add_argument("--schedules", type=names(KINDS, ";"), help="only these, such as \"1f1b;zb_v\"")
-    parser.add_argument("--microbatches", type=numbers, default=[8, 32, 16], help="M, in this order (default 8,32,16)")
-    parser.add_argument("--shape", type=fields, default={}, help="other sizes: hidden=256,heads=4,…")
+    parser.add_argument("--microbatches", type=types.numbers, default=[8, 32, 16], help="M, in this order (default 8,32,16)")
+    parser.add_argument("--shape", type=types.sizes, default={}, help="other sizes: hidden=256,heads=4,…")
     parser.add_argument("--blocks", type=int, default=2, help="a rank (default 2)")
     parser.add_argument("--steps", type=int, default=3, help="timed (default 3)")
     parser.add_argument("--warmup", type=int, default=1, help="steps before them (default 1)")

@@ -14,42 +14,16 @@ The model is that of examples/torch/pipeline/model.py: replace Block by your own
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4 --expert 2 --shape hidden=2048,ffn=1408,experts=16
 """
 import argparse
-import dataclasses
 import json
 import sys
 
 import torch
 import torch.distributed as dist
 
-from pipeline import grid, model, profile
+from pipeline import grid, model, options as types, profile
 from pipeline.timing import Effort
 
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
-
-
-def numbers(text):
-    try:
-        return [int(part) for part in text.split(",") if part]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}": expected whole numbers with commas between them') from None
-
-
-def shape_of(text):
-    """hidden=2048,heads=16 → {"hidden": 2048, "heads": 16}"""
-    names, out = [f.name for f in dataclasses.fields(model.Shape) if f.name != "layers"], {}
-    for part in filter(None, text.split(",")):
-        name, _, value = part.partition("=")
-        if name not in names or not value.isdigit():
-            raise argparse.ArgumentTypeError(f'"{part}": expected NAME=NUMBER with a name of {", ".join(names)}')
-        out[name] = int(value)
-    return out
-
-
-def sizes_of(path):
-    try:
-        return model.read_config(path)
-    except (ValueError, OSError) as error:
-        raise argparse.ArgumentTypeError(error) from None
 
 
 def even_layers(layers, stages):
@@ -60,14 +34,14 @@ def even_layers(layers, stages):
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=numbers, help="layers of each stage (default: as many on each, of --model; else 4)")
-    parser.add_argument("--model", metavar="FILE", type=sizes_of, default={}, help="a Hugging Face config.json, for its sizes")
-    parser.add_argument("--shape", type=shape_of, default={}, help="NAME=NUMBER,… over those of --model: hidden, heads, ffn, vocab, experts, …")
+    parser.add_argument("--layers", type=types.numbers, help="layers of each stage (default: as many on each, of --model; else 4)")
+    parser.add_argument("--model", metavar="FILE", type=types.config, default={}, help="a Hugging Face config.json, for its sizes")
+    parser.add_argument("--shape", type=types.sizes, default={}, help="NAME=NUMBER,… over those of --model: hidden, heads, ffn, vocab, experts, …")
     parser.add_argument("--virtual-stages", type=int, default=1, help="stages a rank")
     parser.add_argument("--placement", choices=profile.PLACEMENTS, help="of stages on ranks (default one, or loop with --virtual-stages)")
     parser.add_argument("--expert", type=int, default=1, help="replicas of a stage that share its experts")
     parser.add_argument("--data", type=int, default=0, help="replicas (default: as --expert)")
-    parser.add_argument("--microbatches", type=numbers, default=[], help="M of 1F1B steps, such as 8,32")
+    parser.add_argument("--microbatches", type=types.numbers, default=[], help="M of 1F1B steps, such as 8,32")
     parser.add_argument("--device", choices=("cpu", "cuda"), help="default: cuda where there is one")
     parser.add_argument("--dtype", choices=DTYPES, help="default bf16, on a CPU fp32")
     parser.add_argument("--samples", type=int, default=20, help="of each timing")

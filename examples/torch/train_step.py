@@ -20,7 +20,7 @@ import traceback
 import torch
 import torch.distributed as dist
 
-from pipeline import dualpipe, faults, gradients, grid as processes, metrics, model, program as programs, torch_runtime
+from pipeline import dualpipe, faults, gradients, grid as processes, metrics, model, options as types, program as programs, torch_runtime
 from pipeline.program import Mismatch
 from pipeline.timeline import Timeline
 from pipeline.watchdog import Watchdog, say
@@ -33,9 +33,9 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", metavar="PLAN.json", help="what `pipeplan plan --format json` writes")
     parser.add_argument("--schedule", metavar="FILE.csv", help="its program, what `pipeplan plan --format csv` writes")
-    parser.add_argument("--model", metavar="FILE", help="a Hugging Face config.json, for its sizes")
+    parser.add_argument("--model", metavar="FILE", type=types.config, default={}, help="a Hugging Face config.json, for its sizes")
     names = ", ".join(field.name for field in dataclasses.fields(model.Shape))
-    parser.add_argument("--shape", metavar="NAME=N,…", help=f"sizes, over those of --model: {names}")
+    parser.add_argument("--shape", metavar="NAME=N,…", type=types.sizes, default={}, help=f"sizes, over those of --model: {names}")
     parser.add_argument("--steps", type=int, default=1)
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
     parser.add_argument("--lr", type=float, default=1e-4)
@@ -126,15 +126,8 @@ def shape_of(options, plan):
     """Sizes of the model: --model, the plan's sequence and micro-batch, then --shape."""
     if not options.model and not options.shape:
         raise Mismatch(f"{plan.source} has no sizes of the model: expected --model config.json, or --shape hidden=64,heads=4,…")
-    sizes = {"layers": sum(plan.layers_per_stage), **(model.read_config(options.model) if options.model else {})}
-    sizes.update(sequence=plan.sequence, micro_batch=plan.micro_batch_size)
-    names = [field.name for field in dataclasses.fields(model.Shape)]
-    for part in (options.shape or "").split(",") if options.shape else []:
-        name, _, value = part.partition("=")
-        if name not in names or not value.isdecimal():
-            raise Mismatch(f"--shape {part}: expected NAME=N, a whole number, NAME one of {', '.join(names)}")
-        sizes[name] = int(value)
-    shape = model.Shape(**sizes)
+    shape = model.Shape(**{"layers": sum(plan.layers_per_stage), **options.model, "sequence": plan.sequence,
+                           "micro_batch": plan.micro_batch_size, **options.shape})
     if shape.layers != sum(plan.layers_per_stage):
         raise Mismatch(f"the model has {shape.layers} layers: expected {sum(plan.layers_per_stage)}, as {plan.source} says "
                        f"(layers_per_stage {list(plan.layers_per_stage)})")

@@ -326,7 +326,7 @@ class TrainStep(unittest.TestCase):
     def test_a_model_that_does_not_match(self):
         plan, csv = plan_of(self.folder, 2)
         for shape, message in ((SHAPE + ",layers=6", r"has 6 layers: expected 5, as .*plan.json says \(layers_per_stage"),
-                               (SHAPE + ",heads=3", "hidden 16 and 3 heads: expected a multiple"), ("hiden=3", "--shape hiden=3: expected NAME=N")):
+                               (SHAPE + ",heads=3", "hidden 16 and 3 heads: expected a multiple"), ("hiden=3", '--shape: "hiden=3": expected NAME=N')):
             with self.subTest(message=message):
                 self.check_fails(self.run_steps(2, plan, "--schedule", csv, "--shape", shape), message)
 

@@ -1,0 +1,32 @@
+"""Types of command line options, for argparse: what cannot be read is said with what was expected."""
+import argparse
+import dataclasses
+
+from . import model
+
+
+def numbers(text):
+    """8,16,32 → [8, 16, 32]"""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}": expected whole numbers with commas between them') from None
+
+
+def sizes(text):
+    """hidden=2048,heads=16 → {"hidden": 2048, "heads": 16}: fields of model.Shape."""
+    known, out = [field.name for field in dataclasses.fields(model.Shape)], {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in known or not value.isdecimal():
+            raise argparse.ArgumentTypeError(f'"{part}": expected NAME=N, a whole number, NAME one of {", ".join(known)}')
+        out[name] = int(value)
+    return out
+
+
+def config(path):
+    """Sizes of a Hugging Face config.json."""
+    try:
+        return model.read_config(path)
+    except (ValueError, OSError) as error:
+        raise argparse.ArgumentTypeError(error) from None
