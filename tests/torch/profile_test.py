@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 
 import profile_stage
-from pipeline import grid, heat, links, memory, model, power, profile, timing
+from pipeline import grid, heat, links, memory, model, options, power, profile, timing
 from pipeline.actions import Actions, Deferred
 from pipeline.control import Control
 
@@ -285,13 +285,13 @@ class Script(unittest.TestCase):
         self.assertEqual(len(json.loads(done.stdout)["stage"]), 2)
 
     def test_sizes_and_layers_of_a_config(self):
-        sizes = profile_stage.sizes_of(os.path.join(ROOT, "examples/models/tiny.json"))      # what that file says, by model.Shape's names
+        sizes = options.config(os.path.join(ROOT, "examples/models/tiny.json"))      # what that file says, by model.Shape's names
         self.assertEqual(sizes, {"hidden": 256, "heads": 4, "layers": 8, "vocab": 512, "ffn": 1024, "sequence": 256})
         self.assertEqual(profile_stage.even_layers(8, 4), [2, 2, 2, 2])
         with self.assertRaisesRegex(ValueError, "8 layers are not the same on 3 stages: expected --layers, 3 numbers"):
             profile_stage.even_layers(8, 3)
         with self.assertRaisesRegex(argparse.ArgumentTypeError, "README.md: .*"):
-            profile_stage.sizes_of(os.path.join(ROOT, "README.md"))
+            options.config(os.path.join(ROOT, "README.md"))
 
     def test_what_does_not_fit_is_said(self):
         done = run(1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1")
