@@ -52,7 +52,7 @@ typedef enum {
 /* What a runtime keeps beside weights, see runtime_memory.c. */
 typedef enum {
   PP_MEMORY_UNKNOWN,
-  PP_MEMORY_TORCH,      /* messages of all microbatches are allocated up front; I frees nothing */
+  PP_MEMORY_TORCH,      /* messages of all microbatches are allocated up front; I frees no activations */
   PP_MEMORY_LEAN        /* only what is still needed */
 } pp_memory_rule;
 
@@ -153,8 +153,8 @@ typedef enum { PP_TRANSIENT_F, PP_TRANSIENT_B, PP_TRANSIENT_I, PP_TRANSIENT_W, P
 
 /* Bytes that a stage holds for one microbatch. */
 typedef struct {
-  double stored;            /* from F until B, with its result; under torch also until W: I frees nothing */
-  double output_gradients;  /* torch, from I until W: gradients of the outputs of its layers, which W needs */
+  double stored;            /* from F until B, with its result; under torch until I or B */
+  double pending;           /* torch, from I until W: what F stored less what I frees, such as logits, and gradients of its layers' outputs */
   double deferred;          /* lean, from I until W: all that W needs */
   double after_weight;      /* lean, from W until gradients are dropped: 0 unless a weight's gradient keeps a history, see runtime_memory.c */
   double transient[PP_TRANSIENTS];  /* what an action needs while it runs, beside the more of what is held before and after it */

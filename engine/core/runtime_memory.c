@@ -3,7 +3,7 @@
 **
 ** What PyTorch's runtimes keep was read off the allocator's peaks of 24 runs on 4 H200 (PyTorch 2.11, equal transformer blocks; they are in
 ** tests/data/gpu): buffers to receive in, and the last stage's outputs, are there for all microbatches at once, also for a hand-over on the
-** same rank (torch/distributed/pipelining/stage.py, _prepare_forward_infra and _prepare_backward_infra); I frees nothing, and leaves
+** same rank (torch/distributed/pipelining/stage.py, _prepare_forward_infra and _prepare_backward_infra); I frees no activations, and leaves
 ** gradients of the outputs of layers until W; the gradient that I sends to another rank stays until the step ends. So it is a description of
 ** these runs that holds for every number of microbatches among them, not a derivation.
 **
@@ -50,13 +50,14 @@ static void backward(walk *self, int stage) {
 static void input(walk *self, int stage) {
   bool sends = !is_first(self, stage) && self->schedule->rank_of[stage] != self->schedule->rank_of[stage - 1];
   if (is_first(self, stage) && self->runtime->first_skips_input) return;
-  add(self, self->bytes[stage].output_gradients + (sends ? self->bytes[stage].message : 0), self->bytes[stage].transient[PP_TRANSIENT_I]);
+  add(self, self->bytes[stage].pending - self->bytes[stage].stored + (sends ? self->bytes[stage].message : 0),
+      self->bytes[stage].transient[PP_TRANSIENT_I]);
 }
 
 static void weight(walk *self, int stage) {
   bool whole = is_first(self, stage) && self->runtime->first_skips_input;
   if (whole) backward(self, stage);
-  else add(self, -self->bytes[stage].stored - self->bytes[stage].output_gradients, self->bytes[stage].transient[PP_TRANSIENT_W]);
+  else add(self, -self->bytes[stage].pending, self->bytes[stage].transient[PP_TRANSIENT_W]);
 }
 
 /* What stays after F: what it stored but its result, which is sent at once, and what it received. */

@@ -257,14 +257,14 @@ static void set_schedule_peaks(lua_State *L, const pp_schedule *schedule, const 
 }
 
 /*
-** bytes = { stored, pending?, output_gradients?, deferred?, after_weight?, message?, output?, kept?, transient?, transient_forward?,
+** bytes = { stored, pending?, deferred?, after_weight?, message?, output?, kept?, transient?, transient_forward?,
 ** transient_input?, transient_weight? }: adds the field peak_bytes to the table on top of the stack. pending and deferred are by default stored, output is a
 ** message, kept the output, all else 0.
 */
 static void set_peak_bytes(lua_State *L, const pp_schedule *schedule, const pp_runtime *runtime) {
-  enum { STORED, PENDING, GRADIENTS, DEFERRED, AFTER_WEIGHT, MESSAGE, OUTPUT, KEPT, TRANSIENT, NAMES = TRANSIENT + PP_TRANSIENTS };
+  enum { STORED, PENDING, DEFERRED, AFTER_WEIGHT, MESSAGE, OUTPUT, KEPT, TRANSIENT, NAMES = TRANSIENT + PP_TRANSIENTS };
   static const char *const known[NAMES + 1] = {
-    "stored", "pending", "output_gradients", "deferred", "after_weight", "message", "output", "kept",
+    "stored", "pending", "deferred", "after_weight", "message", "output", "kept",
     [TRANSIENT + PP_TRANSIENT_F] = "transient_forward", [TRANSIENT + PP_TRANSIENT_B] = "transient",
     [TRANSIENT + PP_TRANSIENT_I] = "transient_input", [TRANSIENT + PP_TRANSIENT_W] = "transient_weight"
   };
@@ -286,8 +286,9 @@ static void set_peak_bytes(lua_State *L, const pp_schedule *schedule, const pp_r
     else memset(values[k], 0, stages * sizeof(double));
   }
   for (size_t s = 0; s < stages; s++) {
-    bytes[s] = (pp_stage_bytes){ .stored = values[STORED][s], .output_gradients = values[GRADIENTS][s], .deferred = values[DEFERRED][s],
-                                 .after_weight = values[AFTER_WEIGHT][s],                                 .message = values[MESSAGE][s], .output = values[OUTPUT][s], .kept = values[KEPT][s] };
+    bytes[s] = (pp_stage_bytes){ .stored = values[STORED][s], .pending = values[PENDING][s], .deferred = values[DEFERRED][s],
+                                 .after_weight = values[AFTER_WEIGHT][s],
+                                 .message = values[MESSAGE][s], .output = values[OUTPUT][s], .kept = values[KEPT][s] };
     for (int k = 0; k < PP_TRANSIENTS; k++) bytes[s].transient[k] = values[TRANSIENT + k][s];
   }
   lua_createtable(L, 0, 4);

@@ -117,7 +117,7 @@ end
 local function bytes_of(read, split)
   if not read.raw.message_bytes then return nil, "message_bytes is missing" end
   local bytes, weights = { message = read.raw.message_bytes }, {}
-  for _, name in ipairs { "stored", "pending", "output_gradients", "deferred", "output", "kept", "transient", "transient_forward",
+  for _, name in ipairs { "stored", "pending", "deferred", "output", "kept", "transient", "transient_forward",
                           "transient_input", "transient_weight" } do bytes[name] = {} end
   local shared = read.raw.mem or {}
   for i, stage in ipairs(read.raw.stage) do
@@ -125,9 +125,7 @@ local function bytes_of(read, split)
     local whole = not (times.I or times.W)   -- as PyTorch's first stage: its I does nothing, and until its W stays what F stored
     if not own.stored then return nil, string.format("stage[%d] has no mem.act_bytes", i - 1) end
     if split and not own.pending and not whole then return nil, string.format("stage[%d] has no mem.wgrad_pending_bytes", i - 1) end
-    -- I frees nothing there: what is kept from I to W is what F stored, and the gradients of outputs
-    local pending = own.pending or own.stored
-    bytes.stored[i], bytes.pending[i], bytes.output_gradients[i] = own.stored, pending, math.max(0, pending - own.stored)
+    bytes.stored[i], bytes.pending[i] = own.stored, own.pending or own.stored
     local mem = stage.mem or {}
     bytes.deferred[i] = mem.deferred_bytes or shared.deferred_bytes or own.stored
     bytes.output[i] = mem.output_bytes or shared.output_bytes or bytes.message

@@ -56,8 +56,7 @@
 --- Bytes of activations of one microbatch.
 ---@class pipeplan.engine.chunk_bytes
 ---@field stored number|number[] from F until B or I: of every stage, or one number a stage
----@field pending? number|number[] of freed_at_w: from I until W (default: stored)
----@field output_gradients? number|number[] of runtime: gradients held from I until W (default: 0)
+---@field pending? number|number[] from I until W, with gradients of outputs, and less what I frees, such as logits (default: stored)
 ---@field transient? number|number[] of runtime: while a whole backward runs, beside what is held (default: 0)
 ---@field transient_forward? number|number[] of runtime: the same of a forward (default: 0)
 ---@field transient_input? number|number[] of runtime: the same of a backward for the input (default: 0)

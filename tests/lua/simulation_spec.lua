@@ -166,12 +166,16 @@ describe("a runtime", function()
   -- of M = 2 messages for each neighbour, and as many outputs on the last stage. ZB-H1's rank 1 runs F0 I0 F1 I1 W0 W1: both microbatches, the
   -- gradients and a sent gradient of both; its rank 0 F0 F1 I0 W0 I1 W1, whose I does nothing.
   it("holds buffers for all microbatches, and gradients from I to W", function()
-    local bytes = { stored = 10, transient = 3, output_gradients = 5, message = 1 }
+    local bytes = { stored = 10, transient = 3, pending = 15, message = 1 }
     local function peaks(kind, runtime)
       return schedule_of(kind, 2, 2):simulate(arguments { runtime = runtime, bytes = bytes }).peak_bytes.runtime
     end
     assert.same({ 2 * 10 + 3 + 2, 10 + 3 + 2 + 2 }, peaks("1f1b", "torch-single"))
     assert.same({ 2 * 10 + 3 + 2, 2 * (10 + 5 + 1) + 2 + 2 }, peaks("zb_h1", "torch-multi"))
+    -- a head's logits, 7, that I frees: rank 1 runs F0 I0 F1 I1 W0 W1 and holds most behind F1
+    bytes.pending = { 15, 3 }
+    assert.same({ 2 * 10 + 3 + 2, (3 + 1) + 10 + 2 + 2 }, peaks("zb_h1", "torch-multi"))
+    bytes.pending = 15
     -- a forward needs 20 more when all is stored, on rank 1 beside one microbatch; no output is kept
     bytes.transient_forward, bytes.kept = 20, 0
     assert.same({ 2 * 10 + 20 + 2, 10 + 20 + 2 }, peaks("1f1b", "torch-single"))

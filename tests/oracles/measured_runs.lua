@@ -111,8 +111,8 @@ function measured_runs.peaks(data)
     local schedule, virtual, how = schedule_of(run)
     if how.runtime ~= "deepseek" then
       local blocks = BLOCKS // RANKS // virtual
-      -- what a block and microbatch hold, in messages: 16 of activations, 9 of gradients of the outputs of its products
-      local bytes = { stored = 16 * blocks * MESSAGE, output_gradients = 9 * blocks * MESSAGE, transient = 9 * MESSAGE, message = MESSAGE }
+      -- what a block and microbatch hold, in messages: 16 of activations, from I to W 9 of gradients of the outputs of its products, too
+      local bytes = { stored = 16 * blocks * MESSAGE, pending = (16 + 9) * blocks * MESSAGE, transient = 9 * MESSAGE, message = MESSAGE }
       local held = assert(schedule:simulate { F = 1, I = 1, W = 1, bytes = bytes, runtime = how.runtime }).peak_bytes.runtime
       for rank = 1, RANKS do
         local predicted = run.base_gb[rank] + (GRADIENTS + held[rank]) / GIB

@@ -298,8 +298,7 @@ classes.hop = { meaning = "A message between neighbouring ranks.", given = true,
 } }
 classes.chunk_bytes = { meaning = "Bytes of activations of one microbatch.", given = true, fields = {
   { "stored", "number|number[]", "from F until B or I: of every stage, or one number a stage" },
-  { "pending", "number|number[]", "of freed_at_w: from I until W (default: stored)", optional = true },
-  { "output_gradients", "number|number[]", "of runtime: gradients held from I until W (default: 0)", optional = true },
+  { "pending", "number|number[]", "from I until W, with gradients of outputs, and less what I frees, such as logits (default: stored)", optional = true },
   { "transient", "number|number[]", "of runtime: while a whole backward runs, beside what is held (default: 0)", optional = true },
   { "transient_forward", "number|number[]", "of runtime: the same of a forward (default: 0)", optional = true },
   { "transient_input", "number|number[]", "of runtime: the same of a backward for the input (default: 0)", optional = true },
