@@ -257,7 +257,8 @@ def picture(run, row, trace, number):
     title = f"{row['name']}, {row['model']}, {run['ranks']} ranks, M {run['microbatches']}"
     note = f"predicted step {row['predicted_ms']:.1f} ms"
     if row["measured_ms"] is not None:
-        note += f", measured {row['measured_ms']:.1f} ms ({tables.percent(agreement.relative(row['predicted_ms'], row['measured_ms']))}); drawn is one further step"
+        error = tables.percent(agreement.relative(row["predicted_ms"], row["measured_ms"]))
+        note += f", measured {row['measured_ms']:.1f} ms ({error}); drawn is one further step"
     text = overlay.svg(title, note, overlay.measured_timeline(run["timeline"]), overlay.predicted_timeline(trace["traceEvents"], run["ranks"]))
     return f"{number:02d}-{slug(row['name'])}-m{run['microbatches']}.svg", text
 

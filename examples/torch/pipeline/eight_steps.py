@@ -159,7 +159,8 @@ def groups(program):
     if program.directions == 2 and ranks % 2:
         raise Mismatch(f"{program.source}: {ranks} ranks; DualPipe wants an even number")
     if program.placement != tuple(range(ranks)) + tuple(reversed(range(ranks))):
-        raise Mismatch(f"{program.source}: its stages are on ranks {program.placement}; DualPipe and DualPipeV have stages r and {2 * ranks - 1} - r on rank r")
+        raise Mismatch(f"{program.source}: its stages are on ranks {program.placement}; DualPipe and DualPipeV have stages r and {2 * ranks - 1} - r "
+                       "on rank r")
     if program.microbatches < 2 * ranks:
         raise Mismatch(f"{program.source}: {program.microbatches} microbatches; DualPipe and DualPipeV want 2 for each of {ranks} ranks at least")
     made = [_Rank(program, rank).groups for rank in range(ranks)]
