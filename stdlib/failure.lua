@@ -4,7 +4,10 @@
 local failure = {}
 
 -- Exit statuses, the same for every command (README, "Exit status").
-failure.status = { ok = 0, refused = 1, usage = 2, policy_error = 3, over_budget = 4, nothing = 5, bug = 70 }
+failure.status = { ok = 0, refused = 1, usage = 2, policy_error = 3, over_budget = 4, nothing = 5, policy_unloadable = 6, bug = 70 }
+
+-- The same from worst to best: over several inputs the worst counts.
+failure.severity = { "bug", "policy_unloadable", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" }
 
 local metatable = { __tostring = function(self) return self.message end }
 
@@ -13,9 +16,14 @@ function failure.raise(status, format, ...)
   error(setmetatable({ status = assert(failure.status[status], status), message = string.format(format, ...) }, metatable), 0)
 end
 
--- Something that cannot be read, loaded or understood: exit 2.
+-- A command line or an input that cannot be read or understood: exit 2.
 function failure.usage(format, ...)
   failure.raise("usage", format, ...)
+end
+
+-- A policy that cannot be loaded, --set included: exit 6, so that a gate can tell whose fault it is.
+function failure.unloadable(format, ...)
+  failure.raise("policy_unloadable", format, ...)
 end
 
 -- Is this error value an answer?

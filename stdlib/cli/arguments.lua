@@ -30,7 +30,7 @@ local function settings(entries)
   local set = {}
   for _, entry in ipairs(entries) do
     local name, value = entry:match("^([%w_]+)=(.*)$")
-    if not name then failure.usage("--set: '%s' is not name=value", entry) end
+    if not name then failure.unloadable("--set: '%s' is not name=value", entry) end
     set[name] = value
   end
   return set

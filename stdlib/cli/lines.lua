@@ -12,9 +12,7 @@ local lines = {}
 
 -- Exit statuses from worst to best, for several inputs.
 local severity = {}
-for rank, name in ipairs { "bug", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" } do
-  severity[failure.status[name]] = rank
-end
+for rank, name in ipairs(failure.severity) do severity[failure.status[name]] = rank end
 
 -- The non-empty lines: { { number, text }, … }.
 local function read(input)

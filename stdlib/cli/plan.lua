@@ -28,8 +28,9 @@ Examples:
        why these were not planned
 
 A quantity may have a unit: 14.8T tokens, 80GiB, 400Gbps, 160GB/s, 8%.
-Exit status: 0 planned; 1 refused or rejected; 2 the command, a spec or a policy cannot be read;
-3 a rule raised an error; 4 over budget; 5 nothing to evaluate.]]
+Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be read;
+3 a rule raised an error; 4 over budget; 5 nothing to evaluate; 6 a policy, or --set, cannot be
+loaded.]]
 
 local function parser()
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, micro-batches, schedule, memory, time, and when to roll back.")
@@ -103,9 +104,10 @@ function command.run(arguments)
       input = io.stdin, policy = command_line.policy(parsed), jobs = jobs, explain = parsed.explain, questions = questions }
   else
     if parsed.jobs then failure.usage("plan: --jobs is for --jsonl") end
+    local policy = command_line.policy(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
-    local plan = planner.plan { request = request, policy = command_line.policy(parsed), explain = parsed.explain, why = questions }
+    local plan = planner.plan { request = request, policy = policy, explain = parsed.explain, why = questions }
     text, status = render[parsed.format or "text"](plan, request, parsed.pairs)
     status = status or status_of(plan)
   end

@@ -548,7 +548,7 @@
 
 --- An error that is an answer: what cannot be read, loaded or planned.
 ---@class pipeplan.failure
----@field status integer exit status of the program: 2 cannot be read or loaded, 3 an error in a rule, 4 over budget, 5 nothing to do
+---@field status integer exit status: 2 unreadable input, 3 error in a rule, 4 over budget, 5 nothing to do, 6 unloadable policy
 ---@field message string
 
 --- A policy to plan with.

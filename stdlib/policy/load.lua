@@ -30,10 +30,10 @@ end
 
 local function read(path)
   local file, problem = io.open(path, "rb")
-  if not file then failure.usage("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
+  if not file then failure.unloadable("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
   local text, read_problem = file:read(1024 * 1024)
   file:close()
-  if not text and read_problem then failure.usage("%s: cannot be read: %s", path, read_problem) end
+  if not text and read_problem then failure.unloadable("%s: cannot be read: %s", path, read_problem) end
   return text or ""
 end
 
@@ -82,7 +82,7 @@ local function run(host, file)
   local message = in_full(problem.message, file.path)
   if problem.unknown then message = message .. failure.suggestion(problem.unknown, sorted_keys(engine.host.allowed)) end
   if not message:find(file.path, 1, true) and not message:match("^[^:]+%.lua:%d+:") then message = file.path .. ": " .. message end
-  failure.raise(problem.kind == "budget" and "over_budget" or "usage", "%s", message)
+  failure.raise(problem.kind == "budget" and "over_budget" or "policy_unloadable", "%s", message)
 end
 
 -- Statements of a layer in order; `site` gives the layer its name.
@@ -109,7 +109,7 @@ local function check_names(list)
   local seen = {}
   for _, layer in ipairs(list) do
     if seen[layer.name] then
-      failure.usage("%s: two layers are called '%s'; `site \"name\"` renames one", layer.path or layer.name, layer.name)
+      failure.unloadable("%s: two layers are called '%s'; `site \"name\"` renames one", layer.path or layer.name, layer.name)
     end
     seen[layer.name] = true
   end
@@ -137,7 +137,7 @@ end
 
 -- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes = } → policy.
 -- `set` may hold `reason` and `expires`, as a `set` statement may.
--- Raises an answer: exit 2 for what cannot be loaded, 4 over budget, 5 nothing there.
+-- Raises an answer: exit 6 for what cannot be loaded, 4 over budget, 5 nothing there.
 function load.load(options)
   local date = options.date or os.date("%Y-%m-%d")
   local _, undated = statements.date(date)
@@ -160,7 +160,7 @@ function load.load(options)
   check_names(list)
   local policy = layers.build(list, date, report)
   if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
-  if #problems > 0 then failure.raise("usage", "%s", table.concat(problems, "\n")) end
+  if #problems > 0 then failure.unloadable("%s", table.concat(problems, "\n")) end
   if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end
   policy.layers = {}
   for i, layer in ipairs(list) do

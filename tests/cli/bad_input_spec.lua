@@ -16,13 +16,13 @@ local function with_directory(files, f)
   if not good then error(problem, 0) end
 end
 
--- What `pipeplan plan ARGUMENTS` says; DIR in the arguments is a directory that holds the files.
-local function complaint(arguments, files)
+-- What `pipeplan plan ARGUMENTS` says, with that exit status (default 2); DIR in the arguments is a directory that holds the files.
+local function complaint(arguments, files, status)
   local message
   with_directory(files or {}, function(directory)
     local result = program.run("plan " .. arguments:gsub("DIR", directory))
     assert.equal("", result.stdout)
-    assert.equal(2, result.status, result.stderr)
+    assert.equal(status or 2, result.status, result.stderr)
     assert.equal("\n", result.stderr:sub(-1))
     assert.is_nil(result.stderr:sub(1, -2):find("\n", 1, true), result.stderr)
     message = result.stderr:sub(1, -2):gsub(directory:gsub("%p", "%%%0"), "DIR")
@@ -123,11 +123,12 @@ describe("bad input", function()
       end)
       return message
     end
-    assert.matches("^pipeplan: DIR/site%.lua:1: .*near <eof>\n$", policy("reject { id = ", 2))
+    assert.matches("^pipeplan: DIR/site%.lua:1: .*near <eof>\n$", policy("reject { id = ", 6))
     assert.matches("^pipeplan: DIR/site%.lua:1: .*'gpuss', did you mean 'gpus'%?\n$",
-                   policy('reject { id = "x", gpuss = 3, pipeline_parallel = over(4), message = "no" }', 2))
+                   policy('reject { id = "x", gpuss = 3, pipeline_parallel = over(4), message = "no" }', 6))
     assert.equal("pipeplan: DIR/site.lua: states nothing: no row, no rule, no set\n", policy("-- nothing yet\n", 5))
-    assert.equal("pipeplan: /no/site.lua: cannot be read: No such file or directory", headline "--policy /no/site.lua")
+    assert.equal("pipeplan: /no/site.lua: cannot be read: No such file or directory",
+                 complaint("examples/specs/deepseek-v3.json --policy /no/site.lua", {}, 6))
   end)
 
   it("with a field, an option or a name that does not exist", function()

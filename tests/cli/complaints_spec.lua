@@ -58,7 +58,7 @@ describe("nothing that is misspelt goes unnoticed", function()
     for _, case in ipairs(misspelt) do
       local path = site("-- one line\n" .. case[1] .. "\n")
       local status, out, problem = run("policy show --policy " .. path)
-      assert.same({ 2, "" }, { status, out }, case[1])
+      assert.same({ 6, "" }, { status, out }, case[1])
       assert.matches("pipeplan: " .. path .. ":2: ", problem, 1, true)
       assert.matches(case[2], problem, 1, true)
     end
@@ -155,7 +155,7 @@ describe("an override cannot hide", function()
   -- kyverno#9993, #16053, GHSA-gg4x-fgg2-h9w9: several exceptions at once
   it("another override: two of one rule in one layer is an error, a later layer's counts and says what it hides", function()
     local status, _, problem = run("policy show --policy " .. site "set { small_run_gpus = 64 }\nset { small_run_gpus = 80 }\n")
-    assert.equal(2, status)
+    assert.equal(6, status)
     assert.matches("site%.lua:2: set small_run_gpus: set in this layer already", problem)
     local one, two = files.write("one.lua", "set { small_run_gpus = 64 }"), files.write("two.lua", "set { small_run_gpus = 80 }")
     local _, text = run(string.format("policy show --policy %s --policy %s", one, two))
@@ -183,9 +183,9 @@ end)
 
 describe("an error is never silence", function()
   -- luarocks/luarocks#228: a configuration with a syntax error is ignored
-  it("a policy that is there and does not load is exit 2, not the default", function()
+  it("a policy that is there and does not load is exit 6, not the default", function()
     local status, out, problem = run("plan examples/specs/deepseek-v3.json --policy " .. site "set { small_run_gpus = 64\n")
-    assert.same({ 2, "" }, { status, out })
+    assert.same({ 6, "" }, { status, out })
     assert.matches("site%.lua:%d+: ", problem)
   end)
 

@@ -69,12 +69,12 @@ end)
 describe("a policy that cannot be used", function()
   it("ends with the status that says why, one clear line each, and nothing on standard output", function()
     for _, case in ipairs {
-      { 2, "row { id = 'x'", ":1: '}' expected near <eof>" },
-      { 2, "\nrejct { id = 'x' }", ":2: no name 'rejct', did you mean 'reject'?" },
-      { 2, "change { id = 'to_deep', pipeline_parallel = any }", ":1: change 'to_deep': no row or rule has that id, did you mean 'too_deep'?" },
-      { 2, "set { small_run_gpu = 5 }", ":1: set: no parameter 'small_run_gpu', did you mean 'small_run_gpus'?" },
-      { 2, "disable { id = 'too_deep' }", ":1: disable 'too_deep': this lets more plans through, so it needs reason = \"…\"" },
-      { 2, "disable { id = 'too_deep', reason = 'r', expires = '2026-11-26' }",
+      { 6, "row { id = 'x'", ":1: '}' expected near <eof>" },
+      { 6, "\nrejct { id = 'x' }", ":2: no name 'rejct', did you mean 'reject'?" },
+      { 6, "change { id = 'to_deep', pipeline_parallel = any }", ":1: change 'to_deep': no row or rule has that id, did you mean 'too_deep'?" },
+      { 6, "set { small_run_gpu = 5 }", ":1: set: no parameter 'small_run_gpu', did you mean 'small_run_gpus'?" },
+      { 6, "disable { id = 'too_deep' }", ":1: disable 'too_deep': this lets more plans through, so it needs reason = \"…\"" },
+      { 6, "disable { id = 'too_deep', reason = 'r', expires = '2026-11-26' }",
            ":1: disable 'too_deep': expired on 2026-11-26 (the date is 2026-11-27)" },
       { 4, "while true do end", ":1: over budget: more than 100000000 units of work" },
       { 5, "site 'x'", ": states nothing: no row, no rule, no set" },
@@ -82,9 +82,25 @@ describe("a policy that cannot be used", function()
       local path = files.write("site.lua", case[2])
       assert.equal("pipeplan: " .. path .. case[3] .. "\n", show("--policy " .. path, case[1]))
     end
-    assert.matches("^pipeplan: nowhere%.lua: cannot be read: ", show("--policy nowhere.lua", 2))
+    assert.matches("^pipeplan: nowhere%.lua: cannot be read: ", show("--policy nowhere.lua", 6))
     assert.equal("pipeplan: --date: a date such as \"2027-06-30\" is expected, got 'today'\n", show("--date today", 2))
-    assert.equal("pipeplan: --set: 'x' is not name=value\n", show("--set x", 2))
+    assert.equal("pipeplan: --set: 'x' is not name=value\n", show("--set x", 6))
+  end)
+
+  -- DESIGN, "Exit status": a gate can tell whose fault it is
+  it("is told apart from a spec that cannot be read and from a command line that is wrong", function()
+    local good, broken = "examples/specs/llama-3.1-405b.json", files.write("site.lua", "row {")
+    local specs = files.write("spec.json", "{")
+    for _, case in ipairs {
+      { 6, "--policy " .. broken, good }, { 6, "--policy nowhere.lua", good }, { 6, "--policies /nowhere", good },
+      { 6, "--set tie_fraction", good }, { 6, "--set tie_fractoin=1%", good }, { 6, "--set tie_fraction=much", good },
+      { 6, "--policy " .. broken, specs }, { 6, "--set tie_fraction=much", "nowhere.json" },
+      { 2, "", specs }, { 2, "", "nowhere.json" }, { 2, "--policcy " .. broken, good }, { 2, "--date 1.1.2027", good },
+    } do
+      local result = program.run("plan " .. case[3] .. " " .. case[2])
+      assert.same({ case[1], "" }, { result.status, result.stdout }, case[2] .. " " .. case[3])
+      assert.matches("^pipeplan: [^\n]+\n$", result.stderr)
+    end
   end)
 
   it("that fails while a plan is made is 3 or 4, never a refusal, with nothing on standard output", function()

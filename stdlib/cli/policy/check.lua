@@ -9,7 +9,7 @@ local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.findings"
 
 local examples = [[
-Exit status: 0 nothing at least as severe as --fail-on, 1 findings, 2 the policy cannot be loaded.
+Exit status: 0 nothing at least as severe as --fail-on, 1 findings, 6 the policy cannot be loaded.
 
 Examples:
    pipeplan policy check
@@ -42,7 +42,7 @@ local function found(options)
   local policy, problem
   local good, outcome = pcall(command_line.policy, options)
   if good then policy = outcome
-  elseif failure.is(outcome) and outcome.status == failure.status.usage and options.format ~= "text" then problem = outcome
+  elseif failure.is(outcome) and outcome.status == failure.status.policy_unloadable and options.format ~= "text" then problem = outcome
   else error(outcome, 0) end
   if problem then return check.load_problems(problem.message), nil, problem end
   local list = check.policy(policy, { witnesses = not options.no_witnesses })
@@ -71,7 +71,7 @@ function command.run(arguments)
     output.to_file(options.output, text)
     text = ""
   end
-  if problem then return text, failure.status.usage end
+  if problem then return text, problem.status end
   return text, findings.count(list, options.fail_on) > 0 and failure.status.refused or 0
 end
 

@@ -14,7 +14,8 @@ local report = require "pipeplan.report.difference"
 
 local examples = [[
 OLD and NEW are policy files or directories, laid over the default policies; "default" is the default alone.
-Exit status: 0; with --fail-on 1 when there is such a change; 5 without a spec.
+Exit status: 0; with --fail-on 1 when there is such a change; 2 a spec cannot be read; 5 without a spec;
+6 a policy cannot be loaded.
 
 Examples:
    pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl

@@ -13,7 +13,8 @@ those of that policy's own rules and of what it changes, otherwise those of the 
 
 A file of equivalent mutants has a line for each that no test can kill: its name, a tab, and the reason.
 
-Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 5 no test was found.
+Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 5 no test was found, 6 the policy cannot be
+loaded.
 
 Examples:
    pipeplan policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua
