@@ -84,7 +84,7 @@ static pp_status times_of(const pp_problem *problem, const pp_layout_costs *cost
     const double slow = slowness(problem, schedule->request.ranks, schedule->rank_of[s]);
     (*stage)[s] = (pp_stage_times){ slow * forward->forward, slow * forward->input, slow * forward->weight, slow * forward->full };
     for (size_t slot = 0; overlaps && slot < slots; slot++) {
-      int other = schedule->stage_at[(size_t)schedule->rank_of[s] * slots + slot] % schedule->stages_per_chain;
+      int other = pp_schedule_stages_of(schedule, schedule->rank_of[s])[slot] % schedule->stages_per_chain;
       (*pair)[s * slots + slot] = slow * pp_cost_pair(&device, forward, &seconds[other]);
     }
   }
@@ -118,7 +118,7 @@ static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage,
   const int slots = schedule->chunks_per_rank;
   for (int s = 0; pair && s < schedule->stages; s++) {
     for (int slot = 0; slot < slots; slot++) {
-      const int other = schedule->stage_at[(size_t)schedule->rank_of[s] * (size_t)slots + (size_t)slot];
+      const int other = pp_schedule_stages_of(schedule, schedule->rank_of[s])[slot];
       if (pair[(size_t)s * (size_t)slots + (size_t)slot] < (1 - 1e-9) * (stage[s].forward + stage[other].full)) return true;
     }
   }

@@ -371,9 +371,8 @@ void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stage
   double *stored = scratch, *pending = scratch + schedule->stages;
   held_state held = { .has_embedding = false };
   *out = (pp_rank_bytes){ 0 };
-  for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
-    const int number = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
-    if (number < 0) continue;   /* ranks of a foreign program may hold unequally many */
+  for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
+    const int number = pp_schedule_stages_of(schedule, rank)[slot];
     const pp_stage *stage = &stages[number % schedule->stages_per_chain];
     stored[number] = stage_sum(stage, blocks, false);
     pending[number] = stage_sum(stage, blocks, true);

@@ -109,9 +109,9 @@ typedef struct {
 } pp_lowered;
 
 /*
-** Verifies a schedule and lowers it, for a runtime other than ideal. O(actions) time and memory for any schedule whose
+** Lowers a schedule, for a runtime other than ideal. O(actions) time and memory for any schedule whose
 ** ranks work side by side; torch-multi costs a look at every rank for each slot of the schedule in which any rank can go on.
-** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule; otherwise as pp_schedule_verify. A schedule whose kind is
+** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule; of a program that is not verified, what pp_schedule_verify says of it. A schedule whose kind is
 ** dualpipe or dualpipev must be as pp_schedule_build made it.
 ** On PP_OK the caller frees *out.
 */

@@ -22,7 +22,7 @@ typedef struct {
 
 static void collect(group *self, bool receives, bool backward, int phase) {
   const pp_schedule *schedule = self->lowering->schedule;
-  int stage = schedule->stage_at[self->rank * schedule->chunks_per_rank + self->shape.slot[phase]];
+  int stage = pp_schedule_stages_of(schedule, self->rank)[self->shape.slot[phase]];
   uint32_t microbatch = self->messages[receives][backward][phase];
   pp_message_end *end = &self->end[self->collected];
   if (!(receives ? pp_lower_input : pp_lower_output)(self->lowering, stage, microbatch, backward, end)) return;

@@ -179,8 +179,8 @@ static pp_status plan_queues(pp_lowering *lowering, pp_error *error) {
   if (!last) return pp_fail(error, PP_NO_MEMORY, "no memory for the queues of %d ranks", ranks);
   for (int peer = 0; peer < ranks; peer++) last[peer].rank = -1;
   for (int rank = 0; rank < ranks; rank++) {
-    for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
-      int stage = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
+    for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
+      int stage = pp_schedule_stages_of(schedule, rank)[slot];
       for (int up = 0; up <= 1; up++) {
         if (!leaves(schedule, stage, !up)) continue;
         int peer = schedule->rank_of[up ? stage + 1 : stage - 1];
@@ -241,7 +241,7 @@ pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtim
   pp_lowering lowering = { .schedule = schedule, .runtime = runtime, .out = out };
   *out = (pp_lowered){ 0 };
   pp_status status = check_kind(schedule, runtime, error);
-  if (status == PP_OK) status = pp_schedule_verify(schedule, error);   /* what follows counts on every message having two ends */
+  if (status == PP_OK && !schedule->verified) status = pp_schedule_verify(schedule, error);   /* what follows counts on two ends a message */
   if (status != PP_OK) return status;
   status = allocate(&lowering, error);
   if (status == PP_OK) status = lower(&lowering, error);

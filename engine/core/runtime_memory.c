@@ -114,8 +114,8 @@ static double walk_rank(walk *self, int rank) {
 static double buffers(const walk *self, int rank) {
   const pp_schedule *schedule = self->schedule;
   double sum = 0;
-  for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
-    int stage = schedule->stage_at[rank * schedule->chunks_per_rank + slot];
+  for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
+    int stage = pp_schedule_stages_of(schedule, rank)[slot];
     double message = self->bytes[stage].message;
     if (!is_first(self, stage)) sum += message;
     sum += is_last(self, stage) ? self->bytes[stage].kept : message;   /* the next stage's backward needs one */

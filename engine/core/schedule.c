@@ -239,14 +239,18 @@ static int rank_of_stage(const pp_schedule *schedule, pp_placement placement, in
   }
 }
 
-/* A rank's slots are its stages in ascending order, whatever the placement. */
-static void place_stages(pp_schedule *schedule, pp_placement placement) {
-  int ranks = schedule->request.ranks;
+int pp_schedule_place(pp_schedule *schedule) {
+  int ranks = schedule->request.ranks, most = 0, *first_slot = schedule->first_slot;
+  memset(first_slot, 0, ((size_t)ranks + 1) * sizeof *first_slot);
   for (int stage = 0; stage < schedule->stages; stage++) {
-    schedule->rank_of[stage] = rank_of_stage(schedule, placement, stage);
-    schedule->slot_of[stage] = stage / ranks;
-    schedule->stage_at[schedule->rank_of[stage] * schedule->chunks_per_rank + schedule->slot_of[stage]] = stage;
+    int *held = &first_slot[schedule->rank_of[stage] + 1];
+    schedule->slot_of[stage] = (*held)++;
+    if (*held > most) most = *held;
   }
+  for (int rank = 0; rank < ranks; rank++) first_slot[rank + 1] += first_slot[rank];
+  for (int stage = 0; stage < schedule->stages; stage++)
+    schedule->stage_at[first_slot[schedule->rank_of[stage]] + schedule->slot_of[stage]] = stage;
+  return most;
 }
 
 size_t pp_schedule_actions(const pp_schedule_request *request) {
@@ -257,13 +261,14 @@ size_t pp_schedule_actions(const pp_schedule_request *request) {
 
 size_t pp_schedule_bytes(const pp_schedule_request *request) {
   size_t ranks = (size_t)request->ranks, stages = ranks * (size_t)request->chunks * (size_t)kinds[request->kind].traits.chains;
-  return pp_schedule_actions(request) * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + 3 * stages * sizeof(int);
+  return pp_schedule_actions(request) * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int);
 }
 
 /* Sizes, and one block for everything: actions first, for they are the largest and want the start's alignment. */
 static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedule, pp_error *error) {
   int chains = pp_schedule_traits_of(request->kind)->chains;
-  *schedule = (pp_schedule){ .request = *request, .traits = *pp_schedule_traits_of(request->kind), .chains = chains };
+  *schedule = (pp_schedule){ .request = *request, .traits = *pp_schedule_traits_of(request->kind), .verified = true,
+                              .chains = chains };
   schedule->chunks_per_rank = request->chunks * chains;
   schedule->stages_per_chain = request->ranks * request->chunks;
   schedule->stages = schedule->stages_per_chain * chains;
@@ -277,7 +282,8 @@ static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedu
   }
   schedule->action = (pp_action *)(void *)memory;
   schedule->first = (size_t *)(void *)(memory + actions * sizeof(pp_action));
-  schedule->rank_of = (int *)(void *)(schedule->first + request->ranks + 1);
+  schedule->first_slot = (int *)(void *)(schedule->first + request->ranks + 1);
+  schedule->rank_of = schedule->first_slot + request->ranks + 1;
   schedule->slot_of = schedule->rank_of + schedule->stages;
   schedule->stage_at = schedule->slot_of + schedule->stages;
   return PP_OK;
@@ -288,7 +294,8 @@ pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out
   *out = (pp_schedule){ 0 };
   if (status == PP_OK) status = lay_out(request, out, error);
   if (status != PP_OK) return status;
-  place_stages(out, pp_schedule_traits_of(request->kind)->placement);
+  for (int stage = 0; stage < out->stages; stage++) out->rank_of[stage] = rank_of_stage(out, out->traits.placement, stage);
+  pp_schedule_place(out);
   out->request.times = NULL;
   const pp_constructor *constructor = kinds[request->kind].constructor;
   out->first[0] = 0;
@@ -300,15 +307,15 @@ pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out
   }
   pp_writer writer = { .next = out->action };
   for (int rank = 0; rank < request->ranks; rank++) {
-    writer.stage_at = out->stage_at + rank * out->chunks_per_rank;
+    writer.stage_at = pp_schedule_stages_of(out, rank);
     constructor->write(request, rank, &writer);
   }
   return PP_OK;
 }
 
 size_t pp_schedule_size(const pp_schedule *schedule) {
-  size_t ranks = (size_t)schedule->request.ranks, slots = ranks * (size_t)schedule->chunks_per_rank;
-  return schedule->first[ranks] * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + (2 * (size_t)schedule->stages + slots) * sizeof(int);
+  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages;
+  return schedule->first[ranks] * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int);
 }
 
 void pp_schedule_free(pp_schedule *schedule) {

@@ -85,16 +85,27 @@ typedef struct {
 typedef struct {
   pp_schedule_request request;
   pp_schedule_traits traits;    /* of its kind; of a program from elsewhere, its own */
-  int chains, chunks_per_rank;  /* chunks_per_rank = chunks × chains */
-  int stages_per_chain;         /* P × V */
+  bool verified;                /* pp_schedule_verify accepts it: always, but of a PP_CUSTOM that is wrong. What is not, no simulation runs */
+  int chains, chunks_per_rank;  /* chunks_per_rank = chunks × chains: most stages of a rank. A rank of a PP_CUSTOM may hold fewer, or none */
+  int stages_per_chain;         /* P × V, but for a PP_CUSTOM */
   int stages;                   /* stages_per_chain × chains */
   int microbatches_per_chain;
   int *rank_of;                 /* [stages] */
-  int *slot_of;                 /* [stages] which of its rank's chunks the stage is: 0 … chunks_per_rank − 1 */
-  int *stage_at;                /* [ranks × chunks_per_rank] the stage in a rank's slot; −1: none (only PP_CUSTOM) */
+  int *slot_of;                 /* [stages] which of its rank's stages it is, from 0 */
+  int *first_slot;              /* [ranks + 1] rank r's stages are stage_at[first_slot[r]] … stage_at[first_slot[r + 1] − 1], */
+  int *stage_at;                /* [stages] in ascending order */
   size_t *first;                /* [ranks + 1] rank r's actions are action[first[r]] … action[first[r + 1] − 1] */
   pp_action *action;
 } pp_schedule;
+
+/* How many stages a rank holds, and which. */
+static inline int pp_schedule_stages_on(const pp_schedule *schedule, int rank) {
+  return schedule->first_slot[rank + 1] - schedule->first_slot[rank];
+}
+
+static inline const int *pp_schedule_stages_of(const pp_schedule *schedule, int rank) {
+  return schedule->stage_at + schedule->first_slot[rank];
+}
 
 /*
 ** Can this be built? Framework-neutral legality (sources beside each rule in schedule.c): PP_ILLEGAL with the rule's id

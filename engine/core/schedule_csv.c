@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/schedule_verify.h"
+#include "core/schedules.h"
+
 typedef struct {
   const char *at, *end;
   size_t line, column;     /* of the cell read last */
@@ -219,11 +222,10 @@ static pp_status measure(csv_reader *reader, csv_extent *out) {
 
 /* -- the program ----------------------------------------------------------------------------------------------------------------------- */
 
-/* Which microbatches occur, of the first `limit`: were there more, one of these would be missing. How many stages each rank has. */
+/* Which microbatches occur, of the first `limit`: were there more, one of these would be missing. */
 typedef struct {
   unsigned char *occurs;
   uint32_t limit;
-  int *stages_on;
 } csv_scratch;
 
 /* Boyer and Moore's vote: the rank that has more than half of a stage's actions is left in rank_of. The votes lie in slot_of. */
@@ -275,42 +277,29 @@ static pp_status check_numbers(const csv_reader *reader, const pp_schedule *sche
   return missing(reader, "engine.missing_microbatch", "microbatch", first, count, scratch->limit < all, all);
 }
 
-/* A rank's slots are its stages in ascending order; ranks with fewer than the most have empty ones behind. */
-static pp_status place_stages(const csv_reader *reader, pp_schedule *schedule, csv_scratch *scratch) {
-  int ranks = schedule->request.ranks, most = 0;
-  for (int stage = 0; stage < schedule->stages; stage++) {
-    int rank = schedule->rank_of[stage];
-    schedule->slot_of[stage] = scratch->stages_on[rank]++;
-    if (scratch->stages_on[rank] > most) most = scratch->stages_on[rank];
-  }
+static pp_status place_stages(const csv_reader *reader, pp_schedule *schedule) {
+  int most = pp_schedule_place(schedule);
   schedule->request.chunks = schedule->traits.chunks = (most + schedule->chains - 1) / schedule->chains;
   schedule->chunks_per_rank = schedule->request.chunks * schedule->chains;
-  int64_t slots = (int64_t)ranks * schedule->chunks_per_rank, pairs = (int64_t)schedule->stages * schedule->chunks_per_rank;
+  int64_t pairs = (int64_t)schedule->stages * schedule->chunks_per_rank;
   *reader->place = (pp_csv_place){ 0, 0 };
-  if (slots > PP_MAX_STAGES)
-    return pp_illegal(reader->error, "engine.csv_size", "csv", NAN, "%d ranks with up to %d stages have room for more than %d stages",
-                      ranks, schedule->chunks_per_rank, PP_MAX_STAGES);
   if (schedule->traits.overlaps && pairs > PP_MAX_ACTIONS)
     return pp_illegal(reader->error, "engine.csv_size", "csv", NAN, "%d stages, %d on a rank, can overlap in more than %d ways",
                       schedule->stages, schedule->chunks_per_rank, PP_MAX_ACTIONS);
-  for (int64_t slot = 0; slot < slots; slot++) schedule->stage_at[slot] = -1;
-  for (int stage = 0; stage < schedule->stages; stage++)
-    schedule->stage_at[schedule->rank_of[stage] * schedule->chunks_per_rank + schedule->slot_of[stage]] = stage;
   return PP_OK;
 }
 
-/* One block as in schedule.c; how many slots a rank needs is not known yet, so stage_at gets what it may need at most. */
+/* One block as in schedule.c. */
 static bool allocate(pp_schedule *schedule, const csv_extent *extent, csv_scratch *scratch) {
-  size_t ranks = (size_t)extent->ranks, stages = (size_t)extent->stages, slots = ranks * (stages + 1);
-  if (slots > PP_MAX_STAGES) slots = PP_MAX_STAGES;
+  size_t ranks = (size_t)extent->ranks, stages = (size_t)extent->stages;
   scratch->limit = extent->microbatches > 2 * extent->actions ? (uint32_t)(2 * extent->actions) : extent->microbatches;
-  scratch->stages_on = calloc(ranks * sizeof(int) + scratch->limit / 8 + 1, 1);
-  char *memory = malloc(extent->actions * sizeof(pp_action) + (ranks + 1) * sizeof(size_t) + (2 * stages + slots) * sizeof(int));
+  scratch->occurs = calloc(scratch->limit / 8 + 1, 1);
+  char *memory = malloc(extent->actions * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int));
   schedule->action = (pp_action *)(void *)memory;   /* owned by *schedule from here on */
-  if (!memory || !scratch->stages_on) return false;
-  scratch->occurs = (unsigned char *)(scratch->stages_on + ranks);
+  if (!memory || !scratch->occurs) return false;
   schedule->first = (size_t *)(void *)(memory + extent->actions * sizeof(pp_action));
-  schedule->rank_of = (int *)(void *)(schedule->first + ranks + 1);
+  schedule->first_slot = (int *)(void *)(schedule->first + ranks + 1);
+  schedule->rank_of = schedule->first_slot + ranks + 1;
   schedule->slot_of = schedule->rank_of + stages;
   schedule->stage_at = schedule->slot_of + stages;
   for (size_t stage = 0; stage < stages; stage++) {
@@ -322,7 +311,7 @@ static bool allocate(pp_schedule *schedule, const csv_extent *extent, csv_scratc
 
 /* Fills a schedule from a text that measure() has read. */
 static pp_status build(csv_reader *reader, const csv_extent *extent, int directions, pp_schedule *out) {
-  csv_scratch scratch = { NULL, 0, NULL };
+  csv_scratch scratch = { NULL, 0 };
   pp_status status = PP_OK;
   if (extent->stages % directions != 0)
     return pp_illegal(reader->error, "engine.directions", "directions", 1, "%d stages cannot be two directions of equally many",
@@ -339,12 +328,15 @@ static pp_status build(csv_reader *reader, const csv_extent *extent, int directi
     write_actions(reader, out, &scratch);
     status = check_numbers(reader, out, extent, &scratch);
   }
-  if (status == PP_OK) status = place_stages(reader, out, &scratch);
+  if (status == PP_OK) status = place_stages(reader, out);
   if (status == PP_OK) {
     out->microbatches_per_chain = (int)extent->microbatches;   /* ≤ 2 × actions: none is missing */
     out->request.microbatches = out->microbatches_per_chain * directions;
+    status = pp_schedule_verify(out, reader->error);
+    out->verified = status == PP_OK;
+    if (status == PP_ILLEGAL) status = PP_OK;   /* it is read as it is, and says so itself */
   }
-  free(scratch.stages_on);
+  free(scratch.occurs);
   if (status != PP_OK) pp_schedule_free(out);
   return status;
 }

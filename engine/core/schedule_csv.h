@@ -21,15 +21,15 @@ typedef struct {
 /*
 ** Reads a program of one pipeline, or with directions = 2 of two: then the upper half of the stages is direction 1, as in the CSV of a
 ** DualPipe of ours (a text cannot say so by itself: its stages lie on the ranks as those of a V do). M is one more than the largest
-** microbatch, S one more than the largest stage, and a stage is on the rank that has more than half of its actions, if one has:
-** pp_schedule_verify says what is missing or in the wrong place.
+** microbatch, S one more than the largest stage, and a stage is on the rank that has more than half of its actions, if one has. What was
+** read is verified: where something is missing or in the wrong place, `verified` is false, and pp_schedule_verify says what.
 **
 ** PP_ILLEGAL when it cannot be read, with *place (may be NULL) where:
 **   engine.csv_cell             not an action
 **   engine.csv_old_dialect      BW, the full backward of PyTorch's files of 2024
 **   engine.csv_communication    an action of the compute_comms format
 **   engine.csv_row              an empty text, a line without actions
-**   engine.csv_size             more than PP_MAX_STAGES stages or ranks × chunks, than PP_MAX_ACTIONS actions, microbatches or pairs of stages
+**   engine.csv_size             more than PP_MAX_STAGES stages or ranks, than PP_MAX_ACTIONS actions, microbatches or pairs of stages
 ** or when no schedule can be made of it:
 **   engine.missing_stage, engine.missing_microbatch      a number under the largest that occurs nowhere
 **   engine.directions           two directions with an odd number of stages

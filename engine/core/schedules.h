@@ -10,7 +10,7 @@
 /* Where the next action of a rank goes, and which stage each of the rank's slots is. */
 typedef struct {
   pp_action *next;
-  const int *stage_at;   /* [chunks_per_rank] */
+  const int *stage_at;   /* [its stages] */
 } pp_writer;
 
 /* One mechanism. All get a request that pp_schedule_check accepted. */
@@ -25,6 +25,9 @@ extern const pp_constructor pp_construct_table;       /* gpipe, looped_bfs, 1f1b
 extern const pp_constructor pp_construct_v;           /* zb_v */
 extern const pp_constructor pp_construct_eight_step;  /* dualpipe, dualpipev */
 extern const pp_constructor pp_construct_greedy;      /* zb_auto, v_half, v_min */
+
+/* Fills slot_of, first_slot and stage_at from rank_of, and returns the most stages that a rank holds. O(ranks + stages). */
+int pp_schedule_place(pp_schedule *schedule);
 
 /* A rank's place in DualPipe's or DualPipeV's eight steps; see schedules_eight_step.c. */
 typedef struct {

@@ -89,7 +89,7 @@ static const variant auto_variants[] = {
 static void write_handcrafted(pp_schedule *out, int most) {
   const int ranks = out->request.ranks, microbatches = out->request.microbatches;
   for (int r = 0; r < ranks; r++) {
-    pp_writer writer = { out->action + out->first[r], out->stage_at + r };
+    pp_writer writer = { out->action + out->first[r], pp_schedule_stages_of(out, r) };
     int ahead = spread(ranks, most, r), forwards = 0, weights = 0;
     for (int j = 0; j < microbatches; j++) {
       for (; forwards < microbatches && forwards < ahead + j; forwards++) pp_write(&writer, PP_F, 0, forwards);
@@ -163,7 +163,7 @@ static void set_times(const pp_schedule_request *request, const pp_schedule *sch
   int queues = shop->problem.queues, chunks = queues / 2;
   for (int r = 0; r < request->ranks; r++)
     for (int chunk = 0; chunk < chunks; chunk++) {
-      int stage = schedule->stage_at[r * chunks + chunk];
+      int stage = pp_schedule_stages_of(schedule, r)[chunk];
       pp_stage_times *times = &shop->times[stage];
       *times = request->times ? request->times[stage] : unit;
       times->full = times->input + times->weight;

@@ -182,7 +182,7 @@ static void write_action(run_state *run, int number, pp_action_kind kind, int ch
   for (int queue = 0; queue < run->problem->queues; queue++) before += (size_t)rank->done[queue];
   for (int k = 0; k < run->problem->queues / 2; k++) before += (size_t)rank->weights[k];
   out->action[out->first[number] + before] = (pp_action){
-    .kind = (uint16_t)kind, .stage = (uint16_t)out->stage_at[number * out->chunks_per_rank + chunk], .microbatch = (uint32_t)microbatch };
+    .kind = (uint16_t)kind, .stage = (uint16_t)pp_schedule_stages_of(out, number)[chunk], .microbatch = (uint32_t)microbatch };
 }
 
 static void run_weight(run_state *run, int number) {

@@ -93,7 +93,7 @@ pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_
     static const char *const name[] = { "F", "I", "W", "B" };
     for (int i = 0; i < 4; i++)
       if (!is_time(value[i])) return pp_fail(error, PP_INVALID, "%s of stage %d must be seconds ≥ 0, got %g", name[i], s, value[i]);
-    for (int k = 0; times->pair && k < schedule->chunks_per_rank; k++) {
+    for (int k = 0; times->pair && k < pp_schedule_stages_on(schedule, schedule->rank_of[s]); k++) {
       double pair = times->pair[s * schedule->chunks_per_rank + k];
       if (!is_time(pair)) return pp_fail(error, PP_INVALID, "F&B of stage %d must be seconds ≥ 0, got %g", s, pair);
     }
@@ -265,19 +265,22 @@ static void summarise(const run_state *run, pp_simulation *out) {
   pp_simulation_summarise(out);
 }
 
-static pp_status run_in(const pp_schedule *schedule, const pp_times *times, void *scratch, pp_simulation *out, pp_error *error) {
+/* Every rank runs to its end, for the program is verified. */
+static void run_in(const pp_schedule *schedule, const pp_times *times, void *scratch, pp_simulation *out) {
   run_state run;
   prepare(&run, schedule, times, scratch);
   run_all(&run, out->interval);
-  for (int rank = 0; rank < out->ranks; rank++)
-    if (run.rank[rank].waiting != NOBODY) return pp_schedule_verify(schedule, error);   /* says what is wrong */
   summarise(&run, out);
-  return PP_OK;
+}
+
+static pp_status check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
+  pp_status status = pp_times_check(schedule, times, error);
+  return status == PP_OK && !schedule->verified ? pp_schedule_verify(schedule, error) : status;
 }
 
 pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_workspace *workspace,
                          pp_simulation *out, pp_error *error) {
-  pp_status status = pp_times_check(schedule, times, error);
+  pp_status status = check(schedule, times, error);
   *out = (pp_simulation){ 0 };
   if (status != PP_OK) return status;
   size_t results = result_bytes(schedule, with_intervals), bytes = results + scratch_bytes(schedule);
@@ -288,9 +291,8 @@ pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, boo
     *workspace = (pp_workspace){ memory, bytes };
   }
   lay_out_result(schedule, with_intervals, workspace->memory, out);
-  status = run_in(schedule, times, (char *)workspace->memory + results, out, error);
-  if (status != PP_OK) *out = (pp_simulation){ 0 };
-  return status;
+  run_in(schedule, times, (char *)workspace->memory + results, out);
+  return PP_OK;
 }
 
 void pp_workspace_free(pp_workspace *workspace) {
@@ -306,17 +308,18 @@ pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_interval
 }
 
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error) {
-  pp_status status = pp_times_check(schedule, times, error);
+  pp_status status = check(schedule, times, error);
   *out = (pp_simulation){ 0 };
-  if (status != PP_OK) return status;
-  status = pp_simulation_allocate(schedule, with_intervals, out, error);
+  if (status == PP_OK) status = pp_simulation_allocate(schedule, with_intervals, out, error);
   if (status != PP_OK) return status;
   void *scratch = malloc(scratch_bytes(schedule));
-  status = scratch ? run_in(schedule, times, scratch, out, error)
-                   : pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
-  free(scratch);
-  if (status != PP_OK) pp_simulation_free(out);
-  return status;
+  if (scratch) {
+    run_in(schedule, times, scratch, out);
+    free(scratch);
+    return PP_OK;
+  }
+  pp_simulation_free(out);
+  return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
 }
 
 void pp_simulation_free(pp_simulation *simulation) {

@@ -18,7 +18,7 @@ struct pp_stage_times {
 typedef struct {
   const pp_stage_times *stage;  /* [stages] */
   const double *pair;           /* [stages × chunks_per_rank]: F&B seconds of forward stage s with backward of its rank's slot k, at
-                                   pair[s × chunks_per_rank + k]; NULL: forward + full */
+                                   pair[s × chunks_per_rank + k], of the slots that its rank has; NULL: forward + full */
   double p2p;                   /* seconds a hop between ranks */
 } pp_times;
 
@@ -40,8 +40,8 @@ typedef struct {
 } pp_simulation;
 
 /*
-** For a schedule that pp_schedule_verify accepts. O(actions) time and memory. PP_INVALID when times are negative or not finite; of a program
-** that cannot run to its end, what pp_schedule_verify says of it. On PP_OK the caller frees *out.
+** O(actions) time and memory. PP_INVALID when times are negative or not finite; of a program that is not verified, what pp_schedule_verify
+** says of it. On PP_OK the caller frees *out.
 */
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);

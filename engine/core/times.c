@@ -46,8 +46,8 @@ pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *ext
     stage[s].input = (stage[s].input + extra.input) / speed + extras->launch;
     stage[s].weight = (stage[s].weight + extra.weight) / speed + extras->launch;
     stage[s].full = (stage[s].full + extra.full) / speed + extras->launch;
-    for (int k = 0; pair && k < slots; k++) {
-      double backward = extra_of(schedule, extras, schedule->stage_at[rank * slots + k]).full;
+    for (int k = 0; pair && k < pp_schedule_stages_on(schedule, rank); k++) {
+      double backward = extra_of(schedule, extras, pp_schedule_stages_of(schedule, rank)[k]).full;
       pair[s * slots + k] = (pair[s * slots + k] + extra.forward + backward) / speed + extras->launch;
     }
   }

@@ -135,7 +135,7 @@ static int slots_of(const evaluation *self) {
 /* The stage of one chain that a rank has in that slot. */
 static int stage_in_slot(const evaluation *self, int rank, int slot) {
   const pp_schedule *schedule = memory_schedule(self);
-  return self->traits ? schedule->stage_at[rank * schedule->chunks_per_rank + slot] % schedule->stages_per_chain : 0;
+  return self->traits ? pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain : 0;
 }
 
 static void set_memory(lua_State *L, const evaluation *self, const pp_problem *problem) {

@@ -134,8 +134,9 @@ static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values
   for (int stage = 0; stage < schedule->stages; stage++) {
     if (lua_geti(L, -1, stage % length + 1) != LUA_TTABLE)
       luaL_error(L, "%s: 'FB' of stage %d must be a list as that of stage 0, got %s", call, stage, luaL_typename(L, -1));
-    check_length(L, call, "FB", "slot", slots, slots);
-    for (int slot = 0; slot < slots; slot++) {
+    const int own = pp_schedule_stages_on(schedule, schedule->rank_of[stage]);
+    check_length(L, call, "FB", "slot", own, own);
+    for (int slot = 0; slot < own; slot++) {
       lua_geti(L, -1, slot + 1);
       pair[stage * slots + slot] = pop_number(L, call, "FB", "slot", slot);
     }

@@ -295,6 +295,7 @@ static void batches_that_wait_for_each_other_are_named(void **state) {
   pp_action first = schedule.action[0];
   schedule.action[0] = schedule.action[1];
   schedule.action[1] = first;
+  schedule.verified = false;
   pp_times times = { .stage = four_stages };
   pp_simulation result = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_IDEAL), times, plain);
   pp_simulation_free(&result);
@@ -311,6 +312,7 @@ static void batches_that_wait_for_each_other_are_named(void **state) {
 static void a_program_that_never_ends_is_refused(void **state) {
   (void)state;
   pp_schedule schedule = built(request_of(PP_1F1B, 2, 2));
+  schedule.verified = false;
   for (size_t first = 1; first < schedule.first[2]; first += 4) {
     pp_action action = schedule.action[first];
     schedule.action[first] = schedule.action[first + 1];

@@ -79,12 +79,16 @@ static void the_upper_half_of_the_stages_may_be_another_direction(void **state) 
   assert_int_equal(pp_schedule_read_csv("0F0,0B0", 7, 3, &one, NULL, &error), PP_INVALID);
 }
 
-/* Ranks may hold unequally many stages: then a rank with fewer has an empty slot. */
 static void ranks_may_hold_unequally_many_stages(void **state) {
   (void)state;
   pp_schedule schedule = read_text("0F0,2F0,2B0,0B0\n1F0,1B0\n", 1);
-  const int slots[] = { 0, 2, 1, -1 };
-  for (int i = 0; i < 4; i++) assert_int_equal(schedule.stage_at[i], slots[i]);
+  assert_int_equal(pp_schedule_stages_on(&schedule, 0), 2);
+  assert_int_equal(pp_schedule_stages_on(&schedule, 1), 1);
+  assert_int_equal(pp_schedule_stages_of(&schedule, 0)[0], 0);
+  assert_int_equal(pp_schedule_stages_of(&schedule, 0)[1], 2);
+  assert_int_equal(pp_schedule_stages_of(&schedule, 1)[0], 1);
+  assert_int_equal(schedule.chunks_per_rank, 2);
+  assert_true(schedule.verified);
   pp_simulation result = simulated(&schedule, (equal_times){ 1, 1, 1, 0, 0 });
   assert_near(result.makespan, 9);   /* one microbatch through three stages */
   assert_near(peak_of(&schedule, 0, 1), 2);
@@ -158,14 +162,19 @@ static void absurd_numbers_hit_a_stated_limit(void **state) {
     assert_unreadable(texts[k], "engine.csv_size", 1, 1, "at most 65535 stages and 134217728 actions");
 }
 
-/* 300 ranks, of which one holds 300 stages: room for 90,000. */
-static void ranks_times_chunks_have_a_limit(void **state) {
+/* 300 ranks, of which one holds 300 stages and each other one. */
+static void a_rank_may_hold_as_many_stages_as_there_are_ranks(void **state) {
   (void)state;
   char *text = malloc(1 << 16), *at = text;
   assert_non_null(text);
   for (int stage = 0; stage < 300; stage++) at += sprintf(at, "%dF0,", stage);
-  for (int rank = 0; rank < 299; rank++) at += sprintf(at, "\n%dF0", 300 + rank);
-  assert_unreadable(text, "engine.csv_size", 0, 0, "300 ranks with up to 300 stages have room for more than 65535 stages");
+  for (int stage = 300; stage-- > 0; ) at += sprintf(at, "%dB0,", stage);
+  for (int rank = 1; rank < 300; rank++) at += sprintf(at, "\n%dF0,%dB0", 299 + rank, 299 + rank);
+  pp_schedule schedule = read_text(text, 1);
+  assert_int_equal(schedule.chunks_per_rank, 300);
+  assert_int_equal(pp_schedule_stages_of(&schedule, 299)[0], 598);
+  assert_true(schedule.verified);
+  pp_schedule_free(&schedule);
   free(text);
 }
 
@@ -181,7 +190,7 @@ int main(void) {
     cmocka_unit_test(each_line_is_a_rank),
     cmocka_unit_test(numbers_that_occur_nowhere_are_named),
     cmocka_unit_test(absurd_numbers_hit_a_stated_limit),
-    cmocka_unit_test(ranks_times_chunks_have_a_limit),
+    cmocka_unit_test(a_rank_may_hold_as_many_stages_as_there_are_ranks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void reading_survives_each_failing_allocation(void **state) {
     assert_int_equal(allocations.live, 0);
   }
   fail_allocation(0);
-  assert_int_equal(n, 3);
+  assert_int_equal(n, 4);
   pp_schedule_free(&schedule);
   assert_int_equal(pp_schedule_read_csv("0F0,0B0\n2F0,2B0", 15, 1, &schedule, NULL, &error), PP_ILLEGAL);
   assert_int_equal(allocations.live, 0);

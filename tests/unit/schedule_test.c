@@ -223,8 +223,8 @@ static void stages_live_where_their_placement_says(void **state) {
     assert_int_equal(loop.rank_of[s], s % 4);
     assert_int_equal(v.rank_of[s], s < 4 ? s : 7 - s);
     assert_int_equal(both.rank_of[s], s < 4 ? s : 3 - (s - 4));
-    assert_int_equal(both.stage_at[both.rank_of[s] * 2 + both.slot_of[s]], s);
-    assert_int_equal(v.stage_at[v.rank_of[s] * 2 + v.slot_of[s]], s);
+    assert_int_equal(pp_schedule_stages_of(&both, both.rank_of[s])[both.slot_of[s]], s);
+    assert_int_equal(pp_schedule_stages_of(&v, v.rank_of[s])[v.slot_of[s]], s);
   }
   pp_schedule_free(&loop);
   pp_schedule_free(&v);
