@@ -272,7 +272,7 @@ static void finish_heat(run_state *run) {
 static uint32_t held_up_by(const run_state *run, uint32_t queue, const pp_message_end **end) {
   const pp_batch *batch = &run->lowered->batch[run->queue[queue].head];
   *end = &run->lowered->end[batch->first];
-  while (run->batch[(*end)->other].stage == STARTED) (*end)++;
+  while (run->batch[(*end)->other].stage >= STARTED) (*end)++;
   const pp_batch *other = &run->lowered->batch[(*end)->other];
   if (run->batch[(*end)->other].stage == POSTED) return other->queue;
   return run->lowered->batch[run->rank[other->rank].waiting].queue;   /* not posted yet: its rank waits for another batch */
@@ -329,12 +329,16 @@ static pp_status check_hardware(const pp_runtime *runtime, const pp_hardware *ha
   return PP_OK;
 }
 
-/* One allocation for all that a run needs. The heap's arrays are laid out from the widest to the narrowest. */
+/* One block for all that a run needs. The heap's arrays are laid out from the widest to the narrowest. */
+static size_t run_bytes(size_t ranks, size_t queues, size_t batches) {
+  return ranks * sizeof(rank_state) + batches * sizeof(batch_state) + (ranks + queues) * (sizeof(double) + 2 * sizeof(uint32_t)) +
+         queues * sizeof(queue_state);
+}
+
 static void *prepare(run_state *run) {
   const pp_lowered *lowered = run->lowered;
-  size_t ranks = (size_t)lowered->ranks, queues = lowered->queues, places = ranks + queues;
-  char *memory = calloc(1, ranks * sizeof(rank_state) + places * (sizeof(double) + 2 * sizeof(uint32_t)) + queues * sizeof(queue_state) +
-                           lowered->batches * sizeof(batch_state));
+  size_t ranks = (size_t)lowered->ranks, places = ranks + lowered->queues;
+  char *memory = calloc(1, run_bytes(ranks, lowered->queues, lowered->batches));
   if (!memory) return NULL;
   run->rank = (rank_state *)(void *)memory;
   run->batch = (batch_state *)(void *)(run->rank + ranks);
@@ -344,6 +348,15 @@ static void *prepare(run_state *run) {
   run->queue = (queue_state *)(void *)(run->events.position + places);
   run->events.places = (uint32_t)places;
   return memory;
+}
+
+size_t pp_runtime_bytes(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals) {
+  if (runtime->kind == PP_RUNTIME_IDEAL) return pp_simulation_bytes(schedule, with_intervals);
+  size_t ranks = (size_t)schedule->request.ranks, queues = ranks;
+  if (runtime->queues == PP_QUEUE_PER_PEER) queues += 2 * (size_t)schedule->stages;
+  pp_lowered_size lowered = pp_runtime_lowered_size(schedule, runtime);
+  size_t run = run_bytes(ranks, queues, lowered.batches) + pp_simulation_result_bytes(schedule, with_intervals);
+  return lowered.kept + (run > lowered.work ? run : lowered.work);
 }
 
 static pp_status simulate(run_state *run, bool with_intervals, pp_simulation *out, pp_error *error) {

@@ -109,14 +109,22 @@ typedef struct {
 } pp_lowered;
 
 /*
-** Lowers a schedule, for a runtime other than ideal. O(actions) time and memory for any schedule whose
-** ranks work side by side; torch-multi costs a look at every rank for each slot of the schedule in which any rank can go on.
-** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule; of a program that is not verified, what pp_schedule_verify says of it. A schedule whose kind is
-** dualpipe or dualpipev must be as pp_schedule_build made it.
+** Lowers a schedule, for a runtime other than ideal. O(actions) time and memory, torch-multi O(actions × log ranks).
+** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule; of a program that is not verified, what
+** pp_schedule_verify says of it. A schedule whose kind is dualpipe or dualpipev must be as pp_schedule_build made it.
 ** On PP_OK the caller frees *out.
 */
 pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error);
 void pp_lowered_free(pp_lowered *lowered);
+
+/* What pp_runtime_lower allocates for a verified schedule that the runtime runs. O(ranks + stages). */
+typedef struct {
+  size_t kept;      /* bytes of *out */
+  size_t work;      /* bytes that it frees before it returns */
+  size_t batches;   /* that there are at most */
+} pp_lowered_size;
+
+pp_lowered_size pp_runtime_lowered_size(const pp_schedule *schedule, const pp_runtime *runtime);
 
 /* A message end as PyTorch writes it, "2RECV_F0": the stage is that of the end's own rank. Returns what snprintf returns. */
 int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end);
@@ -138,13 +146,15 @@ typedef struct {
 
 /*
 ** The step of a schedule. The ideal runtime is pp_simulate, and takes no contention or heat.
-** O(actions × log(ranks)) beside lowering. Intervals of actions include contention and heat, and so does busy; that
+** O(actions × log(ranks)) beside lowering, with heat twice that. Intervals of actions include contention and heat, and so does busy; that
 ** of a pair is from the start of its F to the end of its B, where it may have waited in between.
 ** PP_INVALID for numbers outside their range; PP_ILLEGAL as pp_runtime_lower, and "engine.deadlock" when ranks wait for each other's
 ** batches (the message names the cycle). On PP_OK the caller frees *out with pp_simulation_free.
 */
 pp_status pp_runtime_simulate(const pp_schedule *schedule, const pp_times *times, const pp_runtime *runtime, const pp_hardware *hardware,
                               bool with_intervals, pp_simulation *out, pp_error *error);
+/* The most bytes that it holds at once, of a verified schedule that the runtime runs, its result included. O(ranks + stages). */
+size_t pp_runtime_bytes(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals);
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
 
@@ -167,7 +177,7 @@ typedef struct {
 ** Fills peaks[ranks] with the most bytes that each rank holds at once beside weights, their gradients and the model's input: activations,
 ** with what the runtime keeps of messages. bytes: [stages]. Exact for a program; where the rules come from is told in runtime_memory.c.
 ** Of a step before which gradients were dropped. PP_ILLEGAL "engine.runtime" where PP_MEMORY_UNKNOWN: ideal (see pp_schedule_peak).
-** O(actions).
+** O(actions + stages), no memory.
 */
 pp_status pp_runtime_peaks(const pp_schedule *schedule, const pp_runtime *runtime, const pp_stage_bytes *bytes, double *peaks,
                            pp_error *error);

@@ -107,93 +107,91 @@ uint32_t pp_lower_post(pp_lowering *lowering, int rank, const pp_message_end *en
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
 
-/* Message ends that an action of a rank needs or makes, at most. */
-static int ends_of(const pp_lowering *lowering, const pp_action *action) {
-  pp_message_end end;
-  if (action->kind == PP_W) return 0;
-  bool forward = action->kind == PP_F || action->kind == PP_FB;
-  int count = pp_lower_input(lowering, action->stage, 0, !forward, &end) + pp_lower_output(lowering, action->stage, 0, !forward, &end);
-  if (action->kind == PP_FB)
-    count += pp_lower_input(lowering, action->stage_b, 0, true, &end) + pp_lower_output(lowering, action->stage_b, 0, true, &end);
+/* Message ends of a rank, for each microbatch. */
+static size_t ends_on(const pp_lowering *lowering, int rank) {
+  size_t count = 0;
+  for (int slot = 0; slot < pp_schedule_stages_on(lowering->schedule, rank); slot++) {
+    int stage = pp_schedule_stages_of(lowering->schedule, rank)[slot];
+    for (int backward = 0; backward <= 1; backward++) {
+      pp_message_end end;
+      count += pp_lower_input(lowering, stage, 0, backward, &end);
+      count += pp_lower_output(lowering, stage, 0, backward, &end);
+    }
+  }
   return count;
 }
 
-/* Fills first[] and last[] of the ranks with where their steps may begin; returns how many there may be of steps and of ends. */
-static size_t plan_steps(const pp_lowering *lowering, pp_lowered *out, size_t *ends) {
+/* Fills first[] and last[] of the ranks with where their steps may begin, unless they are NULL; returns how many there may be. */
+static size_t plan_steps(pp_lowering *lowering, pp_lowered *out) {
   const pp_schedule *schedule = lowering->schedule;
   size_t steps = 0;
-  *ends = 0;
-  for (int rank = 0; rank < out->ranks; rank++) {
-    out->first[rank] = out->last[rank] = steps;
-    for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
-      const pp_action *action = &schedule->action[i];
-      size_t messages = (size_t)ends_of(lowering, action);
-      *ends += messages;
-      steps += (action->kind == PP_FB ? 2 : 1) + 2 * messages;   /* each may be posted and waited for by itself */
-    }
+  lowering->most_ends = 0;
+  for (int rank = 0; rank < schedule->request.ranks; rank++) {
+    size_t actions = schedule->first[rank + 1] - schedule->first[rank];
+    size_t ends = ends_on(lowering, rank) * (size_t)schedule->microbatches_per_chain;
+    if (out->first) out->first[rank] = out->last[rank] = steps;
+    steps += (schedule->traits.overlaps ? 2 : 1) * actions + 2 * ends;   /* each may be posted and waited for by itself */
+    lowering->most_ends += ends;
   }
   return steps;
 }
 
-static pp_status allocate(pp_lowering *lowering, pp_error *error) {
+/* Lays out what is made in `memory`, or only says how many bytes that is. */
+static size_t lay_out(pp_lowering *lowering, pp_lowered *out, char *memory) {
+  size_t ranks = (size_t)lowering->schedule->request.ranks, at = 0;
+  *out = (pp_lowered){ .ranks = lowering->schedule->request.ranks };
+  out->first = pp_lower_carve(memory, &at, ranks * sizeof *out->first);
+  out->last = pp_lower_carve(memory, &at, ranks * sizeof *out->last);
+  size_t steps = plan_steps(lowering, out);
+  out->step = pp_lower_carve(memory, &at, steps * sizeof *out->step);
+  out->batch = pp_lower_carve(memory, &at, lowering->most_ends * sizeof *out->batch);
+  out->end = pp_lower_carve(memory, &at, lowering->most_ends * sizeof *out->end);
+  return at;
+}
+
+typedef struct {
+  int rank;
+  uint32_t queue;
+} known_queue;
+
+/* The same for what is needed only meanwhile; *last is plan_queues', *scratch the lowering's own. */
+static size_t lay_out_work(pp_lowering *lowering, known_queue **last, void **scratch, char *memory) {
   const pp_schedule *schedule = lowering->schedule;
-  pp_lowered *out = lowering->out;
-  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages, ends = 0;
-  size_t messages = 2 * stages * (size_t)schedule->microbatches_per_chain;
-  *out = (pp_lowered){ .ranks = schedule->request.ranks };
-  out->first = calloc(2 * ranks, sizeof *out->first);
-  lowering->batch_of[0] = malloc(2 * messages * sizeof(uint32_t));
-  lowering->peer_queue[0] = calloc(2 * stages, sizeof(uint32_t));
-  if (!out->first || !lowering->batch_of[0] || !lowering->peer_queue[0]) goto failed;
-  out->last = out->first + ranks;
-  lowering->batch_of[1] = lowering->batch_of[0] + messages;
-  lowering->peer_queue[1] = lowering->peer_queue[0] + stages;
-  memset(lowering->batch_of[0], 0xFF, 2 * messages * sizeof(uint32_t));   /* PP_NO_BATCH */
-  size_t steps = plan_steps(lowering, out, &ends);
-  if (steps > UINT32_MAX / 2) return pp_fail(error, PP_INVALID, "a schedule of %zu steps is too large for a runtime", steps);
-  out->step = malloc((steps + 1) * sizeof *out->step);
-  out->batch = malloc((ends + 1) * sizeof *out->batch);
-  out->end = malloc((ends + 1) * sizeof *out->end);
-  if (out->step && out->batch && out->end) return PP_OK;
-failed:
-  return pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", schedule->first[ranks]);
+  size_t messages = pp_lower_messages(schedule), stages = (size_t)schedule->stages, at = 0;
+  for (int k = 0; k < 2; k++) {
+    lowering->batch_of[k] = pp_lower_carve(memory, &at, messages * sizeof(uint32_t));
+    lowering->peer_queue[k] = pp_lower_carve(memory, &at, stages * sizeof(uint32_t));
+  }
+  *last = pp_lower_carve(memory, &at, (size_t)schedule->request.ranks * sizeof **last);
+  *scratch = pp_lower_carve(memory, &at, lowering->runtime->kind == PP_RUNTIME_TORCH_MULTI ? pp_lower_torch_multi_bytes(lowering) : 0);
+  return at;
 }
 
 void pp_lowered_free(pp_lowered *lowered) {
-  free(lowered->first);
-  free(lowered->step);
-  free(lowered->batch);
-  free(lowered->end);
+  free(lowered->first);   /* the start of the one allocation */
   *lowered = (pp_lowered){ 0 };
 }
 
 /* -- the whole ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Numbers the queues: one a rank, then, if asked for, one for each pair of a rank and a peer it exchanges messages with. O(stages). */
-static pp_status plan_queues(pp_lowering *lowering, pp_error *error) {
+static void plan_queues(pp_lowering *lowering, known_queue *last) {
   const pp_schedule *schedule = lowering->schedule;
   int ranks = schedule->request.ranks;
   lowering->out->queues = (uint32_t)ranks;
-  if (lowering->runtime->queues == PP_QUEUE_ONE) return PP_OK;
-  struct { int rank; uint32_t queue; } *last = calloc((size_t)ranks, sizeof *last);   /* [peer]: of the rank seen last, its queue */
-  if (!last) return pp_fail(error, PP_NO_MEMORY, "no memory for the queues of %d ranks", ranks);
-  for (int peer = 0; peer < ranks; peer++) last[peer].rank = -1;
+  if (lowering->runtime->queues == PP_QUEUE_ONE) return;
+  for (int peer = 0; peer < ranks; peer++) last[peer].rank = -1;   /* [peer]: of the rank seen last, its queue */
   for (int rank = 0; rank < ranks; rank++) {
     for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
       int stage = pp_schedule_stages_of(schedule, rank)[slot];
       for (int up = 0; up <= 1; up++) {
         if (!leaves(schedule, stage, !up)) continue;
         int peer = schedule->rank_of[up ? stage + 1 : stage - 1];
-        if (last[peer].rank != rank) {
-          last[peer].rank = rank;
-          last[peer].queue = lowering->out->queues++;
-        }
+        if (last[peer].rank != rank) last[peer] = (known_queue){ rank, lowering->out->queues++ };
         lowering->peer_queue[up][stage] = last[peer].queue;
       }
     }
   }
-  free(last);
-  return PP_OK;
 }
 
 /* Tells each message end which batch holds the other. */
@@ -228,26 +226,50 @@ static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runti
   return PP_OK;
 }
 
-static pp_status lower(pp_lowering *lowering, pp_error *error) {
-  pp_status status = plan_queues(lowering, error);
-  if (status != PP_OK) return status;
-  if (lowering->runtime->kind == PP_RUNTIME_TORCH_MULTI) return pp_lower_torch_multi(lowering, error);
-  if (lowering->runtime->kind == PP_RUNTIME_TORCH_SINGLE) pp_lower_torch_single(lowering);
+static pp_status check(const pp_schedule *schedule, const pp_runtime *runtime, pp_error *error) {
+  pp_status status = check_kind(schedule, runtime, error);
+  if (status != PP_OK || schedule->verified) return status;
+  return pp_schedule_verify(schedule, error);   /* what follows counts on two ends of each message */
+}
+
+static void lower(pp_lowering *lowering, known_queue *last, void *scratch) {
+  const size_t messages = pp_lower_messages(lowering->schedule);
+  for (int k = 0; k < 2; k++) memset(lowering->batch_of[k], 0xFF, messages * sizeof(uint32_t));   /* PP_NO_BATCH */
+  plan_queues(lowering, last);
+  if (lowering->runtime->kind == PP_RUNTIME_TORCH_MULTI) pp_lower_torch_multi(lowering, scratch);
+  else if (lowering->runtime->kind == PP_RUNTIME_TORCH_SINGLE) pp_lower_torch_single(lowering);
   else pp_lower_deepseek(lowering);
-  return PP_OK;
+  join_ends(lowering);
+}
+
+pp_lowered_size pp_runtime_lowered_size(const pp_schedule *schedule, const pp_runtime *runtime) {
+  pp_lowering lowering = { .schedule = schedule, .runtime = runtime };
+  pp_lowered nothing;
+  known_queue *last;
+  void *scratch;
+  pp_lowered_size size = { .kept = lay_out(&lowering, &nothing, NULL) };
+  size.work = lay_out_work(&lowering, &last, &scratch, NULL);
+  size.batches = lowering.most_ends;
+  return size;
 }
 
 pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error) {
   pp_lowering lowering = { .schedule = schedule, .runtime = runtime, .out = out };
+  known_queue *last;
+  void *scratch;
   *out = (pp_lowered){ 0 };
-  pp_status status = check_kind(schedule, runtime, error);
-  if (status == PP_OK && !schedule->verified) status = pp_schedule_verify(schedule, error);   /* what follows counts on two ends a message */
+  pp_status status = check(schedule, runtime, error);
   if (status != PP_OK) return status;
-  status = allocate(&lowering, error);
-  if (status == PP_OK) status = lower(&lowering, error);
-  if (status == PP_OK) join_ends(&lowering);
-  else pp_lowered_free(out);
-  free(lowering.batch_of[0]);
-  free(lowering.peer_queue[0]);
+  pp_lowered_size size = pp_runtime_lowered_size(schedule, runtime);
+  char *kept = malloc(size.kept), *work = calloc(size.work, 1);
+  if (kept && work) {
+    lay_out(&lowering, out, kept);
+    lay_out_work(&lowering, &last, &scratch, work);
+    lower(&lowering, last, scratch);
+  } else {
+    free(kept);
+    status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", schedule->first[schedule->request.ranks]);
+  }
+  free(work);
   return status;
 }

@@ -4,9 +4,11 @@
 ** others: _PipelineScheduleRuntime (_prepare_schedule_with_comms, _add_unshard_reshard, _add_reduce_grad, _add_send_recv,
 ** _defer_recv_ops, _step_microbatches).
 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/event_heap.h"
 #include "core/runtime_lower.h"
 
 /* -- torch-single --------------------------------------------------------------------------------------------------------------------- */
@@ -61,9 +63,13 @@ typedef struct {
 typedef struct {
   pp_lowering *lowering;
   planned *units;           /* of all ranks */
-  size_t *next, *end;    /* [ranks] of units */
-  unsigned char *sent;   /* [2 × stages × microbatches]: was F's, or B's or I's, result planned? */
+  size_t *next, *end;       /* [ranks] of units */
+  unsigned char *sent;      /* [2 × stages × microbatches]: was F's, or B's or I's, result planned? */
+  size_t *awaited;          /* [ranks] the result that a rank waits for, or NOTHING */
+  pp_event_heap turns;      /* the round in which a rank has its turn; of the same round the ranks in their order */
 } plan;
+
+static const size_t NOTHING = (size_t)-1;
 
 /* The forward's and the backward's stage and microbatch of a unit; false when it has none. A W has neither. */
 static bool forward_of(const plan *self, const planned *unit, int *stage, uint32_t *microbatch) {
@@ -82,9 +88,14 @@ static bool backward_of(const plan *self, const planned *unit, int *stage, uint3
 
 static bool is_weight(const plan *self, const planned *unit) { return self->lowering->schedule->action[unit->action].kind == PP_W; }
 
+/* Is a pair two units? */
+static bool splits_pairs(const pp_lowering *lowering) {
+  return lowering->schedule->traits.overlaps && lowering->runtime->pairs == PP_PAIR_SPLIT;
+}
+
 static void write_units(plan *self) {
   const pp_schedule *schedule = self->lowering->schedule;
-  bool split = self->lowering->runtime->pairs == PP_PAIR_SPLIT;
+  bool split = splits_pairs(self->lowering);
   size_t count = 0;
   for (int rank = 0; rank < schedule->request.ranks; rank++) {
     self->next[rank] = count;
@@ -161,11 +172,17 @@ static size_t result_number(const plan *self, int stage, uint32_t microbatch, bo
   return pp_lower_number(self->lowering->schedule, stage, microbatch, backward);
 }
 
-static bool is_ready(const plan *self, const planned *unit) {
+/* Is what a unit needs planned? If not, *awaited is a result that is not. */
+static bool is_ready(const plan *self, const planned *unit, size_t *awaited) {
   int stage, last = self->lowering->schedule->stages - 1;
   uint32_t microbatch;
-  if (forward_of(self, unit, &stage, &microbatch) && stage > 0 && !self->sent[result_number(self, stage - 1, microbatch, false)]) return false;
-  return !backward_of(self, unit, &stage, &microbatch) || stage == last || self->sent[result_number(self, stage + 1, microbatch, true)];
+  if (forward_of(self, unit, &stage, &microbatch) && stage > 0) {
+    *awaited = result_number(self, stage - 1, microbatch, false);
+    if (!self->sent[*awaited]) return false;
+  }
+  if (!backward_of(self, unit, &stage, &microbatch) || stage == last) return true;
+  *awaited = result_number(self, stage + 1, microbatch, true);
+  return self->sent[*awaited];
 }
 
 static void wait_for(plan *self, int rank, int stage, uint32_t microbatch, bool backward) {
@@ -175,15 +192,20 @@ static void wait_for(plan *self, int rank, int stage, uint32_t microbatch, bool 
   pp_lower_step(lowering, rank, PP_STEP_WAIT, lowering->batch_of[true][result_number(self, end.stage, microbatch, backward)]);
 }
 
-/* The send, and the receive on the other rank. */
+/* The send, and the receive on the other rank, which has its turn in this round if that is still to come, else in the next. */
 static void send_result(plan *self, int rank, int stage, uint32_t microbatch, bool backward) {
   pp_lowering *lowering = self->lowering;
+  size_t number = result_number(self, stage, microbatch, backward);
   pp_message_end end;
-  self->sent[result_number(self, stage, microbatch, backward)] = 1;
+  self->sent[number] = 1;
   if (!pp_lower_output(lowering, stage, microbatch, backward, &end)) return;
+  int to = lowering->schedule->rank_of[backward ? stage - 1 : stage + 1];
   pp_lower_post(lowering, rank, &end, 1);
   end.receive = true;
-  pp_lower_post(lowering, lowering->schedule->rank_of[backward ? stage - 1 : stage + 1], &end, 1);
+  pp_lower_post(lowering, to, &end, 1);
+  if (self->awaited[to] != number) return;
+  self->awaited[to] = NOTHING;
+  pp_event_heap_set(&self->turns, (uint32_t)to, self->turns.time[rank] + (to > rank ? 0 : 1));
 }
 
 static void plan_unit(plan *self, int rank, const planned *unit) {
@@ -200,21 +222,35 @@ static void plan_unit(plan *self, int rank, const planned *unit) {
   if (backward) send_result(self, rank, b, microbatch_b, true);
 }
 
-/* Goes round the ranks until all is planned. Ends, for in a program that was verified some rank can always go on. */
+/* When a rank comes to its next unit, if it has one: after a round for each of the other things before it. */
+static void expect_turn(plan *self, int rank, double round) {
+  bool left = self->next[rank] < self->end[rank];
+  pp_event_heap_set(&self->turns, (uint32_t)rank, left ? round + self->units[self->next[rank]].turns : HUGE_VAL);
+}
+
+/*
+** Goes round the ranks until all is planned. A rank that cannot go on looks again only when what it waits for was planned, so that a round
+** costs what is done in it: O(units × log ranks). Ends, for in a program that was verified some rank can always go on.
+*/
 static void plan_all(plan *self) {
-  int ranks = self->lowering->schedule->request.ranks;
-  for (bool left = true; left;) {
-    left = false;
-    for (int rank = 0; rank < ranks; rank++) {
-      if (self->next[rank] == self->end[rank]) continue;
-      planned *unit = &self->units[self->next[rank]];
-      left = true;
-      if (unit->turns > 0) {
-        unit->turns--;
-      } else if (is_ready(self, unit)) {
-        plan_unit(self, rank, unit);
-        self->next[rank]++;
-      }
+  pp_event_heap *turns = &self->turns;
+  pp_event_heap_reset(turns);
+  for (uint32_t rank = 0; rank < turns->places; rank++) {
+    self->awaited[rank] = NOTHING;
+    expect_turn(self, (int)rank, 0);
+  }
+  for (;;) {
+    int rank = (int)pp_event_heap_first(turns);
+    double round = turns->time[rank];
+    if (!(round < HUGE_VAL)) return;
+    const planned *unit = &self->units[self->next[rank]];
+    if (is_ready(self, unit, &self->awaited[rank])) {
+      self->awaited[rank] = NOTHING;
+      plan_unit(self, rank, unit);
+      self->next[rank]++;
+      expect_turn(self, rank, round + 1);
+    } else {
+      pp_event_heap_set(turns, (uint32_t)rank, HUGE_VAL);
     }
   }
 }
@@ -287,48 +323,54 @@ static void defer_receives_of(deferral *self, int rank) {
     if (step->kind == PP_STEP_POST) self->head[peer_of(self, step->index)] = PP_NO_BATCH;   /* for the next rank */
 }
 
-static pp_status defer_receives(pp_lowering *lowering, pp_error *error) {
-  size_t batches = lowering->out->batches, ranks = (size_t)lowering->schedule->request.ranks;
-  deferral self = { .lowering = lowering };
-  self.held = calloc(batches + 1, 1);
-  self.next = malloc((batches + 2 * ranks) * sizeof *self.next);
-  bool done = self.held && self.next;
-  if (done) {
-    self.head = self.next + batches;
-    self.tail = self.head + ranks;
-    for (size_t rank = 0; rank < ranks; rank++) self.head[rank] = PP_NO_BATCH;
-    for (size_t rank = 0; rank < ranks; rank++) defer_receives_of(&self, (int)rank);
-  }
-  free(self.held);
-  free(self.next);
-  return done ? PP_OK : pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu messages", batches);
+static void defer_receives(deferral *self) {
+  int ranks = self->lowering->schedule->request.ranks;
+  for (int rank = 0; rank < ranks; rank++) self->head[rank] = PP_NO_BATCH;
+  for (int rank = 0; rank < ranks; rank++) defer_receives_of(self, rank);
 }
 
-pp_status pp_lower_torch_multi(pp_lowering *lowering, pp_error *error) {
-  const pp_schedule *schedule = lowering->schedule;
-  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages, actions = schedule->first[ranks];
+/* Lays out what planning needs in `memory`, or only says how many bytes that is. */
+static size_t lay_out(plan *self, deferral *deferring, int **left, char *memory) {
+  const pp_schedule *schedule = self->lowering->schedule;
+  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages, actions = schedule->first[ranks], at = 0;
+  size_t messages = pp_lower_messages(schedule), ends = self->lowering->most_ends;
+  self->next = pp_lower_carve(memory, &at, ranks * sizeof *self->next);
+  self->end = pp_lower_carve(memory, &at, ranks * sizeof *self->end);
+  self->awaited = pp_lower_carve(memory, &at, ranks * sizeof *self->awaited);
+  self->units = pp_lower_carve(memory, &at, (splits_pairs(self->lowering) ? 2 : 1) * actions * sizeof *self->units);
+  self->sent = pp_lower_carve(memory, &at, messages);
+  self->turns.places = (uint32_t)ranks;
+  self->turns.time = pp_lower_carve(memory, &at, ranks * sizeof *self->turns.time);
+  self->turns.order = pp_lower_carve(memory, &at, ranks * sizeof *self->turns.order);
+  self->turns.position = pp_lower_carve(memory, &at, ranks * sizeof *self->turns.position);
+  *left = pp_lower_carve(memory, &at, stages * sizeof **left);
+  if (self->lowering->runtime->receives != PP_RECEIVE_BEFORE_USE) return at;
+  deferring->held = pp_lower_carve(memory, &at, ends);
+  deferring->next = pp_lower_carve(memory, &at, ends * sizeof *deferring->next);
+  deferring->head = pp_lower_carve(memory, &at, ranks * sizeof *deferring->head);
+  deferring->tail = pp_lower_carve(memory, &at, ranks * sizeof *deferring->tail);
+  return at;
+}
+
+size_t pp_lower_torch_multi_bytes(pp_lowering *lowering) {
   plan self = { .lowering = lowering };
-  pp_status status = PP_OK;
-  int *left = malloc(stages * sizeof *left);
-  self.units = malloc((2 * actions + 1) * sizeof *self.units);
-  self.next = malloc(2 * ranks * sizeof *self.next);
-  self.sent = calloc(2 * stages * (size_t)schedule->microbatches_per_chain, 1);
-  if (left && self.units && self.next && self.sent) {
-    self.end = self.next + ranks;
-    write_units(&self);
-    for (size_t stage = 0; stage < stages; stage++) left[stage] = schedule->microbatches_per_chain;
-    for (int rank = 0; rank < schedule->request.ranks; rank++) {
-      count_weight_turns(&self, rank);
-      count_gradient_turns(&self, rank, left);
-    }
-    plan_all(&self);
-    if (lowering->runtime->receives == PP_RECEIVE_BEFORE_USE) status = defer_receives(lowering, error);
-  } else {
-    status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", actions);
+  deferral deferring;
+  int *left;
+  return lay_out(&self, &deferring, &left, NULL);
+}
+
+void pp_lower_torch_multi(pp_lowering *lowering, void *scratch) {
+  const pp_schedule *schedule = lowering->schedule;
+  plan self = { .lowering = lowering };
+  deferral deferring = { .lowering = lowering };
+  int *left;
+  lay_out(&self, &deferring, &left, scratch);
+  write_units(&self);
+  for (int stage = 0; stage < schedule->stages; stage++) left[stage] = schedule->microbatches_per_chain;
+  for (int rank = 0; rank < schedule->request.ranks; rank++) {
+    count_weight_turns(&self, rank);
+    count_gradient_turns(&self, rank, left);
   }
-  free(left);
-  free(self.units);
-  free(self.next);
-  free(self.sent);
-  return status;
+  plan_all(&self);
+  if (lowering->runtime->receives == PP_RECEIVE_BEFORE_USE) defer_receives(&deferring);
 }

@@ -264,6 +264,11 @@ size_t pp_schedule_bytes(const pp_schedule_request *request) {
   return pp_schedule_actions(request) * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int);
 }
 
+size_t pp_schedule_working_bytes(const pp_schedule_request *request) {
+  const pp_constructor *constructor = kinds[request->kind].constructor;
+  return constructor->working_bytes ? constructor->working_bytes(request) : 0;
+}
+
 /* Sizes, and one block for everything: actions first, for they are the largest and want the start's alignment. */
 static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedule, pp_error *error) {
   int chains = pp_schedule_traits_of(request->kind)->chains;

@@ -111,7 +111,8 @@ static inline const int *pp_schedule_stages_of(const pp_schedule *schedule, int 
 ** Can this be built? Framework-neutral legality (sources beside each rule in schedule.c): PP_ILLEGAL with the rule's id
 ** ("engine.odd_depth", "engine.odd_microbatches", "engine.too_few_microbatches", "engine.chunks", "engine.microbatch_group",
 ** "engine.too_many_actions", "engine.activation_limit"), what has to change ("ranks", "microbatches", "virtual", "group", "limit") and its
-** nearest legal value. O(1) when legal.
+** nearest legal value. O(1) when legal, else
+** O(ranks), to find that value.
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
 
@@ -120,13 +121,17 @@ int pp_schedule_group(const pp_schedule_request *request);
 /* Most chunks that a rank of zb_auto, v_half or v_min may hold: what was asked for or the kind's own; 0 for kinds without a limit. */
 int pp_schedule_limit(const pp_schedule_request *request);
 
-/* Actions of the program of a request that pp_schedule_check accepts, and the bytes that pp_schedule_build allocates for it. O(ranks). */
+/*
+** Actions of the program of a request that pp_schedule_check accepts, the bytes that pp_schedule_build allocates for it, and the bytes that it
+** frees before it returns: 0 for kinds that are not planned from times. O(ranks).
+*/
 size_t pp_schedule_actions(const pp_schedule_request *request);
 size_t pp_schedule_bytes(const pp_schedule_request *request);
+size_t pp_schedule_working_bytes(const pp_schedule_request *request);
 
 /*
-** Builds the program. O(actions) time, one allocation. zb_auto, v_half and v_min: O(actions × log P), a dozen times, and working memory of 8
-** bytes an F or I. PP_INVALID also for times that are negative or not finite. On PP_OK the caller frees it.
+** Builds the program. O(actions) time, one allocation. zb_auto, v_half and v_min: O(actions × log P), at most 14 times, a brief zb_auto 3
+** times. PP_INVALID also for times that are negative or not finite. On PP_OK the caller frees it.
 */
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 void pp_schedule_free(pp_schedule *schedule);

@@ -177,15 +177,7 @@ static read_result next(csv_reader *reader, pp_action *out) {
   }
 }
 
-/* What a text holds. */
-typedef struct {
-  int ranks, stages;
-  uint32_t microbatches;   /* one more than the largest */
-  size_t actions;
-  bool split, overlaps;
-} csv_extent;
-
-static void include(csv_extent *extent, const pp_action *action) {
+static void include(pp_csv_extent *extent, const pp_action *action) {
   extent->actions++;
   if (action->stage >= extent->stages) extent->stages = action->stage + 1;
   if (action->microbatch >= extent->microbatches) extent->microbatches = action->microbatch + 1;
@@ -196,8 +188,8 @@ static void include(csv_extent *extent, const pp_action *action) {
   if (action->microbatch_b >= extent->microbatches) extent->microbatches = action->microbatch_b + 1;
 }
 
-static pp_status measure(csv_reader *reader, csv_extent *out) {
-  *out = (csv_extent){ 0 };
+static pp_status measure(csv_reader *reader, pp_csv_extent *out) {
+  *out = (pp_csv_extent){ 0 };
   size_t before = 0;
   for (;;) {
     pp_action action;
@@ -265,7 +257,7 @@ static pp_status missing(const csv_reader *reader, const char *id, const char *w
                     count > 1 || many ? "" : "s", all - 1);
 }
 
-static pp_status check_numbers(const csv_reader *reader, const pp_schedule *schedule, const csv_extent *extent,
+static pp_status check_numbers(const csv_reader *reader, const pp_schedule *schedule, const pp_csv_extent *extent,
                                const csv_scratch *scratch) {
   uint32_t first = 0, count = 0, all = extent->microbatches;
   for (int stage = schedule->stages - 1; stage >= 0; stage--)
@@ -290,11 +282,21 @@ static pp_status place_stages(const csv_reader *reader, pp_schedule *schedule) {
 }
 
 /* One block as in schedule.c. */
-static bool allocate(pp_schedule *schedule, const csv_extent *extent, csv_scratch *scratch) {
+static size_t program_bytes(const pp_csv_extent *extent) {
+  return extent->actions * sizeof(pp_action) + ((size_t)extent->ranks + 1) * (sizeof(size_t) + sizeof(int)) +
+         3 * (size_t)extent->stages * sizeof(int);
+}
+
+/* Of how many microbatches csv_scratch says whether they occur. */
+static size_t limit_of(const pp_csv_extent *extent) {
+  return extent->microbatches > 2 * extent->actions ? 2 * extent->actions : extent->microbatches;
+}
+
+static bool allocate(pp_schedule *schedule, const pp_csv_extent *extent, csv_scratch *scratch) {
   size_t ranks = (size_t)extent->ranks, stages = (size_t)extent->stages;
-  scratch->limit = extent->microbatches > 2 * extent->actions ? (uint32_t)(2 * extent->actions) : extent->microbatches;
+  scratch->limit = (uint32_t)limit_of(extent);
   scratch->occurs = calloc(scratch->limit / 8 + 1, 1);
-  char *memory = malloc(extent->actions * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int));
+  char *memory = malloc(program_bytes(extent));
   schedule->action = (pp_action *)(void *)memory;   /* owned by *schedule from here on */
   if (!memory || !scratch->occurs) return false;
   schedule->first = (size_t *)(void *)(memory + extent->actions * sizeof(pp_action));
@@ -310,7 +312,7 @@ static bool allocate(pp_schedule *schedule, const csv_extent *extent, csv_scratc
 }
 
 /* Fills a schedule from a text that measure() has read. */
-static pp_status build(csv_reader *reader, const csv_extent *extent, int directions, pp_schedule *out) {
+static pp_status build(csv_reader *reader, const pp_csv_extent *extent, int directions, pp_schedule *out) {
   csv_scratch scratch = { NULL, 0 };
   pp_status status = PP_OK;
   if (extent->stages % directions != 0)
@@ -328,6 +330,7 @@ static pp_status build(csv_reader *reader, const csv_extent *extent, int directi
     write_actions(reader, out, &scratch);
     status = check_numbers(reader, out, extent, &scratch);
   }
+  free(scratch.occurs);
   if (status == PP_OK) status = place_stages(reader, out);
   if (status == PP_OK) {
     out->microbatches_per_chain = (int)extent->microbatches;   /* ≤ 2 × actions: none is missing */
@@ -336,22 +339,35 @@ static pp_status build(csv_reader *reader, const csv_extent *extent, int directi
     out->verified = status == PP_OK;
     if (status == PP_ILLEGAL) status = PP_OK;   /* it is read as it is, and says so itself */
   }
-  free(scratch.occurs);
   if (status != PP_OK) pp_schedule_free(out);
   return status;
+}
+
+size_t pp_csv_bytes(const pp_csv_extent *extent) {
+  const size_t most = 2 * extent->actions;   /* of stages, and of microbatches, that can occur */
+  const pp_verify_size size = { .ranks = (size_t)extent->ranks, .stages = (size_t)extent->stages, .microbatches = extent->microbatches,
+                                .actions = extent->actions };
+  size_t beside = limit_of(extent) / 8 + 1, verification = size.stages > most || size.microbatches > most ? 0 : pp_verify_bytes(&size);
+  return program_bytes(extent) + (verification > beside ? verification : beside);
+}
+
+pp_status pp_schedule_measure_csv(const char *text, size_t length, pp_csv_extent *out, pp_csv_place *place, pp_error *error) {
+  pp_csv_place nobody_asks;
+  pp_error nobody_reads;
+  csv_reader reader = { .cursor = { .at = text, .end = text + length }, .place = place ? place : &nobody_asks,
+                        .error = error ? error : &nobody_reads };
+  *reader.place = (pp_csv_place){ 0, 0 };
+  return measure(&reader, out);
 }
 
 pp_status pp_schedule_read_csv(const char *text, size_t length, int directions, pp_schedule *out, pp_csv_place *place, pp_error *error) {
   pp_csv_place nobody_asks;
   pp_error nobody_reads;
   csv_reader reader = { .cursor = { .at = text, .end = text + length }, .place = place ? place : &nobody_asks,
-                    .error = error ? error : &nobody_reads };
-  csv_extent extent;
+                        .error = error ? error : &nobody_reads };
+  pp_csv_extent extent;
   *out = (pp_schedule){ 0 };
-  *reader.place = (pp_csv_place){ 0, 0 };
   if (directions != 1 && directions != 2) return pp_fail(error, PP_INVALID, "directions must be 1 or 2, got %d", directions);
-  pp_status status = measure(&reader, &extent);
-  if (status != PP_OK) return status;
-  reader.cursor = (csv_cursor){ .at = text, .end = text + length };
-  return build(&reader, &extent, directions, out);
+  pp_status status = pp_schedule_measure_csv(text, length, &extent, reader.place, reader.error);
+  return status == PP_OK ? build(&reader, &extent, directions, out) : status;
 }

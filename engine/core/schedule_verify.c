@@ -177,6 +177,24 @@ static pp_status check_lists(const verification *v) {
   return missing(v, (int)(i / microbatches), i % microbatches, v->had[i]);
 }
 
+/* Has a program fewer actions than (stage, microbatch) pairs? */
+static bool is_sparse(const pp_verify_size *size) { return size->stages * size->microbatches > size->actions; }
+
+size_t pp_verify_bytes(const pp_verify_size *size) {
+  if (is_sparse(size)) return size->stages * sizeof(size_t) + size->microbatches;
+  return size->stages * size->microbatches + size->stages * sizeof(stage_link) + size->ranks * (sizeof(rank_state) + sizeof(int));
+}
+
+static pp_verify_size size_of(const pp_schedule *schedule) {
+  return (pp_verify_size){ .ranks = (size_t)schedule->request.ranks, .stages = (size_t)schedule->stages,
+                           .microbatches = (size_t)schedule->microbatches_per_chain, .actions = schedule->first[schedule->request.ranks] };
+}
+
+size_t pp_schedule_verify_bytes(const pp_schedule *schedule) {
+  const pp_verify_size size = size_of(schedule);
+  return pp_verify_bytes(&size);
+}
+
 /*
 ** A program with fewer actions than (stage, microbatch) pairs lacks some, since each needs two actions or halves of pairs. Its table had[]
 ** might be far larger than itself, so only the row of the stage with the fewest is made.
@@ -184,7 +202,7 @@ static pp_status check_lists(const verification *v) {
 static pp_status find_missing(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t microbatches = (size_t)schedule->microbatches_per_chain, stages = (size_t)schedule->stages;
-  size_t *count = calloc(stages + (microbatches + sizeof(size_t) - 1) / sizeof(size_t), sizeof *count);
+  size_t *count = calloc(pp_schedule_verify_bytes(schedule), 1);
   if (!count) return pp_fail(v->error, PP_NO_MEMORY, "no memory to verify %d stages", schedule->stages);
   unsigned char *had = (unsigned char *)(count + stages);
   const pp_action *end = schedule->action + schedule->first[schedule->request.ranks];
@@ -447,7 +465,7 @@ static pp_status check_waits(verification *v, int buffers) {
 static bool prepare(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, microbatches = v->microbatches;
-  char *memory = calloc(stages * microbatches + stages * sizeof(stage_link) + ranks * (sizeof(rank_state) + sizeof(int)), 1);
+  char *memory = calloc(pp_schedule_verify_bytes(schedule), 1);
   if (!memory) return false;
   v->stage = (stage_link *)(void *)memory;
   v->rank = (rank_state *)(void *)(v->stage + stages);
@@ -466,9 +484,9 @@ static pp_status start(verification *v, const pp_schedule *schedule, pp_finding 
   *v = (verification){ .schedule = schedule, .stages = schedule->stages, .microbatches = (uint32_t)schedule->microbatches_per_chain,
                        .finding = finding, .error = error };
   *finding = (pp_finding){ .rank = NOWHERE, .position = -1 };
-  size_t actions = schedule->first[schedule->request.ranks];
-  if ((size_t)schedule->stages * (size_t)schedule->microbatches_per_chain > actions) return find_missing(v);
-  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", actions);
+  const pp_verify_size size = size_of(schedule);
+  if (is_sparse(&size)) return find_missing(v);
+  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", size.actions);
   pp_status status = check_lists(v);
   if (status == PP_OK) return PP_OK;
   free(v->stage);

@@ -68,9 +68,13 @@ static size_t scratch_bytes(const pp_schedule *schedule) {
   return arrivals(schedule) * sizeof(double) + (size_t)schedule->stages * sizeof(stage_plan) + ranks * (sizeof(rank_state) + sizeof(int));
 }
 
-static size_t result_bytes(const pp_schedule *schedule, bool with_intervals) {
+size_t pp_simulation_result_bytes(const pp_schedule *schedule, bool with_intervals) {
   size_t ranks = (size_t)schedule->request.ranks;
   return 3 * ranks * sizeof(double) + (with_intervals ? schedule->first[ranks] * sizeof(pp_interval) : 0);
+}
+
+size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals) {
+  return pp_simulation_result_bytes(schedule, with_intervals) + scratch_bytes(schedule);
 }
 
 static void lay_out_result(const pp_schedule *schedule, bool with_intervals, void *memory, pp_simulation *out) {
@@ -283,7 +287,7 @@ pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, boo
   pp_status status = check(schedule, times, error);
   *out = (pp_simulation){ 0 };
   if (status != PP_OK) return status;
-  size_t results = result_bytes(schedule, with_intervals), bytes = results + scratch_bytes(schedule);
+  size_t results = pp_simulation_result_bytes(schedule, with_intervals), bytes = pp_simulation_bytes(schedule, with_intervals);
   if (bytes > workspace->size) {
     void *memory = malloc(bytes);
     if (!memory) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
@@ -301,7 +305,7 @@ void pp_workspace_free(pp_workspace *workspace) {
 }
 
 pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error) {
-  void *results = malloc(result_bytes(schedule, with_intervals));
+  void *results = malloc(pp_simulation_result_bytes(schedule, with_intervals));
   if (!results) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
   lay_out_result(schedule, with_intervals, results, out);
   return PP_OK;

@@ -40,14 +40,18 @@ typedef struct {
 } pp_simulation;
 
 /*
-** O(actions) time and memory. PP_INVALID when times are negative or not finite; of a program that is not verified, what pp_schedule_verify
-** says of it. On PP_OK the caller frees *out.
+** O(actions + stages + ranks) time, with pair also O(stages × chunks_per_rank) to look at it; memory: pp_simulation_bytes. PP_INVALID when
+** times are negative or not finite; of a program that is not verified, what pp_schedule_verify says of it. On PP_OK the caller frees *out.
 */
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);
 
+/* Bytes of a result, and the most that pp_simulate holds at once of a verified schedule, its result included. */
+size_t pp_simulation_result_bytes(const pp_schedule *schedule, bool with_intervals);
+size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals);
+
 /* What every simulation does at its start and at its end: */
-/* PP_INVALID when a time is negative or not finite. */
+/* PP_INVALID when a time is negative or not finite. O(stages), with pair O(stages × chunks_per_rank). */
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error);
 /* Arrays for the results, all else 0; on PP_OK the caller frees *out. */
 pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error);

@@ -16,7 +16,7 @@ typedef struct {
 /*
 ** Changes, in place, the seconds of each stage's layers into those of its actions: (layers + first or last) / speed + launch.
 ** stage: [stages]; pair: [stages × chunks_per_rank] as in pp_times, or NULL. A pair has the extra work of both its halves and one launch.
-** PP_INVALID when an extra is negative or not finite, or a speed is not above 0. O(stages × chunks_per_rank).
+** PP_INVALID when an extra is negative or not finite, or a speed is not above 0. O(stages), with pair O(stages × chunks_per_rank).
 */
 pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, pp_error *error);
 

@@ -1,5 +1,10 @@
 /* Programs that no constructor makes: ranks of unequally many stages, one rank, one stage, a direction each way; worked out by hand. */
+#define _XOPEN_SOURCE 700
+
 #include "schedules.h"
+
+#include <sys/resource.h>
+#include <time.h>
 
 #include "core/runtime.h"
 #include "core/schedule_csv.h"
@@ -117,6 +122,38 @@ static void bytes_are_those_of_each_stage(void **state) {
   assert_peaks("0F0,3F0,3I0,0I0,3W0,0W0\n1F0,1I0,1W0\n2F0,2B0\n", bytes, (const double[]){ 57 + 45, 40 + 21, 60 + 4 });
 }
 
+/*
+** One rank after the other does its part of one microbatch after the other: a round of PyTorch's planning for every action, in which all
+** other ranks wait. 1,048,560 actions; were each round a look at all 65,535 ranks, it would take minutes.
+*/
+static void ranks_that_wait_cost_nothing(void **state) {
+  (void)state;
+  enum { RANKS = 65535, MICROBATCHES = 8 };
+  struct rlimit limit;
+  assert_int_equal(getrlimit(RLIMIT_CPU, &limit), 0);
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = (rlim_t)clock() / CLOCKS_PER_SEC + 30;
+  assert_int_equal(setrlimit(RLIMIT_CPU, &limit), 0);
+  char *text = malloc((size_t)RANKS * MICROBATCHES * 16), *at = text;
+  pp_stage_times *stage = malloc(RANKS * sizeof *stage);
+  assert_true(text && stage);
+  for (int s = 0; s < RANKS; s++) {
+    stage[s] = (pp_stage_times){ 1, 1, 1, 2 };
+    for (int m = 0; m < MICROBATCHES; m++) at += sprintf(at, "%dF%d,%dB%d%c", s, m, s, m, m + 1 < MICROBATCHES ? ',' : '\n');
+  }
+  pp_schedule schedule = read_text(text, 1);
+  pp_times times = { .stage = stage };
+  pp_simulation result;
+  assert_int_equal(pp_runtime_simulate(&schedule, &times, pp_runtime_preset(PP_RUNTIME_TORCH_MULTI), &plain, false, &result, NULL), PP_OK);
+  assert_near(result.makespan, 3.0 * RANKS * MICROBATCHES);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+  free(stage);
+  free(text);
+  limit.rlim_cur = before;
+  setrlimit(RLIMIT_CPU, &limit);
+}
+
 /* -- what an extra of the last stage is, in a pair -------------------------------------------------------------------------------------- */
 
 /* Rank 0 holds stages 0 and 2, rank 1 only stage 1. The head's B of 100 belongs to stage 2, in the pairs where 2 runs backward. */
@@ -166,6 +203,7 @@ int main(void) {
     cmocka_unit_test(the_other_direction_runs_beside_the_first),
     cmocka_unit_test(a_rank_holds_the_buffers_of_its_own_stages),
     cmocka_unit_test(bytes_are_those_of_each_stage),
+    cmocka_unit_test(ranks_that_wait_cost_nothing),
     cmocka_unit_test(a_pair_has_the_extras_of_the_stages_that_its_rank_holds),
     cmocka_unit_test(what_is_not_verified_is_not_run),
   };
