@@ -18,8 +18,6 @@ typedef struct {
   int depth, max_depth;
   const unsigned char **keys; /* opening quotes of the keys of open objects, innermost last */
   size_t key_count, key_room;
-  pp_json_visit *visit;
-  void *context;
   pp_json_problem *problem;
 } scanner;
 
@@ -340,12 +338,10 @@ static pp_status scan_object(scanner *s) {
 
 /* The cursor is behind '['. */
 static pp_status scan_array(scanner *s) {
-  size_t start = s->at - 1;
   pp_status status;
   skip_space(s);
   if (peek(s) == ']') {
     s->at++;
-    if (s->visit) s->visit(s->context, start);
     return PP_OK;
   }
   for (;;) {
@@ -379,8 +375,8 @@ static pp_status scan_value(scanner *s) {
   return status;
 }
 
-pp_status pp_json_check(const char *text, size_t size, int max_depth, pp_json_visit *visit, void *context, pp_json_problem *problem) {
-  scanner s = { .text = (const unsigned char *)text, .size = size, .visit = visit, .context = context, .problem = problem };
+pp_status pp_json_check(const char *text, size_t size, int max_depth, pp_json_problem *problem) {
+  scanner s = { .text = (const unsigned char *)text, .size = size, .problem = problem };
   pp_status status;
   s.max_depth = max_depth < PP_JSON_MAX_DEPTH ? max_depth : PP_JSON_MAX_DEPTH;
   if (size > PP_JSON_MAX_BYTES) return fail(&s, 0, "larger than %d MiB", PP_JSON_MAX_BYTES >> 20);

@@ -1,6 +1,5 @@
 /*
-** json_check.h: is this text JSON, exactly as RFC 8259 has it? Checked before lua-cjson decodes a text, because lua-cjson takes NaN, +1,
-** 01, 0x10 and bad UTF-8, lets the last of several equal keys win, and loses integers over 2^53.
+** json_check.h: is this text JSON, exactly as RFC 8259 has it? Checked before lua/json.c makes values of a text.
 **
 ** Refused beside what is no JSON: equal keys in one object, integers beyond ±2^53 (a double would change them silently), numbers of 1e308
 ** and more, a byte order mark, lone surrogates, nesting deeper than max_depth, more than PP_JSON_MAX_BYTES.
@@ -20,13 +19,10 @@ typedef struct {
   char message[160];
 } pp_json_problem;
 
-/* Called for every empty array with the offset of its '[': a decoder that makes {} of [] cannot tell it from an empty object. */
-typedef void pp_json_visit(void *context, size_t offset);
-
 /*
 ** PP_OK, or PP_INVALID and *problem filled, or PP_NO_MEMORY (the keys of open objects are remembered: 8 bytes each). max_depth is at most
-** PP_JSON_MAX_DEPTH. visit may be NULL. O(n log n) on any input.
+** PP_JSON_MAX_DEPTH. O(n log n) on any input.
 */
-pp_status pp_json_check(const char *text, size_t size, int max_depth, pp_json_visit *visit, void *context, pp_json_problem *problem);
+pp_status pp_json_check(const char *text, size_t size, int max_depth, pp_json_problem *problem);
 
 #endif

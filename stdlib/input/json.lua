@@ -1,8 +1,7 @@
--- json.lua: reading JSON. The text is checked strictly in C (engine.json.check), then decoded by lua-cjson, then put right: integers are
--- Lua integers again, null is json.null, arrays are marked, so that [] is not {}.
+-- json.lua: reading JSON, strictly: RFC 8259, no key twice, no integer that a double cannot hold. Integers are Lua integers, null is
+-- json.null, arrays are marked, so that [] is not {}.
 -- Everything that goes wrong is a usage failure that begins "FILE:LINE:COLUMN: ".
 
-local cjson = require "cjson"
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local writer = require "pipeplan.report.json"
@@ -19,48 +18,11 @@ function json.is_array(value)
   return type(value) == "table" and (getmetatable(value) == array_metatable or value[1] ~= nil)
 end
 
-local decoder = cjson.new()
-decoder.decode_invalid_numbers(false)
-decoder.decode_max_depth(128)
-
--- Stands in for an empty array while lua-cjson decodes: it makes {} of [] and of {} alike.
-local placeholder = "\u{10FFFF}[]"
-
-local function mark_empty_arrays(text, positions)
-  local parts, from = {}, 1
-  for i, position in ipairs(positions) do
-    parts[2 * i - 1] = text:sub(from, position)
-    parts[2 * i] = '"' .. placeholder .. '"'
-    from = position + 1
-  end
-  parts[#parts + 1] = text:sub(from)
-  return table.concat(parts)
-end
-
-local function restore(value)
-  local kind = type(value)
-  if kind == "number" then
-    return math.abs(value) <= 2 ^ 53 and math.tointeger(value) or value
-  elseif value == cjson.null then
-    return json.null
-  elseif kind ~= "table" then
-    return value
-  end
-  if value[1] == nil then  -- keys of an object are strings
-    for key, member in pairs(value) do value[key] = restore(member) end
-    return value
-  end
-  if #value == 1 and value[1] == placeholder then return writer.array() end
-  for i = 1, #value do value[i] = restore(value[i]) end
-  return writer.array(value)
-end
-
 -- The value of a JSON text; `name` is the file it came from.
 function json.decode(text, name)
-  local good, detail = engine.json.check(text)
-  if not good then failure.usage("%s:%d:%d: %s", name, detail.line, detail.column, detail.message) end
-  if #detail > 0 then text = mark_empty_arrays(text, detail) end
-  return restore(decoder.decode(text))
+  local good, value = engine.json.decode(text, json.null, array_metatable)
+  if not good then failure.usage("%s:%d:%d: %s", name, value.line, value.column, value.message) end
+  return value
 end
 
 local max_bytes = 16 * 2 ^ 20

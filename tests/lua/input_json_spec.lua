@@ -71,6 +71,53 @@ describe("decoding JSON", function()
       assert.same(dkjson.decode(text, 1, nil, nil, nil), json.decode(text, "x"))
     end
   end)
+
+  it("gives what lua-cjson gives, for texts made at random: every escape, number form and white space", function()
+    local cjson = require "cjson"
+    local seed = 1
+    local function random(n)  -- 1 … n, the same on every machine (Lehmer)
+      seed = seed * 48271 % 2147483647
+      return seed % n + 1
+    end
+    local function pick(list) return list[random(#list)] end
+    local function space() return pick { "", "", " ", "\n", "\t \r\n" } end
+    local function string_text()
+      local parts = {}
+      for i = 1, random(6) - 1 do
+        parts[i] = pick { "a", "Z9", "\\n", "\\\"", "\\\\", "\\/", "\\b\\f\\r\\t", "\\u0000", "\\u00e9",
+                          "\\u20AC", "\\ud83d\\ude00", "é", "€", "😀", "\127", "'" }
+      end
+      return '"' .. table.concat(parts) .. '"'
+    end
+    local function number_text()
+      return pick { "", "-" } .. pick { "0", "7", "120", "9007199254740992" } .. pick { "", "", ".0", ".5", ".123456789012345678" }
+             .. pick { "", "", "e0", "E+2", "e-3", "e-400" }
+    end
+    local function value_text(depth)
+      local kind = random(depth > 4 and 5 or 7)
+      if kind <= 2 then return string_text() end
+      if kind <= 4 then return number_text() end
+      if kind == 5 then return pick { "true", "false", "null" } end
+      local parts = {}
+      for i = 1, random(5) - 1 do
+        parts[i] = space() .. (kind == 6 and '"' .. i .. string_text():sub(2) .. space() .. ":" .. space() or "") .. value_text(depth + 1) .. space()
+      end
+      local open, close = table.unpack(kind == 6 and { "{", "}" } or { "[", "]" })
+      return open .. (parts[1] and "" or space()) .. table.concat(parts, ",") .. close
+    end
+    local function plain(value)  -- nulls alike, and numbers by value
+      if value == json.null or value == cjson.null then return "null" end
+      if type(value) == "number" then return value + 0.0 end
+      if type(value) ~= "table" then return value end
+      local copy = {}
+      for key, member in pairs(value) do copy[key] = plain(member) end
+      return copy
+    end
+    for _ = 1, 3000 do
+      local text = space() .. value_text(1) .. space()
+      assert.same(plain(cjson.decode(text)), plain(json.decode(text, "x")), text)
+    end
+  end)
 end)
 
 describe("reading a JSON file", function()

@@ -179,7 +179,7 @@ static void timing_a_candidate_survives_each_failing_allocation(void **state) {
 
 static pp_status check_json(void *given) {
   pp_json_problem problem;
-  return pp_json_check(given, strlen(given), PP_JSON_MAX_DEPTH, NULL, NULL, &problem);
+  return pp_json_check(given, strlen(given), PP_JSON_MAX_DEPTH, &problem);
 }
 
 static void checking_json_survives_each_failing_allocation(void **state) {
