@@ -1,9 +1,9 @@
 /*
 ** embed.c: a program of the build, not of the product: writes embedded.c, which holds the Lua that ships.
-** usage: embed OUTPUT SOURCE_DIR FILE…; FILEs are paths under SOURCE_DIR, in ascending order.
+** usage: embed OUTPUT SOURCE_DIR FILE…; FILEs are paths under SOURCE_DIR, or NAME=PATH, in ascending order.
 **
-** stdlib is held compiled as well as in text: undumping it costs an eighth of compiling it (1.7 against 12.6 ms for all of it), which is
-** half of what a plan takes. Bytecode is only loaded by the Lua release that wrote it; lua_ident says which.
+** Trusted Lua is held compiled as well as in text: undumping it costs an eighth of compiling it (1.7 against 12.6 ms for all of stdlib),
+** which is half of what a plan takes. Bytecode is only loaded by the Lua release that wrote it; lua_ident says which. Policies are text.
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -35,15 +35,17 @@ static void push_text(lua_State *L, const char *path) {
   luaL_pushresult(&text);
 }
 
-/* One file's text, and its bytecode where it belongs to stdlib. */
-static void write_file(lua_State *L, const char *directory, const char *name, int number) {
+/* One file's text, and its bytecode unless it is a policy. Cuts "=PATH" off the argument: what is left is its name. */
+static void write_file(lua_State *L, const char *directory, char *name, int number) {
+  char *path = strchr(name, '=');
   size_t written = 0, size;
-  push_text(L, lua_pushfstring(L, "%s/%s", directory, name));
+  if (path) *path++ = '\0';
+  push_text(L, path ? path : lua_pushfstring(L, "%s/%s", directory, name));
   const char *text = lua_tolstring(L, -1, &size);
   printf("static const unsigned char text_%d[] = {\n", number);
   write_bytes(L, text, size, &written);
   printf("0};\nstatic const unsigned char code_%d[] = {\n", number);
-  if (strncmp(name, "stdlib/", 7) == 0) {
+  if (strncmp(name, "policies/", 9) != 0) {
     if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", name), "t") != LUA_OK) die("cannot compile", lua_tostring(L, -1));
     written = 0;
     lua_dump(L, write_bytes, &written, 0);   /* with line numbers: a bug's traceback needs them */

@@ -21,11 +21,25 @@ static const char *stdlib_option(int argc, char **argv) {
   return NULL;
 }
 
+/* No file is code here unless an option names it: the program brings its Lua with it, and looks for modules neither in the current directory
+** nor where LUA_PATH and LUA_CPATH say. (Tests of policies run busted, from the tree of the system's Lua: analysis/runner.lua.) */
+static void open_libraries(lua_State *L) {
+  lua_pushboolean(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+  luaL_openlibs(L);
+  lua_getglobal(L, "package");
+  lua_pushliteral(L, "");
+  lua_setfield(L, -2, "path");
+  lua_pushliteral(L, "");
+  lua_setfield(L, -2, "cpath");
+  lua_pop(L, 1);
+}
+
 /* Runs protected: (argc, argv) → exit status as the only result. */
 static int run(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
-  luaL_openlibs(L);
+  open_libraries(L);
   pp_open_stdlib(L, stdlib_option(argc, argv));
   lua_getglobal(L, "require");
   lua_pushliteral(L, "pipeplan.cli.main");

@@ -27,6 +27,21 @@ static bool file_of_module(const char *module, char *path, size_t size) {
   return true;
 }
 
+/* Pushes an embedded file as a function, or raises. Bytecode only for the very release that wrote it: Lua checks its format, not what its
+** instructions mean. */
+static void load_embedded(lua_State *L, const pp_embedded *file) {
+  bool compiled = file->code_size > 0 && strcmp(pp_embedded_lua, lua_ident) == 0;
+  if (luaL_loadbufferx(L, compiled ? file->code : file->text, compiled ? file->code_size : file->text_size,
+                       lua_pushfstring(L, "@%s", file->name), compiled ? "b" : "t") != LUA_OK) lua_error(L);
+}
+
+/* lua-argparse, as the machine that built this had it. */
+static int open_argparse(lua_State *L) {
+  load_embedded(L, pp_embedded_find("argparse.lua"));
+  lua_call(L, 0, 1);
+  return 1;
+}
+
 /* package.searchers entry. Upvalue 1: directory that replaces the embedded stdlib, or nil. */
 static int search_stdlib(lua_State *L) {
   const char *module = luaL_checkstring(L, 1);
@@ -45,20 +60,19 @@ static int search_stdlib(lua_State *L) {
       lua_pushfstring(L, "no embedded file '%s'", path);
       return 1;
     }
-    /* Bytecode only for the very release that wrote it: Lua checks its format, not what its instructions mean. */
-    bool compiled = file->code_size > 0 && strcmp(pp_embedded_lua, lua_ident) == 0;
-    if (luaL_loadbufferx(L, compiled ? file->code : file->text, compiled ? file->code_size : file->text_size,
-                         lua_pushfstring(L, "@%s", path), compiled ? "b" : "t") != LUA_OK) return lua_error(L);
+    load_embedded(L, file);
   }
   lua_pushstring(L, path);
   return 2;
 }
 
 void pp_open_stdlib(lua_State *L, const char *stdlib_directory) {
-  /* As a preload: test runners empty package.loaded between files, and `require "engine"` has to work again after that. */
+  /* As preloads: test runners empty package.loaded between files, and `require "engine"` has to work again after that. */
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, pp_open_engine);
   lua_setfield(L, -2, "engine");
+  lua_pushcfunction(L, open_argparse);
+  lua_setfield(L, -2, PREFIX ".argparse");
   lua_pop(L, 1);
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "searchers");

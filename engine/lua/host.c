@@ -9,6 +9,7 @@
 ** host:names() → every name that a policy can reach; host:close()
 ** A problem is { kind = "broken" | "budget", message, unknown = name that does not exist or nil }.
 ** engine.host.directory(path) → list of the names in that directory, or nil; engine.host.digest(text) → 16 hexadecimal digits
+** engine.host.system_path() → package.path and package.cpath of the system's Lua: the absolute ones of its default, none from the environment
 ** engine.host.terminal() → true when standard output is a terminal
 ** engine.host.workers(count, function(number) → text) → list of texts, each made in a process of its own
 ** engine.host.tag           key of what stands for something: t[tag] = "under", …, or "function"
@@ -19,6 +20,7 @@
 
 #include <lauxlib.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/digest.h"
 #include "host/allow.h"
@@ -148,6 +150,24 @@ static int host_digest(lua_State *L) {
   return 1;
 }
 
+/* The templates of a search path that begin at the root, without "./?.lua" and the like. */
+static void push_absolute(lua_State *L, const char *path) {
+  luaL_Buffer out;
+  luaL_buffinit(L, &out);
+  for (size_t length; *path; path += length) {
+    length = strcspn(path, ";");
+    length += path[length] == ';';
+    if (*path == '/') luaL_addlstring(&out, path, length);
+  }
+  luaL_pushresult(&out);
+}
+
+static int host_system_path(lua_State *L) {
+  push_absolute(L, LUA_PATH_DEFAULT);
+  push_absolute(L, LUA_CPATH_DEFAULT);
+  return 2;
+}
+
 static int host_terminal(lua_State *L) {
   lua_pushboolean(L, pp_output_is_terminal());
   lua_pushboolean(L, pp_messages_are_seen());
@@ -158,6 +178,7 @@ static const luaL_Reg host_functions[] = {
   { "digest", host_digest },
   { "directory", host_directory },
   { "open", host_open },
+  { "system_path", host_system_path },
   { "terminal", host_terminal },
   { "workers", pp_workers },
   { NULL, NULL }

@@ -6,7 +6,8 @@ that plain `busted --lua=lua5.4` runs; here a test that asserts nothing fails as
               on_plan = function(plan, record, result, policy)? }
       → { { name, file, line, status = "passed" | "failed" | "error" | "skipped", message?, seconds, assertions }, … }
 
-Uses busted's core (Debian: lua-busted), which is loaded only here. Tests run in the order in which they stand.
+Uses busted's core (Debian: lua-busted), which is loaded only here, from the directories of the system's Lua and from no others. Specs are
+Lua with all its libraries: whoever runs one runs a program. Tests run in the order in which they stand.
 ]]
 
 local engine = require "engine"
@@ -18,6 +19,7 @@ local function load_busted()
   for name in pairs(package.loaded) do  -- an instance for each run: busted makes itself a singleton when it is first used
     if name == "busted" or name:match "^busted%." then package.loaded[name] = nil end
   end
+  if package.path == "" then package.path, package.cpath = engine.host.system_path() end  -- in the program, which has none till now
   local good, core = pcall(require, "busted.core")
   if not good then failure.usage("policy test runs busted specs, and busted is not installed (Debian: apt install lua-busted)") end
   local busted = core()

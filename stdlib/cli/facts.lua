@@ -1,6 +1,6 @@
 -- facts.lua: `pipeplan facts TOPIC`: what pipeplan knows, as tables to read, and the JSON Schemas of spec and plan.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.failure"

@@ -1,7 +1,7 @@
 -- monitor.lua: `pipeplan monitor PLAN.json METRICS…`: holds a run against its plan's rollback trigger: keep (0), roll back (1) or undecided
 -- (0, and said why).
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 local metrics = require "pipeplan.input.metrics.init"

@@ -1,6 +1,6 @@
 -- plan.lua: `pipeplan plan`: specs and policies in, one plan out (or, with --jsonl, one a line).
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 local options = require "pipeplan.input.options"

@@ -1,7 +1,7 @@
 -- simulate.lua: `pipeplan simulate NAME`: builds one schedule, or reads one from a CSV, verifies it, simulates it, and shows when each rank
 -- works and waits; or several, and shows what they come to side by side.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
 local failure = require "pipeplan.failure"

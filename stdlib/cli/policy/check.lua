@@ -1,6 +1,6 @@
 -- check.lua: `pipeplan policy check`: what is wrong with a policy, or worth knowing in a review.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local check = require "pipeplan.analysis.check"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"

@@ -1,6 +1,6 @@
 -- diff.lua: `pipeplan policy diff`: which specs two policies plan differently, newly accepted first.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local boundary = require "pipeplan.analysis.boundary"
 local command_line = require "pipeplan.cli.arguments"
 local difference = require "pipeplan.analysis.difference"

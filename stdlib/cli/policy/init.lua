@@ -1,6 +1,6 @@
 -- init.lua: `pipeplan policy init SITE`: writes a site's policy with one override, and its test, for the team to go on from.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 

@@ -1,6 +1,6 @@
 -- mutate.lua: `pipeplan policy mutate`: makes small mistakes in a policy and says which of them its tests do not notice.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 local mutate = require "pipeplan.analysis.mutate"

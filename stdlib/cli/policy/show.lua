@@ -1,6 +1,6 @@
 -- show.lua: `pipeplan policy show`: the effective policy, with the layer, file and line of everything in it.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local json = require "pipeplan.report.json"
 local show = require "pipeplan.policy.show"

@@ -1,6 +1,6 @@
 -- test.lua: `pipeplan policy test`: runs busted specs of policies, and says what of the policy they do not look at.
 
-local argparse = require "argparse"
+local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local coverage = require "pipeplan.analysis.coverage"
 local failure = require "pipeplan.failure"
