@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/stdlib.h"
+#include "host/streams.h"
 
 enum { STATUS_BUG = 70 };
 
@@ -61,6 +62,7 @@ static int traceback(lua_State *L) {
 int main(int argc, char **argv) {
   int status = STATUS_BUG;
   static lua_State *L;  /* static: the heap it is not freed with stays reachable for leak checkers */
+  pp_prepare_streams();
   L = luaL_newstate();
   if (!L) {
     fputs("pipeplan: out of memory\n", stderr);

@@ -12,6 +12,7 @@
 #include "lua/json.h"
 #include "lua/memory.h"
 #include "lua/model.h"
+#include "lua/process.h"
 #include "lua/schedule.h"
 #include "lua/search.h"
 
@@ -56,6 +57,7 @@ static const luaL_Reg engine_modules[] = {
   { "json",       pp_open_json },
   { "memory",     pp_open_memory },
   { "model",      pp_open_model },
+  { "process",    pp_open_process },
   { "schedule",   pp_open_schedule },
   { "search",     pp_open_search },
   { NULL, NULL }

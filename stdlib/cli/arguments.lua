@@ -12,6 +12,7 @@ function arguments.parse(parser, list, command)
   end
   local good, parsed = parser:pparse(list)
   if not good then failure.usage("%s: %s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " "))) end
+  if parsed.output == "-" then parsed.output = nil end  -- standard output
   return parsed
 end
 

@@ -1,4 +1,5 @@
--- main.lua: the command line. Picks the command, catches answers, decides the exit status. Results go to stdout in one piece at the end.
+-- main.lua: the command line. Picks the command, catches answers, decides the exit status. Results are written at
+-- the end.
 
 local failure = require "pipeplan.failure"
 local output = require "pipeplan.cli.output"
@@ -27,7 +28,8 @@ Examples:
    pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
--- Each command is a module with run(arguments) → text for stdout (a string, or an iterator over its pieces), exit status.
+-- Each command is a module with run(arguments) → its text (a string, or an iterator over its pieces; nil: there is none, and no file is
+-- written), exit status, the file that the text is for (nil: standard output).
 local function dispatch(arguments)
   local name = arguments[1]
   if not name or name == "--help" or name == "-h" then return usage, name and 0 or failure.status.usage end
@@ -42,8 +44,9 @@ local function dispatch(arguments)
 end
 
 local function run(arguments)
-  local text, status = dispatch(arguments)
-  if text == usage and status ~= 0 then io.stderr:write(text) else output.to_stdout(text) end
+  local text, status, file = dispatch(arguments)
+  if text == usage and status ~= 0 then io.stderr:write(text)
+  elseif text then output.write(text, file) end
   return status
 end
 

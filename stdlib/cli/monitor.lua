@@ -40,7 +40,7 @@ local function new_parser()
   parser:option("--min-steps", "undecided on fewer (default a tenth of the steps that could count, at least 5)"):argname("N")
   parser:option("--stall-factor", "leave out rare steps over this many times the median; 0: none"):argname("X"):default("2")
   parser:option("--format", "text or json (default text)"):argname("FORMAT"):choices { "text", "json" }
-  parser:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o")
+  parser:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o")
   parser:option("--stdlib"):hidden(true)   -- read by the program before Lua starts
   parser:flag("-h --help", "show this help")
   return parser
@@ -163,9 +163,7 @@ function monitor.run(arguments)
   if found.measured then run.verdict, run.reasons = require("pipeplan.monitor.verdict").of(plan, found, limits)
   else run.verdict, run.reasons = "undecided", without_steps(seen) end
   local text, status = render(run, parsed.format), run.verdict == "roll_back" and failure.status.refused or failure.status.ok
-  if not parsed.output then return text, status end
-  require("pipeplan.cli.output").to_file(parsed.output, text)
-  return "", status
+  return text, status, parsed.output
 end
 
 return monitor

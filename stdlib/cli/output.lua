@@ -1,45 +1,51 @@
--- output.lua: where the text of a command goes: standard output, or a file. A text is a string, or an iterator over its pieces, for what
--- would be too large to hold. What cannot be written is a usage failure that says where and why.
+-- output.lua: where the text of a command goes: standard output, or a file, which is there whole or not at all (engine/host/output_file.h).
+-- The only place that writes files. What cannot be written is a usage failure that says where and why.
 
+local engine = require "engine"
 local failure = require "pipeplan.failure"
 
 local output = {}
 
-local function write(file, text)
-  if type(text) == "string" then return file:write(text) end
-  for piece in text do
-    local good, problem = file:write(piece)
-    if not good then return nil, problem end
-  end
-  return true
+local methods = {}
+methods.__index = methods
+
+-- Of what a write came to: the failure, if it is one.
+local function check(self, good, problem)
+  if not good then failure.usage("cannot write %s: %s", self.name, problem) end
 end
 
-function output.to_stdout(text)
-  local good, problem = write(io.stdout, text)
-  if good then good, problem = io.stdout:flush() end
-  if not good then failure.usage("cannot write to standard output: %s", problem) end
+function methods:write(text) check(self, self.file:write(text)) end
+
+-- Whoever reads it sees now what is written; a file that is not whole yet is nobody's to see.
+function methods:flush() check(self, self.file:flush()) end
+
+function methods:finish()
+  if self.file == io.stdout then self:flush() else check(self, self.file:finish()) end
 end
 
--- Whole or not at all: a reader of the file never sees half of it. A device is written where it is: renaming a file over /dev/null would
--- replace it.
-function output.to_file(path, text)
-  local device = path:find("^/dev/") ~= nil
-  local temporary = device and path or path .. ".tmp"
-  local file, problem = io.open(temporary, "wb")
-  if file then
-    local good, write_problem = write(file, text)
-    local closed, close_problem = file:close()
-    if good and closed then
-      if device then return end
-      local renamed, rename_problem = os.rename(temporary, path)
-      if renamed then return end
-      problem = rename_problem
-    else
-      problem = write_problem or close_problem
-    end
-    if not device then os.remove(temporary) end
+-- Unfinished: as if nothing had been written.
+function methods:__close()
+  if self.file ~= io.stdout then self.file:discard() end
+end
+
+-- output.open(path [, kept]) → what to write to, in a variable that closes it. No path: standard output. `kept`: a file whose every part
+-- is of use is written in place, after its first `kept` bytes.
+function output.open(path, kept)
+  if not path then return setmetatable({ name = "to standard output", file = io.stdout }, methods) end
+  local file, problem = engine.process.output(path, kept)
+  local self = { name = path ~= "" and path or "''", file = file }
+  check(self, file, problem)
+  return setmetatable(self, methods)
+end
+
+-- output.write(text [, path]): all of a text: a string, or an iterator over its pieces, for what would be too large to hold.
+function output.write(text, path)
+  local to <close> = output.open(path)
+  if type(text) == "string" then to:write(text)
+  else
+    for piece in text do to:write(piece) end
   end
-  failure.usage("cannot write %s: %s", path, problem:match(": ([^:]+)$") or problem)
+  to:finish()
 end
 
 return output

@@ -43,7 +43,7 @@ local function parser()
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
-    p:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
+    p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
     p:flag("-h --help", "show this help"))
@@ -72,12 +72,12 @@ function render.json(plan)
   return json.encode(json.shape(plan, schema), { indent = 2 }) .. "\n"
 end
 
--- Nothing on standard output unless there is a program.
+-- No text unless there is a program.
 function render.csv(plan, request, pairs)
   local lines, problem = require("pipeplan.report.program").csv(plan, request, pairs)
   if lines then return lines end
   io.stderr:write("pipeplan: ", problem, "\n")
-  return "", failure.status.refused
+  return nil, failure.status.refused
 end
 
 local function status_of(plan)
@@ -111,9 +111,7 @@ function command.run(arguments)
     text, status = render[parsed.format or "text"](plan, request, parsed.pairs)
     status = status or status_of(plan)
   end
-  if not parsed.output or text == "" then return text, status end
-  require("pipeplan.cli.output").to_file(parsed.output, text)
-  return "", status
+  return text, status, parsed.output
 end
 
 return command

@@ -78,7 +78,7 @@ local function new_parser()
     :choices(lists.sorted_keys(formats)):default("text")
   parser:option("--color", "colour the timeline; auto: on a terminal, unless NO_COLOR is set"):choices({ "auto", "always", "never" })
     :default("auto")
-  parser:option("--output", "write to this file instead of standard output (also: -o FILE)"):argname("FILE"):hidden_name("-o")
+  parser:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o")
   parser:option("--stdlib"):hidden(true)   -- read by the program before Lua starts
   parser:flag("-h --help", "show this help")
   return parser
@@ -307,7 +307,7 @@ local function one(asked)
   local run, rule = run_of(asked, request, asked.times)
   if run then return formats[asked.format].write(run), failure.status.ok end
   report_rule(rule)
-  if asked.format ~= "json" then return "", failure.status.refused end
+  if asked.format ~= "json" then return nil, failure.status.refused end
   return encode(simulation.illegal_object(request, asked.times, virtual_of(request), asked.runtime, rule)), failure.status.refused
 end
 
@@ -340,9 +340,7 @@ function simulate.run(arguments)
   local asked, help = read_arguments(arguments)
   if not asked then return help, failure.status.ok end
   local text, status = (#asked.requests > 1 and several or one)(asked)
-  if not asked.output or text == "" then return text, status end
-  require("pipeplan.cli.output").to_file(asked.output, text)
-  return "", status
+  return text, status, asked.output
 end
 
 return simulate

@@ -5,7 +5,6 @@ local check = require "pipeplan.analysis.check"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 local findings = require "pipeplan.analysis.findings"
-local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.findings"
 
 local examples = [[
@@ -32,7 +31,7 @@ local function new_parser()
     :argname("N")
   parser:flag("--no-witnesses", "do not search for specs that show the findings")
   parser:flag("--codes", "print the codes of findings instead, with what they mean")
-  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
   parser:flag("-h --help", "show this help")
   return parser
 end
@@ -67,12 +66,8 @@ function command.run(arguments)
   local left_out = 0
   if policy and not options.all then list, left_out = check.about_sites(policy, list) end
   local text = report[options.format](list, policy, left_out)
-  if options.output then
-    output.to_file(options.output, text)
-    text = ""
-  end
-  if problem then return text, problem.status end
-  return text, findings.count(list, options.fail_on) > 0 and failure.status.refused or 0
+  local status = problem and problem.status or findings.count(list, options.fail_on) > 0 and failure.status.refused or 0
+  return text, status, options.output
 end
 
 return command

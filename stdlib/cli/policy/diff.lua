@@ -8,7 +8,6 @@ local failure = require "pipeplan.failure"
 local input_files = require "pipeplan.input.files"
 local json = require "pipeplan.report.json"
 local load = require "pipeplan.policy.load"
-local output = require "pipeplan.cli.output"
 local read_json = require "pipeplan.input.json"
 local report = require "pipeplan.report.difference"
 
@@ -36,7 +35,7 @@ local function new_parser()
   parser:option("--policies", "read the default policies from this directory"):argname("DIR")
   parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")
   parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
-  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
   parser:flag("-h --help", "show this help")
   return parser
 end
@@ -88,12 +87,8 @@ function command.run(arguments)
   local specs = specs_of(options, old, new)
   local changes = difference.of(old, new, specs)
   local text = report[options.format](changes, #specs)
-  if options.output then
-    output.to_file(options.output, text)
-    text = ""
-  end
   local bad = options.fail_on == "any" and #changes or options.fail_on == "loosened" and report.count(changes, "accepted") or 0
-  return text, bad > 0 and failure.status.refused or 0
+  return text, bad > 0 and failure.status.refused or 0, options.output
 end
 
 return command

@@ -3,6 +3,7 @@
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
+local output = require "pipeplan.cli.output"
 
 local examples = [[
 Examples:
@@ -67,13 +68,6 @@ local function must_not_exist(path)
   end
 end
 
-local function write(path, text)
-  local file, problem = io.open(path, "wb")
-  if not file then failure.usage("policy init: cannot write %s: %s", path, (problem:gsub("^.-: ", ""))) end
-  file:write(text)
-  file:close()
-end
-
 local command = {}
 
 function command.run(arguments)
@@ -87,8 +81,12 @@ function command.run(arguments)
   local policy, spec = directory .. site .. ".lua", directory .. site .. "_spec.lua"
   must_not_exist(policy)
   must_not_exist(spec)
-  write(policy, policy_text:format(site, policy, policy, site))
-  write(spec, spec_text:format(site, spec, spec, policy, site))
+  output.write(policy_text:format(site, policy, policy, site), policy)
+  local good, problem = pcall(output.write, spec_text:format(site, spec, spec, policy, site), spec)
+  if not good then
+    os.remove(policy)  -- or the next attempt would find it there
+    error(problem, 0)
+  end
   return string.format("%s\n%s\n\nnext: pipeplan policy test %s\n", policy, spec, spec), 0
 end
 

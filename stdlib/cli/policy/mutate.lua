@@ -4,7 +4,6 @@ local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
 local mutate = require "pipeplan.analysis.mutate"
-local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.mutants"
 
 local examples = [[
@@ -32,7 +31,7 @@ local function new_parser()
   parser:option("--min-score", "least share of mutants that must be killed, in percent (default: any)"):argname("PERCENT")
   parser:flag("--no-witnesses", "do not search for specs that would catch the survivors")
   parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
-  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
   parser:flag("-h --help", "show this help")
   return parser
 end
@@ -88,11 +87,7 @@ function command.run(arguments)
     progress = progress_line(),
   }
   local text = report[options.format](results)
-  if options.output then
-    output.to_file(options.output, text)
-    text = ""
-  end
-  return text, 100 * report.score(results) < least and failure.status.refused or 0
+  return text, 100 * report.score(results) < least and failure.status.refused or 0, options.output
 end
 
 return command

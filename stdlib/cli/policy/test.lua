@@ -4,7 +4,6 @@ local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local coverage = require "pipeplan.analysis.coverage"
 local failure = require "pipeplan.failure"
-local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.tests"
 local runner = require "pipeplan.analysis.runner"
 
@@ -31,7 +30,7 @@ local function new_parser()
   parser:option("--min", "least coverage, in percent"):argname("PERCENT")
   parser:option("--format", "what to print"):choices({ "text", "tap", "junit", "json" }):default("text")
   parser:flag("--fail-fast", "stop at the first failure")
-  parser:option("-o --output", "write to this file"):argname("FILE")
+  parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
   parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")
   parser:flag("-h --help", "show this help")
   return parser
@@ -64,17 +63,13 @@ function command.run(arguments)
   if #results == 0 then failure.raise("nothing", "policy test: no test was found in %s", table.concat(options.path, ", ")) end
   local items = seen:items()
   local text = report[options.format](results, items)
-  if options.output then
-    output.to_file(options.output, text)
-    text = ""
-  end
   local covered, all = coverage.count(items)
   local status = report.count(results, "failed") + report.count(results, "error") > 0 and failure.status.refused or 0
   if least and 100 * covered < least * all then
     io.stderr:write(string.format("pipeplan: policy test: %.0f %% is covered, less than --min %g\n", 100 * covered / all, least))
     status = failure.status.refused
   end
-  return text, status
+  return text, status, options.output
 end
 
 return command
