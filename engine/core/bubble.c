@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "core/simulate.h"
+
 /* The times with what was left out filled in, and the request. */
 typedef struct {
   const pp_schedule_request *request;
@@ -136,14 +138,12 @@ static const struct {
   [PP_V_MIN] = { none, "none known" },
 };
 
-static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
-
 pp_status pp_bubble(const pp_schedule_request *request, const pp_chunk_times *times, pp_closed_form *out, pp_error *error) {
   const double value[] = { times->forward, times->input, times->weight, times->full, times->overlapped };
   static const char *const name[] = { "F", "I", "W", "B", "FB" };
   *out = (pp_closed_form){ 0 };
   for (int k = 0; k < 5; k++)
-    if (!is_time(value[k])) return pp_fail(error, PP_INVALID, "%s must be seconds ≥ 0, got %g", name[k], value[k]);
+    if (!pp_is_seconds(value[k])) return pp_fail(error, PP_INVALID, "%s must be " PP_SECONDS ", got %g", name[k], value[k]);
   pp_status status = pp_schedule_check(request, error);
   if (status != PP_OK) return status;
 

@@ -316,14 +316,14 @@ static pp_status summarise(const run_state *run, pp_simulation *out, pp_error *e
 /* -- the whole ------------------------------------------------------------------------------------------------------------------------ */
 
 static pp_status check_hardware(const pp_runtime *runtime, const pp_hardware *hardware, pp_error *error) {
-  if (!(hardware->contention >= 1 && isfinite(hardware->contention)))
-    return pp_fail(error, PP_INVALID, "contention must be a factor of at least 1, got %g", hardware->contention);
-  if (!(hardware->heat_slope >= 0 && isfinite(hardware->heat_slope)))
-    return pp_fail(error, PP_INVALID, "the slope of heat must be at least 0, got %g", hardware->heat_slope);
+  if (!(hardware->contention >= 1 && hardware->contention <= PP_MOST_SLOWING))
+    return pp_fail(error, PP_INVALID, "contention must be a factor of 1 … %g, got %g", PP_MOST_SLOWING, hardware->contention);
+  if (!(hardware->heat_slope >= 0 && hardware->heat_slope <= PP_MOST_SLOWING))
+    return pp_fail(error, PP_INVALID, "the slope of heat must be 0 … %g, got %g", PP_MOST_SLOWING, hardware->heat_slope);
   if (hardware->heat_slope > 0 && !(hardware->heat_onset >= 0 && hardware->heat_onset < 1))
     return pp_fail(error, PP_INVALID, "the onset of heat must be at least 0 and below 1, got %g", hardware->heat_onset);
-  if (hardware->heat_slope > 0 && !(hardware->heat_tau > 0 && isfinite(hardware->heat_tau)))
-    return pp_fail(error, PP_INVALID, "tau of heat must be seconds > 0, got %g", hardware->heat_tau);
+  if (hardware->heat_slope > 0 && !(hardware->heat_tau > 0 && pp_is_seconds(hardware->heat_tau)))
+    return pp_fail(error, PP_INVALID, "tau of heat must be above 0, and " PP_SECONDS ", got %g", hardware->heat_tau);
   if (runtime->kind == PP_RUNTIME_IDEAL && (hardware->contention > 1 || hardware->heat_slope > 0))
     return pp_fail(error, PP_INVALID, "the ideal runtime has neither contention nor heat");
   return PP_OK;

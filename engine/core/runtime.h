@@ -137,10 +137,12 @@ int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end);
 ** rank waits) of time constant heat_tau, actions take 1 + heat_slope × max(0, u − heat_onset) / (1 − heat_onset) times as long.
 ** Two steps are simulated and the second is reported, whose u starts where the first ended.
 */
+#define PP_MOST_SLOWING 1e6
+
 typedef struct {
-  double contention;   /* ≥ 1 */
+  double contention;   /* 1 … PP_MOST_SLOWING */
   double heat_onset;   /* 0 ≤ onset < 1 */
-  double heat_slope;   /* ≥ 0; 0: no heat */
+  double heat_slope;   /* 0 … PP_MOST_SLOWING; 0: no heat */
   double heat_tau;     /* seconds > 0, where slope is not 0 */
 } pp_hardware;
 
@@ -161,7 +163,9 @@ size_t pp_runtime_bytes(const pp_schedule *schedule, const pp_runtime *runtime, 
 /* B is a whole backward, as in an FB. */
 typedef enum { PP_TRANSIENT_F, PP_TRANSIENT_B, PP_TRANSIENT_I, PP_TRANSIENT_W, PP_TRANSIENTS } pp_transient;
 
-/* Bytes that a stage holds for one microbatch. */
+/* Bytes that a stage holds for one microbatch. Each 0 … PP_MOST_BYTES, which the caller has checked. */
+#define PP_MOST_BYTES 1e30
+
 typedef struct {
   double stored;            /* from F until B, with its result; under torch until I or B */
   double pending;           /* torch, from I until W: what F stored less what I frees, such as logits, and gradients of its layers' outputs */

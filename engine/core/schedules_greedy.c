@@ -145,14 +145,12 @@ static const variant min_variants[] = {
 
 /* -- choosing ------------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
-
 static pp_status check_times(const pp_schedule_request *request, const pp_schedule *schedule, pp_error *error) {
-  if (!is_time(request->p2p)) return pp_fail(error, PP_INVALID, "p2p must be seconds ≥ 0, got %g", request->p2p);
+  if (!pp_is_seconds(request->p2p)) return pp_fail(error, PP_INVALID, "p2p must be " PP_SECONDS ", got %g", request->p2p);
   for (int s = 0; request->times && s < schedule->stages; s++) {
     const pp_stage_times *times = &request->times[s];
-    if (!is_time(times->forward) || !is_time(times->input) || !is_time(times->weight))
-      return pp_fail(error, PP_INVALID, "times of stage %d must be seconds ≥ 0, got F %g, I %g, W %g", s, times->forward, times->input,
+    if (!pp_is_seconds(times->forward) || !pp_is_seconds(times->input) || !pp_is_seconds(times->weight))
+      return pp_fail(error, PP_INVALID, "times of stage %d must be " PP_SECONDS ", got F %g, I %g, W %g", s, times->forward, times->input,
                      times->weight);
   }
   return PP_OK;
@@ -166,7 +164,7 @@ static void set_times(const pp_schedule_request *request, const pp_schedule *sch
       int stage = pp_schedule_stages_of(schedule, r)[chunk];
       pp_stage_times *times = &shop->times[stage];
       *times = request->times ? request->times[stage] : unit;
-      times->full = times->input + times->weight;
+      times->full = 0;   /* there is no B */
       shop->seconds[r * queues + chunk] = times->forward;
       shop->seconds[r * queues + queues - 1 - chunk] = times->input;
       shop->weight[r * chunks + chunk] = times->weight;
@@ -273,7 +271,7 @@ static pp_status choose_handcrafted(const workshop *shop, pp_schedule *out, pp_g
 static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *out, pp_error *error) {
   size_t count;
   const variant *variants = variants_of(request, &count), *best = NULL;
-  pp_greedy_score score, least = { INFINITY, INFINITY };
+  pp_greedy_score score, least;
   workshop shop;
   int handcrafted = 0;
   pp_status status = check_times(request, out, error);
@@ -281,17 +279,22 @@ static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *o
   if (status != PP_OK) return status;
   const pp_greedy_score bound = bound_of(&shop);
   if (request->kind == PP_ZB_AUTO) status = choose_handcrafted(&shop, out, &least, &handcrafted, error);
+  bool found = handcrafted > 0;
   /* A single variant is written as it runs, and over again in the rare case that it is not the best. */
   pp_schedule *direct = count == 1 ? out : NULL;
-  for (size_t i = 0; status == PP_OK && i < count && is_better(&bound, &least); i++)
-    if (run_variant(&shop, &variants[i], direct, &score) && is_better(&score, &least)) {
+  for (size_t i = 0; status == PP_OK && i < count && (!found || is_better(&bound, &least)); i++)
+    if (run_variant(&shop, &variants[i], direct, &score) && (!found || is_better(&score, &least))) {
       least = score;
       best = &variants[i];
+      found = true;
     } else if (direct) {
       write_handcrafted(out, handcrafted);
     }
   if (best && !direct) run_variant(&shop, best, out, &score);
   free(shop.scratch);
+  if (status == PP_OK && !found)
+    return pp_fail(error, PP_INVALID, "no order of %s for %d microbatches on %d ranks was found", out->traits.name, request->microbatches,
+                   request->ranks);
   return status;
 }
 

@@ -87,19 +87,18 @@ static void lay_out_result(const pp_schedule *schedule, bool with_intervals, voi
 
 /* -- preparation ---------------------------------------------------------------------------------------------------------------------- */
 
-static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
-
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
-  if (!is_time(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be seconds ≥ 0, got %g", times->p2p);
+  if (!pp_is_seconds(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be " PP_SECONDS ", got %g", times->p2p);
   for (int s = 0; s < schedule->stages; s++) {
     const pp_stage_times *stage = &times->stage[s];
     const double value[] = { stage->forward, stage->input, stage->weight, stage->full };
     static const char *const name[] = { "F", "I", "W", "B" };
     for (int i = 0; i < 4; i++)
-      if (!is_time(value[i])) return pp_fail(error, PP_INVALID, "%s of stage %d must be seconds ≥ 0, got %g", name[i], s, value[i]);
+      if (!pp_is_seconds(value[i]))
+        return pp_fail(error, PP_INVALID, "%s of stage %d must be " PP_SECONDS ", got %g", name[i], s, value[i]);
     for (int k = 0; times->pair && k < pp_schedule_stages_on(schedule, schedule->rank_of[s]); k++) {
       double pair = times->pair[s * schedule->chunks_per_rank + k];
-      if (!is_time(pair)) return pp_fail(error, PP_INVALID, "F&B of stage %d must be seconds ≥ 0, got %g", s, pair);
+      if (!pp_is_seconds(pair)) return pp_fail(error, PP_INVALID, "F&B of stage %d must be " PP_SECONDS ", got %g", s, pair);
     }
   }
   return PP_OK;
@@ -246,14 +245,14 @@ void pp_simulation_summarise(pp_simulation *out) {
   out->min_idle = HUGE_VAL;
   for (int rank = 0; rank < out->ranks; rank++) {
     busy += out->busy[rank];
-    out->idle[rank] = out->makespan - out->busy[rank];
+    out->idle[rank] = fmax(0, out->makespan - out->busy[rank]);   /* below by rounding, where times differ by many digits */
     out->max_span = fmax(out->max_span, out->span[rank]);
     out->max_idle = fmax(out->max_idle, out->idle[rank]);
     out->min_idle = fmin(out->min_idle, out->idle[rank]);
     out->span_bubble = fmax(out->span_bubble, out->span[rank] - out->busy[rank]);
   }
   if (out->makespan > 0) {
-    out->bubble_fraction = 1 - busy / (out->ranks * out->makespan);
+    out->bubble_fraction = fmax(0, 1 - busy / (out->ranks * out->makespan));
     out->max_idle_fraction = out->max_idle / out->makespan;
     out->span_bubble_fraction = out->span_bubble / out->max_span;
   }

@@ -6,11 +6,24 @@
 #ifndef PP_SIMULATE_H
 #define PP_SIMULATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/schedule.h"
 
-/* Seconds of one stage's actions. full is B; it need not equal input + weight. All ≥ 0. */
+/*
+** Seconds that an action, a hop or what is beside them takes: 0, or from PP_LEAST_SECONDS to PP_MOST_SECONDS. Far wider than anything that
+** runs, and no sum over a program or product with the factors of pp_hardware leaves the range of a double. Whoever takes seconds checks
+** them once, with this.
+*/
+#define PP_LEAST_SECONDS 1e-30
+#define PP_MOST_SECONDS 1e30
+#define PP_SECONDS "0 or 1e-30 … 1e30 seconds"
+static inline bool pp_is_seconds(double value) {
+  return value >= 0 && value <= PP_MOST_SECONDS && !(value > 0 && value < PP_LEAST_SECONDS);
+}
+
+/* Seconds of one stage's actions. full is B; it need not equal input + weight. */
 struct pp_stage_times {
   double forward, input, weight, full;
 };
@@ -41,7 +54,7 @@ typedef struct {
 
 /*
 ** O(actions + stages + ranks) time, with pair also O(stages × chunks_per_rank) to look at it; memory: pp_simulation_bytes. PP_INVALID when
-** times are negative or not finite; of a program that is not verified, what pp_schedule_verify says of it. On PP_OK the caller frees *out.
+** times are out of range; of a program that is not verified, what pp_schedule_verify says of it. On PP_OK the caller frees *out.
 */
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);
@@ -51,7 +64,7 @@ size_t pp_simulation_result_bytes(const pp_schedule *schedule, bool with_interva
 size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals);
 
 /* What every simulation does at its start and at its end: */
-/* PP_INVALID when a time is negative or not finite. O(stages), with pair O(stages × chunks_per_rank). */
+/* PP_INVALID when a time is out of range. O(stages), with pair O(stages × chunks_per_rank). */
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error);
 /* Arrays for the results, all else 0; on PP_OK the caller frees *out. */
 pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error);

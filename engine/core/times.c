@@ -3,21 +3,18 @@
 */
 #include "core/times.h"
 
-#include <math.h>
-
-static bool is_time(double seconds) { return seconds >= 0 && isfinite(seconds); }
-
 static bool are_times(const pp_stage_times *times) {
-  return is_time(times->forward) && is_time(times->input) && is_time(times->weight) && is_time(times->full);
+  return pp_is_seconds(times->forward) && pp_is_seconds(times->input) && pp_is_seconds(times->weight) && pp_is_seconds(times->full);
 }
 
 static pp_status check_extras(const pp_schedule *schedule, const pp_time_extras *extras, pp_error *error) {
-  if (!are_times(&extras->first)) return pp_fail(error, PP_INVALID, "extra times of the first stage must be seconds ≥ 0");
-  if (!are_times(&extras->last)) return pp_fail(error, PP_INVALID, "extra times of the last stage must be seconds ≥ 0");
-  if (!is_time(extras->launch)) return pp_fail(error, PP_INVALID, "launch must be seconds ≥ 0, got %g", extras->launch);
+  if (!are_times(&extras->first)) return pp_fail(error, PP_INVALID, "extra times of the first stage must be " PP_SECONDS);
+  if (!are_times(&extras->last)) return pp_fail(error, PP_INVALID, "extra times of the last stage must be " PP_SECONDS);
+  if (!pp_is_seconds(extras->launch)) return pp_fail(error, PP_INVALID, "launch must be " PP_SECONDS ", got %g", extras->launch);
   for (int rank = 0; extras->rank_speed && rank < schedule->request.ranks; rank++)
-    if (!(extras->rank_speed[rank] > 0 && isfinite(extras->rank_speed[rank])))
-      return pp_fail(error, PP_INVALID, "rank_speed of rank %d must be above 0, got %g", rank, extras->rank_speed[rank]);
+    if (!(extras->rank_speed[rank] >= PP_LEAST_SPEED && extras->rank_speed[rank] <= PP_MOST_SPEED))
+      return pp_fail(error, PP_INVALID, "rank_speed of rank %d must be %g … %g, got %g", rank, PP_LEAST_SPEED, PP_MOST_SPEED,
+                     extras->rank_speed[rank]);
   return PP_OK;
 }
 

@@ -7,6 +7,9 @@
 
 #include "core/simulate.h"
 
+#define PP_LEAST_SPEED 1e-6
+#define PP_MOST_SPEED 1e6
+
 typedef struct {
   pp_stage_times first, last;   /* seconds beside the layers: of each chain's first stage (embedding) and last (head and loss) */
   const double *rank_speed;     /* [ranks] 1: as the times say, 0.5: half as fast; NULL: all 1 */
@@ -16,7 +19,7 @@ typedef struct {
 /*
 ** Changes, in place, the seconds of each stage's layers into those of its actions: (layers + first or last) / speed + launch.
 ** stage: [stages]; pair: [stages × chunks_per_rank] as in pp_times, or NULL. A pair has the extra work of both its halves and one launch.
-** PP_INVALID when an extra is negative or not finite, or a speed is not above 0. O(stages), with pair O(stages × chunks_per_rank).
+** PP_INVALID when an extra or a speed is out of range. O(stages), with pair O(stages × chunks_per_rank).
 */
 pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, pp_error *error);
 

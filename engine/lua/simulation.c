@@ -59,8 +59,8 @@ static double pop_number(lua_State *L, const char *caller, const char *name, con
   if (lua_type(L, -1) != LUA_TNUMBER)
     luaL_error(L, "%s: '%s' of %s %d must be a number, got %s", caller, name, what, place, luaL_typename(L, -1));
   double value = lua_tonumber(L, -1);
-  if (!(value >= 0 && isfinite(value)))
-    luaL_error(L, "%s: '%s' of %s %d must be finite and ≥ 0, got %f", caller, name, what, place, value);
+  if (!(value >= 0 && value <= PP_MOST_SECONDS))
+    luaL_error(L, "%s: '%s' of %s %d must be a number from 0 to 1e30, got %f", caller, name, what, place, value);
   lua_pop(L, 1);
   return value;
 }
@@ -74,7 +74,8 @@ static lua_Integer check_length(lua_State *L, const char *caller, const char *na
 
 /*
 ** Fills values[count] from a field of the table at `index` that is one number for all or a list with one per `what`; a list may also have
-** only `fewer` numbers, which then repeat. False when the field is absent.
+** only `fewer` numbers, which then repeat. False when the field is absent. Numbers are seconds, bytes or speeds, up to PP_MOST_SECONDS, which
+** is PP_MOST_BYTES too; what else seconds and speeds may not be the core says.
 */
 static bool read_numbers(lua_State *L, int index, const char *caller, const char *name, const char *what, int count, int fewer,
                          double *values) {
@@ -90,7 +91,7 @@ static bool read_numbers(lua_State *L, int index, const char *caller, const char
       values[i] = pop_number(L, caller, name, what, i);
     }
   } else {
-    double value = pp_args_number(L, index, caller, name, 0, HUGE_VAL);
+    double value = pp_args_number(L, index, caller, name, 0, PP_MOST_SECONDS);
     for (int i = 0; i < count; i++) values[i] = value;
   }
   lua_pop(L, 1);

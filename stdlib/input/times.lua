@@ -7,8 +7,10 @@ local units = require "pipeplan.input.units"
 
 local times = {}
 
--- What numbers of a unit may be. Wide, but no sum or quotient of such numbers overflows.
+-- What numbers of a unit may be. Wide, but no sum or quotient of such numbers overflows, or vanishes: what takes time at all takes at
+-- least a femtosecond.
 local ranges = { second = { 0, 1e9 }, byte = { 0, 1e18 }, ["byte/s"] = { 1, 1e18 }, fraction = { 0.001, 1000 } }
+local least = { second = 1e-15 }
 
 -- Fields of a times file. shape: one number ("number"); a number for all, or a list with one per stage ("stages") or rank ("ranks");
 -- "pairs": as stages, or for each stage a list with one per chunk of its rank; or an object with fields of its own, instead of which
@@ -50,6 +52,10 @@ local function quantity(value, field, at)
   local low, high = table.unpack(ranges[field.unit])
   if not problem and (number < low or number > high) then
     problem = string.format("expected %s from %g to %g, got %s", units.expected(field.unit), low, high, tostring(value))
+  end
+  local smallest = least[field.unit]
+  if not problem and smallest and number > 0 and number < smallest then
+    problem = string.format("expected %s, 0 or from %g to %g, got %s", units.expected(field.unit), smallest, high, tostring(value))
   end
   if problem then failure.usage("%s: %s", at, problem) end
   return number
@@ -124,16 +130,24 @@ local function check_length(file, name, list, what, wanted, also)
                 also and also ~= wanted and string.format(" (or %d, both directions)", also) or "")
 end
 
--- Fails when a list that was read has not the length that a schedule asks for; shape: its ranks, chains, stages and chunks_per_rank.
+-- How many stages the rank of a stage holds, of a schedule that is built (then placement is known) or is to be.
+local function stages_beside(shape)
+  local count = {}
+  for _, rank in ipairs(shape.placement or {}) do count[rank] = (count[rank] or 0) + 1 end
+  return function(stage) return shape.placement and count[shape.placement[stage]] or shape.chunks_per_rank end
+end
+
+-- Fails when a list that was read has not the length that a schedule asks for; shape: its ranks, chains, stages, chunks_per_rank and, once
+-- it is built, placement.
 function times.check(read, file, shape)
-  local stages = shape.stages // shape.chains
+  local stages, beside = shape.stages // shape.chains, stages_beside(shape)
   for _, field in ipairs(times.fields) do
     local value = read[field.name]
     if type(value) == "table" and (field.shape == "stages" or field.shape == "pairs") then
       check_length(file, field.name, value, "stage", stages, shape.stages)
       for i, entry in ipairs(value) do
         if type(entry) == "table" then
-          check_length(file, string.format("%s[%d]", field.name, i - 1), entry, "chunk of a rank", shape.chunks_per_rank)
+          check_length(file, string.format("%s[%d]", field.name, i - 1), entry, "chunk of its rank", beside(i))
         end
       end
     elseif type(value) == "table" and field.shape == "ranks" then

@@ -93,7 +93,7 @@ describe("a times file", function()
       ['{"F": 1, "I": null, "W": 1}'] = 'FILE: I: expected a time such as "10us", got null',
       ['{"F": 1, "I": [], "W": 1}'] = "FILE: I: an empty list",
       ['{"F": 1, "I": 1e10, "W": 1}'] = 'FILE: I: expected a time such as "10us" from 0 to 1e+09, got 10000000000',
-      ['{"F": 1, "I": 1, "W": 1, "FB": [[3, 3], [3]]}'] = "FILE: FB[0] has 2 entries: expected 1, one per chunk of a rank",
+      ['{"F": 1, "I": 1, "W": 1, "FB": [[3, 3], [3]]}'] = "FILE: FB[0] has 2 entries: expected 1, one per chunk of its rank",
       ['{"F": 1, "I": 1, "W": 1, "FB": [3, [3]]}'] = "FILE: FB[1]: numbers and lists in one list",
       ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1, 0]}'] = 'FILE: rank_speed[1]: expected a fraction such as "8%" or 0.08 from 0.001 to 1000, got 0',
       ['{"F": 1, "I": 1, "W": 1, "rank_speed": [1]}'] = "FILE: rank_speed has 1 entries: expected 2, one per rank",

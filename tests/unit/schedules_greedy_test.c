@@ -309,6 +309,57 @@ static void times_that_are_none_are_invalid(void **state) {
   }
 }
 
+/* -- times ---------------------------------------------------------------------------------------------------------------------------- */
+
+static const pp_schedule_kind greedy_kinds[] = { PP_ZB_AUTO, PP_V_HALF, PP_V_MIN };
+
+/* Such as 1e308, two of which are more than any double. */
+static void times_beyond_any_machine_are_refused(void **state) {
+  (void)state;
+  static const double bad[] = { -1, NAN, INFINITY, 1e308, 1.1e30, 0.9e-30, 5e-324 };
+  for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+    for (size_t n = 0; n < 3; n++)
+      for (int field = 0; field < 4; field++) {
+        pp_schedule schedule;
+        pp_error error;
+        pp_schedule_request request = timed(greedy_kinds[n], 4, 8, field == 0 ? bad[k] : 1, field == 1 ? bad[k] : 1, field == 2 ? bad[k] : 1);
+        if (field == 3) request.p2p = bad[k];
+        assert_int_equal(pp_schedule_build(&request, &schedule, &error), PP_INVALID);
+        if (!strstr(error.message, "0 or 1e-30 … 1e30 seconds")) fail_msg("%s", error.message);
+        assert_null(schedule.action);
+      }
+}
+
+/* From the least to the most that times may be, side by side, and nothing at all: an order is found, and it runs. */
+static void any_other_times_have_an_order(void **state) {
+  (void)state;
+  static const double some[] = { 0, 0, 1e-30, 1e-3, 1, 1, 2, 1e9, 1e30 };
+  uint64_t seed = 77;
+  for (int k = 0; k < 4000; k++) {
+    pp_stage_times times[MOST_STAGES] = { { 0, 0, 0, 0 } };
+    for (int s = 0; s < MOST_STAGES; s++) {
+      times[s].forward = some[draw(&seed, 9) - 1];
+      times[s].input = some[draw(&seed, 9) - 1];
+      times[s].weight = some[draw(&seed, 9) - 1];
+    }
+    pp_schedule_request request = request_of(greedy_kinds[draw(&seed, 3) - 1], draw(&seed, 12), draw(&seed, 20));
+    request.times = times;
+    request.p2p = some[draw(&seed, 9) - 1];
+    request.released = (draw(&seed, 5) - 1) / 4.0;
+    request.limit = request.kind == PP_ZB_AUTO ? draw(&seed, 14) - 1 : 0;
+    request.brief = draw(&seed, 2) == 1;
+    pp_schedule schedule = built(request);
+    pp_simulation result;
+    pp_error error;
+    const pp_times all = { .stage = times, .p2p = request.p2p };
+    if (pp_schedule_verify(&schedule, &error) != PP_OK) fail_msg("%s", error.message);
+    if (pp_simulate(&schedule, &all, false, &result, &error) != PP_OK) fail_msg("%s", error.message);
+    assert_true(isfinite(result.makespan) && result.min_idle >= 0 && result.bubble_fraction >= 0 && result.bubble_fraction <= 1);
+    pp_simulation_free(&result);
+    pp_schedule_free(&schedule);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(under_a_limit_of_p_zb_auto_is_zb_h1),
@@ -326,6 +377,8 @@ int main(void) {
     cmocka_unit_test(limits_are_those_asked_for_or_the_kinds_own),
     cmocka_unit_test(a_limit_belongs_to_zb_auto),
     cmocka_unit_test(times_that_are_none_are_invalid),
+    cmocka_unit_test(times_beyond_any_machine_are_refused),
+    cmocka_unit_test(any_other_times_have_an_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
