@@ -255,7 +255,7 @@
 ---@field virtual integer V
 ---@field stages integer of all directions
 ---@field chains integer directions
----@field chunks_per_rank integer stages of a rank
+---@field chunks_per_rank integer stages of a rank, at most
 ---@field limit? integer most chunks that a rank may hold, where the schedule was planned under a limit
 ---@field split_backward boolean has I and W
 ---@field overlaps boolean has F&B pairs

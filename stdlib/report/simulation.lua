@@ -175,14 +175,20 @@ end
 
 local words = { in_turn = "in turn", split = "as two actions", overlapped = "overlapped" }
 
--- What was simulated, in one line: "schedule, its size; what its actions take".
-function simulation.headline(run)
+-- "2 chunks per rank", or how many there are at most.
+local function chunks(info)
+  if info.chunks_per_rank == 1 then return nil end
+  return string.format("%s%d chunks per rank", info.ranks * info.chunks_per_rank > info.stages and "up to " or "", info.chunks_per_rank)
+end
+
+-- What was simulated, in words: the schedule and its size.
+function simulation.subject(run)
   local request, info = run.request, run.info
   local parts = {
     request.file or format.schedule(request.kind),
     string.format("%d rank%s", info.ranks, info.ranks == 1 and "" or "s"),
     string.format("%d microbatch%s", info.microbatches, info.microbatches == 1 and "" or "es"),
-    info.chunks_per_rank > 1 and string.format("%d chunks per rank", info.chunks_per_rank) or nil,
+    chunks(info),
   }
   if info.group then parts[#parts + 1] = string.format("groups of %d", info.group) end
   if info.limit then parts[#parts + 1] = string.format("at most %d chunk%s held", info.limit, info.limit == 1 and "" or "s") end
@@ -190,7 +196,15 @@ function simulation.headline(run)
     parts[#parts + 1] = "as run by " .. run.runtime.name .. (run.runtime.pairs and ", pairs " .. words[run.runtime.pairs] or "")
       .. (run.runtime.queues == "per_peer" and ", a queue for each peer" or "")
   end
-  return table.concat(parts, ", ") .. "; per chunk " .. simulation.costs(run.times, run.traits.overlaps)
+  return table.concat(parts, ", ")
+end
+
+function simulation.costs_per_chunk(run)
+  return "per chunk " .. simulation.costs(run.times, run.traits.overlaps)
+end
+
+function simulation.headline(run)
+  return simulation.subject(run) .. "; " .. simulation.costs_per_chunk(run)
 end
 
 -- What came out, in one line.

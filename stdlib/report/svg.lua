@@ -4,6 +4,7 @@
 
 local format = require "pipeplan.report.format"
 local simulation = require "pipeplan.report.simulation"
+local timeline = require "pipeplan.report.timeline"
 
 local svg = {}
 
@@ -65,8 +66,8 @@ local function label(kind, microbatch, at, digits)
 end
 
 -- One action, or one half of a pair: `kind` of `microbatch` in the stage.
-local function box(run, kind, stage, microbatch, at)
-  local class = stage < run.info.ranks and kind or kind:lower()
+local function box(run, later, kind, stage, microbatch, at)
+  local class = later[stage] and kind:lower() or kind
   local parts = { string.format('<rect class="%s%s" x="%s" y="%s" width="%s" height="%s"><title>%s%d, stage %d: %s to %s</title></rect>',
     class, at.width >= 4 and " box" or "", px(at.x), px(at.y), px(at.width), px(at.height), kind, microbatch, stage,
     simulation.duration(at.start), simulation.duration(at.finish)) }
@@ -79,7 +80,7 @@ local function box(run, kind, stage, microbatch, at)
   return table.concat(parts)
 end
 
-local function row(run, rank, scale)
+local function row(run, later, rank, scale)
   local y = top + rank * (row_height + row_gap)
   local parts = {
     text_at(left - 8, y + row_height / 2 + 4, "end", "rank " .. rank),
@@ -91,11 +92,11 @@ local function row(run, rank, scale)
                  start = interval.start, finish = interval.finish }
     if action.kind == "FB" then
       at.height = row_height / 2
-      parts[#parts + 1] = box(run, "F", action.stage, action.microbatch, at)
+      parts[#parts + 1] = box(run, later, "F", action.stage, action.microbatch, at)
       at.y = y + row_height / 2
-      parts[#parts + 1] = box(run, "B", action.stage_b, action.microbatch_b, at)
+      parts[#parts + 1] = box(run, later, "B", action.stage_b, action.microbatch_b, at)
     else
-      parts[#parts + 1] = box(run, action.kind, action.stage, action.microbatch, at)
+      parts[#parts + 1] = box(run, later, action.kind, action.stage, action.microbatch, at)
     end
   end
   return table.concat(parts)
@@ -153,11 +154,10 @@ end
 
 -- The picture of a run (see simulation.lua) whose result has intervals: an iterator over its text, rank by rank. O(actions) time.
 function svg.write(run)
-  local result, ranks = run.result, run.info.ranks
+  local result, ranks, later = run.result, run.info.ranks, timeline.later_chunks(run.info)
   local scale = pixels_of_second(result)
   local rows_height = ranks * (row_height + row_gap) - row_gap
-  local what, costs = simulation.headline(run):match("^(.-); (.*)$")
-  costs = costs .. ". " .. simulation.summary(run)
+  local what, costs = simulation.subject(run), simulation.costs_per_chunk(run) .. ". " .. simulation.summary(run)
   local width = math.ceil(left + right + math.max(result.makespan * scale, letter_width * #costs, least_width))
   local height = top + rows_height + bottom + (run.info.chunks_per_rank > 1 and 22 or 0)
   return coroutine.wrap(function()
@@ -170,7 +170,7 @@ function svg.write(run)
       '<rect class="page" width="100%" height="100%"/>\n',
       text_at(left, 26, "title", what), text_at(left, 46, nil, costs), axis(run, scale, rows_height),
     })
-    for rank = 0, ranks - 1 do coroutine.yield(row(run, rank, scale)) end
+    for rank = 0, ranks - 1 do coroutine.yield(row(run, later, rank, scale)) end
     coroutine.yield(legend(run, top + rows_height + 34) .. "</svg>\n")
   end)
 end

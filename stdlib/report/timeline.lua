@@ -43,14 +43,24 @@ local function number(microbatch, room)
   return room < 1 and "" or text:sub(-room)
 end
 
+-- later[stage] of all stages: is it one of its rank's others, or of the other direction, and not its rank's first chunk?
+function timeline.later_chunks(info)
+  local later, seen, of_direction = {}, {}, info.stages // info.chains
+  for i, rank in ipairs(info.placement) do
+    if info.chains > 1 then later[i - 1] = i > of_direction else later[i - 1] = seen[rank] or false end
+    seen[rank] = true
+  end
+  return later
+end
+
 -- The letter of an action in that stage.
-local function letter(kind, stage, ranks)
-  return stage < ranks and kind or kind:lower()
+local function letter(kind, stage, later)
+  return later[stage] and kind:lower() or kind
 end
 
 -- An action in exactly `width` columns.
-local function cell(action, ranks, width, colour)
-  local class = letter(action.kind == "FB" and "F" or action.kind, action.stage, ranks)
+local function cell(action, later, width, colour)
+  local class = letter(action.kind == "FB" and "F" or action.kind, action.stage, later)
   if action.kind ~= "FB" then
     local text = class .. number(action.microbatch, width - 1)
     return paint(text .. string.rep("-", width - #text), class, colour)
@@ -58,17 +68,17 @@ local function cell(action, ranks, width, colour)
   local room = (width - 1) // 2
   local forward, backward = number(action.microbatch, room) .. "&", number(action.microbatch_b, room)
   backward = backward .. string.rep("-", width - #forward - #backward)
-  return paint(forward, class, colour) .. paint(backward, letter("B", action.stage_b, ranks), colour)
+  return paint(forward, class, colour) .. paint(backward, letter("B", action.stage_b, later), colour)
 end
 
 -- One rank, each action in columns of its own.
-local function row(actions, intervals, ranks, seconds, columns, colour)
+local function row(actions, intervals, later, seconds, columns, colour)
   local parts, at = {}, 0
   for i, action in ipairs(actions) do
     local from, to = math.floor(intervals[i].start / seconds + 0.5), math.floor(intervals[i].finish / seconds + 0.5)
     if to > from then
       parts[#parts + 1] = paint(string.rep(".", from - at), ".", colour)
-      parts[#parts + 1] = cell(action, ranks, to - from, colour)
+      parts[#parts + 1] = cell(action, later, to - from, colour)
       at = to
     end
   end
@@ -77,12 +87,12 @@ local function row(actions, intervals, ranks, seconds, columns, colour)
 end
 
 -- One rank, several actions in a column: the letter of what takes most of it.
-local function dense_row(actions, intervals, ranks, seconds, columns, colour)
+local function dense_row(actions, intervals, later, seconds, columns, colour)
   local shares = {}   -- of each column: letter → seconds
   for column = 1, columns do shares[column] = {} end
   for i, action in ipairs(actions) do
     local start, finish = intervals[i].start / seconds, intervals[i].finish / seconds
-    local what = action.kind == "FB" and "&" or letter(action.kind, action.stage, ranks)
+    local what = action.kind == "FB" and "&" or letter(action.kind, action.stage, later)
     for column = math.floor(start) + 1, math.min(columns, math.ceil(finish)) do
       local share = shares[column]
       share[what] = (share[what] or 0) + math.min(finish, column) - math.max(start, column - 1)
@@ -127,11 +137,11 @@ function timeline.draw(run, colour)
   if result.makespan <= 0 then return { "nothing takes any time" } end
   local seconds, roomy = seconds_of_column(result, timeline.width - label_width)
   local columns = math.floor(result.makespan / seconds + 0.5)
-  local draw_row, lines = roomy and row or dense_row, {}
+  local draw_row, later, lines = roomy and row or dense_row, timeline.later_chunks(run.info), {}
   for rank = 0, ranks - 1 do
     if ranks <= max_rows or rank < max_rows // 2 or rank >= ranks - max_rows // 2 then
       local label = format.pad("rank " .. rank, label_width)
-      lines[#lines + 1] = label .. draw_row(schedule:actions(rank), result.intervals[rank + 1], ranks, seconds, columns, colour)
+      lines[#lines + 1] = label .. draw_row(schedule:actions(rank), result.intervals[rank + 1], later, seconds, columns, colour)
     elseif rank == max_rows // 2 then
       lines[#lines + 1] = string.format("… %d more ranks", ranks - 2 * (max_rows // 2))
     end

@@ -240,7 +240,7 @@ classes.traits = { meaning = "What a schedule is, independent of its size.", fie
 } }
 classes.schedule_info = { meaning = "Size of a schedule.", fields = {
   { "kind", "string", "its name" }, { "ranks", "integer", "P" }, { "microbatches", "integer", "M" }, { "virtual", "integer", "V" },
-  { "stages", "integer", "of all directions" }, { "chains", "integer", "directions" }, { "chunks_per_rank", "integer", "stages of a rank" },
+  { "stages", "integer", "of all directions" }, { "chains", "integer", "directions" }, { "chunks_per_rank", "integer", "stages of a rank, at most" },
   { "limit", "integer", "most chunks that a rank may hold, where the schedule was planned under a limit", optional = true },
   { "split_backward", "boolean", "has I and W" }, { "overlaps", "boolean", "has F&B pairs" },
   { "actions", "integer", "of all ranks" }, { "placement", "integer[]", "rank of stage s at [s + 1]" },
