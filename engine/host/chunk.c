@@ -5,11 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/digest.h"
 #include "host/embedded.h"
+#include "host/file.h"
 #include "host/language.h"
 
 /* Registry key: path of a file → what it returned (true for nothing), or false while it runs. */
 static const char results_key = 0;
+
+/* Registry key: list of the files that `require` has read, or nil. */
+static const char required_key = 0;
 
 const char pp_names_key = 0;
 
@@ -23,10 +28,10 @@ static bool is_plain_name(const char *name) {
   return *name && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
 }
 
-/* Pushes the text of a file beside and returns its size, or raises. */
-static const char *read_file(lua_State *L, const char *path, bool embedded, size_t *size) {
-  char *buffer;
-  FILE *file;
+/* Pushes the text of a file beside and returns its size, or raises. `directory` ends with "/" or is "". */
+static const char *read_file(lua_State *L, const char *directory, const char *path, bool embedded, size_t *size) {
+  char reason[PP_FILE_REASON], *buffer;
+  ptrdiff_t got;
   if (embedded) {
     const pp_embedded *found = pp_embedded_find(path);
     if (!found) luaL_error(L, "cannot require '%s': there is no such file", path);
@@ -34,14 +39,33 @@ static const char *read_file(lua_State *L, const char *path, bool embedded, size
     lua_pushnil(L);
     return found->text;
   }
-  buffer = lua_newuserdatauv(L, PP_CHUNK_LIMIT + 1, 0);  /* before the file is open: this may longjmp */
-  file = fopen(path, "rb");
-  if (!file) luaL_error(L, "cannot require '%s': it cannot be read", path);
-  *size = fread(buffer, 1, PP_CHUNK_LIMIT + 1, file);
-  if (ferror(file)) *size = 0;
-  fclose(file);
-  if (*size > PP_CHUNK_LIMIT) luaL_error(L, "cannot require '%s': larger than %d bytes", path, PP_CHUNK_LIMIT);
+  buffer = lua_newuserdatauv(L, PP_CHUNK_LIMIT + 1, 0);
+  got = pp_read_in_folder(directory, path + strlen(directory), buffer, PP_CHUNK_LIMIT + 1, reason);
+  if (got < 0) luaL_error(L, "cannot require '%s': %s", path, reason);
+  if (got > PP_CHUNK_LIMIT) luaL_error(L, "cannot require '%s': larger than %d bytes", path, PP_CHUNK_LIMIT);
+  *size = (size_t)got;
   return buffer;
+}
+
+/* Appends { path, digest } to the list of what was read. */
+static void remember_required(lua_State *L, const char *path, const char *text, size_t size) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &required_key) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &required_key);
+  }
+  lua_createtable(L, 2, 0);
+  lua_pushstring(L, path);
+  lua_rawseti(L, -2, 1);
+  lua_pushinteger(L, (lua_Integer)pp_digest(text, size));
+  lua_rawseti(L, -2, 2);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+void pp_push_required(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &required_key);
 }
 
 /* Pushes what the file returned if it has run, nil if not; raises if it is running. */
@@ -67,13 +91,15 @@ static void set_result(lua_State *L, const char *path) {
 /* require "name". Upvalues: directory of the file that calls (ends with "/" or is ""), whether that is embedded. */
 static int require_beside(lua_State *L) {
   bool embedded = lua_toboolean(L, lua_upvalueindex(2));
-  const char *name = luaL_checkstring(L, 1), *path, *text;
+  const char *name = luaL_checkstring(L, 1), *directory = lua_tostring(L, lua_upvalueindex(1)), *path, *text;
   size_t size;
   if (!is_plain_name(name)) return luaL_error(L, "require '%s': only the plain name of a policy file beside this one, without '.lua'", name);
-  path = lua_pushfstring(L, "%s%s.lua", lua_tostring(L, lua_upvalueindex(1)), name);
+  path = lua_pushfstring(L, "%s%s.lua", directory, name);
+  if (!pp_sandbox_of(L)->loading) return luaL_error(L, "cannot require '%s' in a rule's function: write it at the top of the file", path);
   push_result(L, path);
   if (!lua_isnil(L, -1)) return 1;
-  text = read_file(L, path, embedded, &size);
+  text = read_file(L, directory, path, embedded, &size);
+  remember_required(L, path, text, size);
   pp_run_chunk(L, path, text, size, embedded);
   push_result(L, path);
   return 1;

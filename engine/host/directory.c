@@ -5,7 +5,9 @@
 #include "host/directory.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <lauxlib.h>
+#include <string.h>
 
 /* A DIR in a userdata, so that it is closed even when Lua runs out of memory between two names. */
 static int close_directory(lua_State *L) {
@@ -15,7 +17,7 @@ static int close_directory(lua_State *L) {
   return 0;
 }
 
-void pp_push_directory(lua_State *L, const char *path) {
+int pp_push_directory(lua_State *L, const char *path) {
   DIR **directory = lua_newuserdatauv(L, sizeof *directory, 0);
   struct dirent *entry;
   lua_Integer count = 0;
@@ -28,14 +30,20 @@ void pp_push_directory(lua_State *L, const char *path) {
   if (!*directory) {
     lua_pop(L, 1);
     lua_pushnil(L);
-    return;
+    return 1;
   }
   lua_newtable(L);
-  while ((entry = readdir(*directory)) != NULL) {
+  while (errno = 0, (entry = readdir(*directory)) != NULL) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
     lua_pushstring(L, entry->d_name);
     lua_rawseti(L, -2, ++count);
   }
+  if (errno != 0) {  /* half a list would be half a policy */
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+  }
   closedir(*directory);
   *directory = NULL;
-  lua_remove(L, -2);
+  return 1;
 }

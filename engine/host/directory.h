@@ -6,7 +6,8 @@
 
 #include <lua.h>
 
-/* Pushes a list (in no order) of the names in that directory, or nil when it cannot be listed. May longjmp. */
-void pp_push_directory(lua_State *L, const char *path);
+/* Pushes a list (in no order) of the names in that directory, or nil when it is none; nil and why when it cannot be read to its end. Returns
+** how many values that are. May longjmp. */
+int pp_push_directory(lua_State *L, const char *path);
 
 #endif

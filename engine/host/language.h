@@ -33,6 +33,9 @@ void pp_push_function(lua_State *L, lua_Integer handle);  /* nil when there is n
 /* chunk.c: runs a policy file in its environment, unless it has run already. Raises the parser's error and its own. Leaves values behind. */
 void pp_run_chunk(lua_State *L, const char *path, const char *text, size_t size, bool embedded);
 
+/* chunk.c: pushes the list of { path, digest } of the files that `require` has read, or nil where it has read none. Never raises. */
+void pp_push_required(lua_State *L);
+
 /* Registry key of the table of names that all files share. */
 extern const char pp_names_key;
 

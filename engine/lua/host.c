@@ -8,7 +8,10 @@
 ** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
 ** host:names() → every name that a policy can reach; host:close()
 ** A problem is { kind = "broken" | "budget", message, unknown = name that does not exist or nil }.
-** engine.host.directory(path) → list of the names in that directory, or nil; engine.host.digest(text) → 16 hexadecimal digits
+** host:required() → list of { path, digest (an integer) } of the files that `require` has read, or nil
+** engine.host.directory(path) → list of the names in that directory, or nil [, reason]; engine.host.digest(text) → 16 hexadecimal digits
+** engine.host.policy_text(folder, name) → text of a policy file of a folder (host/file.h), one byte too long at most | nil, reason
+** engine.host.readable(path [, regular]) → true | nil, reason: it may be read and is no directory, or a regular file. Opens nothing
 ** engine.host.system_path() → package.path and package.cpath of the system's Lua: the absolute ones of its default, none from the environment
 ** engine.host.terminal() → true when standard output is a terminal
 ** engine.host.workers(count, function(number) → text) → list of texts, each made in a process of its own
@@ -26,6 +29,7 @@
 #include "host/allow.h"
 #include "host/copy.h"
 #include "host/directory.h"
+#include "host/file.h"
 #include "host/language.h"
 #include "host/sandbox.h"
 #include "host/terminal.h"
@@ -121,6 +125,16 @@ static int host_names(lua_State *L) {
   return 1;
 }
 
+static int host_required(lua_State *L) {
+  pp_sandbox *sandbox = check_host(L);
+  const char *problem;
+  lua_settop(sandbox->L, 0);
+  pp_push_required(sandbox->L);
+  problem = pp_copy(sandbox->L, -1, L, NULL);
+  if (problem) return luaL_error(L, "engine.host: %s", problem);
+  return 1;
+}
+
 static int host_close(lua_State *L) {
   pp_sandbox_close(luaL_checkudata(L, 1, TYPE));
   return 0;
@@ -131,14 +145,14 @@ static const luaL_Reg host_methods[] = {
   { "close",  host_close },
   { "names",  host_names },
   { "refill", host_refill },
+  { "required", host_required },
   { "run",    host_run },
   { "usage",  host_usage },
   { NULL, NULL }
 };
 
 static int host_directory(lua_State *L) {
-  pp_push_directory(L, luaL_checkstring(L, 1));
-  return 1;
+  return pp_push_directory(L, luaL_checkstring(L, 1));
 }
 
 static int host_digest(lua_State *L) {
@@ -148,6 +162,24 @@ static int host_digest(lua_State *L) {
   snprintf(digits, sizeof digits, "%016llx", (unsigned long long)pp_digest(text, size));
   lua_pushstring(L, digits);
   return 1;
+}
+
+static int host_policy_text(lua_State *L) {
+  const char *folder = luaL_checkstring(L, 1), *name = luaL_checkstring(L, 2);
+  char reason[PP_FILE_REASON], *buffer = lua_newuserdatauv(L, PP_CHUNK_LIMIT + 1, 0);
+  ptrdiff_t size = pp_read_in_folder(folder, name, buffer, PP_CHUNK_LIMIT + 1, reason);
+  if (size >= 0) return lua_pushlstring(L, buffer, (size_t)size), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, reason);
+  return 2;
+}
+
+static int host_readable(lua_State *L) {
+  const char *problem = pp_unreadable(luaL_checkstring(L, 1), lua_toboolean(L, 2));
+  if (!problem) return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, problem);
+  return 2;
 }
 
 /* The templates of a search path that begin at the root, without "./?.lua" and the like. */
@@ -178,6 +210,8 @@ static const luaL_Reg host_functions[] = {
   { "digest", host_digest },
   { "directory", host_directory },
   { "open", host_open },
+  { "policy_text", host_policy_text },
+  { "readable", host_readable },
   { "system_path", host_system_path },
   { "terminal", host_terminal },
   { "workers", pp_workers },

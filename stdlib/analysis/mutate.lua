@@ -23,6 +23,7 @@ local function first_failure(tests, apply)
   load.observer = apply
   local good, results = pcall(runner.run, { files = tests, stop = true })
   load.observer = nil
+  if not good and failure.is(results) and results.status == failure.status.usage then error(results, 0) end
   if not good then return failure.is(results) and results.message or tostring(results) end
   if #results == 0 then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
   for _, result in ipairs(results) do

@@ -121,7 +121,10 @@ function runner.files(paths)
   local function visit(path, given, level)
     local names = level <= MOST_LEVELS and engine.host.directory(path)
     if not names then
-      if given or path:match "_spec%.lua$" then list[#list + 1] = path end
+      if not given and not path:match "_spec%.lua$" then return end
+      local good, problem = engine.host.readable(path, not given)  -- a FIFO that nobody named would be waited for
+      if not good then failure.usage("%s: cannot be read: %s", path, problem) end
+      list[#list + 1] = path
       return
     end
     table.sort(names)

@@ -14,21 +14,25 @@ local REPORTED = 20  -- problems shown at most
 
 -- ---------------------------------------------------------------------------------------------------------------------------- files
 
--- The policy files of a directory, sorted, tests left out; nil when it is none.
-local function files_of_directory(directory)
-  local names = engine.host.directory(directory)
+-- The policy files of a folder, sorted, and what else is in it: tests, hidden files, other names, folders; nil when it is none.
+local function files_of_folder(folder)
+  local names, problem = engine.host.directory(folder)
+  if problem then failure.unloadable("%s: cannot be read: %s", folder, problem) end
   if not names then return nil end
-  local files = {}
+  local files, others = {}, {}
+  table.sort(names)
   for _, name in ipairs(names) do
     if name:match("%.lua$") and not name:match("_spec%.lua$") and not name:match("^%.") then
-      files[#files + 1] = (directory:gsub("/+$", "")) .. "/" .. name
+      files[#files + 1] = name
+    else
+      others[#others + 1] = engine.host.directory(folder .. "/" .. name) and name .. "/" or name
     end
   end
-  table.sort(files)
-  return files
+  return files, others
 end
 
-local function read(path)
+-- The text of a file that the user names: any kind that can be read, so that <(…) of a shell works.
+local function read_given(path)
   local file, problem = io.open(path, "rb")
   if not file then failure.unloadable("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
   local text, read_problem = file:read(1024 * 1024)
@@ -37,20 +41,32 @@ local function read(path)
   return text or ""
 end
 
--- A policy given by the user: a file or a directory → { name, files = { { path, text } } }.
+-- The text of a file that lies in a folder that the user names: a regular file, or a link to one in there.
+local function read_in_folder(folder, name)
+  local text, reason = engine.host.policy_text(folder, name)
+  if not text then failure.unloadable("%s/%s: cannot be read: %s", folder, name, reason) end
+  return text
+end
+
+-- A policy given by the user: a file or a folder → { name, path, files = { { path, text } }, not_read = { name, … } }.
 local function layer_of(path)
-  local paths = files_of_directory(path)
-  if paths and #paths == 0 then failure.raise("nothing", "%s: no policy file (*.lua) in this directory", path) end
-  local name = path:gsub("/+$", ""):match("([^/]+)$") or path
-  local layer = { name = (name:gsub("%.lua$", "")), path = path, files = {} }
-  for i, file in ipairs(paths or { path }) do layer.files[i] = { path = file, text = read(file) } end
+  local trimmed = path:gsub("(.)/+$", "%1")
+  local layer = { path = path, files = {}, name = ((trimmed:match("([^/]+)$") or path):gsub("%.lua$", "")) }
+  local names, others = files_of_folder(trimmed)
+  if not names then
+    layer.files[1] = { path = path, text = read_given(path) }
+    return layer
+  end
+  if #names == 0 then failure.raise("nothing", "%s: no policy file (*.lua) in this directory", path) end
+  for i, name in ipairs(names) do layer.files[i] = { path = trimmed .. "/" .. name, text = read_in_folder(trimmed, name) } end
+  layer.not_read = others
   return layer
 end
 
 -- The default layer: embedded, or from a directory (its own files, or those of default/ in it).
 local function default_layer(directory)
   if directory then
-    local inner = files_of_directory(directory .. "/default")
+    local inner = files_of_folder(directory .. "/default")
     local layer = layer_of(inner and #inner > 0 and directory .. "/default" or directory)
     layer.name = "default"
     return layer
@@ -100,6 +116,7 @@ local function run_layer(host, layer, report)
       end
     end
   end
+  layer.required = host:required() or {}
   if #layer.statements == 0 then
     failure.raise("nothing", "%s: states nothing: no row, no rule, no set", layer.path or layer.name)
   end
@@ -115,12 +132,32 @@ local function check_names(list)
   end
 end
 
--- The same for the same rules, wherever the files lie.
+-- Leaves in each layer's `required` the files that nothing but `require` has read, each once, in the first layer that did.
+local function sort_out_required(list)
+  local known = {}
+  for _, layer in ipairs(list) do
+    for _, file in ipairs(layer.files) do known[file.path] = true end
+  end
+  for _, layer in ipairs(list) do
+    local own = {}
+    for _, file in ipairs(layer.required or {}) do
+      local path, digest = table.unpack(file)
+      if not known[path] then own[#own + 1] = { path = path, digest = digest } end
+      known[path] = true
+    end
+    layer.required = own
+  end
+end
+
+-- Of every file that was read, and of --set: the same for the same rules, wherever the files lie.
 local function digest_of(list, set)
   local parts = {}
   for _, layer in ipairs(list) do
     parts[#parts + 1] = "layer " .. layer.name .. "\n"
     for _, file in ipairs(layer.files) do parts[#parts + 1] = file.path:match("[^/]*$") .. "\n" .. file.text .. "\n" end
+    for _, file in ipairs(layer.required) do
+      parts[#parts + 1] = string.format("required %s %016x\n", file.path:match("[^/]*$"), file.digest)
+    end
   end
   for _, name in ipairs(sorted_keys(set or {})) do
     local value = set[name]
@@ -162,10 +199,14 @@ function load.load(options)
   if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
   if #problems > 0 then failure.unloadable("%s", table.concat(problems, "\n")) end
   if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end
+  sort_out_required(list)
   policy.layers = {}
   for i, layer in ipairs(list) do
-    policy.layers[i] = { name = layer.name, files = {} }
-    for j, file in ipairs(layer.files) do policy.layers[i].files[j] = file.path end
+    local files = {}
+    for _, part in ipairs { layer.files, layer.required } do
+      for _, file in ipairs(part) do files[#files + 1] = file.path end
+    end
+    policy.layers[i] = { name = layer.name, path = layer.path, files = files, not_read = layer.not_read or {} }
   end
   policy.host, policy.date, policy.digest = host, date, digest_of(list, options.set)
   host:refill()  -- loading and planning have a budget each

@@ -93,7 +93,7 @@ describe("pipeplan policy test", function()
     local _, problem = test(files.directory { ["hall.lua"] = policy_text }, 5)
     assert.matches("no test was found", problem)
     _, problem = test("no/such/place", 2)
-    assert.matches("no/such/place: no such file or directory", problem)
+    assert.matches("no/such/place: cannot be read: No such file or directory", problem)
   end)
 
   it("counts a spec that cannot be loaded as an error", function()

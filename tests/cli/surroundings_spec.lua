@@ -77,7 +77,8 @@ teardown(function() os.execute("rm -rf '" .. root .. "'") end)
 
 local commands = {
   "plan spec.json", "plan spec.json --policy my-cluster.lua --explain", "plan spec.json --policy helped.lua --format csv",
-  "plan --jsonl --jobs 2 <specs.jsonl", "simulate 1f1b --ranks 4 --microbatches 8", "monitor plan.json train.log --steps 1-10 --min-steps 1", "facts accelerators",
+  "plan --jsonl --jobs 2 <specs.jsonl", "simulate 1f1b --ranks 4 --microbatches 8", "facts accelerators",
+  "monitor plan.json train.log --steps 1-10 --min-steps 1",
   "policy show --policy my-cluster.lua", "policy check --no-witnesses --policy my-cluster.lua",
   "policy diff default my-cluster.lua --corpus specs.jsonl", "--version", "--help",
 }

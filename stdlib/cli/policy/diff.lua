@@ -51,18 +51,12 @@ local function base_of(path)
 end
 
 local function read_corpus(path, specs)
-  local handle, problem
-  if path == "-" then handle = io.stdin else handle, problem = io.open(path, "rb") end
-  if not handle then failure.usage("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
-  local number = 0
-  for line in handle:lines() do
-    number = number + 1
+  for number, line in input_files.lines(path) do
     if line:find "%S" then
       local name = string.format("%s:%d", path, number)
       specs[#specs + 1] = { name = name, spec = read_json.decode(line, name), base = path ~= "-" and base_of(path) or nil }
     end
   end
-  if path ~= "-" then handle:close() end
 end
 
 local function specs_of(options, old, new)

@@ -3,12 +3,15 @@
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.failure"
+local input_files = require "pipeplan.input.files"
 local mutate = require "pipeplan.analysis.mutate"
 local report = require "pipeplan.report.mutants"
 
 local examples = [[
 Mistakes: a limit moved, a condition negated or dropped, a rule deleted, two of a list swapped, a parameter moved. With --policy
 those of that policy's own rules and of what it changes, otherwise those of the default policy.
+
+Specs are Lua programs without a sandbox, as for `policy test`.
 
 A file of equivalent mutants has a line for each that no test can kill: its name, a tab, and the reason.
 
@@ -39,18 +42,14 @@ end
 -- "name<tab>reason" a line; empty lines and lines that begin with # are skipped.
 local function read_equivalent(path)
   if not path then return nil end
-  local file, problem = io.open(path, "rb")
-  if not file then failure.usage("%s: cannot be read: %s", path, (problem:gsub("^.-: ", ""))) end
-  local list, number = {}, 0
-  for line in file:lines() do
-    number = number + 1
+  local list = {}
+  for number, line in input_files.lines(path) do
     if line:find "%S" and not line:find "^#" then
       local id, reason = line:match "^([^\t]+)\t+(%S.*)$"
       if not id then failure.usage("%s:%d: expected a mutant's name, a tab and the reason", path, number) end
       list[id] = reason
     end
   end
-  file:close()
   return list
 end
 
