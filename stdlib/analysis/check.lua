@@ -296,6 +296,14 @@ local function check_overrides(self, policy)
   end
 end
 
+local function check_files(self, policy)
+  for _, layer in ipairs(policy.layers) do
+    if #layer.not_read > 0 then
+      self:add("not_read", { file = layer.path, line = 0, layer = layer.name }, "not read: %s", table.concat(layer.not_read, ", "))
+    end
+  end
+end
+
 -- Notes about rules of one layer alone are that layer's business, not of who lays another over it.
 local function concerns(finding, layer)
   if findings.severity(finding) ~= "note" or finding.layer ~= layer then return false end
@@ -329,6 +337,7 @@ function check.policy(policy, options)
   check_parameters(self, policy, rules)
   check_names(self, rules)
   check_overrides(self, policy)
+  check_files(self, policy)
   return findings.sort(self.list)
 end
 

@@ -19,6 +19,11 @@ Usage: pipeplan policy COMMAND [OPTIONS]
 
   COMMAND --help    options of a command, and examples
 
+A policy is a file, or a folder whose *.lua are its files, in the order of their names; tests
+(*_spec.lua), hidden files and folders in it are not read, and `show` and `check` name them. In a
+policy file, require "limits" runs limits.lua of the same folder. Of a folder only regular files
+are read, and links to those in it. The digest covers every file that was read.
+
 Examples:
    pipeplan policy show --policy examples/sites/aws-p5.lua
    pipeplan policy check --policy examples/sites/aws-p5.lua

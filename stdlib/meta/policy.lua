@@ -525,6 +525,12 @@ function disable(statement) end
 ---@param name string
 function site(name) end
 
+--- Runs the policy file of that name beside this one, once, and gives what it returns: "limits" is limits.lua.
+--- Only at the top of a file, and only a regular file of that folder, or a link to one. The policy's digest covers its text.
+---@param name string
+---@return any
+function require(name) end
+
 ---@class pipeplan.statement.parameter
 ---@field id string the name that rules use
 ---@field value pipeplan.quantity|boolean|pipeplan.schedule[] its value

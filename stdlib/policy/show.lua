@@ -76,6 +76,7 @@ local function header(policy, add)
   add("digest  %s  date %s", policy.digest, policy.date)
   for _, layer in ipairs(policy.layers) do
     if layer.name ~= "default" and #layer.files > 0 then add("layer   %s: %s", layer.name, table.concat(layer.files, ", ")) end
+    if #layer.not_read > 0 then add("not read  of %s: %s", layer.path, table.concat(layer.not_read, ", ")) end
   end
   for _, entry in ipairs(policy.loosened) do
     add("loosened  %s by %s  %s: %s%s", entry.id, entry.kind, origin_text(entry), entry.reason,
@@ -142,7 +143,9 @@ end
 -- The same as plain tables, for JSON. `list` marks a table as an array.
 function show.data(policy, list)
   local data = { digest = policy.digest, date = policy.date, layers = {}, parameters = {}, loosened = {}, disabled = {} }
-  for i, layer in ipairs(policy.layers) do data.layers[i] = { name = layer.name, files = list(layer.files) } end
+  for i, layer in ipairs(policy.layers) do
+    data.layers[i] = { name = layer.name, files = list(layer.files), not_read = list(layer.not_read) }
+  end
   for i, id in ipairs(policy.parameter_order) do
     local p = policy.parameters[id]
     local value = type(p.value) == "table" and list(p.value) or p.value

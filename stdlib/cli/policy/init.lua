@@ -25,6 +25,7 @@ end
 local policy_text = [[
 -- %s.lua: what is different on this cluster. Laid over the default policy: pipeplan plan SPEC --policy %s
 -- Names that rules may use: pipeplan facts fields. What holds now, and where it stands: pipeplan policy show --policy %s
+-- A policy that grows may be a folder of files; require "name" runs name.lua beside this file.
 
 site "%s"
 

@@ -8,6 +8,10 @@ local report = require "pipeplan.report.tests"
 local runner = require "pipeplan.analysis.runner"
 
 local examples = [[
+A spec is a Lua program with all of Lua's libraries, and no sandbox: running the tests of a
+checkout runs its code. (The policies that it tests stay in theirs.) Modules come from pipeplan and
+from the directories of the system's Lua, never from the current directory or LUA_PATH.
+
 A spec is what plain busted runs too (busted --lua=lua5.4 PATH):
    local site = require("pipeplan").policy "examples/sites/aws-p5.lua"
    describe("aws-p5", function()
@@ -43,21 +47,12 @@ local function least_coverage(text)
   return value
 end
 
-local function check_paths(paths)
-  for _, path in ipairs(paths) do
-    local file = io.open(path, "rb")
-    if not file then failure.usage("policy test: %s: no such file or directory", path) end
-    file:close()
-  end
-end
-
 local command = {}
 
 function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy test")
   if not options then return help, 0 end
   local least, seen = least_coverage(options.min), coverage.new()
-  check_paths(options.path)
   local results = runner.run { files = options.path, filter = options.filter, stop = options.fail_fast,
                                on_plan = function(...) seen:add(...) end }
   if #results == 0 then failure.raise("nothing", "policy test: no test was found in %s", table.concat(options.path, ", ")) end

@@ -145,6 +145,7 @@ local function add_statement(out, verb, argument)
   out:add("")
   out:comment(argument.meaning)
   out:add("---@param %s %s", argument.name or "statement", argument.type)
+  if argument.returns then out:add("---@return %s", argument.returns) end
   out:add("function %s(%s) end", verb, argument.name or "statement")
 end
 
@@ -196,6 +197,11 @@ local function add_overrides(out)
   out:field("expires", "string", true, "YYYY-MM-DD after which it is an error")
   add_statement(out, "disable", { type = "pipeplan.statement.disable", meaning = "Takes a row or rule of an earlier layer out." })
   add_statement(out, "site", { name = "name", type = "string", meaning = "Names the layer." })
+  add_statement(out, "require", {
+    name = "name", type = "string", returns = "any",
+    meaning = 'Runs the policy file of that name beside this one, once, and gives what it returns: "limits" is limits.lua.\n'
+      .. "Only at the top of a file, and only a regular file of that folder, or a link to one. The policy's digest covers its text.",
+  })
 end
 
 local function parameter_type(parameter)
