@@ -25,21 +25,39 @@ static double seconds_of(const pp_tier *tier, double bytes) {
   return bytes / (tier->bandwidth * tier->efficiency);
 }
 
-static double from_table(const pp_message_table *table, double bytes) {
+/* A table's times as a link can have them. What disturbs a measurement makes it longer, so that none takes longer than a larger one did. */
+static void rising_times(const pp_message_table *table, double out[PP_MAX_MESSAGES]) {
+  for (int i = table->count - 1; i >= 0; i--)
+    out[i] = i == table->count - 1 ? table->seconds[i] : fmin(table->seconds[i], out[i + 1]);
+}
+
+/* Beyond a table of one size: as much longer as its link takes by latency and bandwidth. */
+static double beyond_one(const pp_message_table *table, pp_measured_link link, double bytes) {
+  const double known = link.latency + table->bytes[0] / link.bandwidth;
+  return table->seconds[0] * ((link.latency + bytes / link.bandwidth) / known);
+}
+
+static double from_table(const pp_message_table *table, const pp_tier *tier, pp_measured_link link, double bytes) {
+  const int last = table->count - 1;
+  double seconds[PP_MAX_MESSAGES];
   int i = 0;
-  if (bytes <= table->bytes[0]) return table->seconds[0];
-  if (table->count == 1) return table->seconds[0] * bytes / table->bytes[0];
-  while (i < table->count - 2 && bytes > table->bytes[i + 1]) i++;
-  const double slope = (table->seconds[i + 1] - table->seconds[i]) / (table->bytes[i + 1] - table->bytes[i]);
-  return table->seconds[i] + slope * (bytes - table->bytes[i]);
+  if (last == 0) return bytes <= table->bytes[0] ? table->seconds[0] : beyond_one(table, link, bytes);
+  rising_times(table, seconds);
+  if (bytes <= table->bytes[0]) return seconds[0];
+  while (i < last - 1 && bytes > table->bytes[i + 1]) i++;
+  double slope = (seconds[i + 1] - seconds[i]) / (table->bytes[i + 1] - table->bytes[i]);
+  if (bytes <= table->bytes[i + 1]) return seconds[i] + slope * (bytes - table->bytes[i]);
+  /* No faster than the link, and no slower than the largest was all in all: what does not grow with the size comes once. */
+  slope = fmin(fmax(slope, 1 / tier->bandwidth), seconds[last] / table->bytes[last]);
+  return seconds[last] + slope * (bytes - table->bytes[last]);
 }
 
 double pp_comm_p2p(const pp_network *network, int64_t stride, double bytes) {
   if (bytes <= 0) return 0;
   const pp_tier *tier = pp_comm_tier(network, 2, stride);
   const pp_message_table *table = &network->messages[tier - network->tier];
-  if (table->count > 0) return from_table(table, bytes);
   const pp_measured_link link = reached(network, tier, PP_MESSAGE);
+  if (table->count > 0) return from_table(table, tier, link, bytes);
   return link.latency + bytes / link.bandwidth;
 }
 

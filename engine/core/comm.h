@@ -26,7 +26,7 @@ typedef struct {
   double latency;     /* seconds */
 } pp_measured_link;
 
-/* Seconds of messages by their bytes, ascending, as a profile has them. */
+/* Seconds ≥ 0 of messages by their bytes > 0, which ascend, as a profile has them. The seconds need not: measurements are noisy. */
 typedef struct {
   int count;          /* 0: none */
   double bytes[PP_MAX_MESSAGES], seconds[PP_MAX_MESSAGES];
@@ -43,8 +43,11 @@ typedef struct {
 /* The tier that a group of `size` GPUs, `stride` apart, has to cross: the first whose reach holds (size − 1) × stride + 1 of them. */
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride);
 
-/* One message to the GPU `stride` away: α + S/B, or from the tier's table: linear between its sizes, below them as the first, beyond them on
-** as between the last two (of a single size: in proportion). 0 bytes take no time. */
+/*
+** One message to the GPU `stride` away: α + S/B, or from the tier's table: linear between its sizes, where none counts longer than a larger one
+** took; below them as the first; beyond them on as between the last two, but no faster than the tier's nominal bandwidth and no slower than the
+** last in proportion; of a single size as much longer as α + S/B says. 0 bytes take no time.
+*/
 double pp_comm_p2p(const pp_network *network, int64_t stride, double bytes);
 
 /*

@@ -4,6 +4,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
+local format = require "pipeplan.report.format"
 local json = require "pipeplan.input.json"
 local lists = require "pipeplan.lists"
 
@@ -153,7 +154,7 @@ local function stages_of(raw, shape, heat, file)
   return list, temperature
 end
 
--- { scale_up = { { bytes, seconds }, … }, scale_out = … }, sizes ascending.
+-- { scale_up = { { bytes, seconds }, … }, scale_out = … }, sizes ascending. Times need not ascend: what pp_comm_p2p makes of them does.
 function profile.messages(raw, file)
   local links = {}
   for _, entry in ipairs(raw.p2p or {}) do
@@ -171,6 +172,27 @@ function profile.messages(raw, file)
     if #list > 16 then failure.usage("%s: p2p has %d sizes for %s: expected at most 16", file, #list, link) end
   end
   return links
+end
+
+-- Larger messages come out a little faster now and then; by more than this it is worth a word.
+local ordinary_noise = 0.1
+
+-- What is wrong with a table of messages, in words, or nil: a larger message was much the faster one, or the largest took no longer than a
+-- smaller one, so that nothing is known of larger ones.
+function profile.noise(messages)
+  for _, link in ipairs { "scale_up", "scale_out" } do
+    local list, slowest = messages[link] or {}, nil
+    for i, entry in ipairs(list) do
+      if i > 1 and entry.seconds < list[i - 1].seconds * (1 - ordinary_noise) then
+        return string.format("p2p takes %s for %s and %s for %s (%s): the shorter counts", format.seconds(list[i - 1].seconds),
+                             format.bytes(list[i - 1].bytes), format.seconds(entry.seconds), format.bytes(entry.bytes), link)
+      elseif i > 1 and i == #list and entry.seconds <= slowest.seconds then
+        return string.format("p2p takes %s for %s and no longer for %s (%s): it says nothing of larger messages",
+                             format.seconds(slowest.seconds), format.bytes(slowest.bytes), format.bytes(entry.bytes), link)
+      end
+      if not slowest or entry.seconds >= slowest.seconds then slowest = entry end
+    end
+  end
 end
 
 local sizes = { micro_batch_size = true, sequence_length = true }
@@ -236,7 +258,11 @@ local function tell(request, raw, read, file)
   if read.rank_speed then
     note(request, "speed of the cards", string.format("%s: rank_speed, used at %d ranks", name, #read.rank_speed))
   end
-  if next(read.messages) then note(request, "messages between stages", name .. ": p2p, linear between its sizes") end
+  if next(read.messages) then
+    note(request, "messages between stages", name .. ": p2p, linear between its sizes, beyond them no faster than the link")
+    local noise = profile.noise(read.messages)
+    if noise then table.insert(request.warnings, { id = "noisy_messages", severity = "warning", message = name .. ": " .. noise }) end
+  end
   if read.buffered_messages then
     note(request, string.format("%g message buffers a microbatch and stage", read.buffered_messages),
          name .. ": mem.buffers_per_microbatch; counted with the overhead")

@@ -4,6 +4,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
+local format = require "pipeplan.report.format"
 local profile = require "pipeplan.input.profile"
 
 local profile_times = {}
@@ -106,7 +107,14 @@ local function hop_of(read, shape)
   if not read.raw.message_bytes then
     failure.usage("%s: message_bytes is missing: bytes of one hand-over between stages, or say --p2p SECONDS", read.file)
   end
-  local tier = { reach = shape.ranks, bandwidth = 1, messages = messages }   -- what was measured goes before a bandwidth
+  local largest = messages[#messages]
+  read.noise = profile.noise(links)
+  if read.raw.message_bytes > 2 * largest.bytes then
+    read.beyond = string.format("message_bytes is %s and the largest of p2p %s: the rest is extrapolated",
+                                format.bytes(read.raw.message_bytes), format.bytes(largest.bytes))
+  end
+  -- which link it is nobody says: what was measured stands alone
+  local tier = { reach = shape.ranks, bandwidth = 1e30, messages = messages }
   return engine.comm.p2p { network = { tiers = { tier } }, bytes = read.raw.message_bytes }
 end
 

@@ -222,6 +222,8 @@ local function profile_words(run)
     parts[#parts + 1] = string.format("a step takes %s with what it does beside the schedule", duration(run.step_seconds))
   end
   parts[#parts + 1] = run.peak_bytes and "peak bytes with weights and gradients" or run.held_bytes and "peak bytes beside weights" or nil
+  parts[#parts + 1] = run.profile.noise
+  parts[#parts + 1] = run.profile.beyond
   if run.bytes_unknown then parts[#parts + 1] = "memory is not all known: " .. run.bytes_unknown end
   return table.concat(parts, "; ")
 end

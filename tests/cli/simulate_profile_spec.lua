@@ -51,6 +51,16 @@ describe("a profile", function()
     assert.is_false(value.closed_form.exact)
   end)
 
+  it("takes no longer for a message than for a larger one, and says so", function()
+    local profile = two_stages { p2p = { { bytes = 20, us = 600 }, { bytes = 40, us = 500 } } }
+    near(0.5e-3, value_of(two, profile).times.p2p)
+    near(16e-3, value_of(two, profile).makespan_seconds)
+    local page = simulate(two, profile).stdout:gsub("%s+", " ")
+    assert.matches("p2p takes 600 µs for 20 B and 500 µs for 40 B (scale_up): the shorter counts", page, 1, true)
+    assert.matches("message_bytes is 100 B and the largest of p2p 40 B: the rest is extrapolated", page, 1, true)
+    assert.is_nil(simulate(two, two_stages()).stdout:find("counts", 1, true))
+  end)
+
   it("gives what a step takes beside the schedule", function()
     local value = value_of(two, two_stages { step_fixed_us = 1500 })
     near(16e-3, value.makespan_seconds)

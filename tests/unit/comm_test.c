@@ -226,6 +226,61 @@ static void a_table_of_messages_is_read_between_its_sizes(void **state) {
   expect(747.2e-6 + 33554432 / 7.0 * (747.2e-6 - 145.4e-6) / 33554432, pp_comm_p2p(&network, 1, 268435456 + 33554432), 1e-9);
 }
 
+/* 52.38 us for 1 KiB and 50.39 for 1 MiB, measured on H200 one after the other: neither takes longer than 50.39, and 32 MiB at the 450 GB/s of
+** the link 31 MiB / 450 GB/s = 72.24 us more. 361.42 us for 8 MiB, and 178.53 for 32, on another day. */
+static void a_message_takes_no_longer_than_a_larger_one_did(void **state) {
+  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+  (void)state;
+  network.messages[0] = (pp_message_table){ 2, { 1024, 1 << 20 }, { 52.38e-6, 50.39e-6 } };
+  expect(50.39e-6, pp_comm_p2p(&network, 1, 1024), 1e-12);
+  expect(50.39e-6, pp_comm_p2p(&network, 1, 500000), 1e-12);
+  expect(50.39e-6, pp_comm_p2p(&network, 1, 1 << 20), 1e-12);
+  expect(50.39e-6 + 31.0 * (1 << 20) / 450e9, pp_comm_p2p(&network, 1, 32 << 20), 1e-9);
+  network.messages[0] = (pp_message_table){ 4, { 1 << 20, 8 << 20, 32 << 20, 256 << 20 }, { 18.92e-6, 361.42e-6, 178.53e-6, 976.49e-6 } };
+  expect(178.53e-6, pp_comm_p2p(&network, 1, 8 << 20), 1e-12);
+  expect(178.53e-6, pp_comm_p2p(&network, 1, 32 << 20), 1e-12);
+  expect((18.92e-6 + 178.53e-6) / 2, pp_comm_p2p(&network, 1, 4.5 * (1 << 20)), 1e-12);
+  /* 5 us a MB between the last two, but the last is 3 us a MB with all that does not grow with the size */
+  network.messages[0] = (pp_message_table){ 2, { 3e6, 4e6 }, { 7e-6, 12e-6 } };
+  expect(12e-6 + 3e-6, pp_comm_p2p(&network, 1, 5e6), 1e-12);
+}
+
+/* One size of 10 us at 1 MB on a link of 2 us + 1 MB at 360 GB/s: 2.78 + 2 us by the catalogue, so everything takes 2.093 times as long. Where a
+** link has no latency it is in proportion. */
+static void beyond_a_single_size_a_message_takes_longer_as_its_link_says(void **state) {
+  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+  (void)state;
+  network.messages[0] = (pp_message_table){ 1, { 1e6 }, { 10e-6 } };
+  expect(10e-6, pp_comm_p2p(&network, 1, 1e6), 1e-12);
+  expect(10e-6, pp_comm_p2p(&network, 1, 1e3), 1e-12);
+  expect(10e-6 * (2 + 10 / 0.36) / (2 + 1 / 0.36), pp_comm_p2p(&network, 1, 1e7), 1e-12);
+  network.tier[0].latency = 0;
+  expect(100e-6, pp_comm_p2p(&network, 1, 1e7), 1e-12);
+}
+
+/* Derived: a link that carries a message carries a smaller one no later. Tables of any number of sizes and any noise. */
+static void no_table_makes_a_larger_message_faster(void **state) {
+  uint64_t seed = 1;
+  (void)state;
+  for (int round = 0; round < 2000; round++) {
+    pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+    pp_message_table *table = &network.messages[0];
+    double size = 1, before = 0;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    table->count = 1 + (int)(seed >> 33) % PP_MAX_MESSAGES;
+    for (int i = 0; i < table->count; i++) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      table->bytes[i] = size *= 1 + (double)((seed >> 33) % 1000) / 100 + 1e-6;
+      table->seconds[i] = (seed >> 53) % 8 == 0 ? 0 : 1e-6 * (double)((seed >> 43) % 1000);
+    }
+    for (double bytes = 0.5; bytes < 1e3 * size; bytes *= 1.37) {
+      const double seconds = pp_comm_p2p(&network, 1, bytes);
+      if (!(seconds >= before * (1 - 1e-12) && isfinite(seconds))) fail_msg("round %d: %g bytes take %g s, fewer %g s", round, bytes, seconds, before);
+      before = seconds;
+    }
+  }
+}
+
 static void what_is_measured_replaces_what_is_catalogued_for_its_kind_of_transfer(void **state) {
   pp_network network = plain;
   (void)state;
@@ -253,6 +308,9 @@ int main(void) {
     cmocka_unit_test(a_fit_says_when_the_links_inside_were_the_slower),
     cmocka_unit_test(a_table_that_cannot_be_fitted_is_refused),
     cmocka_unit_test(a_table_of_messages_is_read_between_its_sizes),
+    cmocka_unit_test(a_message_takes_no_longer_than_a_larger_one_did),
+    cmocka_unit_test(beyond_a_single_size_a_message_takes_longer_as_its_link_says),
+    cmocka_unit_test(no_table_makes_a_larger_message_faster),
     cmocka_unit_test(what_is_measured_replaces_what_is_catalogued_for_its_kind_of_transfer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
