@@ -436,43 +436,6 @@ void pp_memory_program_free(pp_memory_program *program) {
   program->stored = program->pending = NULL;
 }
 
-/* Bytes of one stage: what is always there (copies: of the embedding, on ranks without it), per microbatch in flight, and the largest
-** temporary. */
-typedef struct {
-  double fixed, copies, stored, pending, transient;
-} stage_bytes;
-
-static double state_sum(const pp_state_bytes *state) {
-  return state->parameters + state->gradients + state->optimizer;
-}
-
-static stage_bytes bytes_of(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS]) {
-  stage_bytes sum = { 0, 0, 0, 0, 0 };
-  for (int block = 0; block < PP_BLOCKS; block++) {
-    double count = stage->count[block];
-    sum.fixed += count * state_sum(&blocks[block].state);
-    sum.stored += count * blocks[block].stored;
-    sum.pending += count * blocks[block].pending;
-    if (stage->count[block] == 0) continue;
-    sum.copies += state_sum(&blocks[block].embedding_copy);
-    sum.transient = fmax(sum.transient, blocks[block].transient);
-  }
-  return sum;
-}
-
-/* No less than the rank takes: as if all its slots were fullest at once. */
-static double rank_bytes_bound(const pp_memory_program *program, int rank, const stage_bytes *stages) {
-  const pp_schedule *schedule = &program->schedule;
-  double sum = 0, transient = 0;
-  for (int slot = 0; slot < schedule->chunks_per_rank; slot++) {
-    size_t entry = (size_t)rank * (size_t)schedule->chunks_per_rank + (size_t)slot;
-    const stage_bytes *stage = &stages[schedule->stage_at[entry] % schedule->stages_per_chain];
-    sum += stage->fixed + stage->copies + program->stored[entry] * stage->stored + program->pending[entry] * stage->pending;
-    transient = fmax(transient, stage->transient);
-  }
-  return (sum + transient) * (1 + 1e-9);
-}
-
 double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate) {
   const pp_layout *layout = &candidate->layout;
   if (layout->pipeline == 1 || problem->buffered_messages <= 0) return problem->overhead_bytes;
@@ -480,36 +443,55 @@ double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candi
                                        pp_cost_hop_bytes(problem->model, layout, problem->training);
 }
 
-pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
-                             bool kernel, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
+/* What each stage of a chain needs, at the microbatches of a memory program. */
+static pp_status fill_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                             pp_stage_memory *out, pp_error *error) {
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
+  const double repeats = (double)pp_evaluate_repeats(candidate);
   pp_stage stages[PP_MAX_LAYERS];
-  stage_bytes bytes[PP_MAX_LAYERS];
-  double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
-  pp_block_bytes blocks[PP_BLOCKS];
-  const double overhead = pp_evaluate_overhead(problem, candidate);
-  int ranks = candidate->layout.pipeline, first = 0;
   pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
-  memcpy(blocks, costs->bytes[copies - 1], sizeof blocks);
-  if (program)
-    for (int block = 0; block < PP_BLOCKS; block++) blocks[block].stored *= (double)pp_evaluate_repeats(candidate);
-  if (!program) {
-    *rank = 0;
-    pp_memory_alone(stages, blocks, overhead, out);
-    return PP_OK;
-  }
-  for (int s = 0; s < pp_stages_count(candidate); s++) bytes[s] = bytes_of(&stages[s], blocks);
+  pp_memory_stages(stages, pp_stages_count(candidate), costs->bytes[traits ? traits->copies - 1 : 0], out);
+  for (int s = 0; s < pp_stages_count(candidate); s++) out[s].stored *= repeats;
+  return PP_OK;
+}
+
+pp_status pp_evaluate_ranks(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                            const pp_schedule *program, pp_rank_bytes *out, pp_error *error) {
+  pp_stage_memory stages[PP_MAX_LAYERS];
+  double scratch[4 * PP_MAX_LAYERS];
+  const double overhead = pp_evaluate_overhead(problem, candidate);
+  pp_status status = fill_memory(problem, candidate, costs, kernel, stages, error);
+  if (status != PP_OK) return status;
+  if (!program) pp_memory_holding(stages, stages->stored, overhead, out);
+  else for (int r = 0; r < candidate->layout.pipeline; r++) pp_memory_rank(program, r, stages, overhead, scratch, &out[r]);
+  return PP_OK;
+}
+
+pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                             const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
+  pp_stage_memory stages[PP_MAX_LAYERS];
+  double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
+  const double overhead = pp_evaluate_overhead(problem, candidate);
+  int ranks = candidate->layout.pipeline, first = 0;
+  *rank = 0;
+  if (!program) return pp_evaluate_ranks(problem, candidate, costs, kernel, NULL, out, error);
+  pp_status status = fill_memory(problem, candidate, costs, kernel, stages, error);
+  if (status != PP_OK) return status;
   for (int r = 0; r < ranks; r++) {
-    bound[r] = rank_bytes_bound(program, r, bytes) + overhead;
+    const size_t slots = (size_t)r * (size_t)program->schedule.chunks_per_rank;
+    pp_rank_bytes most;
+    pp_memory_rank_bound(&program->schedule, r, stages, program->stored + slots, program->pending + slots, overhead, &most);
+    bound[r] = most.total;
     if (bound[r] > bound[first]) first = r;
   }
   /* The likeliest rank first: it rules most others out. */
-  pp_memory_rank(&program->schedule, first, stages, blocks, overhead, scratch, out);
+  pp_memory_rank(&program->schedule, first, stages, overhead, scratch, out);
   *rank = first;
   for (int r = 0; r < ranks; r++) {
     pp_rank_bytes here;
     if (r == first || bound[r] < out->total) continue;
-    pp_memory_rank(&program->schedule, r, stages, blocks, overhead, scratch, &here);
+    pp_memory_rank(&program->schedule, r, stages, overhead, scratch, &here);
     if (here.total > out->total || (here.total >= out->total && r < *rank)) {
       *out = here;
       *rank = r;
@@ -520,28 +502,25 @@ pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *cand
 
 pp_status pp_evaluate_limited_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                                      double *bytes, int *rank, int *limit, pp_error *error) {
-  pp_stage stages[PP_MAX_LAYERS];
-  double fixed[PP_MAX_LAYERS], chunk[PP_MAX_LAYERS];
-  const pp_block_bytes *blocks = costs->bytes[0];
+  pp_stage_memory stages[PP_MAX_LAYERS];
   const int ranks = candidate->layout.pipeline;
   const double overhead = pp_evaluate_overhead(problem, candidate);
   double most = 2.0 * ranks;
-  pp_status status = pp_stages_fill(problem, candidate, costs, kernel, stages, error);
+  pp_status status = fill_memory(problem, candidate, costs, kernel, stages, error);
   if (status != PP_OK) return status;
   for (int r = 0; r < ranks; r++) {
-    const stage_bytes here = bytes_of(&stages[r], blocks);
-    pp_rank_bytes alone;
-    pp_memory_alone(&stages[r], blocks, overhead, &alone);
-    fixed[r] = alone.total - alone.activations;
-    chunk[r] = fmax(here.stored, here.pending);
-    if (chunk[r] > 0) most = fmin(most, floor((problem->usable_bytes - fixed[r]) / chunk[r]));
+    const double chunk = fmax(stages[r].stored, stages[r].pending);
+    pp_rank_bytes empty;
+    pp_memory_holding(&stages[r], 0, overhead, &empty);
+    if (chunk > 0) most = fmin(most, floor((problem->usable_bytes - empty.total) / chunk));
   }
   *limit = most > ranks ? (int)most : ranks;
   *bytes = -1;
   for (int r = 0; r < ranks; r++) {
-    const double total = fixed[r] + *limit * chunk[r];
-    if (total <= *bytes) continue;
-    *bytes = total;
+    pp_rank_bytes full;
+    pp_memory_holding(&stages[r], *limit * fmax(stages[r].stored, stages[r].pending), overhead, &full);
+    if (full.total <= *bytes) continue;
+    *bytes = full.total;
     *rank = r;
   }
   return PP_OK;

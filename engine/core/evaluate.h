@@ -82,11 +82,16 @@ int64_t pp_evaluate_repeats(const pp_candidate *candidate);
 pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_program *out, pp_error *error);
 void pp_memory_program_free(pp_memory_program *program);
 
+/* Bytes of every rank, out[P]: over the schedule of a memory program, or of the whole one for zb_auto, whose order follows from times. `program`
+** is NULL at depth 1. O(actions of the program). */
+pp_status pp_evaluate_ranks(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                            const pp_schedule *program, pp_rank_bytes *out, pp_error *error);
+
 /*
-** The fullest rank's bytes and its number (the first of equals). `copies` as pp_memory_blocks. `program` is NULL at depth 1. Ranks whose
-** upper bound is below the fullest found are not walked.
+** The fullest rank of those and its number (the first of equals). `program` is NULL at depth 1. Ranks whose upper bound is below the fullest
+** found are not walked.
 */
-pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, int copies,
-                             bool kernel, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error);
+pp_status pp_evaluate_memory(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                             const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error);
 
 #endif

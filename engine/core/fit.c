@@ -46,7 +46,7 @@ static pp_status measure(const fitting *job, choice *out, pp_error *error) {
   if (job->candidate->kind == PP_ZB_AUTO)
     return pp_evaluate_limited_memory(job->problem, job->candidate, job->costs, job->kernel, &out->fit.bytes, &out->fit.rank, &out->fit.limit,
                                       error);
-  pp_status status = pp_evaluate_memory(job->problem, job->candidate, job->costs, copies, job->kernel,
+  pp_status status = pp_evaluate_memory(job->problem, job->candidate, job->costs, job->kernel,
                                         job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
   if (status != PP_OK) return status;
   out->fit.bytes = sum.total;

@@ -330,62 +330,81 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   return PP_OK;
 }
 
-/* What the stages of one rank keep for good, the embedding copy it would need without an embedding, and the largest temporaries. */
-typedef struct {
-  pp_state_bytes state, copy;
-  bool has_embedding;
-  double transient, weight_gradients[PP_SHAPES];
-} held_state;
+/* ---------------------------------------------------------------------------------------------------------------------------- ranks */
 
-static void add_stage(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], held_state *held) {
-  if (stage->count[PP_BLOCK_EMBEDDING] > 0) held->has_embedding = true;
+/* Adds what a rank needs for a stage beside those that it has. */
+static void add_stage(pp_stage_memory *sum, const pp_stage_memory *stage) {
+  add_state(&sum->state, 1, &stage->state);
+  if (stage->embedding_copy.parameters > sum->embedding_copy.parameters) sum->embedding_copy = stage->embedding_copy;
+  sum->has_embedding = sum->has_embedding || stage->has_embedding;
+  sum->transient = fmax(sum->transient, stage->transient);
+  for (int k = 0; k < PP_SHAPES; k++) sum->weight_gradients[k] = fmax(sum->weight_gradients[k], stage->weight_gradients[k]);
+}
+
+static void stage_memory(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], pp_stage_memory *out) {
+  memset(out, 0, sizeof *out);
   for (int i = 0; i < PP_BLOCKS; i++) {
+    const double count = stage->count[i];
     if (stage->count[i] == 0) continue;
-    add_state(&held->state, stage->count[i], &blocks[i].state);
-    held->transient = fmax(held->transient, blocks[i].transient);
-    for (int k = 0; k < PP_SHAPES; k++) held->weight_gradients[k] = fmax(held->weight_gradients[k], blocks[i].weight_gradients[k]);
-    if (blocks[i].embedding_copy.parameters > held->copy.parameters) held->copy = blocks[i].embedding_copy;
+    pp_stage_memory block = { .embedding_copy = blocks[i].embedding_copy, .has_embedding = i == PP_BLOCK_EMBEDDING,
+                              .transient = blocks[i].transient };
+    add_state(&block.state, count, &blocks[i].state);
+    memcpy(block.weight_gradients, blocks[i].weight_gradients, sizeof block.weight_gradients);
+    add_stage(out, &block);
+    out->stored += count * blocks[i].stored;
+    out->pending += count * blocks[i].pending;
   }
 }
 
-static double stage_sum(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], bool pending) {
-  double sum = 0;
-  for (int i = 0; i < PP_BLOCKS; i++) sum += stage->count[i] * (pending ? blocks[i].pending : blocks[i].stored);
-  return sum;
+void pp_memory_stages(const pp_stage *stages, int count, const pp_block_bytes blocks[PP_BLOCKS], pp_stage_memory *out) {
+  for (int s = 0; s < count; s++) {
+    /* Most stages hold what their neighbour holds. */
+    if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
+    else stage_memory(&stages[s], blocks, &out[s]);
+  }
 }
 
-static void finish(pp_rank_bytes *out, held_state *held, double overhead) {
-  if (!held->has_embedding) add_state(&held->state, 1, &held->copy);
-  out->parameters = held->state.parameters;
-  out->gradients = held->state.gradients;
-  out->optimizer = held->state.optimizer;
-  out->host = held->state.host;
-  out->transient = held->transient;
+/* The one sum of a rank's terms. */
+static void add_up(const pp_stage_memory *held, double activations, double overhead, pp_rank_bytes *out) {
+  pp_state_bytes state = held->state;
+  if (!held->has_embedding) add_state(&state, 1, &held->embedding_copy);
+  *out = (pp_rank_bytes){ .parameters = state.parameters, .gradients = state.gradients, .optimizer = state.optimizer, .host = state.host,
+                          .activations = activations, .transient = held->transient, .overhead = overhead };
   for (int k = 0; k < PP_SHAPES; k++) out->transient += held->weight_gradients[k];
-  out->overhead = overhead;
-  out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + overhead;
+  out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + out->overhead;
 }
 
-void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
-                    double overhead, double *scratch, pp_rank_bytes *out) {
+/* What a rank's stages need together. */
+static pp_stage_memory held_by(const pp_schedule *schedule, int rank, const pp_stage_memory *stages) {
+  pp_stage_memory held = { .has_embedding = false };
+  for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++)
+    add_stage(&held, &stages[pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain]);
+  return held;
+}
+
+void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, double overhead, double *scratch,
+                    pp_rank_bytes *out) {
+  const pp_stage_memory held = held_by(schedule, rank, stages);
   double *stored = scratch, *pending = scratch + schedule->stages;
-  held_state held = { .has_embedding = false };
-  *out = (pp_rank_bytes){ 0 };
   for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
     const int number = pp_schedule_stages_of(schedule, rank)[slot];
-    const pp_stage *stage = &stages[number % schedule->stages_per_chain];
-    stored[number] = stage_sum(stage, blocks, false);
-    pending[number] = stage_sum(stage, blocks, true);
-    add_stage(stage, blocks, &held);
+    stored[number] = stages[number % schedule->stages_per_chain].stored;
+    pending[number] = stages[number % schedule->stages_per_chain].pending;
   }
-  out->activations = pp_schedule_peak(schedule, rank, stored, pending);
-  finish(out, &held, overhead);
+  add_up(&held, pp_schedule_peak(schedule, rank, stored, pending), overhead, out);
 }
 
-void pp_memory_alone(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], double overhead, pp_rank_bytes *out) {
-  held_state held = { .has_embedding = false };
-  *out = (pp_rank_bytes){ 0 };
-  add_stage(stage, blocks, &held);
-  out->activations = stage_sum(stage, blocks, false);
-  finish(out, &held, overhead);
+void pp_memory_rank_bound(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, const uint32_t *stored,
+                          const uint32_t *pending, double overhead, pp_rank_bytes *out) {
+  const pp_stage_memory held = held_by(schedule, rank, stages);
+  double activations = 0;
+  for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
+    const pp_stage_memory *stage = &stages[pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain];
+    activations += stored[slot] * stage->stored + pending[slot] * stage->pending;
+  }
+  add_up(&held, activations * (1 + 1e-9), overhead, out);   /* a walk adds in another order, which rounds differently */
+}
+
+void pp_memory_holding(const pp_stage_memory *stage, double activations, double overhead, pp_rank_bytes *out) {
+  add_up(stage, activations, overhead, out);
 }

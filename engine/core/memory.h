@@ -73,16 +73,33 @@ typedef struct {
   double host;         /* in host memory, for this GPU; no part of total */
 } pp_rank_bytes;
 
-/*
-** stages[stages_per_chain] says what each slice of the model holds; chain 1's stages hold the same. scratch has room for
-** 2 × schedule->stages doubles. O(actions of the rank).
-*/
-void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage *stages, const pp_block_bytes blocks[PP_BLOCKS],
-                    double overhead, double *scratch, pp_rank_bytes *out);
+/* What a stage needs on a GPU: the sums and maxima of its blocks. */
+typedef struct {
+  pp_state_bytes state;
+  pp_state_bytes embedding_copy;  /* beside it on a rank without an embedding */
+  bool has_embedding;
+  double transient, weight_gradients[PP_SHAPES];
+  double stored, pending;         /* per microbatch in flight */
+} pp_stage_memory;
+
+/* out[count], for all that follows. O(count). */
+void pp_memory_stages(const pp_stage *stages, int count, const pp_block_bytes blocks[PP_BLOCKS], pp_stage_memory *out);
 
 /*
-** The same without a pipeline (P = 1): one microbatch at a time on a rank that holds the whole model, given as one stage.
+** stages[stages_per_chain]: what each slice of the model needs; chain 1's stages need the same. scratch has room for
+** 2 × schedule->stages doubles. O(actions of the rank).
 */
-void pp_memory_alone(const pp_stage *stage, const pp_block_bytes blocks[PP_BLOCKS], double overhead, pp_rank_bytes *out);
+void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, double overhead, double *scratch,
+                    pp_rank_bytes *out);
+
+/*
+** The same without walking the rank's actions: no less than it takes, for it is as if all its slots were fullest at once.
+** stored[chunks_per_rank], pending[chunks_per_rank]: the most microbatches that each slot ever holds. O(slots).
+*/
+void pp_memory_rank_bound(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, const uint32_t *stored,
+                          const uint32_t *pending, double overhead, pp_rank_bytes *out);
+
+/* A rank with that one stage and so many bytes of activations: those of one microbatch without a pipeline (P = 1). */
+void pp_memory_holding(const pp_stage_memory *stage, double activations, double overhead, pp_rank_bytes *out);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct {
   pp_schedule schedule;          /* at the full batch, with its simulation; not at depth 1 */
   pp_simulation simulation;
   pp_memory_program program;     /* not at depth 1, nor where the whole schedule has to serve */
+  pp_rank_bytes bytes[PP_MAX_LAYERS];
 } evaluation;
 
 static int evaluation_gc(lua_State *L) {
@@ -123,7 +124,7 @@ static void set_placement(lua_State *L, const evaluation *self) {
   lua_setfield(L, -2, "placement");
 }
 
-/* The program that memory is counted over: a capped one, or the whole one where it follows from times or every microbatch is held. */
+/* The program that memory is counted over: a capped one, or the whole one where its order follows from times. */
 static const pp_schedule *memory_schedule(const evaluation *self) {
   return self->has_program ? &self->program.schedule : &self->schedule;
 }
@@ -138,16 +139,12 @@ static int stage_in_slot(const evaluation *self, int rank, int slot) {
   return self->traits ? pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain : 0;
 }
 
-static void set_memory(lua_State *L, const evaluation *self, const pp_problem *problem) {
-  double scratch[4 * PP_MAX_LAYERS], heaviest = -1;
-  const pp_block_bytes *blocks = self->costs->bytes[self->traits ? self->traits->copies - 1 : 0];
-  const double overhead = pp_evaluate_overhead(problem, self->candidate);
+static void set_memory(lua_State *L, const evaluation *self) {
+  double heaviest = -1;
   int ranks = self->candidate->layout.pipeline, heaviest_rank = 0, slots = slots_of(self);
   lua_createtable(L, ranks, 0);
   for (int rank = 0; rank < ranks; rank++) {
-    pp_rank_bytes bytes;
-    if (self->traits) pp_memory_rank(memory_schedule(self), rank, self->stage, blocks, overhead, scratch, &bytes);
-    else pp_memory_alone(self->stage, blocks, overhead, &bytes);
+    const pp_rank_bytes bytes = self->bytes[rank];
     if (bytes.total > heaviest) {
       heaviest = bytes.total;
       heaviest_rank = rank;
@@ -323,7 +320,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
 
 /* --------------------------------------------------------------------------------------------------------------------------- together */
 
-static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *error) {
+static pp_status compute_time(const pp_problem *problem, evaluation *self, pp_error *error) {
   pp_layout_costs no_hops = *self->costs;
   pp_timing instant;
   pp_status status = pp_candidate_check(self->candidate, problem->model, error);
@@ -350,10 +347,18 @@ static pp_status compute(const pp_problem *problem, evaluation *self, pp_error *
   status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);
   if (status != PP_OK) return status;
   self->hop_exposed = fmax(0, self->timing.makespan_seconds - instant.makespan_seconds);
-  if (self->candidate->kind == PP_ZB_AUTO || pp_evaluate_repeats(self->candidate) > 1) return PP_OK;
-  status = pp_memory_program_build(self->candidate, &self->program, error);
-  self->has_program = status == PP_OK;
-  return status;
+  return PP_OK;
+}
+
+/* After compute_time, whose program zb_auto's memory is counted over. */
+static pp_status compute_memory(const pp_problem *problem, evaluation *self, pp_error *error) {
+  if (self->traits && self->candidate->kind != PP_ZB_AUTO) {
+    pp_status status = pp_memory_program_build(self->candidate, &self->program, error);
+    if (status != PP_OK) return status;
+    self->has_program = true;
+  }
+  return pp_evaluate_ranks(problem, self->candidate, self->costs, self->kernel, self->traits ? memory_schedule(self) : NULL, self->bytes,
+                           error);
 }
 
 /* candidates:evaluate(row) → table | nil, illegal. The fields are listed in stdlib/plan/choose.lua. */
@@ -371,14 +376,15 @@ int pp_search_evaluate(lua_State *L) {
   self->costs = &search->search.costs[search->search.layout_of[row]];
   self->kernel = search->search.column[PP_COLUMN_KERNEL][row] >= 2;
   status = pp_search_settle(&search->search, row, &error);
-  if (status == PP_OK) status = compute(problem, self, &error);
+  if (status == PP_OK) status = compute_time(problem, self, &error);
+  if (status == PP_OK) status = compute_memory(problem, self, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, evaluation_call, &error);
   lua_createtable(L, 0, 44);
   set_layout(L, self);
   set_stages(L, self);
   set_placement(L, self);
-  set_memory(L, self, problem);
+  set_memory(L, self);
   set_parameters(L, self);
   set_simulation(L, self);
   set_alltoall(L, self);

@@ -110,11 +110,13 @@ static int memory_stages(lua_State *L) {
   const pp_status status = pp_layout_stages(&at.model, stages, layers, out, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, call, &error);
+  pp_stage_memory *needs = lua_newuserdatauv(L, (size_t)stages * sizeof *needs, 0);
+  pp_memory_stages(out, stages, blocks, needs);
   double *scratch = schedule ? lua_newuserdatauv(L, 2 * (size_t)schedule->stages * sizeof *scratch, 0) : NULL;
   lua_createtable(L, ranks, 0);
   for (int r = 0; r < ranks; r++) {
-    if (schedule) pp_memory_rank(schedule, r, out, blocks, overhead, scratch, &rank);
-    else pp_memory_alone(out, blocks, overhead, &rank);
+    if (schedule) pp_memory_rank(schedule, r, needs, overhead, scratch, &rank);
+    else pp_memory_holding(needs, needs->stored, overhead, &rank);
     push_rank(L, &rank);
     lua_rawseti(L, -2, r + 1);
   }

@@ -2,6 +2,7 @@
 -- that divide a host, then whole hosts one by one, from where weights, gradients and optimizer fit at all.
 
 local choose = require "pipeplan.plan.choose"
+local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
@@ -19,12 +20,10 @@ local function round_up(number, step) return (number + step - 1) // step * step 
 
 -- Fewer than so many GPUs cannot hold one copy of the weights with gradients, and the optimizer's state once: → GPUs, bytes.
 local function bound(request, known)
-  local training = known.arguments.training
-  local parameters = request.model.total_parameters + (request.model.mtp_parameters or 0)
-  local state = training.parameter_bytes + training.gradient_bytes
-    + (training.master_bytes + training.moment_bytes) * (1 - training.optimizer_offload)
-  local room = known.usable_bytes - known.arguments.overhead_bytes
-  return room > 0 and math.max(1, math.ceil(parameters * state / room)) or nil, parameters * state
+  local whole = { tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = 1, pipeline = 1, chunks = 1 }
+  local one = engine.memory.stages { model = request.model.shape, training = known.arguments.training, layout = whole }[1]
+  local state, room = one.parameters + one.gradients + one.optimizer, known.usable_bytes - known.arguments.overhead_bytes
+  return room > 0 and math.max(1, math.ceil(state / room)) or nil, state
 end
 
 -- Counts in the order in which they are tried, each a multiple of `unit`; f(count) → true ends it. → the count that ended it, or nil.

@@ -59,14 +59,16 @@ static void the_cap_does_not_grow_with_the_batch(void **state) {
 /* What the whole table of ranks says, one by one, at the uncapped M. */
 static double fullest_of_all_ranks(const search_case *c, const pp_candidate *candidate, const pp_layout_costs *costs, int copies) {
   pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_memory needs[PP_MAX_LAYERS];
   double scratch[4 * PP_MAX_LAYERS], most = 0;
   pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
   pp_schedule schedule;
   assert_int_equal(pp_stages_fill(&c->problem, candidate, costs, false, stages, NULL), PP_OK);
   assert_int_equal(pp_schedule_build(&request, &schedule, NULL), PP_OK);
+  pp_memory_stages(stages, schedule.stages_per_chain, costs->bytes[copies - 1], needs);
   for (int rank = 0; rank < request.ranks; rank++) {
     pp_rank_bytes bytes;
-    pp_memory_rank(&schedule, rank, stages, costs->bytes[copies - 1], c->problem.overhead_bytes, scratch, &bytes);
+    pp_memory_rank(&schedule, rank, needs, c->problem.overhead_bytes, scratch, &bytes);
     most = fmax(most, bytes.total);
   }
   pp_schedule_free(&schedule);
@@ -88,7 +90,7 @@ static void the_fullest_rank_is_found_without_walking_all(void **state) {
     pp_layout_costs costs = costs_of(&c, &candidate->layout);
     int copies = pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies;
     assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
-    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &costs, copies, false, &program, &bytes, &rank, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &costs, false, &program, &bytes, &rank, NULL), PP_OK);
     expect(fullest_of_all_ranks(&c, candidate, &costs, copies), bytes.total, 1e-12);
     pp_memory_program_free(&program);
   }
@@ -109,7 +111,7 @@ static void a_v_fills_the_rank_of_both_ends(void **state) {
   pp_candidate candidate = candidate_of(PP_ZB_V, 8, 2, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
   assert_int_equal(pp_memory_program_build(&candidate, &program, NULL), PP_OK);
-  assert_int_equal(pp_evaluate_memory(&c.problem, &candidate, &costs, 1, false, &program, &bytes, &rank, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_memory(&c.problem, &candidate, &costs, false, &program, &bytes, &rank, NULL), PP_OK);
   assert_int_equal(rank, 0);
   pp_memory_program_free(&program);
 }

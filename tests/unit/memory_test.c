@@ -25,13 +25,15 @@ static pp_rank_bytes rank_of(const pp_model *model, const pp_layout *layout, con
   pp_block_bytes blocks[PP_BLOCKS];
   pp_schedule schedule;
   pp_stage stages[512];
+  pp_stage_memory needs[512];
   double scratch[1024];
   pp_rank_bytes out;
   pp_error error;
   if (pp_schedule_build(&request, &schedule, &error) != PP_OK) fail_msg("%s", error.message);
   blocks_of(model, layout, training, pp_schedule_traits_of(request.kind)->copies, blocks);
   if (pp_layout_stages(model, schedule.stages_per_chain, NULL, stages, &error) != PP_OK) fail_msg("%s", error.message);
-  pp_memory_rank(&schedule, rank, stages, blocks, 0, scratch, &out);
+  pp_memory_stages(stages, schedule.stages_per_chain, blocks, needs);
+  pp_memory_rank(&schedule, rank, needs, 0, scratch, &out);
   pp_schedule_free(&schedule);
   return out;
 }
@@ -39,10 +41,12 @@ static pp_rank_bytes rank_of(const pp_model *model, const pp_layout *layout, con
 static pp_rank_bytes alone(const pp_model *model, const pp_layout *layout, const pp_training *training) {
   pp_block_bytes blocks[PP_BLOCKS];
   pp_stage stage;
+  pp_stage_memory needs;
   pp_rank_bytes out;
   blocks_of(model, layout, training, 1, blocks);
   assert_int_equal(pp_layout_stages(model, 1, NULL, &stage, NULL), PP_OK);
-  pp_memory_alone(&stage, blocks, 0, &out);
+  pp_memory_stages(&stage, 1, blocks, &needs);
+  pp_memory_holding(&needs, needs.stored, 0, &out);
   return out;
 }
 

@@ -98,18 +98,13 @@ static void zb_auto_takes_no_more_than_its_limit_allows(const search_case *c, co
   pp_timing timing;
   pp_schedule schedule;
   pp_simulation simulation;
-  pp_stage stages[PP_MAX_LAYERS];
-  double scratch[2 * PP_MAX_LAYERS];
+  pp_rank_bytes here[PP_MAX_LAYERS];
   assert_true(candidate->limit >= ranks && candidate->limit <= 2 * ranks);
   if (candidate->limit > ranks) assert_true(bytes <= c->problem.usable_bytes);
-  assert_int_equal(pp_stages_fill(&c->problem, candidate, costs, false, stages, NULL), PP_OK);
   assert_int_equal(pp_evaluate_time(&c->problem, candidate, costs, false, true, &timing, &schedule, &simulation, NULL), PP_OK);
   assert_int_equal(schedule.request.limit, candidate->limit);
-  for (int rank = 0; rank < ranks; rank++) {
-    pp_rank_bytes here;
-    pp_memory_rank(&schedule, rank, stages, costs->bytes[0], c->problem.overhead_bytes, scratch, &here);
-    assert_true(here.total <= bytes * (1 + 1e-12));
-  }
+  assert_int_equal(pp_evaluate_ranks(&c->problem, candidate, costs, false, &schedule, here, NULL), PP_OK);
+  for (int rank = 0; rank < ranks; rank++) assert_true(here[rank].total <= bytes * (1 + 1e-12));
   pp_simulation_free(&simulation);
   pp_schedule_free(&schedule);
 }
@@ -138,8 +133,7 @@ static void memory_is_filled_where_a_row_can_be_built_and_nowhere_else(void **st
     pp_rank_bytes alone;
     int rank;
     assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
-    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &search.costs[search.layout_of[row]], candidate->kind == PP_DUALPIPE ? 2 : 1,
-                                        false, &program, &alone, &rank, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &search.costs[search.layout_of[row]], false, &program, &alone, &rank, NULL), PP_OK);
     expect(alone.total, bytes, 1e-12);
     assert_int_equal(rank, search.fullest[row]);
     pp_memory_program_free(&program);

@@ -1,0 +1,239 @@
+/*
+** What the engine computes in two ways agrees: over random problems, with every optional term switched on at some time.
+** PIPEPLAN_PROBLEMS=N tries N times as many.
+*/
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "problems.h"
+
+/* Of a row: what a failure needs to be found again. */
+static void tell(const char *what, uint32_t first, const pp_candidate *candidate, double one, double other) {
+  fail_msg("seed %u, %s P %d V %d M %lld TP %d CP %d EP %d ETP %d: %s: %.17g, %.17g", first, name_of(candidate), candidate->layout.pipeline,
+           candidate->layout.chunks, (long long)candidate->microbatches, candidate->layout.tensor, candidate->layout.context,
+           candidate->layout.expert, candidate->layout.expert_tensor, what, one, other);
+}
+
+typedef void row_check(const random_problem *problem, pp_search *search, size_t row, uint32_t seed);
+
+/* Every row of so many problems that can be built; returns how many rows. */
+static size_t each_row(int problems, uint32_t seed, row_check *check) {
+  const char *times = getenv("PIPEPLAN_PROBLEMS");
+  random_problem problem;
+  size_t rows = 0;
+  if (times) problems *= atoi(times);
+  for (int i = 0; i < problems; i++) {
+    const uint32_t first = seed;
+    pp_search search;
+    set_random(&problem, &seed);
+    open_random(&problem, &seed, &search);
+    for (size_t row = (size_t)any_of(&seed, 5); row < search.candidates.count; row += 1 + (size_t)any_of(&seed, 9)) {
+      if (pp_search_settle(&search, row, NULL) != PP_OK) continue;
+      check(&problem, &search, row, first);
+      rows++;
+    }
+    pp_search_free(&search);
+  }
+  return rows;
+}
+
+static const pp_layout_costs *row_costs(const pp_search *search, size_t row) { return &search->costs[search->layout_of[row]]; }
+
+static pp_status whole_program(const pp_search *search, size_t row, pp_schedule *out) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  return pp_schedule_build(&request, out, NULL);
+}
+
+/* -- memory --------------------------------------------------------------------------------------------------------------------------- */
+
+/* The terms of one rank added up by hand from the bytes of its blocks: the sum that memory.h describes. */
+static pp_rank_bytes by_hand(const random_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
+                             const pp_schedule *schedule, int rank) {
+  const pp_block_bytes *blocks = costs->bytes[schedule->traits.copies - 1];
+  double stored[4 * PP_MAX_LAYERS], pending[4 * PP_MAX_LAYERS], shape[PP_SHAPES] = { 0 };
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_rank_bytes sum = { 0 };
+  const pp_state_bytes *copy = NULL;
+  bool has_embedding = false;
+  assert_int_equal(pp_stages_fill(&problem->c.problem, candidate, costs, kernel, stages, NULL), PP_OK);
+  for (int s = 0; s < schedule->stages; s++) {
+    stored[s] = pending[s] = 0;
+    if (schedule->rank_of[s] != rank) continue;
+    for (int i = 0; i < PP_BLOCKS; i++) {
+      const double count = stages[s % schedule->stages_per_chain].count[i];
+      if (count <= 0) continue;
+      stored[s] += count * blocks[i].stored;
+      pending[s] += count * blocks[i].pending;
+      sum.parameters += count * blocks[i].state.parameters;
+      sum.gradients += count * blocks[i].state.gradients;
+      sum.optimizer += count * blocks[i].state.optimizer;
+      sum.host += count * blocks[i].state.host;
+      sum.transient = fmax(sum.transient, blocks[i].transient);
+      for (int k = 0; k < PP_SHAPES; k++) shape[k] = fmax(shape[k], blocks[i].weight_gradients[k]);
+      has_embedding = has_embedding || i == PP_BLOCK_EMBEDDING;
+      if (blocks[i].embedding_copy.parameters > 0) copy = &blocks[i].embedding_copy;
+    }
+  }
+  if (copy && !has_embedding) {
+    sum.parameters += copy->parameters;
+    sum.gradients += copy->gradients;
+    sum.optimizer += copy->optimizer;
+    sum.host += copy->host;
+  }
+  for (int k = 0; k < PP_SHAPES; k++) sum.transient += shape[k];
+  sum.activations = pp_schedule_peak(schedule, rank, stored, pending);
+  sum.overhead = problem->c.problem.overhead_bytes;
+  if (problem->c.problem.buffered_messages > 0)
+    sum.overhead += problem->c.problem.buffered_messages * candidate->layout.chunks * (double)candidate->microbatches *
+                    pp_cost_hop_bytes(&problem->c.model, &candidate->layout, &problem->c.training);
+  sum.total = sum.parameters + sum.gradients + sum.optimizer + sum.activations + sum.transient + sum.overhead;
+  return sum;
+}
+
+/* The row's peak is that of its fullest rank over the whole program, whatever was capped, bounded and left out on the way. */
+static void check_peak(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const double peak = search->column[PP_COLUMN_PEAK_BYTES][row];
+  pp_schedule schedule;
+  double most = 0;
+  if (!(peak > 0 && isfinite(peak))) tell("peak", seed, candidate, peak, 0);
+  if (candidate->kind == PP_NO_SCHEDULE || candidate->kind == PP_ZB_AUTO) return;
+  assert_int_equal(whole_program(search, row, &schedule), PP_OK);
+  for (int rank = 0; rank < candidate->layout.pipeline; rank++)
+    most = fmax(most, by_hand(problem, candidate, row_costs(search, row), row_has_kernel(search, row), &schedule, rank).total);
+  if (fabs(most - peak) > 1e-12 * most) tell("whole program, peak_bytes", seed, candidate, most, peak);
+  pp_schedule_free(&schedule);
+}
+
+static void peak_bytes_are_those_of_the_whole_program(void **state) {
+  (void)state;
+  assert_true(each_row(400, 1, check_peak) > 3000);
+}
+
+/* What a plan prints of each rank: the same number as the column that was judged, and each term as added up by hand. */
+static void check_ranks(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_layout_costs *costs = row_costs(search, row);
+  const bool kernel = row_has_kernel(search, row);
+  pp_rank_bytes ranks[PP_MAX_LAYERS];
+  pp_memory_program program;
+  double most = 0;
+  if (candidate->kind == PP_ZB_AUTO) return;
+  const bool alone = candidate->kind == PP_NO_SCHEDULE;
+  if (!alone) assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_ranks(&problem->c.problem, candidate, costs, kernel, alone ? NULL : &program.schedule, ranks, NULL), PP_OK);
+  for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
+    const pp_rank_bytes *here = &ranks[rank];
+    const double sum = here->parameters + here->gradients + here->optimizer + here->activations + here->transient + here->overhead;
+    if (fabs(sum - here->total) > 1e-12 * sum) tell("terms, total", seed, candidate, sum, here->total);
+    most = fmax(most, here->total);
+  }
+  if (most < search->column[PP_COLUMN_PEAK_BYTES][row] || most > search->column[PP_COLUMN_PEAK_BYTES][row])
+    tell("fullest rank, peak_bytes", seed, candidate, most, search->column[PP_COLUMN_PEAK_BYTES][row]);
+  if (alone) return;
+  pp_schedule schedule;
+  assert_int_equal(whole_program(search, row, &schedule), PP_OK);
+  for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
+    const pp_rank_bytes *here = &ranks[rank], hand = by_hand(problem, candidate, costs, kernel, &schedule, rank);
+    const double printed[] = { here->parameters, here->gradients, here->optimizer, here->activations, here->transient, here->overhead, here->host };
+    const double wanted[] = { hand.parameters, hand.gradients, hand.optimizer, hand.activations, hand.transient, hand.overhead, hand.host };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+      if (fabs(printed[i] - wanted[i]) > 1e-12 * wanted[i]) tell("a rank's term", seed, candidate, wanted[i], printed[i]);
+  }
+  pp_schedule_free(&schedule);
+  pp_memory_program_free(&program);
+}
+
+static void every_rank_is_the_sum_of_its_terms_and_the_fullest_is_the_peak(void **state) {
+  (void)state;
+  assert_true(each_row(400, 2, check_ranks) > 3000);
+}
+
+/* The bound that rules ranks out without a walk, on every rank, with what makes it a bound on none: nothing but activations. */
+static void check_rank_bound(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_layout_costs *costs = row_costs(search, row);
+  const double overhead = pp_evaluate_overhead(&problem->c.problem, candidate);
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_memory needs[PP_MAX_LAYERS];
+  pp_memory_program program;
+  double scratch[4 * PP_MAX_LAYERS];
+  if (candidate->kind == PP_NO_SCHEDULE) return;
+  assert_int_equal(pp_stages_fill(&problem->c.problem, candidate, costs, false, stages, NULL), PP_OK);
+  assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
+  pp_memory_stages(stages, pp_stages_count(candidate), costs->bytes[program.schedule.traits.copies - 1], needs);
+  for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
+    const size_t slots = (size_t)rank * (size_t)program.schedule.chunks_per_rank;
+    pp_rank_bytes value, bound;
+    pp_memory_rank(&program.schedule, rank, needs, overhead, scratch, &value);
+    pp_memory_rank_bound(&program.schedule, rank, needs, program.stored + slots, program.pending + slots, overhead, &bound);
+    if (value.total > bound.total) tell("rank, its bound", seed, candidate, value.total, bound.total);
+    if (value.activations > bound.activations) tell("activations, their bound", seed, candidate, value.activations, bound.activations);
+    assert_memory_equal(&value.transient, &bound.transient, sizeof value.transient);
+    assert_memory_equal(&value.optimizer, &bound.optimizer, sizeof value.optimizer);
+  }
+  pp_memory_program_free(&program);
+}
+
+static void no_rank_takes_more_than_its_bound(void **state) {
+  (void)state;
+  assert_true(each_row(400, 3, check_rank_bound) > 3000);
+}
+
+/* zb_auto's program, planned from the very times under the row's limit. */
+static void check_limited(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const double peak = search->column[PP_COLUMN_PEAK_BYTES][row];
+  pp_rank_bytes ranks[PP_MAX_LAYERS];
+  pp_schedule schedule;
+  pp_simulation simulation;
+  pp_timing timing;
+  if (candidate->kind != PP_ZB_AUTO) return;
+  assert_int_equal(pp_evaluate_time(&problem->c.problem, candidate, row_costs(search, row), row_has_kernel(search, row), true, &timing,
+                                    &schedule, &simulation, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_ranks(&problem->c.problem, candidate, row_costs(search, row), row_has_kernel(search, row), &schedule, ranks,
+                                     NULL), PP_OK);
+  for (int rank = 0; rank < candidate->layout.pipeline; rank++)
+    if (ranks[rank].total > peak * (1 + 1e-12)) tell("zb_auto's rank, peak_bytes", seed, candidate, ranks[rank].total, peak);
+  pp_simulation_free(&simulation);
+  pp_schedule_free(&schedule);
+}
+
+static void zb_auto_holds_no_more_than_it_was_judged_by(void **state) {
+  (void)state;
+  assert_true(each_row(600, 4, check_limited) > 3000);
+}
+
+/* -- time ----------------------------------------------------------------------------------------------------------------------------- */
+
+static void check_time_bound(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  pp_error error;
+  (void)problem;
+  const double bound = pp_search_bound(search, row);
+  if (pp_search_simulate(search, row, &error) != PP_OK) fail_msg("seed %u, %s: %s", seed, name_of(candidate), error.message);
+  const double seconds = search->column[PP_COLUMN_STEP_SECONDS][row];
+  if (!(bound >= 0 && bound <= seconds && isfinite(seconds))) tell("bound, step", seed, candidate, bound, seconds);
+}
+
+static void no_step_is_faster_than_its_bound(void **state) {
+  (void)state;
+  assert_true(each_row(400, 5, check_time_bound) > 3000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(peak_bytes_are_those_of_the_whole_program),
+    cmocka_unit_test(every_rank_is_the_sum_of_its_terms_and_the_fullest_is_the_peak),
+    cmocka_unit_test(no_rank_takes_more_than_its_bound),
+    cmocka_unit_test(zb_auto_holds_no_more_than_it_was_judged_by),
+    cmocka_unit_test(no_step_is_faster_than_its_bound),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
