@@ -38,8 +38,10 @@ function failure.nearest(name, names)
   for _, candidate in ipairs(names) do
     if candidate == name then return name end
   end
+  local most = #name // 3 + 1
   local best, best_distance
   for _, candidate in ipairs(names) do
+    if math.abs(#candidate - #name) > most then goto continue end  -- it is at least that far
     local previous = {}
     for j = 0, #candidate do previous[j] = j end
     for i = 1, #name do
@@ -51,9 +53,8 @@ function failure.nearest(name, names)
       previous = current
     end
     local distance = previous[#candidate]
-    if distance <= #name // 3 + 1 and (not best_distance or distance < best_distance) then
-      best, best_distance = candidate, distance
-    end
+    if distance <= most and (not best_distance or distance < best_distance) then best, best_distance = candidate, distance end
+    ::continue::
   end
   for _, candidate in ipairs(not best and #name >= 4 and names or {}) do
     if candidate:sub(1, #name) == name then return candidate end

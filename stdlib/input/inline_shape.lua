@@ -102,13 +102,36 @@ local function check_sizes(self)
   if name ~= nil and type(name) ~= "string" then self:complain("name", "a string", name) end
 end
 
+-- What only a model with experts has.
+local expert_keys = { "experts", "experts_per_token", "expert_ffn", "shared_ffn", "shared_gate", "router_bias", "expert_bias",
+                      "router_correction_bias", "first_dense", "dense_layers", "moe_every" }
+
+-- The first of them that says anything.
+local function expert_key(self)
+  for _, key in ipairs(expert_keys) do
+    local value = self.given[key]
+    local says_nothing = value == nil or value == 0 or value == false or key == "moe_every" and value == 1
+    if not says_nothing and not (type(value) == "table" and #value == 0) then return key, value end
+  end
+end
+
 local function read_architecture(self)
-  local architecture, experts = self.given.architecture, self.given.experts
-  local has_experts = experts ~= nil and experts > 0
-  if architecture == nil then return (has_experts or self.given.active ~= nil) and "moe" or "dense" end
-  if architecture ~= "dense" and architecture ~= "moe" then self:complain("architecture", "'dense' or 'moe'", architecture) end
-  if architecture == "dense" and has_experts then self:complain("experts", "absent from a dense model", experts) end
-  return architecture
+  local architecture, total, active = self.given.architecture, self.given.total, self.given.active
+  local key, value = expert_key(self)
+  if architecture ~= nil and architecture ~= "dense" and architecture ~= "moe" then
+    self:complain("architecture", "'dense' or 'moe'", architecture)
+  end
+  if architecture == nil and not key and (active == nil or active == total) then architecture = "dense" end
+  if architecture ~= "dense" then
+    local experts = self.given.experts
+    if experts and experts < 1 then self:complain("experts", "an integer ≥ 1 in a model with experts", experts) end
+    return "moe"
+  end
+  if key then self:complain(key, "absent from a dense model", value) end
+  if active ~= nil and active ~= (total or active) then
+    self:complain("active", "the same as total, or absent from a dense model: all parameters are at work", active)
+  end
+  return "dense"
 end
 
 -- Deriving ---------------------------------------------------------------------------------------------------------------------------
@@ -205,6 +228,11 @@ local function is_complete(shape, architecture)
 end
 
 local function derive_shape(self, architecture, total, active)
+  if architecture == "moe" and not (total and active) and self.shape.hidden and self.shape.vocab and self.shape.heads then
+    for _, key in ipairs{ "experts", "experts_per_token", "expert_ffn" } do
+      if not self.shape[key] then self:complain(key, "an integer ≥ 1 in a model with experts, or total and active given", nil) end
+    end
+  end
   local needed = "given when the shape is not complete: "
   if not total then self:complain("total", needed .. "a number of parameters", nil) end
   if architecture == "dense" then
@@ -249,7 +277,6 @@ function inline_shape.read(given, file)
   for _, key in ipairs(engine.model.fields) do self.shape[key] = self.given[key] end
   local architecture = read_architecture(self)
   local total, active = count(self, "total"), count(self, "active")
-  if architecture == "dense" then active = nil end
   if not is_complete(self.shape, architecture) then derive_shape(self, architecture, total, active) end
   local totals = check_counts(self, total, active)
   return {

@@ -14,24 +14,13 @@ local function is_config(object)
   return object.model_type ~= nil or object.architectures ~= nil or object.num_hidden_layers ~= nil
 end
 
--- Node-limited routing: the experts of a token lie in at most topk_group of n_group groups, one group per node (DeepSeek-V3 report, 2.1.2).
--- It changes no parameter, only how many nodes a token is sent to.
-local function read_config(config, file)
-  local found = hf.read(config, file)
-  local groups, kept = math.type(config.n_group), math.type(config.topk_group)
-  if groups == "integer" and kept == "integer" and config.topk_group > 0 and config.topk_group < config.n_group then
-    found.max_domains = config.topk_group
-  end
-  return found
-end
-
 local function read_file(at)
   local file = files.readable(at)
   local config = json.read(file)
   if type(config) ~= "table" or config == json.null or json.is_array(config) then
     failure.usage("%s: holds %s: expected the config.json of a model", file, fields.show(config))
   end
-  return read_config(config, file), file
+  return hf.read(config, file), file
 end
 
 -- A shape whose numbers may have units: "671B", "128Ki". What no key or value of a shape can look like never reaches whoever reads shapes.
@@ -56,15 +45,16 @@ local function read_inline(at)
     end
     object[key] = value
   end
-  if is_config(object) then return read_config(object, at.origin) end
+  if is_config(object) then return hf.read(object, at.origin) end
   return hf.inline(object, at.origin)
 end
 
--- The model of a request. at: where the field was given. What was assumed for it joins request.assumptions.
+-- The model of a request. at: where the field was given. What was assumed for it joins request.assumptions, its warnings request.warnings.
 function model.read(at, request)
   local found, file
   if type(at.value) == "string" then found, file = read_file(at) else found = read_inline(at) end
   for _, assumption in ipairs(found.assumptions or {}) do table.insert(request.assumptions, assumption) end
+  for _, warning in ipairs(found.warnings or {}) do table.insert(request.warnings, warning) end
   return {
     name = found.name or "inline", architecture = found.architecture, shape = found.shape,
     total_parameters = found.total_parameters, active_parameters = found.active_parameters,

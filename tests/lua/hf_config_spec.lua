@@ -208,6 +208,129 @@ describe("hf.read", function()
   end)
 end)
 
+-- Qwen/Qwen3-30B-A3B: 30,532,122,624 parameters, 3,353,032,704 of them at work (sums over the tensors of the checkpoint).
+local function qwen3_30b(changes)
+  local config = {
+    architectures = { "Qwen3MoeForCausalLM" }, model_type = "qwen3_moe", attention_bias = false, decoder_sparse_step = 1, head_dim = 128,
+    hidden_size = 2048, intermediate_size = 6144, max_position_embeddings = 40960, mlp_only_layers = {}, moe_intermediate_size = 768,
+    num_attention_heads = 32, num_experts = 128, num_experts_per_tok = 8, num_hidden_layers = 48, num_key_value_heads = 4,
+    tie_word_embeddings = false, vocab_size = 151936,
+  }
+  for key, value in pairs(changes or {}) do
+    if value == absent then config[key] = nil else config[key] = value end
+  end
+  return config
+end
+
+describe("a family of experts", function()
+  it("has as many as transformers 5 says, which writes num_local_experts where transformers 4 wrote num_experts", function()
+    -- the file of transformers 5.24 also has dtype and rope_parameters in place of torch_dtype and rope_theta
+    local model = hf.read(qwen3_30b{ num_experts = absent, num_local_experts = 128, dtype = "bfloat16", transformers_version = "5.24.0",
+                                     rope_parameters = { rope_theta = 1000000.0, rope_type = "default" }, sliding_window = json.null }, "x")
+    assert.equal("moe", model.architecture)
+    assert.equal(30532122624, model.total_parameters)
+    assert.equal(3353032704, model.active_parameters)
+    assert.same({}, model.warnings)
+  end)
+
+  it("is never dense: without its number of experts the file is refused, and the key that comes nearest is named", function()
+    for _, value in ipairs{ absent, json.null, 0 } do
+      assert.matches("num_experts", refusal(qwen3_30b{ num_experts = value }), 1, true)
+    end
+    assert.equal("config.json: 'num_experts' is missing (an integer ≥ 1 expected); pipeplan does not read 'num_expert' in Qwen3MoeForCausalLM",
+                 refusal(qwen3_30b{ num_experts = absent, num_expert = 128 }))
+    assert.matches("experts_count", refusal(qwen3_30b{ experts_count = 128 }), 1, true)
+  end)
+
+  it("says how many serve a token", function()
+    assert.matches("'num_experts_per_tok'", refusal(qwen3_30b{ num_experts_per_tok = absent }), 1, true)
+  end)
+
+  it("has one number of experts, whatever names say it", function()
+    assert.equal(30532122624, hf.read(qwen3_30b{ num_local_experts = 128 }, "x").total_parameters)
+    assert.equal("config.json: 'num_experts' (128) and 'num_local_experts' (64) are names of the same size and disagree",
+                 refusal(qwen3_30b{ num_local_experts = 64 }))
+  end)
+
+  it("has some in at least one layer", function()
+    assert.equal("config.json: no layer of Qwen3MoeForCausalLM has experts, by 'decoder_sparse_step', 'mlp_only_layers'",
+                 refusal(qwen3_30b{ decoder_sparse_step = 49 }))
+  end)
+
+  it("says in mlp_layer_types what its other keys say", function()
+    local types = {}
+    for i = 1, 48 do types[i] = i % 2 == 0 and "sparse" or "dense" end
+    local model = hf.read(qwen3_30b{ decoder_sparse_step = 2, mlp_layer_types = types }, "x")
+    assert.equal(24, #model.shape.dense_layers)
+    assert.matches("'mlp_layer_types' has 'dense' for layer 1", refusal(qwen3_30b{ mlp_layer_types = types }), 1, true)
+    assert.matches("'layer_types' must be a list of 48", refusal(qwen3_30b{ layer_types = { "full_attention" } }), 1, true)
+  end)
+end)
+
+describe("a family without experts", function()
+  it("is not a file that counts some", function()
+    for _, key in ipairs{ "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts" } do
+      assert.matches(string.format("'%s' is 8, and LlamaForCausalLM has no experts", key), refusal(llama{ [key] = 8 }), 1, true)
+    end
+    local nested = { architectures = { "SomethingForConditionalGeneration" }, num_local_experts = 8, text_config = llama{ architectures = absent } }
+    assert.matches("'num_local_experts' is 8", refusal(nested), 1, true)
+  end)
+
+  it("may say that it has none", function()
+    assert.equal(8030261248, hf.read(llama{ num_experts = 0, num_local_experts = json.null }, "x").total_parameters)
+  end)
+end)
+
+describe("a key that pipeplan does not know", function()
+  it("is a warning where its value cannot be a size", function()
+    local model = hf.read(llama{ house_style = "modern", use_magic = false, empty = {}, nothing = json.null }, "x.json")
+    assert.equal(8030261248, model.total_parameters)
+    local messages = {}
+    for i, warning in ipairs(model.warnings) do messages[i] = warning.message end
+    assert.same({ "x.json: pipeplan does not know what 'house_style' ('modern') is to LlamaForCausalLM; it is taken to change no size",
+                  "x.json: pipeplan does not know what 'use_magic' (false) is to LlamaForCausalLM; it is taken to change no size" }, messages)
+  end)
+
+  it("is an error otherwise, with the nearest that it knows and the ways out", function()
+    assert.equal("config.json: pipeplan does not know what 'intermediate_sizes' (14336) is to LlamaForCausalLM, did you mean "
+                 .. "'intermediate_size'?; it may change the model's size. Take it out of the file if it does not, or give its published sizes "
+                 .. 'instead of the file: "model": { "architecture": "dense", "total": …, "layers": 32 }',
+                 refusal(llama{ intermediate_sizes = 14336 }))
+  end)
+end)
+
+describe("the class of a config", function()
+  it("may be the same blocks under another head, and that is listed", function()
+    for _, class in ipairs{ "LlamaModel", "LlamaForSequenceClassification" } do
+      local model = hf.read(llama{ architectures = { class } }, "x")
+      assert.equal(8030261248, model.total_parameters)
+      assert.equal("LlamaForCausalLM", model.assumptions[1].value)
+    end
+  end)
+
+  it("is not a draft model's, whatever its model_type says", function()
+    -- the drafts of EAGLE-3 call themselves "llama"
+    assert.matches("does not know how LlamaForCausalLMEagle3 is built", refusal(llama{ architectures = { "LlamaForCausalLMEagle3" } }), 1, true)
+  end)
+
+  it("is enough without a model_type, and the other way round", function()
+    assert.equal(8030261248, hf.read(llama{ model_type = absent }, "x").total_parameters)
+    assert.equal(8030261248, hf.read(llama{ architectures = absent }, "x").total_parameters)
+    assert.matches("LamaForCausalLM", refusal(llama{ model_type = absent, architectures = { "LamaForCausalLM" } }), 1, true)
+  end)
+end)
+
+describe("null", function()
+  it("is no word for what a class means by absence", function()
+    -- absent, Gemma-2's head is 256 wide; transformers does not load a file where it is null
+    local gemma = { architectures = { "Gemma2ForCausalLM" }, model_type = "gemma2", head_dim = json.null }
+    assert.equal("config.json: 'head_dim' must be an integer ≥ 1, got null", refusal(llama(gemma)))
+    assert.equal("config.json: 'q_lora_rank' is missing (an integer ≥ 1 expected)",
+                 (refusal{ architectures = { "DeepseekV2ForCausalLM" }, vocab_size = 1000, hidden_size = 64, num_hidden_layers = 2,
+                           num_attention_heads = 2, kv_lora_rank = 16 }:gsub("not a config.json of a language model: ", "")))
+  end)
+end)
+
 describe("what is no config of a language model is one clear line:", function()
   local function says(message, config)
     it(message, function() assert.equal("x.json: " .. message, refusal(config, "x.json")) end)
@@ -215,8 +338,9 @@ describe("what is no config of a language model is one clear line:", function()
   says("not a config.json of a language model: an object expected, got a list", json.decode("[1, 2]", "x.json"))
   says("not a config.json of a language model: an object expected, got 'text'", "text")
   says("not a config.json of a language model: neither 'model_type' nor 'architectures' says what it is", { steps = 3 })
-  says("not a config.json of a language model: 'hidden_size' is missing (an integer ≥ 1 expected)", llama{ hidden_size = absent })
-  says("not a config.json of a language model: 'num_hidden_layers' is missing (an integer ≥ 1 expected)",
+  says("not a config.json of a language model: 'hidden_size' (or 'n_embd', 'd_model') is missing (an integer ≥ 1 expected)",
+       llama{ hidden_size = absent })
+  says("not a config.json of a language model: 'num_hidden_layers' (or 'n_layer', 'num_layers', 'n_layers') is missing (an integer ≥ 1 expected)",
        llama{ num_hidden_layers = absent })
   says("not a config.json of a language model: 'intermediate_size' is missing (an integer ≥ 1 expected)",
        llama{ intermediate_size = absent })
@@ -255,7 +379,9 @@ describe("a family that pipeplan does not know", function()
   end)
 
   it("is not confused by keys that say nothing", function()
-    local model = hf.read(llama{ layer_types = { "full_attention", "sliding_attention" }, is_encoder_decoder = false,
+    local types = {}
+    for i = 1, 32 do types[i] = i % 2 == 0 and "full_attention" or "sliding_attention" end
+    local model = hf.read(llama{ layer_types = types, is_encoder_decoder = false,
                                  num_kv_shared_layers = 0, attn_output_gate = json.null }, "x")
     assert.equal(8030261248, model.total_parameters)
   end)

@@ -125,6 +125,54 @@ describe("a complete inline shape", function()
   end)
 end)
 
+describe("an inline shape with anything of experts", function()
+  -- Llama-2 7B's shape, which alone is dense
+  local function read(changes)
+    local shape = { layers = 32, hidden = 4096, vocab = 32000, heads = 32, ffn = 11008 }
+    for key, value in pairs(changes) do shape[key] = value end
+    return pcall(hf.inline, shape, "spec.json")
+  end
+
+  it("is no dense model", function()
+    for key, value in pairs{ experts = 8, experts_per_token = 2, expert_ffn = 1024, shared_ffn = 1024, shared_gate = true, router_bias = true,
+                             expert_bias = true, router_correction_bias = true, first_dense = 3, dense_layers = { 1, 3 }, moe_every = 2 } do
+      local good, problem = read{ [key] = value }
+      assert.is_false(good, key)
+      assert.equal(string.format("spec.json: model '%s' must be an integer ≥ 1 in a model with experts, or total and active given, got nothing",
+                                 key == "experts" and "experts_per_token" or "experts"), problem.message)
+      good, problem = read{ [key] = value, architecture = "dense" }
+      assert.is_false(good, key)
+      assert.matches(string.format("model '%s' must be absent from a dense model", key), problem.message, 1, true)
+    end
+  end)
+
+  it("is a dense model where it says that there are none", function()
+    local good, model = read{ experts = 0, shared_ffn = 0, first_dense = 0, shared_gate = false, dense_layers = {}, moe_every = 1 }
+    assert.is_true(good, tostring(model))
+    assert.equal("dense", model.architecture)
+    assert.equal(6738415616, model.total_parameters)
+  end)
+
+  it("has its experts derived, with an assumption for each size, where total and active are given", function()
+    -- Mixtral 8x7B: 8 experts, 2 for a token
+    local good, model = pcall(hf.inline, { architecture = "moe", total = 46702792704, active = 12879925248, layers = 32, hidden = 4096,
+                                           vocab = 32000, heads = 32, kv_heads = 8 }, "spec.json")
+    assert.is_true(good, tostring(model))
+    local derived = {}
+    for _, assumption in ipairs(model.assumptions) do derived[assumption.field] = assumption.value end
+    assert.equal(model.shape.experts, derived["model.experts"])
+    assert.equal(model.shape.experts_per_token, derived["model.experts_per_token"])
+    assert.equal(model.shape.expert_ffn, derived["model.expert_ffn"])
+    assert.is_true(model.shape.experts >= 8)
+  end)
+
+  it("may say of a dense model that all parameters are at work", function()
+    local good, model = read{ architecture = "dense", total = 6738415616, active = 6738415616 }
+    assert.is_true(good, tostring(model))
+    assert.equal(6738415616, model.active_parameters)
+  end)
+end)
+
 describe("an inline shape that cannot be is one clear line:", function()
   local function says(message, given)
     it(message, function() assert.equal("spec.json: " .. message, refusal(given)) end)
@@ -144,6 +192,9 @@ describe("an inline shape that cannot be is one clear line:", function()
        { architecture = "moe", total = 671e9, active = 1e9, layers = 61 })
   says("model 'architecture' must be 'dense' or 'moe', got 'sparse'", { architecture = "sparse", total = 7e9, layers = 32 })
   says("model 'experts' must be absent from a dense model, got 8", { architecture = "dense", experts = 8, total = 7e9, layers = 32 })
+  says("model 'experts' must be an integer ≥ 1 in a model with experts, got 0", { architecture = "moe", experts = 0, layers = 32 })
+  says("model 'active' must be the same as total, or absent from a dense model: all parameters are at work, got 3000000000",
+       { architecture = "dense", total = 7000000000, active = 3000000000, layers = 32 })
   says("model: 'kv_heads' must divide 'heads', got 5 and 32",
        { layers = 32, hidden = 4096, vocab = 32000, heads = 32, kv_heads = 5, ffn = 11008 })
 end)

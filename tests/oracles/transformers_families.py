@@ -1,9 +1,13 @@
-"""Writes transformers_families.json: parameters of small models of each family, counted by building the classes of Hugging Face
-transformers on PyTorch's meta device: unique parameters, and the e_score_correction_bias buffers that checkpoints hold.
+"""Writes what the model classes of the installed Hugging Face transformers say, for small models of each family, built on PyTorch's meta
+device: the config.json that the release saves, the parameters (unique ones, and the e_score_correction_bias buffers that checkpoints hold),
+and the parameters of the same file with one key left out, null, changed or added, where they are others.
 
-    pip install torch transformers==4.57.1 && python3 tests/oracles/transformers_families.py > tests/oracles/transformers_families.json
+    pip install torch transformers==4.57.6 && python3 tests/oracles/transformers_families.py tests/oracles/transformers_4.json
+    pip install torch transformers==5.24.0 && python3 tests/oracles/transformers_families.py tests/oracles/transformers_5.json
 """
+import copy
 import json
+import sys
 
 import torch
 import transformers
@@ -120,6 +124,7 @@ CASES = [
     ("Bloom", dict(vocab_size=1000, hidden_size=192, n_layer=3, n_head=12)),
     ("OPT", dict(OPT_SIZES)),
     ("OPT", dict(OPT_SIZES, enable_bias=False, layer_norm_elementwise_affine=False)),
+    ("MiniMaxM2", mixtral(head_dim=24)),
     ("Mpt", dict(vocab_size=1000, d_model=192, n_layers=3, n_heads=12, max_seq_len=512)),
 ]
 
@@ -128,22 +133,80 @@ CONFIGS = {"Gemma3Text": "Gemma3TextConfig", "Llama4Text": "Llama4TextConfig"}
 MODELS = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Llama4Text": "Llama4ForCausalLM"}
 
 
-def count(name, sizes):
-    config = getattr(transformers, CONFIGS.get(name, name + "Config"))(**sizes)
-    model_class = getattr(transformers, MODELS.get(name, name + "ForCausalLM"))
-    with torch.device("meta"):
-        model = model_class(config)
+# Keys that are added where a class's own file has none, to see whether the class reads them all the same.
+ADDED = dict(attention_bias=True, mlp_bias=True, use_bias=True, qkv_bias=True, lm_head_bias=True, use_qk_norm=True, qk_layernorm=True,
+             tie_word_embeddings=True, head_dim=40, kv_channels=40, num_key_value_heads=2, num_kv_heads=2, n_inner=300, intermediate_size=300,
+             moe_intermediate_size=80, shared_intermediate_size=80, shared_expert_intermediate_size=80, n_shared_experts=1, num_experts=4,
+             num_local_experts=4, n_routed_experts=4, moe_num_experts=4, num_experts_per_tok=2, first_k_dense_replace=1, moe_layer_freq=2,
+             decoder_sparse_step=2, mlp_only_layers=[0], moe_layers=[0], q_lora_rank=40, kv_lora_rank=40, num_nextn_predict_layers=1,
+             num_mtp_layers=1, hidden_size=96, n_embd=96, num_hidden_layers=2, n_layer=2, num_attention_heads=8, n_head=8)
+
+# What says which class it is, or is no key of it.
+NAMES = {"architectures", "model_type", "transformers_version"}
+
+
+def classes_of(name):
+    config_class = getattr(transformers, CONFIGS.get(name, name + "Config"), None)
+    return config_class, getattr(transformers, MODELS.get(name, name + "ForCausalLM"), None)
+
+
+def count(name, config):
+    """Parameters of the class with what config.json says, or None where the class refuses it."""
+    config_class, model_class = classes_of(name)
+    try:
+        with torch.device("meta"):
+            model = model_class(config_class.from_dict(copy.deepcopy(config)))
+    except Exception:  # whatever the class says
+        return None
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    parameters += sum(buffer.numel() for key, buffer in model.named_buffers() if "e_score_correction" in key)
-    return {"parameters": parameters, "config": dict(architectures=[model_class.__name__], model_type=config.model_type, **sizes)}
+    return parameters + sum(buffer.numel() for key, buffer in model.named_buffers() if "e_score_correction" in key)
+
+
+def another(value):
+    """A value of the same type, or None."""
+    if value is None:
+        return 24
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value * 2 or 1
+    if isinstance(value, list) and all(type(one) is int for one in value):
+        return value[:-1] or [0]
+    return None
+
+
+def edits_of(name, config, parameters):
+    """[[what was done, key, value, parameters or null]]: only edits that change the number."""
+    edits = []
+    for key in config:
+        if key not in NAMES:
+            edits.append(["drop", key, None, {other: config[other] for other in config if other != key}])
+            if config[key] is not None:
+                edits.append(["null", key, None, dict(config, **{key: None})])
+            if another(config[key]) is not None:
+                edits.append(["change", key, another(config[key]), dict(config, **{key: another(config[key])})])
+    edits += [["add", key, value, dict(config, **{key: value})] for key, value in ADDED.items() if key not in config]
+    counted = [edit[:3] + [count(name, edit[3])] for edit in edits]
+    return [edit for edit in counted if edit[3] != parameters]
+
+
+def case(name, sizes):
+    config_class, model_class = classes_of(name)
+    config = config_class(**sizes)
+    config.architectures = [model_class.__name__]
+    saved = json.loads(config.to_json_string())
+    parameters = count(name, saved)
+    given = dict(architectures=config.architectures, model_type=config.model_type, **sizes)
+    return {"parameters": parameters, "given": given, "config": saved, "edits": edits_of(name, saved, parameters)}
 
 
 def main():
     # Values do not matter, and some initialisers do not expect norms without biases.
     transformers.PreTrainedModel._initialize_weights = lambda *arguments, **options: None
-    lines = [json.dumps(count(name, sizes)) for name, sizes in CASES]
-    print('{ "source": "transformers %s, built on the meta device",\n  "cases": [\n    %s\n  ] }'
-          % (transformers.__version__, ",\n    ".join(lines)))
+    lines = [json.dumps(case(name, sizes)) for name, sizes in CASES if all(classes_of(name))]
+    with open(sys.argv[1], "w") as out:
+        out.write('{ "source": "transformers %s, built on the meta device", "added": %s,\n  "cases": [\n    %s\n  ] }\n'
+                  % (transformers.__version__, json.dumps(ADDED), ",\n    ".join(lines)))
 
 
 main()
