@@ -117,7 +117,10 @@ static size_t pairs_of(lua_State *L, const pp_schedule *schedule) {
   return pairs;
 }
 
-/* FB: as any other time, of the stage that runs forward, or a list of lists: by that stage, then by the slot of the one that runs backward. */
+/*
+** FB: as any other time, of the stage that runs forward, or a list of lists: by that stage, then by the slot of the one that runs backward.
+** pair may be NULL: it must be right also where it is not used.
+*/
 static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values, double *pair) {
   int slots = schedule->chunks_per_rank;
   bool matrix = false;
@@ -128,7 +131,7 @@ static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values
   if (!matrix) {
     lua_pop(L, 1);
     read_stages(L, 2, "FB", schedule, values);
-    for (int i = 0; i < schedule->stages * slots; i++) pair[i] = values[i / slots];
+    for (int i = 0; pair && i < schedule->stages * slots; i++) pair[i] = values[i / slots];
     return;
   }
   lua_Integer length = check_length(L, call, "FB", "stage", schedule->stages_per_chain, schedule->stages);
@@ -139,7 +142,8 @@ static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values
     check_length(L, call, "FB", "slot", own, own);
     for (int slot = 0; slot < own; slot++) {
       lua_geti(L, -1, slot + 1);
-      pair[stage * slots + slot] = pop_number(L, call, "FB", "slot", slot);
+      double value = pop_number(L, call, "FB", "slot", slot);
+      if (pair) pair[stage * slots + slot] = value;
     }
     lua_pop(L, 1);
   }
@@ -207,8 +211,7 @@ static pp_times read_times(lua_State *L, const pp_schedule *schedule) {
   double *pair = values + stages, *speed = pair + pairs;
   pp_stage_times *stage = (pp_stage_times *)(void *)(speed + ranks);
   read_stage_times(L, schedule, values, stage);
-  if (pairs > 0) read_pairs(L, schedule, values, pair);
-  else read_stages(L, 2, "FB", schedule, values);   /* must be right even where it is not used */
+  read_pairs(L, schedule, values, pairs > 0 ? pair : NULL);
   pp_time_extras extras = { .first = read_extra(L, "first_stage", "schedule:simulate, first_stage"),
                             .last = read_extra(L, "last_stage", "schedule:simulate, last_stage"),
                             .launch = pp_args_number_or(L, 2, call, "launch", 0, HUGE_VAL, 0) };

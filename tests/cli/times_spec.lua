@@ -70,6 +70,11 @@ describe("a times file", function()
     assert.equal(13, value.makespan_seconds)
   end)
 
+  it("may give the times of pairs to a schedule that has none", function()
+    local value = value_of(two, '{"F": 1, "I": 1, "W": 1, "FB": [[9], [9]]}')
+    assert.equal(9, value.makespan_seconds)   -- (M + P − 1)(F + B)
+  end)
+
   it("gives the bytes of activations, whose peaks are then printed", function()
     local value = value_of(two, '{"F": 1, "I": 1, "W": 1, "activation_bytes": ["1 GiB", 3e9]}')
     assert.same({ 2 * 2 ^ 30, 3e9 }, value.peak_activation_bytes)   -- rank 0 holds two chunks, rank 1 one
