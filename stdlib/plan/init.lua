@@ -77,9 +77,14 @@ end
 local function ask_for_gpus(out, reason, request, policy)
   local gpus, evaluation = require("pipeplan.plan.enough").gpus(request, policy)
   out.gpus_needed = gpus
-  reason.message = reason.message .. (gpus and string.format("; it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus),
-                   format.schedule(evaluation.schedule), evaluation.pipeline, evaluation.tensor, evaluation.expert)
-                   or "; none of the larger counts that were tried would do")
+  local told = "none of the larger counts that were tried would do"
+  if gpus then
+    told = string.format("it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus), format.schedule(evaluation.schedule),
+                         evaluation.pipeline, evaluation.tensor, evaluation.expert)
+  elseif not request.cluster.network.per_gpu then
+    told = "how many GPUs would do takes cluster.network.per_gpu to say"
+  end
+  reason.message = reason.message .. "; " .. told
 end
 
 -- Where memory is a reason: what the bytes are, what could be otherwise, and how many GPUs would do. no_count: no number of them does.

@@ -60,6 +60,17 @@ describe("a checkpoint", function()
     assert.matches("a checkpoint is 2.2[0-9] TiB, written in 24", planning.page_of(plan))
   end)
 
+  -- Adam in fp32: 4 bytes of weights and two moments of 4 (Rajbhandari et al. 2020, section 3.1, has 12 of master weights and moments and 2
+  -- of fp16 weights in mixed precision; in fp32 the weights are their own master)
+  it("holds 12 bytes a parameter in fp32, and 14 in bf16", function()
+    local tiny = { cluster = { gpus = 8 }, training = { global_batch_size = 64 }, parallelism = { pipeline = 1 } }
+    local small = { layers = 24, hidden = 2048, heads = 16, kv_heads = 16, head_dim = 128, ffn = 8192, gated = false, vocab = 50304 }
+    for precision, bytes in pairs { fp32 = 12, bf16 = 14 } do
+      local plan = planning.plan(planning.llama, planning.merge(tiny, { model = small, training = { precision = precision } }))
+      assert.equal(bytes * plan.model.total_parameters, plan.host.checkpoint_bytes)
+    end
+  end)
+
   it("is counted without a storage speed too, and not shown", function()
     local plan = planning.plan(planning.llama)
     assert.is_true(plan.host.checkpoint_bytes > 14 * 70e9)

@@ -116,6 +116,23 @@ describe("a batch ramp", function()
     local ideal = result.ideal_step_seconds * 4096 / 15360
     assert.near(ideal / first, tonumber(result.rollback.paragraph:match "predicts ([%d.]+) %%") / 100, 0.002)
   end)
+
+  -- Two plans of one layout at 256 and at 512 sequences each say their ideal step and, by their threshold, the step of the plan that is
+  -- fallen back to. A run of 400 steps at 256 and then 512 has 400 and 600 of either in its window of 1,000 steps.
+  it("has the means of a window over more than one segment, each with its steps", function()
+    local layout = { tensor = 8, pipeline = 4, virtual = 1, schedule = "zb_h1", layers_per_stage = { 20, 20, 20, 20 } }
+    local function at(batch) return plan(llama, { training = { global_batch_size = batch }, parallelism = layout }) end
+    local small, large, ramped = at(256), at(512), at{ { 0, 256 }, { 400 * 256 * 8192, 512 } }
+    assert.equal(1000, ramped.rollback.window_steps)
+    local function mean(of) return (400 * of(small) + 600 * of(large)) / 1000 end
+    local ideal = mean(function(p) return p.ideal_step_seconds end)
+    local fallback = mean(function(p) return p.ideal_step_seconds / p.rollback.threshold_fraction end)
+    for _, p in ipairs{ small, large } do assert.same(p.rollback.fallback, ramped.rollback.fallback) end
+    assert.near(ideal / fallback, ramped.rollback.threshold_fraction, 1e-9)
+    local predicted = ideal / mean(function(p) return p.step_seconds end)
+    assert.near(100 * predicted, tonumber(ramped.rollback.paragraph:match "predicts ([%d.]+) %%"), 0.051)
+    assert.matches(string.format("ideal step (%.1f s, at the batches of the ramp)", ideal), ramped.rollback.paragraph, 1, true)
+  end)
 end)
 
 describe("the all-to-all", function()

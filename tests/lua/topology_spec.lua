@@ -40,6 +40,18 @@ describe("nvidia-smi topo -m", function()
     assert.same({ 4, 12 }, { seen.joined, seen.links })
   end)
 
+  -- HGX H100 with four GPUs: no switch, six links to each of three others, 18 in all (NVIDIA H100 data sheet: 18 of 25 GB/s one way)
+  it("adds up to the 18 links that a GPU has at most", function()
+    local seen = read(matrix { "X NV6 NV6 NV6", "NV6 X NV6 NV6", "NV6 NV6 X NV6", "NV6 NV6 NV6 X" })
+    assert.same({ 4, 18 }, { seen.joined, seen.links })
+  end)
+
+  -- HGX A100 with eight, of which a container sees three: behind the switch each cell shows all 12 links of a GPU, and 24 are more than any has
+  it("takes what each cell shows where the sum is more than a GPU has", function()
+    local seen = read(matrix { "X NV12 NV12", "NV12 X NV12", "NV12 NV12 X" })
+    assert.same({ 3, 12 }, { seen.joined, seen.links })
+  end)
+
   -- NVIDIA/nccl-tests#178: eight A100 with bridges between pairs
   it("finds pairs joined by a bridge", function()
     local seen = read(matrix { "X NV12 NODE NODE SYS SYS SYS SYS", "NV12 X NODE NODE SYS SYS SYS SYS", "NODE NODE X NV12 SYS SYS SYS SYS",
