@@ -1,5 +1,7 @@
 -- `cmake --install` gives a tree that works by itself: program, module, editor definitions, examples, licence.
 
+local installed = require "installed"
+
 local prefix = os.tmpname()
 os.remove(prefix)
 
@@ -23,11 +25,7 @@ local function exists(path)
   return file ~= nil
 end
 
-setup(function()
-  -- The sanitizer's runtime is preloaded for the interpreter; the installer needs none.
-  local result = run("env -u LD_PRELOAD cmake --install '%s' --prefix '%s'", os.getenv "PIPEPLAN_BUILD", prefix)
-  assert.equal(0, result.status, result.text)
-end)
+setup(function() installed.under(prefix) end)
 
 teardown(function() os.execute("rm -rf '" .. prefix .. "'") end)
 
@@ -63,5 +61,37 @@ describe("an installed tree", function()
       assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
                      or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil, path)
     end
+  end)
+end)
+
+describe("uninstalling", function()
+  local root = os.tmpname()
+  os.remove(root)
+
+  teardown(function() os.execute("rm -rf '" .. root .. "'") end)
+
+  it("removes exactly what was installed", function()
+    assert(os.execute(string.format("mkdir -p '%s/bin' '%s/share/pipeplan/examples/specs' '%s/share/doc'", root, root, root)))
+    local own = { "./bin/other", "./share/pipeplan/examples/specs/mine.json" }
+    for _, path in ipairs(own) do assert(io.open(root .. "/" .. path, "w")):close() end
+    installed.under(root, function()
+      assert.is_true(tonumber((run("find '%s' -type f | wc -l", root).text)) > 50)
+      local status, text = installed.uninstall()
+      assert.equal(0, status, text)
+    end)
+    assert.equal(table.concat(own, "\n") .. "\n", run("cd '%s' && find . -type f | sort", root).text)
+    -- folders: those that were there, those on the way to what was left, and those that other packages use too
+    assert.equal("./bin ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/doc ./share/pipeplan ./share/pipeplan/examples ./share/pipeplan/examples/specs\n",
+                 (run("cd '%s' && find . -mindepth 1 -type d | sort | tr '\\n' ' ' | sed 's/ $/\\n/'", root).text))
+  end)
+
+  it("says so where nothing was installed", function()
+    local kept
+    installed.under(root, function()
+      os.remove(os.getenv "PIPEPLAN_BUILD" .. "/install_manifest.txt")
+      kept = { installed.uninstall() }
+    end)
+    assert.is_not.equal(0, kept[1])
+    assert.matches("nothing was installed from this build folder", kept[2])
   end)
 end)

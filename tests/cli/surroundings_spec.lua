@@ -1,6 +1,8 @@
 -- Nothing that lies about is run: not in the current directory, not in a home, not where the environment points. An installed program reads
 -- the files that it is given, and no Lua of the machine it runs on.
 
+local installed = require "installed"
+
 local root = os.tmpname()
 local prefix, checkout, home, marker = root .. "/prefix", root .. "/checkout", root .. "/home", root .. "/was-run"
 
@@ -58,8 +60,7 @@ end
 setup(function()
   os.remove(root)
   assert(os.execute(string.format("mkdir -p '%s' '%s'", checkout, home)))
-  local status, text = shell("env -u LD_PRELOAD cmake --install '%s' --prefix '%s'", os.getenv "PIPEPLAN_BUILD", prefix)
-  assert.equal(0, status, text)
+  installed.under(prefix)
   fill(checkout)
   fill(home)
   write(checkout .. "/spec.json", spec)
