@@ -80,6 +80,20 @@ describe("the example", function()
     end)
   end
 
+  it("actions are named by commit, which nobody can move, and by version, for people", function()
+    local count = 0
+    for line in read(source .. "/examples/ci/github-actions.yml"):gmatch "[^\n]+" do
+      local action, commit, version = line:match "uses: ([%w/_-]+)@(%S+)%s*(.*)$"
+      if line:find("uses:", 1, true) then
+        count = count + 1
+        assert.is_truthy(action, line)
+        assert.matches("^" .. ("%x"):rep(40) .. "$", commit)
+        assert.matches("^# v%d+%.%d+%.%d+$", version)
+      end
+    end
+    assert.equal(2, count)
+  end)
+
   it("commands write the reports that the CI picks up", function()
     for _, command in ipairs(commands_of "gitlab-ci.yml") do
       if command:find(" -o ", 1, true) then shell(command) end
@@ -131,5 +145,23 @@ describe("the configuration for", function()
     local configuration = json.decode(read(source .. "/examples/editor/.luarc.json"))
     assert.equal("Lua 5.4", configuration["runtime.version"])
     for _, path in ipairs(configuration["workspace.library"]) do assert.matches("/share/pipeplan/meta$", path) end
+  end)
+end)
+
+describe("what pip installs", function()
+  it("is taken by version and hash, all of it", function()
+    local names = 0
+    for requirement in (read(source .. "/tests/torch/requirements.txt"):gsub("#[^\n]*\n", ""):gsub("\\\n", "")):gmatch "[^\n]+" do
+      names = names + 1
+      local rest, hashes = requirement:gsub("%-%-hash=sha256:" .. ("%x"):rep(64) .. "%f[%s\0]", "")
+      assert.matches("^[%w-]+==[%w.+]+%s*$", rest)
+      assert.is_true(hashes > 0, requirement)
+    end
+    assert.is_true(names > 5)
+    for path in io.popen("grep -rlE 'pip3? install' '" .. source .. "/scripts' '" .. source .. "/examples' '" .. source .. "/.ci'"):lines() do
+      for command in read(path):gsub("\\\n", " "):gmatch "[^\n]*pip3? install[^\n]*" do
+        assert.matches("--require-hashes", command, 1, true)
+      end
+    end
   end)
 end)
