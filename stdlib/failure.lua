@@ -45,11 +45,13 @@ function failure.nearest(name, names)
     local previous = {}
     for j = 0, #candidate do previous[j] = j end
     for i = 1, #name do
-      local current = { [0] = i }
+      local current, byte, least = { [0] = i }, name:byte(i), i
       for j = 1, #candidate do
-        local substitution = previous[j - 1] + (name:byte(i) == candidate:byte(j) and 0 or 1)
+        local substitution = previous[j - 1] + (byte == candidate:byte(j) and 0 or 1)
         current[j] = math.min(substitution, previous[j] + 1, current[j - 1] + 1)
+        least = math.min(least, current[j])
       end
+      if least > most then goto continue end  -- no row below has less
       previous = current
     end
     local distance = previous[#candidate]
