@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""Mutation testing: changes one place of engine/core or stdlib at a time and sees whether a test notices.
+
+    tests/mutation/run.py [--engine 200] [--stdlib 100] [--seed 1] [--jobs 2] [--list] [--only REGEX] [--budget SECONDS]
+
+The places are drawn from all (sites.py) by the seed; one that does not compile is replaced by the next. Each mutant lives in a copy of the
+tracked files under build/mutation, never in the working tree: C is compiled there at -O1, one object and what it is linked into; of stdlib
+the module and the program read the changed copy. Tests run in the order in which they pay: those that killed mutants of the same file
+before, those named after it, the cheap ones first; the first that fails ends the mutant. --budget bounds the tests of a mutant: what
+survived within it is tried again by a run with more. Results are kept in build/mutation/results.jsonl, so that a run that was ended goes on
+where it was (--fresh begins anew).
+
+A survivor is either a missing test, or equivalent.txt says why no test can tell. Without --engine and --stdlib only equivalent.txt is
+checked against the sources. Exit status: 0 none survived unexplained, 1 some did or equivalent.txt is out of date.
+"""
+import argparse
+import difflib
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import sites
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build" / "mutation"
+GROUPS = {
+    "engine": {"files": "engine/core/*.c", "language": "c", "tests": r"^(unit|lua|policy|cli)\."},
+    "stdlib": {"files": "stdlib/**/*.lua", "language": "lua", "tests": r"^(lua|policy|cli|sites)\."},
+}
+# What editors read, and what lints it: no behaviour.
+SKIPPED_FILES = re.compile(r"^stdlib/meta/")
+# Tests of what is around the planner; they take long and kill nothing that the others leave.
+SKIPPED_TESTS = re.compile(r"^(torch\.|cli\.(ci_examples|install|readme|monitor_fuzz|help)_spec)")
+
+
+def draw(group, seed, only):
+    """All places of a group in the order of drawing: [(path, Mutant)]."""
+    found = []
+    for path in sorted(ROOT.glob(GROUPS[group]["files"])):
+        name = str(path.relative_to(ROOT))
+        if not SKIPPED_FILES.search(name) and (not only or re.search(only, name)):
+            found += [(name, mutant) for mutant in sites.mutants_of(path.read_text(), GROUPS[group]["language"])]
+    random.Random("%s %d" % (group, seed)).shuffle(found)
+    return found
+
+
+def changed_text(text, mutant):
+    return text[:mutant.start] + mutant.replacement + text[mutant.end:]
+
+
+def key_of(path, mutant):
+    """What names a mutant in equivalent.txt: its file and the lines that it changes, without their indentation."""
+    text = (ROOT / path).read_text()
+    minus, plus = [], []
+    for line in difflib.unified_diff(text.splitlines(), changed_text(text, mutant).splitlines(), lineterm="", n=0):
+        if line[:2] not in ("--", "++", "@@"):
+            (minus if line[0] == "-" else plus).append(line[1:].strip())
+    return path, " ⏎ ".join(minus), " ⏎ ".join(plus)
+
+
+def read_equivalents():
+    """{ (file, line before, line after): why } of equivalent.txt."""
+    entries, entry = {}, {}
+    for line in (Path(__file__).parent / "equivalent.txt").read_text().splitlines():
+        if line.startswith("file: "):
+            entry = {"file": line[6:].strip()}
+        elif line[:2] in ("- ", "+ ") or line in ("-", "+"):
+            entry[line[0]] = line[2:].strip()
+        elif line.startswith("why: "):
+            entries[entry["file"], entry["-"], entry.get("+", "")] = line[5:].strip()
+    return entries
+
+
+class Tree:
+    """A private copy of the sources with its own build."""
+
+    def __init__(self, number):
+        self.root, self.number = WORK / ("tree%d" % number), number
+        self.build, self.stdlib = self.root / "build" / "release", WORK / ("stdlib%d" % number)
+
+    def prepare(self):
+        shutil.rmtree(self.root / "tests", ignore_errors=True)
+        names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        for name in filter(None, names):
+            source, copy = ROOT / name, self.root / name
+            if source.is_file() and not (copy.is_file() and copy.read_bytes() == source.read_bytes()):
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, copy)
+        options = ["-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1 -w", "-DPIPEPLAN_WERROR=OFF"]
+        if shutil.which("ccache"):
+            options.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
+        if shutil.which("ninja"):
+            options.append("-GNinja")
+        self.call(["cmake", "-S", str(self.root), "-B", str(self.build)] + options, 300, check=True)
+        self.make(["all"], check=True)
+        shutil.rmtree(self.stdlib, ignore_errors=True)
+        shutil.copytree(self.root / "stdlib", self.stdlib)
+        wrapper = WORK / ("pipeplan%d" % self.number)
+        wrapper.write_text('#!/bin/sh\nexec "%s" "$@" --stdlib "%s"\n' % (self.build / "pipeplan", self.stdlib))
+        wrapper.chmod(0o755)
+        self.wrapper = wrapper
+
+    def call(self, command, seconds, check=False, cwd=None, environment=None):
+        """Runs a command in its own session; (status, its output), None when time was up."""
+        def limit():
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        process = subprocess.Popen(command, cwd=cwd or self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=limit)
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return None, ""
+        if check and process.returncode != 0:
+            sys.exit("%s\n%s failed" % (output, " ".join(command)))
+        return process.returncode, output
+
+    def make(self, targets, check=False):
+        return self.call(["cmake", "--build", str(self.build), "--target"] + targets, 600, check)[0] == 0
+
+    def tests(self):
+        """[{ name, command, environment, cwd, target }] as CTest knows them."""
+        text = subprocess.run(["ctest", "--test-dir", str(self.build), "--show-only=json-v1"], check=True, capture_output=True, text=True).stdout
+        found = []
+        for test in json.loads(text)["tests"]:
+            properties = {one["name"]: one["value"] for one in test["properties"]}
+            name = test["name"]
+            unit = name.startswith("unit.")
+            found.append({"name": name, "command": test["command"], "environment": properties.get("ENVIRONMENT", []),
+                          "cwd": properties.get("WORKING_DIRECTORY", str(self.build)),
+                          "targets": [name[5:]] if unit else ["pipeplan_module", "pipeplan"]})
+        return found
+
+    def run_test(self, test, seconds, mutated_stdlib):
+        environment = dict(os.environ, **dict(item.split("=", 1) for item in test["environment"]))
+        if mutated_stdlib:
+            environment.update(PIPEPLAN_STDLIB=str(self.stdlib), PIPEPLAN=str(self.wrapper))
+        return self.call(test["command"], seconds, cwd=test["cwd"], environment=environment)[0]
+
+
+class History:
+    """Processor seconds of each test, and how many mutants of which file it killed."""
+
+    def __init__(self):
+        self.file, self.lock = WORK / "history.json", threading.Lock()
+        self.data = json.loads(self.file.read_text()) if self.file.is_file() else {"seconds": {}, "kills": {}, "mutants": {}}
+
+    def record(self, path, test):
+        with self.lock:
+            self.data["mutants"][path] = self.data["mutants"].get(path, 0) + 1
+            if test:
+                kills = self.data["kills"].setdefault(path, {})
+                kills[test] = kills.get(test, 0) + 1
+            self.file.write_text(json.dumps(self.data, indent=1, sort_keys=True))
+
+    def order(self, path, tests, group):
+        """The tests of a mutant, the one first that promises most kills a second."""
+        stem = Path(path).stem
+        kills = self.data["kills"].get(path, {})
+        everywhere = {}
+        for of_file in self.data["kills"].values():
+            for name, count in of_file.items():
+                everywhere[name] = everywhere.get(name, 0) + count
+
+        def promise(test):
+            name, seconds = test["name"], self.data["seconds"][group + " " + test["name"]]
+            named = 2 if stem in name or stem.split("_")[0] in name else 0
+            return (kills.get(name, 0) + named + 0.05 * everywhere.get(name, 0) + 0.02) / (seconds + 0.3)
+        return sorted(tests, key=lambda test: (-promise(test), test["name"]))
+
+
+def children_seconds():
+    """Processor time of all processes that ended so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def measure(tree, history, group):
+    """Names of the tests of a group that pass on the unchanged sources; the history has the processor time of each."""
+    passing = set()
+    for test in tree.tests():
+        name = group + " " + test["name"]
+        if not re.search(GROUPS[group]["tests"], test["name"]) or SKIPPED_TESTS.search(test["name"]):
+            continue
+        if name not in history.data["seconds"]:
+            before = children_seconds()
+            status = tree.run_test(test, 900, group == "stdlib")
+            history.data["seconds"][name] = children_seconds() - before if status == 0 else -1
+        if history.data["seconds"][name] < 0:
+            print("not used: %s fails on the unchanged sources here" % name)
+        else:
+            passing.add(test["name"])
+    history.record("", None)
+    return passing
+
+
+def try_mutant(tree, history, tests, group, path, mutant, budget):
+    """(outcome, test that killed): killed, timed out, survived, or did not compile."""
+    language = GROUPS[group]["language"]
+    target = tree.root / path if language == "c" else tree.stdlib / Path(path).relative_to("stdlib")
+    text = target.read_text()
+    target.write_text(changed_text(text, mutant))
+    try:
+        if language == "lua":
+            if subprocess.run(["luac5.4" if shutil.which("luac5.4") else "luac", "-p", str(target)], capture_output=True).returncode != 0:
+                return "did not compile", None
+        elif not tree.make(["libpipeplan"]):
+            return "did not compile", None
+        built, spent = set(), 0.0
+        for test in history.order(path, tests, group):
+            usual = history.data["seconds"][group + " " + test["name"]]
+            if spent + usual > budget:
+                continue
+            if language == "c" and not built.issuperset(test["targets"]):
+                if not tree.make(test["targets"]):
+                    return "did not compile", None
+                built.update(test["targets"])
+            spent += usual
+            status = tree.run_test(test, 60 + 20 * usual, group == "stdlib")
+            if status != 0:
+                return ("timed out" if status is None else "killed"), test["name"]
+        return "survived", None
+    finally:
+        target.write_text(text)
+
+
+def identity(path, mutant, text):
+    return "%s:%d:%s→%s" % (path, mutant.start, text[mutant.start:mutant.end], mutant.replacement)
+
+
+class Run:
+    def __init__(self, options):
+        self.options, self.lock, self.history = options, threading.Lock(), History()
+        self.file, self.known = WORK / "results.jsonl", {}
+        if self.file.is_file():
+            for line in self.file.read_text().splitlines():
+                result = json.loads(line)
+                self.known[result["id"]] = result
+
+    def group(self, group, wanted, trees):
+        """Draws until `wanted` mutants compiled; their results."""
+        places, results = iter(draw(group, self.options.seed, self.options.only)), []
+        passing = measure(trees[0], self.history, group)
+
+        def work(tree):
+            tests = [test for test in tree.tests() if test["name"] in passing]
+            while True:
+                with self.lock:
+                    enough = sum(result["outcome"] != "did not compile" for result in results) + self.pending >= wanted
+                    place = None if enough else next(places, None)
+                    if place is None:
+                        return
+                    self.pending += 1
+                result = self.result_of(tree, tests, group, *place)
+                with self.lock:
+                    self.pending -= 1
+                    results.append(result)
+
+        self.pending = 0
+        threads = [threading.Thread(target=work, args=(tree,)) for tree in trees]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    def result_of(self, tree, tests, group, path, mutant):
+        text = (ROOT / path).read_text()
+        name = identity(path, mutant, text)
+        line = text.count("\n", 0, mutant.start) + 1
+        result = self.known.get(name)
+        if not result or result["outcome"] == "survived" and result["budget"] < self.options.budget:
+            start = time.monotonic()
+            outcome, test = try_mutant(tree, self.history, tests, group, path, mutant, self.options.budget)
+            result = {"id": name, "file": path, "line": line, "kind": mutant.kind, "outcome": outcome, "test": test,
+                      "seconds": round(time.monotonic() - start, 1), "budget": self.options.budget}
+            result["key"] = key_of(path, mutant)
+            with self.lock:
+                with open(self.file, "a") as out:
+                    out.write(json.dumps(result, ensure_ascii=False) + "\n")
+            if outcome != "did not compile":
+                self.history.record(path, test)
+        print("%-15s %s:%d %s %s" % (result["outcome"], path, line, mutant.kind, result["test"] or ""), flush=True)
+        return result
+
+
+def report(group, results, equivalents):
+    """Prints the score of a group and its survivors; the number of those without an explanation."""
+    count = {}
+    for result in results:
+        count[result["outcome"]] = count.get(result["outcome"], 0) + 1
+    survivors = [result for result in results if result["outcome"] == "survived"]
+    unexplained = [result for result in survivors if tuple(result["key"]) not in equivalents]
+    noticed = count.get("killed", 0) + count.get("timed out", 0)
+    print("\n%s: %d mutants, %d killed, %d timed out, %d survived (%d of them equivalent); %d more did not compile" % (
+        group, noticed + len(survivors), count.get("killed", 0), count.get("timed out", 0), len(survivors),
+        len(survivors) - len(unexplained), count.get("did not compile", 0)))
+    distinct = noticed + len(unexplained)
+    if distinct:
+        print("score: %d of %d that can be told apart, %.1f %%" % (noticed, distinct, 100 * noticed / distinct))
+    for result in unexplained:
+        print("\nsurvived: %s:%d (%s)\nfile: %s\n- %s\n+ %s" % (
+            result["file"], result["line"], result["kind"], result["file"], result["key"][1], result["key"][2]))
+    return len(unexplained)
+
+
+def stale(equivalents):
+    """Entries of equivalent.txt whose line is no longer in the file."""
+    for file, before, _ in equivalents:
+        path = ROOT / file
+        lines = {line.strip() for line in path.read_text().splitlines()} if path.is_file() else set()
+        for line in before.split(" ⏎ "):
+            if line not in lines:
+                yield "%s: %s" % (file, line)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--engine", type=int, default=0, metavar="N", help="mutants of engine/core")
+    parser.add_argument("--stdlib", type=int, default=0, metavar="N", help="mutants of stdlib")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", metavar="REGEX", help="files to draw from")
+    parser.add_argument("--budget", type=float, default=1e9, metavar="SECONDS", help="processor time of tests for one mutant; default all")
+    parser.add_argument("--list", action="store_true", help="print the places that would be drawn, and run nothing")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    options = parser.parse_args()
+    wanted = {"engine": options.engine, "stdlib": options.stdlib}
+    equivalents = read_equivalents()
+    outdated = list(stale(equivalents))
+    for line in outdated:
+        print("no longer in the sources, take it out of equivalent.txt: " + line)
+    if options.list:
+        for group, number in wanted.items():
+            for path, mutant in draw(group, options.seed, options.only)[:number]:
+                print("%s\n- %s\n+ %s" % key_of(path, mutant))
+    if options.list or not any(wanted.values()):
+        return 1 if outdated else 0
+    WORK.mkdir(parents=True, exist_ok=True)
+    if options.fresh:
+        (WORK / "results.jsonl").unlink(missing_ok=True)
+    run = Run(options)
+    trees = [Tree(number) for number in range(options.jobs)]
+    for tree in trees:
+        tree.prepare()
+    results = {group: run.group(group, number, trees) for group, number in wanted.items() if number}
+    return 1 if sum([report(group, found, equivalents) for group, found in results.items()]) or outdated else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
