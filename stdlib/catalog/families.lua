@@ -91,7 +91,12 @@ local families = {
               expects = { { "add_bias_linear", false, "biases on all linear layers" }, { "rmsnorm", true, "LayerNorm instead of RMSNorm" },
                           { "post_layer_norm", true, "no norm behind the last layer" }, { "pre_seq_len", nil, "a prefix encoder" } },
               adjust = function(config, shape)
-                if not config:flag("multi_query_attention", false) then shape.kv_heads = shape.heads end
+                local grouped = config:flag("multi_query_attention", nil)
+                if grouped == nil and shape.kv_heads ~= shape.heads then
+                  config:complain("multi_query_attention", "true or false where there is a 'multi_query_group_num'", nil)
+                end
+                if grouped and not config:size("multi_query_group_num", nil) then config:missing{ "multi_query_group_num" } end
+                if not grouped then shape.kv_heads = shape.heads end
               end },
   cohere = { classes = { "CohereForCausalLM" }, tied = true, norms = 1, qkv_bias = attention_bias, output_bias = attention_bias,
              qk_norm = key("use_qk_norm", false, "full") },
@@ -161,7 +166,7 @@ local families = {
              qkv_bias = attention_bias, output_bias = attention_bias, ffn = { "intermediate_size_mlp" }, ignores = { "use_qk_norm" },
              -- its qk norm has no weights; the shared expert is as wide as a routed one
              moe = with(mixtral_moe, { shared = { "intermediate_size" }, dense = dense.interleaved }) },
-  mimo = { classes = { "MiMoForCausalLM" }, tied = false, qkv_bias = key("attention_bias", true) },
+  mimo = { classes = { "MiMoForCausalLM" }, tied = false, kv_heads = "given", qkv_bias = key("attention_bias", true) },
   minimax_m2 = { classes = { "MiniMaxM2ForCausalLM" }, tied = false, qk_norm = "full", head_dim = "given", kv_heads = "given",
                  expects = { { "use_qk_norm", true, "no norm over queries and keys" }, { "use_routing_bias", true, "no bias in routing" },
                              { "shared_intermediate_size", 0, "a shared expert" },

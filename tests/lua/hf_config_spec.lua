@@ -320,6 +320,60 @@ describe("the class of a config", function()
   end)
 end)
 
+-- Families whose classes ship with their checkpoints and not with transformers, each with the total of a checkpoint: THUDM/chatglm3-6b,
+-- deepseek-ai/deepseek-moe-16b-base, XiaomiMiMo/MiMo-7B-Base.
+local remote = {
+  chatglm = { 6243584000, {
+    architectures = { "ChatGLMModel" }, model_type = "chatglm", num_layers = 28, hidden_size = 4096, num_attention_heads = 32, kv_channels = 128,
+    multi_query_attention = true, multi_query_group_num = 2, ffn_hidden_size = 13696, padded_vocab_size = 65024, add_qkv_bias = true,
+    add_bias_linear = false, rmsnorm = true, post_layer_norm = true, seq_length = 8192, tie_word_embeddings = false, pre_seq_len = json.null,
+    layernorm_epsilon = 1e-05, apply_query_key_layer_scaling = true, original_rope = true } },
+  deepseek = { 16375728128, {
+    architectures = { "DeepseekForCausalLM" }, model_type = "deepseek", vocab_size = 102400, hidden_size = 2048, num_hidden_layers = 28,
+    num_attention_heads = 16, num_key_value_heads = 16, intermediate_size = 10944, moe_intermediate_size = 1408, n_routed_experts = 64,
+    n_shared_experts = 2, num_experts_per_tok = 6, first_k_dense_replace = 1, moe_layer_freq = 1, attention_bias = false,
+    tie_word_embeddings = false, norm_topk_prob = false, scoring_func = "softmax", aux_loss_alpha = 0.001, seq_aux = true } },
+  mimo = { 7622619136, {
+    architectures = { "MiMoForCausalLM" }, model_type = "mimo", vocab_size = 151680, hidden_size = 4096, num_hidden_layers = 36,
+    num_attention_heads = 32, num_key_value_heads = 8, head_dim = 128, intermediate_size = 11008, attention_bias = true,
+    tie_word_embeddings = false, num_nextn_predict_layers = 1, rope_theta = 640000, use_mrope = false } },
+}
+
+describe("a family whose class ships with its checkpoint", function()
+  -- what absence means there: no bias; as many key and value heads as heads, where that is so; the head's width, hidden / heads
+  local by_default = { add_qkv_bias = true }
+
+  for name, known in pairs(remote) do
+    it("has its parameters, and no key left out, null or renamed makes another model in silence: " .. name, function()
+      local total, config = known[1], known[2]
+      local original = hf.read(config, "config.json")
+      assert.equal(total, original.total_parameters)
+      local function check(key, edited)
+        local good, result = pcall(hf.read, edited, "config.json")
+        if good then
+          assert.is_true(by_default[key] or total == result.total_parameters and original.active_parameters == result.active_parameters, key)
+        else
+          assert.is_true(failure.is(result), tostring(result))
+          assert.matches(key, result.message, 1, true)
+        end
+      end
+      for key, value in pairs(config) do
+        if key ~= "architectures" and key ~= "model_type" then
+          local edited = {}
+          for other, one in pairs(config) do edited[other] = one end
+          edited[key] = nil
+          check(key, edited)
+          edited[key .. "2"] = value
+          check(key, edited)
+          edited[key .. "2"] = nil
+          edited[key] = json.null
+          check(key, edited)
+        end
+      end
+    end)
+  end
+end)
+
 describe("null", function()
   it("is no word for what a class means by absence", function()
     -- absent, Gemma-2's head is 256 wide; transformers does not load a file where it is null
