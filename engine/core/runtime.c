@@ -17,7 +17,7 @@
 typedef struct {
   size_t step;              /* next to issue */
   size_t action;            /* that runs, if running */
-  bool running;
+  bool running, half;       /* half: the F of a pair, whose B comes later */
   uint32_t waiting;         /* batch it waits for, or PP_NO_BATCH */
   uint32_t resident;        /* batches that started and did not end */
   double since;             /* when work_left and heat were counted last */
@@ -46,7 +46,7 @@ typedef struct {
   const pp_runtime *runtime;
   const pp_hardware *hardware;
   const pp_lowered *lowered;
-  pp_interval *interval;    /* NULL unless asked for */
+  pp_interval *interval, *between;   /* NULL unless asked for */
   rank_state *rank;         /* [ranks] */
   batch_state *batch;       /* [batches] */
   queue_state *queue;       /* [queues] */
@@ -183,10 +183,12 @@ static void start_action(run_state *run, uint32_t number, const pp_step *step) {
   account(run, rank);
   rank->running = true;
   rank->action = step->index;
+  rank->half = step->kind == PP_STEP_FORWARD;
   rank->work_left = seconds_of(run, step);
   rank->started = run->now;
   if (isnan(rank->first_start)) rank->first_start = run->now;
   if (run->interval && step->kind != PP_STEP_BACKWARD) run->interval[step->index].start = run->now;
+  if (run->between && step->kind == PP_STEP_BACKWARD) run->between[step->index].end = run->now;
   expect_end(run, number);
 }
 
@@ -197,6 +199,7 @@ static void end_action(run_state *run, uint32_t number) {
   rank->busy += run->now - rank->started;
   rank->last_end = run->now;
   if (run->interval) run->interval[rank->action].end = run->now;
+  if (run->between && rank->half) run->between[rank->action].start = run->now;
   pp_event_heap_set(&run->events, number, HUGE_VAL);
 }
 
@@ -350,22 +353,30 @@ static void *prepare(run_state *run) {
   return memory;
 }
 
+/* What pp_simulation_allocate is asked for. */
+static int intervals_of(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals) {
+  return !with_intervals ? 0 : schedule->traits.overlaps && runtime->pairs != PP_PAIR_OVERLAPPED ? 2 : 1;
+}
+
 size_t pp_runtime_bytes(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals) {
   if (runtime->kind == PP_RUNTIME_IDEAL) return pp_simulation_bytes(schedule, with_intervals);
   size_t ranks = (size_t)schedule->request.ranks, queues = ranks;
   if (runtime->queues == PP_QUEUE_PER_PEER) queues += 2 * (size_t)schedule->stages;
   pp_lowered_size lowered = pp_runtime_lowered_size(schedule, runtime);
-  size_t run = run_bytes(ranks, queues, lowered.batches) + pp_simulation_result_bytes(schedule, with_intervals);
+  size_t run = run_bytes(ranks, queues, lowered.batches) +
+               pp_simulation_result_bytes(schedule, intervals_of(schedule, runtime, with_intervals));
   return lowered.kept + (run > lowered.work ? run : lowered.work);
 }
 
 static pp_status simulate(run_state *run, bool with_intervals, pp_simulation *out, pp_error *error) {
   size_t actions = run->schedule->first[run->schedule->request.ranks];
   void *memory = prepare(run);
-  pp_status status = memory ? pp_simulation_allocate(run->schedule, with_intervals, out, error)
+  const int intervals = intervals_of(run->schedule, run->runtime, with_intervals);
+  pp_status status = memory ? pp_simulation_allocate(run->schedule, intervals, out, error)
                             : pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", actions);
   if (status == PP_OK) {
     run->interval = out->interval;
+    run->between = out->between;
     run_step(run);
     if (run->hardware->heat_slope > 0) {
       finish_heat(run);

@@ -149,7 +149,7 @@ typedef struct {
 /*
 ** The step of a schedule. The ideal runtime is pp_simulate, and takes no contention or heat.
 ** O(actions × log(ranks)) beside lowering, with heat twice that. Intervals of actions include contention and heat, and so does busy; that
-** of a pair is from the start of its F to the end of its B, where it may have waited in between.
+** of a pair is from the start of its F to the end of its B, where it may have waited in between: see pp_simulation's `between`.
 ** PP_INVALID for numbers outside their range; PP_ILLEGAL as pp_runtime_lower, and "engine.deadlock" when ranks wait for each other's
 ** batches (the message names the cycle). On PP_OK the caller frees *out with pp_simulation_free.
 */

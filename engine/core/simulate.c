@@ -68,21 +68,22 @@ static size_t scratch_bytes(const pp_schedule *schedule) {
   return arrivals(schedule) * sizeof(double) + (size_t)schedule->stages * sizeof(stage_plan) + ranks * (sizeof(rank_state) + sizeof(int));
 }
 
-size_t pp_simulation_result_bytes(const pp_schedule *schedule, bool with_intervals) {
+size_t pp_simulation_result_bytes(const pp_schedule *schedule, int intervals) {
   size_t ranks = (size_t)schedule->request.ranks;
-  return 3 * ranks * sizeof(double) + (with_intervals ? schedule->first[ranks] * sizeof(pp_interval) : 0);
+  return 3 * ranks * sizeof(double) + (intervals ? (size_t)intervals * schedule->first[ranks] * sizeof(pp_interval) : 0);
 }
 
 size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals) {
   return pp_simulation_result_bytes(schedule, with_intervals) + scratch_bytes(schedule);
 }
 
-static void lay_out_result(const pp_schedule *schedule, bool with_intervals, void *memory, pp_simulation *out) {
+static void lay_out_result(const pp_schedule *schedule, int intervals, void *memory, pp_simulation *out) {
   int ranks = schedule->request.ranks;
   *out = (pp_simulation){ .ranks = ranks, .busy = memory };
   out->idle = out->busy + ranks;
   out->span = out->idle + ranks;
-  if (with_intervals) out->interval = (pp_interval *)(void *)(out->span + ranks);
+  if (intervals > 0) out->interval = (pp_interval *)(void *)(out->span + ranks);
+  if (intervals > 1) out->between = out->interval + schedule->first[ranks];
 }
 
 /* -- preparation ---------------------------------------------------------------------------------------------------------------------- */
@@ -303,10 +304,10 @@ void pp_workspace_free(pp_workspace *workspace) {
   *workspace = (pp_workspace){ 0 };
 }
 
-pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error) {
-  void *results = malloc(pp_simulation_result_bytes(schedule, with_intervals));
+pp_status pp_simulation_allocate(const pp_schedule *schedule, int intervals, pp_simulation *out, pp_error *error) {
+  void *results = malloc(pp_simulation_result_bytes(schedule, intervals));
   if (!results) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
-  lay_out_result(schedule, with_intervals, results, out);
+  lay_out_result(schedule, intervals, results, out);
   return PP_OK;
 }
 

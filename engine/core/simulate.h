@@ -50,6 +50,7 @@ typedef struct {
   double span_bubble_fraction; /* span_bubble / max_span */
   double *busy, *idle, *span;  /* [ranks]; idle = makespan − busy, span = own last end − own first start */
   pp_interval *interval;    /* one per action, in the order of schedule->action; NULL unless asked for */
+  pp_interval *between;     /* the same, of pairs that run in turn: from the end of the F to the start of the B; NULL too where none do */
 } pp_simulation;
 
 /*
@@ -59,15 +60,15 @@ typedef struct {
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);
 
-/* Bytes of a result, and the most that pp_simulate holds at once of a verified schedule, its result included. */
-size_t pp_simulation_result_bytes(const pp_schedule *schedule, bool with_intervals);
+/* The most bytes that pp_simulate holds at once of a verified schedule, its result included. */
 size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals);
 
 /* What every simulation does at its start and at its end: */
 /* PP_INVALID when a time is out of range. O(stages), with pair O(stages × chunks_per_rank). */
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error);
-/* Arrays for the results, all else 0; on PP_OK the caller frees *out. */
-pp_status pp_simulation_allocate(const pp_schedule *schedule, bool with_intervals, pp_simulation *out, pp_error *error);
+/* Arrays for the results, all else 0; on PP_OK the caller frees *out. intervals: 0, 1, or 2: between, too. */
+pp_status pp_simulation_allocate(const pp_schedule *schedule, int intervals, pp_simulation *out, pp_error *error);
+size_t pp_simulation_result_bytes(const pp_schedule *schedule, int intervals);
 /* Fills what follows from makespan, busy and span. */
 void pp_simulation_summarise(pp_simulation *out);
 

@@ -306,15 +306,23 @@ static void set_peak_bytes(lua_State *L, const pp_schedule *schedule, const pp_r
 
 /* -- the methods ----------------------------------------------------------------------------------------------------------------------- */
 
-static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_interval *interval) {
+static void push_interval(lua_State *L, const pp_simulation *result, const pp_action *action, size_t number) {
+  const bool in_turn = result->between && action->kind == PP_FB;
+  lua_createtable(L, 0, in_turn ? 4 : 2);
+  pp_set_number(L, "start", result->interval[number].start);
+  pp_set_number(L, "finish", result->interval[number].end);
+  if (!in_turn) return;
+  pp_set_number(L, "forward_finish", result->between[number].start);
+  pp_set_number(L, "backward_start", result->between[number].end);
+}
+
+static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_simulation *result) {
   lua_createtable(L, schedule->request.ranks, 0);
   for (int rank = 0; rank < schedule->request.ranks; rank++) {
-    size_t count = schedule->first[rank + 1] - schedule->first[rank];
+    const size_t first = schedule->first[rank], count = schedule->first[rank + 1] - first;
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
-      lua_createtable(L, 0, 2);
-      pp_set_number(L, "start", interval[schedule->first[rank] + i].start);
-      pp_set_number(L, "finish", interval[schedule->first[rank] + i].end);
+      push_interval(L, result, &schedule->action[first + i], first + i);
       lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_rawseti(L, -2, rank + 1);
@@ -350,7 +358,8 @@ static pp_status run(const pp_schedule *schedule, const pp_times *times, const p
 ** schedule:simulate{ F, I, W, B?, FB?, first_stage?, last_stage?, rank_speed?, launch?, p2p?, bytes?, runtime?, queues?, receives?, pairs?,
 ** contention?, heat?, intervals? }. Times are seconds, each one number or a list with one per stage; B is by default I + W, FB F + B.
 ** → { makespan, max_span, max_idle, min_idle, span_bubble, bubble_fraction, max_idle_fraction, span_bubble_fraction, busy, idle, span },
-** with bytes also peak_bytes, and with intervals = true intervals[rank + 1][i] = { start, finish } of the rank's i-th action.
+** with bytes also peak_bytes, and with intervals = true intervals[rank + 1][i] = { start, finish } of the rank's i-th action; of a pair whose
+** halves the runtime runs in turn also { forward_finish, backward_start }.
 */
 int pp_schedule_simulate(lua_State *L) {
   static const char *const known[] = { "F", "I", "W", "B", "FB", "first_stage", "last_stage", "rank_speed", "launch", "p2p", "bytes",
@@ -371,7 +380,7 @@ int pp_schedule_simulate(lua_State *L) {
   if (status != PP_OK) return pp_args_raise(L, call, &error);
   push_simulation(L, &result);
   if (intervals) {
-    push_intervals(L, schedule, result.interval);
+    push_intervals(L, schedule, &result);
     lua_setfield(L, -2, "intervals");
   }
   pp_workspace_free(workspace);

@@ -158,6 +158,8 @@
 ---@class pipeplan.engine.interval
 ---@field start number seconds
 ---@field finish number seconds
+---@field forward_finish? number seconds; of a pair whose halves run in turn
+---@field backward_start? number seconds; of a pair whose halves run in turn
 
 --- How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor GPUs of a stage, which must divide tensor × context × data.
 ---@class pipeplan.engine.layout

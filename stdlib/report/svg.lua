@@ -3,8 +3,8 @@
 -- stands alone: no script, no font, no link; it brings a light and a dark background, and says in words what it shows.
 
 local format = require "pipeplan.report.format"
+local rows = require "pipeplan.report.rows"
 local simulation = require "pipeplan.report.simulation"
-local timeline = require "pipeplan.report.timeline"
 
 local svg = {}
 
@@ -44,14 +44,7 @@ end
 -- Pixels of one second: the shortest action as wide as its number asks for, as long as the whole fits.
 local function pixels_of_second(result)
   if result.makespan <= 0 then return 0 end
-  local shortest = result.makespan
-  for _, row in ipairs(result.intervals) do
-    for _, interval in ipairs(row) do
-      local seconds = interval.finish - interval.start
-      if seconds > 0 and seconds < shortest then shortest = seconds end
-    end
-  end
-  return math.min(widest_action / shortest, widest_plot / result.makespan)
+  return math.min(widest_action / rows.shortest(result), widest_plot / result.makespan)
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------ the rows
@@ -86,10 +79,9 @@ local function row(run, later, rank, scale)
     text_at(left - 8, y + row_height / 2 + 4, "end", "rank " .. rank),
     string.format('<rect class="idle" x="%d" y="%d" width="%s" height="%d"/>\n', left, y, px(run.result.makespan * scale), row_height),
   }
-  for i, action in ipairs(run.schedule:actions(rank)) do
-    local interval = run.result.intervals[rank + 1][i]
-    local at = { x = left + interval.start * scale, y = y, width = (interval.finish - interval.start) * scale, height = row_height,
-                 start = interval.start, finish = interval.finish }
+  for _, action in ipairs(rows.of(run, rank)) do
+    local at = { x = left + action.start * scale, y = y, width = (action.finish - action.start) * scale, height = row_height,
+                 start = action.start, finish = action.finish }
     if action.kind == "FB" then
       at.height = row_height / 2
       parts[#parts + 1] = box(run, later, "F", action.stage, action.microbatch, at)
@@ -143,7 +135,7 @@ local function legend(run, y)
     return string.format('<rect class="%s" x="%s" y="%s" width="14" height="%d"/>', class, px(x), px(y + dy), height)
   end
   for _, each in ipairs(entries) do entry(swatch(each[1], 0, 14), each[1] .. " " .. each[2]) end
-  if run.traits.overlaps then entry(swatch("F", 0, 7) .. swatch("B", 7, 7), "overlapped pair") end
+  if rows.has_pairs(run) then entry(swatch("F", 0, 7) .. swatch("B", 7, 7), "overlapped pair") end
   entry(swatch("idle", 0, 14), "idle")
   if run.info.chunks_per_rank > 1 then
     local paler = run.traits.chains == 2 and "paler: the other direction" or "paler: later chunks of a rank"
@@ -154,7 +146,7 @@ end
 
 -- The picture of a run (see simulation.lua) whose result has intervals: an iterator over its text, rank by rank. O(actions) time.
 function svg.write(run)
-  local result, ranks, later = run.result, run.info.ranks, timeline.later_chunks(run.info)
+  local result, ranks, later = run.result, run.info.ranks, rows.later_chunks(run.info)
   local scale = pixels_of_second(result)
   local rows_height = ranks * (row_height + row_gap) - row_gap
   local what, costs = simulation.subject(run), simulation.costs_per_chunk(run) .. ". " .. simulation.summary(run)

@@ -7,6 +7,7 @@
 -- column shows what takes most of it. Colour adds to the letters and never replaces them.
 
 local format = require "pipeplan.report.format"
+local rows = require "pipeplan.report.rows"
 
 local timeline = {}
 
@@ -25,13 +26,7 @@ end
 
 -- Seconds of one column: a whole part of the shortest action where that leaves room, so that equal actions look equal. And whether it does.
 local function seconds_of_column(result, room)
-  local shortest = math.huge
-  for _, row in ipairs(result.intervals) do
-    for _, interval in ipairs(row) do
-      local seconds = interval.finish - interval.start
-      if seconds > 0 then shortest = math.min(shortest, seconds) end
-    end
-  end
+  local shortest = rows.shortest(result)
   local columns = math.min(max_columns, math.floor(room * shortest / result.makespan + 1e-9))
   if columns >= 1 then return shortest / columns, true end
   return result.makespan / room, false
@@ -41,16 +36,6 @@ end
 local function number(microbatch, room)
   local text = tostring(microbatch)
   return room < 1 and "" or text:sub(-room)
-end
-
--- later[stage] of all stages: is it one of its rank's others, or of the other direction, and not its rank's first chunk?
-function timeline.later_chunks(info)
-  local later, seen, of_direction = {}, {}, info.stages // info.chains
-  for i, rank in ipairs(info.placement) do
-    if info.chains > 1 then later[i - 1] = i > of_direction else later[i - 1] = seen[rank] or false end
-    seen[rank] = true
-  end
-  return later
 end
 
 -- The letter of an action in that stage.
@@ -72,10 +57,10 @@ local function cell(action, later, width, colour)
 end
 
 -- One rank, each action in columns of its own.
-local function row(actions, intervals, later, seconds, columns, colour)
+local function row(actions, later, seconds, columns, colour)
   local parts, at = {}, 0
-  for i, action in ipairs(actions) do
-    local from, to = math.floor(intervals[i].start / seconds + 0.5), math.floor(intervals[i].finish / seconds + 0.5)
+  for _, action in ipairs(actions) do
+    local from, to = math.floor(action.start / seconds + 0.5), math.floor(action.finish / seconds + 0.5)
     if to > from then
       parts[#parts + 1] = paint(string.rep(".", from - at), ".", colour)
       parts[#parts + 1] = cell(action, later, to - from, colour)
@@ -87,11 +72,11 @@ local function row(actions, intervals, later, seconds, columns, colour)
 end
 
 -- One rank, several actions in a column: the letter of what takes most of it.
-local function dense_row(actions, intervals, later, seconds, columns, colour)
+local function dense_row(actions, later, seconds, columns, colour)
   local shares = {}   -- of each column: letter → seconds
   for column = 1, columns do shares[column] = {} end
-  for i, action in ipairs(actions) do
-    local start, finish = intervals[i].start / seconds, intervals[i].finish / seconds
+  for _, action in ipairs(actions) do
+    local start, finish = action.start / seconds, action.finish / seconds
     local what = action.kind == "FB" and "&" or letter(action.kind, action.stage, later)
     for column = math.floor(start) + 1, math.min(columns, math.ceil(finish)) do
       local share = shares[column]
@@ -116,8 +101,8 @@ end
 local function legend(run, seconds, roomy)
   local traits = run.traits
   local parts = { "F forward", traits.split_backward and "I backward for input, W for weights" or "B backward" }
-  if traits.overlaps then
-    parts[2] = "B backward, I its part for input, W for weights"
+  if traits.overlaps then parts[2] = "B backward" .. (traits.split_backward and ", I its part for input, W for weights" or "") end
+  if rows.has_pairs(run) then
     parts[3] = roomy and "4&0 forward of 4 overlapped with backward of 0" or "& forward and backward overlapped"
   end
   if traits.chains == 2 then
@@ -132,16 +117,16 @@ end
 
 -- Lines that show a run (see simulation.lua) whose result has intervals. O(actions) time.
 function timeline.draw(run, colour)
-  local schedule, result, ranks = run.schedule, run.result, run.info.ranks
+  local result, ranks = run.result, run.info.ranks
   local label_width = #tostring(ranks - 1) + 6   -- "rank 7 "
   if result.makespan <= 0 then return { "nothing takes any time" } end
   local seconds, roomy = seconds_of_column(result, timeline.width - label_width)
   local columns = math.floor(result.makespan / seconds + 0.5)
-  local draw_row, later, lines = roomy and row or dense_row, timeline.later_chunks(run.info), {}
+  local draw_row, later, lines = roomy and row or dense_row, rows.later_chunks(run.info), {}
   for rank = 0, ranks - 1 do
     if ranks <= max_rows or rank < max_rows // 2 or rank >= ranks - max_rows // 2 then
       local label = format.pad("rank " .. rank, label_width)
-      lines[#lines + 1] = label .. draw_row(schedule:actions(rank), result.intervals[rank + 1], later, seconds, columns, colour)
+      lines[#lines + 1] = label .. draw_row(rows.of(run, rank), later, seconds, columns, colour)
     elseif rank == max_rows // 2 then
       lines[#lines + 1] = string.format("… %d more ranks", ranks - 2 * (max_rows // 2))
     end

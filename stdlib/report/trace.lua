@@ -7,6 +7,7 @@
 
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.report.json"
+local rows = require "pipeplan.report.rows"
 local simulation = require "pipeplan.report.simulation"
 
 local trace = {}
@@ -25,11 +26,11 @@ local function metadata(events, rank, name, value)
   events[#events + 1] = json.encode { ph = "M", pid = rank, tid = value.tid or 0, name = name, args = value.args }
 end
 
-local function names(run, rank, stages, events)
+local function names(rank, stages, threads, events)
   metadata(events, rank, "process_name", { args = { name = "rank " .. rank } })
   metadata(events, rank, "process_labels", { args = { labels = "stage " .. stages } })
   metadata(events, rank, "process_sort_index", { args = { sort_index = rank } })
-  for tid = 0, run.traits.overlaps and 1 or 0 do
+  for tid = 0, threads - 1 do
     metadata(events, rank, "thread_name", { tid = tid, args = { name = tid == 0 and "compute" or "backward of pairs" } })
     metadata(events, rank, "thread_sort_index", { tid = tid, args = { sort_index = tid } })
   end
@@ -74,9 +75,8 @@ local function actions(run, rank, events)
     if to then flow("s", tid, stage, microbatch, backward, math.max(start, finish - 1)) end
   end
 
-  for i, action in ipairs(run.schedule:actions(rank)) do
-    local interval, kind = run.result.intervals[rank + 1][i], action.kind
-    local start, finish = nanoseconds(interval.start), nanoseconds(interval.finish)
+  for _, action in ipairs(rows.of(run, rank)) do
+    local kind, start, finish = action.kind, nanoseconds(action.start), nanoseconds(action.finish)
     if kind == "F" or kind == "FB" then hold(1, start) end
     if kind == "FB" then
       slice("F", 0, action.stage, action.microbatch, start, finish)
@@ -94,12 +94,12 @@ function trace.write(run)
     failure.usage("--format trace counts nanoseconds, which ends at %.0f days; this schedule takes %g s", longest / 86400,
                   run.result.makespan)
   end
-  local stages = simulation.stages_of_ranks(run.info)
+  local stages, threads = simulation.stages_of_ranks(run.info), rows.has_pairs(run) and 2 or 1
   return coroutine.wrap(function()
     coroutine.yield('{"displayTimeUnit":"ms","otherData":' .. json.encode { schedule = simulation.headline(run) } .. ',"traceEvents":[\n')
     for rank = 0, run.info.ranks - 1 do
       local events = {}
-      names(run, rank, stages[rank + 1], events)
+      names(rank, stages[rank + 1], threads, events)
       actions(run, rank, events)
       coroutine.yield(table.concat(events, ",\n") .. (rank + 1 < run.info.ranks and ",\n" or "\n"))
     end

@@ -94,6 +94,40 @@ describe("a program whose ranks hold unequally many stages", function()
   end)
 end)
 
+-- F 1 s, B 2 s: F0 f0, then the pair of F1 and b0, of f1 and B0, then b1 B1; a column is a sixth of a second.
+describe("pairs whose halves run in turn", function()
+  local text = "0F0,1F0,(0F1;1B0)OVERLAP_F_B,(1F1;0B0)OVERLAP_F_B,1B1,0B1\n"
+  local function row(...)
+    local parts = { ... }
+    for i, part in ipairs(parts) do parts[i] = part .. ("-"):rep((part:lower():find "f" and 6 or 12) - #part) end
+    return "\nrank 0 " .. table.concat(parts) .. "\n"
+  end
+
+  it("are drawn as what they are", function()
+    for _, options in ipairs { "", " --pairs split" } do
+      local drawn = output_of(text, "--runtime torch-multi" .. options)
+      assert.is_truthy(drawn:find(row("F0", "f0", "F1", "b0", "f1", "B0", "b1", "B1"), 1, true), drawn)
+      assert.is_nil(drawn:find("overlapped with", 1, true))
+      local picture = output_of(text, "--format svg --runtime torch-multi" .. options)
+      assert.is_truthy(picture:find("F1, stage 0: 2 s to 3 s", 1, true))
+      assert.is_truthy(picture:find("B0, stage 1: 3 s to 5 s", 1, true))
+      assert.is_nil(picture:find("overlapped pair", 1, true))
+      for _, event in ipairs(cjson.decode(output_of(text, "--format trace --runtime torch-multi" .. options)).traceEvents) do
+        if event.ph == "X" then assert.equal(0, event.tid) end
+      end
+    end
+    assert.is_truthy(output_of(text, "--runtime torch-multi --pairs overlapped"):find("4&0 forward of 4 overlapped with", 1, true))
+    assert.is_truthy(output_of(text, "--format svg"):find("overlapped pair", 1, true))
+  end)
+
+  -- Rank 0's pair needs 1B0 of rank 1 only when its F has run: 0F0 to 1, 0F1 to 2, the pair's 0F2 to 3. Rank 1: 1F0 to 2, 1B0 to 4. The B is from 4 to 6.
+  it("say when each half ran, where the second waited inside", function()
+    local picture = output_of("0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n", "--format svg --runtime torch-multi --queues per_peer")
+    assert.is_truthy(picture:find("F2, stage 0: 2 s to 3 s", 1, true))
+    assert.is_truthy(picture:find("B0, stage 0: 4 s to 6 s", 1, true))
+  end)
+end)
+
 describe("a program of one rank or of one stage", function()
   for text, makespan in pairs { ["0F0,0B0\n"] = 3, ["0F0,0F1,0B1,0B0\n"] = 6, ["0F0,1F0,2F0,2I0,1I0,0I0,2W0,1W0,0W0\n"] = 9 } do
     it("runs " .. text:gsub("\n", ""), function()

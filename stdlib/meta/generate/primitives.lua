@@ -270,7 +270,9 @@ classes.finding = { meaning = "What is wrong with a program.", fields = {
 classes.peaks = { meaning = "Most chunks held at once, by rank ([rank + 1]).", fields = {
   { "freed_at_w", "integer[]", "counted until their W" }, { "freed_at_i", "integer[]", "counted until their I: the optimistic bound" },
 } }
-classes.interval = { fields = { result("start", "seconds"), result("finish", "seconds") } }
+classes.interval = { fields = { result("start", "seconds"), result("finish", "seconds"),
+  { "forward_finish", "number", "seconds; of a pair whose halves run in turn", optional = true },
+  { "backward_start", "number", "seconds; of a pair whose halves run in turn", optional = true } } }
 classes.simulation = { meaning = "A simulated step of the pipeline; times in seconds, lists by rank ([rank + 1]).", fields = {
   result("makespan", "last end on any rank"), result("max_span", "longest from a rank's first start to its last end"),
   result("max_idle", "of the rank that idles most"), result("min_idle", "of the rank that idles least"),
