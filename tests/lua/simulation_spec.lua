@@ -207,6 +207,9 @@ describe("a runtime", function()
     assert.same({ 32, 32 }, result.peak_bytes.runtime)
     bytes.transient_input = 30   -- while I runs: 9 before it, a gradient, and 30
     assert.same({ 40, 40 }, schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "pipeplan", bytes = bytes }).peak_bytes.runtime)
+    -- a last stage, 1 or 3, receives no gradient: while 3B0 runs, the 28 before it and 40
+    bytes.transient_input, bytes.transient = 4, { 3, 40, 3, 40 }
+    assert.same({ 68, 68 }, schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "pipeplan", bytes = bytes }).peak_bytes.runtime)
     assert.equal(schedule_of("dualpipe", 2, 4):simulate(arguments { runtime = "deepseek" }).makespan, result.makespan)
   end)
 

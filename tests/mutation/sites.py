@@ -96,7 +96,7 @@ class Source:
 
     def of_token(self, i, token):
         if token.kind == "number":
-            yield from self.of_number(token)
+            yield from self.of_number(token) if not self.is_dimension(i) else ()
         elif token.text in COMPARISON and self.is_binary(i):
             for other in COMPARISON[token.text]:
                 yield Mutant("comparison", token.start, token.end, "~=" if other == "!=" and self.language == "lua" else other)
@@ -114,6 +114,12 @@ class Source:
             if token.text in PAIRS:
                 yield Mutant("min/max", token.start, token.end, PAIRS[token.text])
             yield from self.swapped(i)
+
+    def is_dimension(self, i):
+        """Is the number at i the dimension of an array that is declared there? More of it makes no difference, less none that is defined."""
+        return (self.language == "c" and i > 2 and self.tokens[i - 1].text == "[" and self.tokens[i + 1].text == "]" and
+                self.tokens[i - 2].kind == "name" and (self.tokens[i - 3].kind == "name" and self.tokens[i - 3].text != "return" or
+                                                       self.tokens[i - 3].text == "*"))
 
     def of_number(self, token):
         text, value = token.text, None
@@ -152,7 +158,7 @@ class Source:
         if self.language == "c" and i and self.tokens[i - 1].kind == "name" and self.tokens[i - 1].text != "return":
             return  # a declaration
         spans = self.arguments(i + 1)
-        if len(spans) < 2:
+        if len(spans) < 2 or self.tokens[i].text in PAIRS:
             return
         one, two = (self.text[start:end] for start, end in spans[:2])
         if one != two:

@@ -139,6 +139,23 @@ static void recompute_is_paid_at_the_start_of_i(void **state) {
   expect(2.0 * 4096 * (1536.0 * 128 * 192 + 512.0 * 128 * 256) / 1e15, some[PP_BLOCK_MOE].input - none[PP_BLOCK_MOE].input, 1e-6);
 }
 
+/* Recompute of the core reads and writes an attention's scores again, where they are: b·a·s² of them in bf16, and none in embedding and head. */
+static void recompute_of_attention_costs_nothing_where_there_is_none(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_block_seconds none[PP_BLOCKS], some[PP_BLOCKS];
+  (void)state;
+  device.memory_bandwidth = 1e12;
+  training.fused_attention = false;
+  blocks_of(&model, layout_of(1, 1, 1, 1, 1), &training, &device, &instant, none);
+  training.recompute.core_attention = true;
+  blocks_of(&model, layout_of(1, 1, 1, 1, 1), &training, &device, &instant, some);
+  assert_true(some[PP_BLOCK_DENSE].input - none[PP_BLOCK_DENSE].input > 2.0 * 32 * 4096 * 4096 / 1e12);
+  for (int block = 0; block < PP_BLOCKS; block++)
+    if (block == PP_BLOCK_EMBEDDING || block == PP_BLOCK_HEAD) expect(none[block].input, some[block].input, 1e-12);
+}
+
 /* As measured on A100 (vTrain 2312.12391, ground_truth_multi.csv): what a layer takes does not shrink in proportion to its microbatch. */
 static void layers_take_a_while_whatever_their_microbatch(void **state) {
   const pp_model model = deepseek_v3(4, 0, 0);
@@ -392,6 +409,21 @@ static void a_hop_carries_the_boundary_activations(void **state) {
   expect(10e-6 + 2.0 * 4096 * 4096 / 45e9, pp_cost_hop(&model, &layout, &training, &real), 1e-12);
 }
 
+static void a_link_may_be_slow_but_not_still(void **state) {
+  const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
+  const pp_layout layout = layout_of(1, 1, 1, 1, 1);
+  const pp_training training = bf16_recipe(4096);
+  pp_network network = real;
+  pp_block_seconds blocks[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  network.tier[1].bandwidth = 0.5;
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &ideal, &network, blocks, &error), PP_OK);
+  network.tier[1].bandwidth = 0;
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &ideal, &network, blocks, &error), PP_INVALID);
+  assert_string_equal(error.field, "bandwidth");
+}
+
 static void a_device_without_speed_is_named(void **state) {
   const pp_model model = llama(2, 1024, 8, 8, 4096, 32000);
   const pp_layout layout = layout_of(1, 1, 1, 1, 1);
@@ -414,6 +446,7 @@ int main(void) {
     cmocka_unit_test(tensor_parallel_traffic_is_told_apart),
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
+    cmocka_unit_test(recompute_of_attention_costs_nothing_where_there_is_none),
     cmocka_unit_test(layers_take_a_while_whatever_their_microbatch),
     cmocka_unit_test(a_plain_alltoall_takes_longer_each_way),
     cmocka_unit_test(recompute_of_the_experts_repeats_their_whole_mlp),
@@ -430,6 +463,7 @@ int main(void) {
     cmocka_unit_test(two_copies_exchange_what_sharding_leaves),
     cmocka_unit_test(two_unsharded_copies_reduce_their_gradients),
     cmocka_unit_test(a_hop_carries_the_boundary_activations),
+    cmocka_unit_test(a_link_may_be_slow_but_not_still),
     cmocka_unit_test(a_device_without_speed_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

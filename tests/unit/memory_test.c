@@ -198,6 +198,20 @@ static void w_waits_for_inputs_and_output_gradients(void **state) {
   expect(32.0 * 4096 * 1024, blocks[PP_BLOCK_DENSE].pending, 1e-12);
 }
 
+/* By hand from the DeepSeek-V3 shape: what W of a dense layer with latent attention multiplies, in bf16. Inputs: hidden of both halves, the
+** normed latents, the attention's output, the MLP's product; gradients of outputs: latents with k_rope, queries, expanded keys and values, the
+** output projection, gate and up, down. Without the rotary part keys have 128 of a head, values 128. */
+static void w_of_latent_attention_waits_for_the_gradients_of_all_its_products(void **state) {
+  const pp_model model = deepseek_v3(1, 1, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_block_bytes blocks[PP_BLOCKS];
+  const double h = 7168, inputs = h + (1536 + 512) + 128 * 128 + h + 18432;
+  const double gradients = (1536 + 512 + 64) + 128 * 192 + 128 * (128 + 128) + h + 2 * 18432 + h;
+  (void)state;
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(2 * (inputs + gradients), blocks[PP_BLOCK_DENSE].pending / 4096, 1e-12);
+}
+
 /* NVIDIA/Megatron-LM PR 6782, as corrected: a rank holds K·s·b·te/t dispatched tokens and EP does not reduce them. */
 static void expert_parallelism_does_not_reduce_dispatched_tokens(void **state) {
   const pp_model model = deepseek_v3(4, 0, 0);
@@ -554,6 +568,7 @@ int main(void) {
     cmocka_unit_test(a_layer_in_fp32_keeps_twice_as_much),
     cmocka_unit_test(core_recompute_saves_an_output_that_fused_attention_keeps_for_itself),
     cmocka_unit_test(w_waits_for_inputs_and_output_gradients),
+    cmocka_unit_test(w_of_latent_attention_waits_for_the_gradients_of_all_its_products),
     cmocka_unit_test(expert_parallelism_does_not_reduce_dispatched_tokens),
     cmocka_unit_test(an_mla_moe_layer_is_counted_tensor_by_tensor),
     cmocka_unit_test(module_wise_recompute_drops_what_the_report_lists),
