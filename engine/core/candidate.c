@@ -5,7 +5,8 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
+
+#include "core/meter.h"
 
 static bool divides(int64_t divisor, int64_t number) {
   return divisor > 0 && number % divisor == 0;
@@ -22,7 +23,7 @@ static bool tensor_fits_model(const pp_model *model, int tensor) {
 static pp_status append(pp_candidates *list, const pp_candidate *candidate, pp_error *error) {
   if (list->count == list->capacity) {
     size_t capacity = list->capacity ? 2 * list->capacity : 256;
-    pp_candidate *grown = realloc(list->candidate, capacity * sizeof *grown);
+    pp_candidate *grown = pp_resize(list->candidate, capacity * sizeof *grown);
     if (!grown) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", capacity);
     list->candidate = grown;
     list->capacity = capacity;
@@ -162,7 +163,7 @@ pp_status pp_candidates_enumerate(const pp_candidate_space *space, pp_candidates
 }
 
 void pp_candidates_free(pp_candidates *candidates) {
-  free(candidates->candidate);
+  pp_free(candidates->candidate);
   *candidates = (pp_candidates){ 0, 0, NULL };
 }
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/meter.h"
+
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride) {
   const int64_t span = (size - 1) * stride + 1;
   for (int i = 0; i + 1 < network->tiers; i++)
@@ -161,13 +163,14 @@ static int ascending(const void *a, const void *b) {
 }
 
 static pp_status fit_errors(const pp_test_run *run, pp_link_fit *out, pp_error *error) {
-  double *list = malloc((size_t)run->count * sizeof *list);
+  double *list = pp_allocate((size_t)run->count * sizeof *list);
+  pp_spend(64 * (uint64_t)run->count);
   if (!list) return pp_fail(error, PP_NO_MEMORY, "no memory for %d sizes", run->count);
   for (int i = 0; i < run->count; i++) list[i] = line_error(run, out, i);
   qsort(list, (size_t)run->count, sizeof *list, ascending);
   out->median_error = (list[run->count / 2] + list[(run->count - 1) / 2]) / 2;
   out->worst_error = list[run->count - 1];
-  free(list);
+  pp_free(list);
   return PP_OK;
 }
 

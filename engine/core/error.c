@@ -20,6 +20,8 @@ pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
   return status;
 }
 
+pp_status pp_stopped(pp_error *error) { return pp_fail(error, PP_STOPPED, "over budget"); }
+
 pp_status pp_illegal(pp_error *error, const char *id, const char *field, double nearest, const char *format, ...) {
   if (error) {
     va_list arguments;

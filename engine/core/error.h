@@ -11,7 +11,8 @@ typedef enum {
   PP_OK = 0,
   PP_INVALID,   /* an argument is outside its documented range */
   PP_ILLEGAL,   /* consistent, but no schedule of this kind exists for it (odd depth, too few microbatches, ...) */
-  PP_NO_MEMORY  /* the system's memory, not the device's */
+  PP_NO_MEMORY, /* the system's memory, not the device's; or none left under the meter's cap */
+  PP_STOPPED    /* the meter's work is spent (meter.h) */
 } pp_status;
 
 typedef struct {
@@ -27,6 +28,9 @@ pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...)
   __attribute__((format(printf, 3, 4)))
 #endif
   ;
+
+/* The status of a computation whose meter is spent (meter.h). */
+pp_status pp_stopped(pp_error *error);
 
 /* The same for a broken legality rule: PP_ILLEGAL with the rule's id, the field and its nearest legal value. */
 pp_status pp_illegal(pp_error *error, const char *id, const char *field, double nearest, const char *format, ...)

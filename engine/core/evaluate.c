@@ -4,8 +4,9 @@
 #include "core/evaluate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/meter.h"
 
 /* ----------------------------------------------------------------------------------------------------------------------------- time */
 
@@ -74,7 +75,7 @@ static pp_status times_of(const pp_problem *problem, const pp_layout_costs *cost
                           const pp_stage_seconds *seconds, bool overlaps, pp_stage_times **stage, double **pair, pp_error *error) {
   size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
   pp_device device = *problem->device;
-  *stage = malloc(stages * sizeof **stage + stages * slots * sizeof **pair);
+  *stage = pp_allocate(stages * sizeof **stage + stages * slots * sizeof **pair);
   if (!*stage) return pp_fail(error, PP_NO_MEMORY, "no memory for the times of %zu stages", stages);
   *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
   device.hides_alltoall = true;
@@ -172,7 +173,7 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
   status = times_of(problem, costs, &schedule, seconds, overlap && pairs_overlap(candidate, costs, kernel), &stage_times, &pair, error);
   if (status == PP_OK) {
     status = simulate(problem, &schedule, stage_times, pair, costs->hop, &simulation, error);
-    free(stage_times);
+    pp_free(stage_times);
   }
   if (status != PP_OK) {
     pp_schedule_free(&schedule);
@@ -259,7 +260,7 @@ pp_status pp_evaluate_split(const pp_problem *problem, const pp_candidate *candi
   timing.makespan_seconds = shorter.makespan;
   if (whole) more = 0;
   if (status == PP_OK && more > 0) status = pp_simulate_in(&comparison->longer, &times, false, workspace, &longer, error);
-  free(stage_times);
+  pp_free(stage_times);
   if (status != PP_OK) return status;
   if (more > 0)
     timing.makespan_seconds += (longer.makespan - shorter.makespan) * (double)more /
@@ -419,7 +420,7 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
   if (status != PP_OK) return status;
   slots = (size_t)out->schedule.chunks_per_rank;
   entries = (size_t)request.ranks * slots;
-  out->stored = calloc(2 * entries + 2 * slots, sizeof *out->stored);
+  out->stored = pp_allocate_zeros((2 * entries + 2 * slots) * sizeof *out->stored);
   if (!out->stored) {
     pp_schedule_free(&out->schedule);
     return pp_fail(error, PP_NO_MEMORY, "no memory for the profile of %d ranks", request.ranks);
@@ -432,7 +433,7 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
 
 void pp_memory_program_free(pp_memory_program *program) {
   pp_schedule_free(&program->schedule);
-  free(program->stored);
+  pp_free(program->stored);
   program->stored = program->pending = NULL;
 }
 

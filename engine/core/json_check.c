@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/meter.h"
+
 typedef struct {
   const unsigned char *text;
   size_t size, at;
@@ -272,7 +274,7 @@ static int compare_keys(const void *a, const void *b) {
 static pp_status remember_key(scanner *s) {
   if (s->key_count == s->key_room) {
     size_t room = s->key_room ? s->key_room * 2 : 64;
-    const unsigned char **grown = realloc(s->keys, room * sizeof *grown);
+    const unsigned char **grown = pp_resize(s->keys, room * sizeof *grown);
     if (!grown) return PP_NO_MEMORY;
     s->keys = grown;
     s->key_room = room;
@@ -388,6 +390,6 @@ pp_status pp_json_check(const char *text, size_t size, int max_depth, pp_json_pr
     skip_space(&s);
     if (s.at < s.size) status = fail(&s, s.at, "text after the end of the JSON value");
   }
-  free(s.keys);
+  pp_free(s.keys);
   return status;
 }

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/meter.h"
+
 int pp_layout_expert_data(const pp_layout *layout) {
   return layout->tensor * layout->context * layout->data / (layout->expert * layout->expert_tensor);
 }
@@ -41,6 +43,7 @@ pp_status pp_layout_stages(const pp_model *model, int stages, const int *layers_
   const int layers = (int)model->layers;
   int layer = 0;
   if (stages < 1) return pp_fail(error, PP_INVALID, "stages must be at least 1, got %d", stages);
+  pp_spend(8 * (uint64_t)stages + (uint64_t)layers);
   memset(out, 0, (size_t)stages * sizeof *out);
   if (layers_per_stage) {
     const pp_status status = spread_as_given(layers, stages, layers_per_stage, out, error);

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/meter.h"
+
 /* What one layer keeps, in bytes per token on one GPU. */
 typedef struct {
   double stored;            /* from F to I */
@@ -377,6 +379,7 @@ static void add_up(const pp_stage_memory *held, double activations, double overh
 /* What a rank's stages need together. */
 static pp_stage_memory held_by(const pp_schedule *schedule, int rank, const pp_stage_memory *stages) {
   pp_stage_memory held = { .has_embedding = false };
+  pp_spend(16 * (uint64_t)pp_schedule_stages_on(schedule, rank));
   for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++)
     add_stage(&held, &stages[pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain]);
   return held;

@@ -9,10 +9,10 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/event_heap.h"
+#include "core/meter.h"
 
 typedef struct {
   size_t step;              /* next to issue */
@@ -246,13 +246,19 @@ static void reset(run_state *run) {
   for (uint32_t q = 0; q < lowered->queues; q++) run->queue[q] = (queue_state){ PP_NO_BATCH, PP_NO_BATCH };
 }
 
-static void run_step(run_state *run) {
+/* False: stopped. */
+static bool run_step(run_state *run) {
   uint32_t ranks = (uint32_t)run->lowered->ranks;
+  const uint64_t places = ranks + run->lowered->queues;
+  uint64_t cost = 24;   /* of an event, and four times the way through a heap of all places */
+  for (uint64_t n = places; n > 1; n /= 2) cost += 4;
+  pp_spend(8 * (places + run->lowered->batches));
   reset(run);
   for (uint32_t rank = 0; rank < ranks; rank++) go_on(run, rank);
   for (;;) {
     uint32_t place = pp_event_heap_first(&run->events);
-    if (!(run->events.time[place] < HUGE_VAL)) return;
+    if (!(run->events.time[place] < HUGE_VAL)) return true;
+    if (!pp_spend(cost)) return false;
     run->now = run->events.time[place];
     if (place < ranks) {
       end_action(run, place);
@@ -285,6 +291,7 @@ static pp_status deadlock(const run_state *run, uint32_t queue, pp_error *error)
   char text[200] = "";
   size_t used = 0;
   const pp_message_end *end;
+  pp_spend(16 * (uint64_t)run->lowered->queues);
   for (uint32_t i = 0; i < run->lowered->queues; i++) queue = held_up_by(run, queue, &end);   /* now inside the cycle */
   const uint32_t start = queue;
   do {
@@ -341,7 +348,7 @@ static size_t run_bytes(size_t ranks, size_t queues, size_t batches) {
 static void *prepare(run_state *run) {
   const pp_lowered *lowered = run->lowered;
   size_t ranks = (size_t)lowered->ranks, places = ranks + lowered->queues;
-  char *memory = calloc(1, run_bytes(ranks, lowered->queues, lowered->batches));
+  char *memory = pp_allocate_zeros(run_bytes(ranks, lowered->queues, lowered->batches));
   if (!memory) return NULL;
   run->rank = (rank_state *)(void *)memory;
   run->batch = (batch_state *)(void *)(run->rank + ranks);
@@ -377,15 +384,15 @@ static pp_status simulate(run_state *run, bool with_intervals, pp_simulation *ou
   if (status == PP_OK) {
     run->interval = out->interval;
     run->between = out->between;
-    run_step(run);
-    if (run->hardware->heat_slope > 0) {
+    bool ended = run_step(run);
+    if (ended && run->hardware->heat_slope > 0) {
       finish_heat(run);
-      run_step(run);
+      ended = run_step(run);
     }
-    status = summarise(run, out, error);
+    status = ended ? summarise(run, out, error) : pp_stopped(error);
     if (status != PP_OK) pp_simulation_free(out);
   }
-  free(memory);
+  pp_free(memory);
   return status;
 }
 

@@ -16,9 +16,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/meter.h"
 #include "core/schedule_verify.h"
 
 static const pp_runtime presets[PP_RUNTIMES] = {
@@ -168,7 +168,7 @@ static size_t lay_out_work(pp_lowering *lowering, known_queue **last, void **scr
 }
 
 void pp_lowered_free(pp_lowered *lowered) {
-  free(lowered->first);   /* the start of the one allocation */
+  pp_free(lowered->first);   /* the start of the one allocation */
   *lowered = (pp_lowered){ 0 };
 }
 
@@ -196,6 +196,7 @@ static void plan_queues(pp_lowering *lowering, known_queue *last) {
 
 /* Tells each message end which batch holds the other. */
 static void join_ends(pp_lowering *lowering) {
+  pp_spend(2 * (uint64_t)lowering->ends);
   for (uint32_t i = 0; i < lowering->ends; i++) {
     pp_message_end *end = &lowering->out->end[i];
     end->other = lowering->batch_of[!end->receive][message_number(lowering->schedule, end)];
@@ -234,6 +235,7 @@ static pp_status check(const pp_schedule *schedule, const pp_runtime *runtime, p
 
 static void lower(pp_lowering *lowering, known_queue *last, void *scratch) {
   const size_t messages = pp_lower_messages(lowering->schedule);
+  pp_spend(16 * (lowering->schedule->first[lowering->schedule->request.ranks] + (uint64_t)lowering->schedule->stages));
   for (int k = 0; k < 2; k++) memset(lowering->batch_of[k], 0xFF, messages * sizeof(uint32_t));   /* PP_NO_BATCH */
   plan_queues(lowering, last);
   if (lowering->runtime->kind == PP_RUNTIME_TORCH_MULTI) pp_lower_torch_multi(lowering, scratch);
@@ -261,15 +263,17 @@ pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtim
   pp_status status = check(schedule, runtime, error);
   if (status != PP_OK) return status;
   pp_lowered_size size = pp_runtime_lowered_size(schedule, runtime);
-  char *kept = malloc(size.kept), *work = calloc(size.work, 1);
+  char *kept = pp_allocate(size.kept), *work = pp_allocate_zeros(size.work);
   if (kept && work) {
     lay_out(&lowering, out, kept);
     lay_out_work(&lowering, &last, &scratch, work);
     lower(&lowering, last, scratch);
+    if (!pp_spend(0)) status = pp_stopped(error);
   } else {
-    free(kept);
     status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", schedule->first[schedule->request.ranks]);
   }
-  free(work);
+  if (status != PP_OK) pp_free(kept);
+  if (status != PP_OK) *out = (pp_lowered){ 0 };
+  pp_free(work);
   return status;
 }

@@ -20,6 +20,7 @@
 */
 #include <math.h>
 
+#include "core/meter.h"
 #include "core/runtime.h"
 
 typedef struct {
@@ -103,6 +104,7 @@ static void torch(walk *self, const pp_action *action) {
 
 static double walk_rank(walk *self, int rank) {
   self->held = self->peak = 0;
+  pp_spend(1 + 4 * (self->schedule->first[rank + 1] - self->schedule->first[rank]));
   for (size_t i = self->schedule->first[rank]; i < self->schedule->first[rank + 1]; i++) {
     if (self->runtime->memory == PP_MEMORY_LEAN) lean(self, &self->schedule->action[i]);
     else torch(self, &self->schedule->action[i]);
@@ -114,6 +116,7 @@ static double walk_rank(walk *self, int rank) {
 static double buffers(const walk *self, int rank) {
   const pp_schedule *schedule = self->schedule;
   double sum = 0;
+  pp_spend(4 * (uint64_t)pp_schedule_stages_on(schedule, rank));
   for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
     int stage = pp_schedule_stages_of(schedule, rank)[slot];
     double message = self->bytes[stage].message;

@@ -5,10 +5,10 @@
 ** _defer_recv_ops, _step_microbatches).
 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/event_heap.h"
+#include "core/meter.h"
 #include "core/runtime_lower.h"
 
 /* -- torch-single --------------------------------------------------------------------------------------------------------------------- */
@@ -230,10 +230,14 @@ static void expect_turn(plan *self, int rank, double round) {
 
 /*
 ** Goes round the ranks until all is planned. A rank that cannot go on looks again only when what it waits for was planned, so that a round
-** costs what is done in it: O(units × log ranks). Ends, for in a program that was verified some rank can always go on.
+** costs what is done in it: O(units × log ranks). Ends, for in a program that was verified some rank can always go on; or when the meter is
+** spent.
 */
 static void plan_all(plan *self) {
   pp_event_heap *turns = &self->turns;
+  uint64_t cost = 24;   /* of a turn, and twice the way through the heap */
+  for (uint32_t n = turns->places; n > 1; n /= 2) cost += 2;
+  pp_spend(8 * (uint64_t)turns->places);
   pp_event_heap_reset(turns);
   for (uint32_t rank = 0; rank < turns->places; rank++) {
     self->awaited[rank] = NOTHING;
@@ -242,7 +246,7 @@ static void plan_all(plan *self) {
   for (;;) {
     int rank = (int)pp_event_heap_first(turns);
     double round = turns->time[rank];
-    if (!(round < HUGE_VAL)) return;
+    if (!(round < HUGE_VAL) || !pp_spend(cost)) return;
     const planned *unit = &self->units[self->next[rank]];
     if (is_ready(self, unit, &self->awaited[rank])) {
       self->awaited[rank] = NOTHING;

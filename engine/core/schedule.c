@@ -6,9 +6,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/meter.h"
 #include "core/schedules.h"
 
 #define LOOP PP_PLACE_LOOP
@@ -142,6 +142,7 @@ static pp_status check_rounds(const pp_schedule_request *request, const pp_sched
   int ranks = request->ranks, microbatches = request->microbatches, rounds = rounds_of(microbatches, ranks), distance = 1;
   if (rounds_are_legal(microbatches, ranks)) return PP_OK;
   while (!rounds_are_legal(microbatches - distance, ranks) && !rounds_are_legal(microbatches + distance, ranks)) distance++;
+  pp_spend(4 * (uint64_t)distance);
   int nearest = microbatches + (rounds_are_legal(microbatches - distance, ranks) ? -distance : distance);
   return pp_illegal(error, "engine.microbatch_group", "microbatches", nearest,
                     "%s on %d ranks runs %d microbatches in %d rounds, which must hold equally many", traits->name, ranks, microbatches, rounds);
@@ -158,6 +159,7 @@ static int nearest_group(const pp_schedule_request *request) {
   if (nearest < request->ranks) nearest = request->ranks;
   if (nearest > request->microbatches) nearest = request->microbatches;
   for (int distance = 0;; distance++) {
+    pp_spend(4);
     if (nearest - distance >= request->ranks && group_is_legal(nearest - distance, request)) return nearest - distance;
     if (group_is_legal(nearest + distance, request)) return nearest + distance;
   }
@@ -255,6 +257,7 @@ int pp_schedule_place(pp_schedule *schedule) {
 
 size_t pp_schedule_actions(const pp_schedule_request *request) {
   size_t actions = 0;
+  pp_spend(4 * (uint64_t)request->ranks);
   for (int rank = 0; rank < request->ranks; rank++) actions += kinds[request->kind].constructor->count(request, rank);
   return actions;
 }
@@ -280,7 +283,7 @@ static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedu
   schedule->microbatches_per_chain = request->microbatches / chains;
 
   size_t actions = pp_schedule_actions(request);
-  char *memory = malloc(pp_schedule_bytes(request));
+  char *memory = pp_allocate(pp_schedule_bytes(request));
   if (!memory) {
     *schedule = (pp_schedule){ 0 };
     return pp_fail(error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", actions);
@@ -312,6 +315,10 @@ pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out
   }
   pp_writer writer = { .next = out->action };
   for (int rank = 0; rank < request->ranks; rank++) {
+    if (!pp_spend(8 + 2 * (out->first[rank + 1] - out->first[rank]))) {
+      pp_schedule_free(out);
+      return pp_stopped(error);
+    }
     writer.stage_at = pp_schedule_stages_of(out, rank);
     constructor->write(request, rank, &writer);
   }
@@ -324,7 +331,7 @@ size_t pp_schedule_size(const pp_schedule *schedule) {
 }
 
 void pp_schedule_free(pp_schedule *schedule) {
-  free(schedule->action);   /* the start of the one allocation */
+  pp_free(schedule->action);   /* the start of the one allocation */
   *schedule = (pp_schedule){ 0 };
 }
 
@@ -340,6 +347,7 @@ int pp_action_print(char *buffer, size_t size, const pp_action *action) {
 
 double pp_schedule_peak(const pp_schedule *schedule, int rank, const double *stored, const double *pending) {
   double held = 0, peak = 0;
+  pp_spend(1 + schedule->first[rank + 1] - schedule->first[rank]);
   for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
     const pp_action *action = &schedule->action[i];
     switch (action->kind) {

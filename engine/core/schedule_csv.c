@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/meter.h"
 #include "core/schedule_verify.h"
 #include "core/schedules.h"
 
@@ -270,6 +270,7 @@ static pp_status check_numbers(const csv_reader *reader, const pp_schedule *sche
 }
 
 static pp_status place_stages(const csv_reader *reader, pp_schedule *schedule) {
+  pp_spend(8 * (uint64_t)(schedule->stages + schedule->request.ranks));
   int most = pp_schedule_place(schedule);
   schedule->request.chunks = schedule->traits.chunks = (most + schedule->chains - 1) / schedule->chains;
   schedule->chunks_per_rank = schedule->request.chunks * schedule->chains;
@@ -295,8 +296,8 @@ static size_t limit_of(const pp_csv_extent *extent) {
 static bool allocate(pp_schedule *schedule, const pp_csv_extent *extent, csv_scratch *scratch) {
   size_t ranks = (size_t)extent->ranks, stages = (size_t)extent->stages;
   scratch->limit = (uint32_t)limit_of(extent);
-  scratch->occurs = calloc(scratch->limit / 8 + 1, 1);
-  char *memory = malloc(program_bytes(extent));
+  scratch->occurs = pp_allocate_zeros(scratch->limit / 8 + 1);
+  char *memory = pp_allocate(program_bytes(extent));
   schedule->action = (pp_action *)(void *)memory;   /* owned by *schedule from here on */
   if (!memory || !scratch->occurs) return false;
   schedule->first = (size_t *)(void *)(memory + extent->actions * sizeof(pp_action));
@@ -330,7 +331,7 @@ static pp_status build(csv_reader *reader, const pp_csv_extent *extent, int dire
     write_actions(reader, out, &scratch);
     status = check_numbers(reader, out, extent, &scratch);
   }
-  free(scratch.occurs);
+  pp_free(scratch.occurs);
   if (status == PP_OK) status = place_stages(reader, out);
   if (status == PP_OK) {
     out->microbatches_per_chain = (int)extent->microbatches;   /* ≤ 2 × actions: none is missing */
@@ -367,6 +368,7 @@ pp_status pp_schedule_read_csv(const char *text, size_t length, int directions, 
                         .error = error ? error : &nobody_reads };
   pp_csv_extent extent;
   *out = (pp_schedule){ 0 };
+  if (!pp_spend(4 * (uint64_t)length)) return pp_stopped(error);
   if (directions != 1 && directions != 2) return pp_fail(error, PP_INVALID, "directions must be 1 or 2, got %d", directions);
   pp_status status = pp_schedule_measure_csv(text, length, &extent, reader.place, reader.error);
   return status == PP_OK ? build(&reader, &extent, directions, out) : status;

@@ -11,8 +11,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "core/meter.h"
 
 /* Bits of had[]: 1 << kind for what was seen; whether the result of the forward, of the backward has come where it is needed. */
 enum { HAS_F = 1 << PP_F, HAS_B = 1 << PP_B, HAS_I = 1 << PP_I, HAS_W = 1 << PP_W, SEEN = 15, FORWARD_CAME = 16, BACKWARD_CAME = 32 };
@@ -202,7 +203,7 @@ size_t pp_schedule_verify_bytes(const pp_schedule *schedule) {
 static pp_status find_missing(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t microbatches = (size_t)schedule->microbatches_per_chain, stages = (size_t)schedule->stages;
-  size_t *count = calloc(pp_schedule_verify_bytes(schedule), 1);
+  size_t *count = pp_allocate_zeros(pp_schedule_verify_bytes(schedule));
   if (!count) return pp_fail(v->error, PP_NO_MEMORY, "no memory to verify %d stages", schedule->stages);
   unsigned char *had = (unsigned char *)(count + stages);
   const pp_action *end = schedule->action + schedule->first[schedule->request.ranks];
@@ -220,7 +221,7 @@ static pp_status find_missing(verification *v) {
   }
   while (is_complete(had[at])) at++;
   pp_status status = missing(v, (int)least, at, had[at]);
-  free(count);
+  pp_free(count);
   return status;
 }
 
@@ -358,6 +359,7 @@ static bool is_stuck(const verification *v, int rank) {
 /* Runs the program from its start: a rank that cannot go on, or NOWHERE. */
 static int run_all(verification *v, int buffers) {
   int ranks = v->schedule->request.ranks;
+  pp_spend(4 * (v->schedule->first[ranks] + (uint64_t)v->stages));
   v->depth = 0;
   v->buffers = buffers;
   for (int stage = 0; stage < v->stages; stage++) v->stage[stage].forward_held = v->stage[stage].backward_held = 0;
@@ -427,6 +429,7 @@ static void print_cycle(const pp_finding *finding, char *text, size_t size) {
 */
 static pp_status deadlock(const verification *v, int rank, const char *id, const char *where) {
   char text[sizeof v->error->message - 32];
+  pp_spend(8 * (uint64_t)v->schedule->request.ranks);
   for (int i = 0; i < v->schedule->request.ranks; i++) rank = wait_of(v, rank).of;
   for (int at = wait_of(v, rank).of, end = rank; at != end; at = wait_of(v, at).of)
     if (at < rank) rank = at;
@@ -446,6 +449,7 @@ static pp_status deadlock(const verification *v, int rank, const char *id, const
 /* For another run. */
 static void forget_results(verification *v) {
   size_t entries = (size_t)v->stages * v->microbatches;
+  pp_spend(entries / 4);
   for (size_t i = 0; i < entries; i++) v->had[i] &= SEEN;
 }
 
@@ -465,7 +469,7 @@ static pp_status check_waits(verification *v, int buffers) {
 static bool prepare(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, microbatches = v->microbatches;
-  char *memory = calloc(pp_schedule_verify_bytes(schedule), 1);
+  char *memory = pp_allocate_zeros(pp_schedule_verify_bytes(schedule));
   if (!memory) return false;
   v->stage = (stage_link *)(void *)memory;
   v->rank = (rank_state *)(void *)(v->stage + stages);
@@ -485,11 +489,12 @@ static pp_status start(verification *v, const pp_schedule *schedule, pp_finding 
                        .finding = finding, .error = error };
   *finding = (pp_finding){ .rank = NOWHERE, .position = -1 };
   const pp_verify_size size = size_of(schedule);
+  if (!pp_spend(4 * (size.actions + size.stages))) return pp_stopped(v->error);
   if (is_sparse(&size)) return find_missing(v);
   if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", size.actions);
   pp_status status = check_lists(v);
   if (status == PP_OK) return PP_OK;
-  free(v->stage);
+  pp_free(v->stage);
   v->stage = NULL;
   return status;
 }
@@ -501,7 +506,7 @@ pp_status pp_schedule_verify_p2p(const pp_schedule *schedule, int buffers, pp_fi
   pp_status status = start(&v, schedule, finding ? finding : &nobody_asks, error ? error : &nobody_reads);
   if (status != PP_OK) return status;
   status = check_waits(&v, buffers);
-  free(v.stage);   /* the start of the block */
+  pp_free(v.stage);   /* the start of the block */
   return status;
 }
 
@@ -532,6 +537,6 @@ pp_status pp_schedule_receive_buffers(const pp_schedule *schedule, int *buffers,
     forget_results(&v);
     status = check_waits(&v, PP_ASYNCHRONOUS);
   }
-  free(v.stage);
+  pp_free(v.stage);
   return status;
 }

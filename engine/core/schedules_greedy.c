@@ -16,8 +16,8 @@
 ** the repetition leaves at both ends.
 */
 #include <math.h>
-#include <stdlib.h>
 
+#include "core/meter.h"
 #include "core/schedules.h"
 #include "core/schedules_greedy.h"
 #include "core/simulate.h"
@@ -157,6 +157,7 @@ static pp_status check_times(const pp_schedule_request *request, const pp_schedu
 }
 
 static void set_times(const pp_schedule_request *request, const pp_schedule *schedule, workshop *shop) {
+  pp_spend(8 * (uint64_t)schedule->stages);
   static const pp_stage_times unit = { 1, 1, 1, 2 };
   int queues = shop->problem.queues, chunks = queues / 2;
   for (int r = 0; r < request->ranks; r++)
@@ -184,7 +185,7 @@ static size_t shop_bytes(const pp_greedy_problem *problem) {
 static pp_status open_shop(const pp_schedule_request *request, const pp_schedule *schedule, workshop *shop, pp_error *error) {
   shop->problem = problem_of(request);
   size_t entries = (size_t)request->ranks * (size_t)shop->problem.queues;
-  shop->scratch = malloc(shop_bytes(&shop->problem));
+  shop->scratch = pp_allocate(shop_bytes(&shop->problem));
   if (!shop->scratch) return pp_fail(error, PP_NO_MEMORY, "no memory to plan %zu actions", schedule->first[request->ranks]);
   shop->seconds = (double *)(void *)((char *)shop->scratch + pp_greedy_scratch(&shop->problem));
   shop->weight = shop->seconds + entries;
@@ -232,6 +233,7 @@ static pp_status run_handcrafted(const workshop *shop, int most, pp_workspace *w
   pp_simulation result;
   const pp_times times = { .stage = shop->times, .p2p = shop->problem.hop };
   write_handcrafted(out, most);
+  if (!pp_spend(2 * out->first[out->request.ranks])) return pp_stopped(error);
   pp_status status = pp_simulate_in(out, &times, false, workspace, &result, error);
   if (status == PP_OK) *score = (pp_greedy_score){ result.makespan, result.max_span };
   return status;
@@ -252,7 +254,7 @@ static pp_status choose_handcrafted(const workshop *shop, pp_schedule *out, pp_g
   const int limit = limit_of(&shop->problem), ranks = shop->problem.ranks;
   const int most[2] = { smaller(ranks, limit), smaller(2 * ranks - 1, limit) };
   pp_workspace workspace = { 0 };
-  pp_greedy_score score;
+  pp_greedy_score score = { INFINITY, INFINITY };
   pp_status status = run_handcrafted(shop, most[0], &workspace, out, least, error);
   *chosen = most[0];
   if (status == PP_OK && most[1] > most[0]) status = run_handcrafted(shop, most[1], &workspace, out, &score, error);
@@ -271,7 +273,7 @@ static pp_status choose_handcrafted(const workshop *shop, pp_schedule *out, pp_g
 static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *out, pp_error *error) {
   size_t count;
   const variant *variants = variants_of(request, &count), *best = NULL;
-  pp_greedy_score score, least;
+  pp_greedy_score score = { INFINITY, INFINITY }, least = score;
   workshop shop;
   int handcrafted = 0;
   pp_status status = check_times(request, out, error);
@@ -291,7 +293,8 @@ static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *o
       write_handcrafted(out, handcrafted);
     }
   if (best && !direct) run_variant(&shop, best, out, &score);
-  free(shop.scratch);
+  pp_free(shop.scratch);
+  if (status == PP_OK && !pp_spend(0)) return pp_stopped(error);   /* a variant that was stopped looks like one that got stuck */
   if (status == PP_OK && !found)
     return pp_fail(error, PP_INVALID, "no order of %s for %d microbatches on %d ranks was found", out->traits.name, request->microbatches,
                    request->ranks);

@@ -6,6 +6,7 @@
 */
 #include <math.h>
 
+#include "core/meter.h"
 #include "core/schedules_greedy.h"
 
 enum { WEIGHT = PP_MOST_QUEUES, NOTHING };   /* what a decision runs, beside a queue's next entry */
@@ -217,10 +218,15 @@ static void run_entry(run_state *run, int number, int queue, double when) {
 
 /* -- the run -------------------------------------------------------------------------------------------------------------------------- */
 
+/* Matches between two ranks until the winner is known. */
+static int levels_of(int ranks) {
+  int levels = 0;
+  while (1 << levels < ranks) levels++;
+  return levels;
+}
+
 static int leaves_of(int ranks) {
-  int leaves = 1;
-  while (leaves < ranks) leaves *= 2;
-  return leaves;
+  return 1 << levels_of(ranks);
 }
 
 size_t pp_greedy_scratch(const pp_greedy_problem *problem) {
@@ -231,6 +237,7 @@ size_t pp_greedy_scratch(const pp_greedy_problem *problem) {
 static void prepare(run_state *run, void *scratch) {
   const pp_greedy_problem *problem = run->problem;
   int queues = problem->queues;
+  pp_spend(8 * (uint64_t)problem->ranks + (uint64_t)problem->microbatches);
   run->arrival = scratch;
   run->rank = (rank_state *)(void *)(run->arrival + (size_t)problem->ranks * (size_t)queues * (size_t)problem->microbatches);
   run->winner = (int *)(void *)(run->rank + problem->ranks);
@@ -251,8 +258,10 @@ static void prepare(run_state *run, void *scratch) {
 bool pp_greedy_run(const pp_greedy_problem *problem, const pp_greedy_plan *plan, void *scratch, pp_schedule *out, pp_greedy_score *score) {
   run_state run = { .problem = problem, .plan = plan, .out = out };
   size_t left = (size_t)problem->ranks * (size_t)problem->queues / 2 * 3 * (size_t)problem->microbatches;
+  const uint64_t turns = 1024, cost = turns * (uint64_t)(16 + 2 * levels_of(run.problem->ranks));
   prepare(&run, scratch);
   for (; left > 0; left--) {
+    if (left % turns == 0 && !pp_spend(cost)) return false;
     int number = run.winner[1];
     const decision next = run.rank[number].next;
     if (next.what == NOTHING) return false;

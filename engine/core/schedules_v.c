@@ -4,6 +4,7 @@
 ** The order is that of PyTorch's ScheduleZBVZeroBubble (torch/distributed/pipelining/schedules.py), which is written for at least 2P − 1
 ** microbatches; actions of microbatches that do not exist are left out, so it runs for any M ≥ 1.
 */
+#include "core/meter.h"
 #include "core/schedules.h"
 
 enum { DOWN = 0, UP = 1 };   /* the rank's slots: stage r on the way down, stage 2P − 1 − r on the way up */
@@ -28,6 +29,7 @@ static void write_v(const pp_schedule_request *request, int rank, pp_writer *wri
   int ranks = request->ranks;
   int least = 2 * ranks - 1;
   int total = request->microbatches > least ? request->microbatches : least;
+  pp_spend(12 * (uint64_t)total);
   v_order order = { .writer = writer, .microbatches = request->microbatches };
   for (int k = 0; k < 2 * (ranks - rank) - 1; k++) forward(&order, DOWN);
   for (int k = 0; k < rank; k++) {

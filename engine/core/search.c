@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/meter.h"
+
 const char *const pp_search_column_names[PP_COLUMNS] = {
   [PP_COLUMN_TENSOR] = "tensor_parallel",
   [PP_COLUMN_CONTEXT] = "context_parallel",
@@ -40,11 +42,11 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   size_t rows = search->candidates.count;
   /* One block of columns, owned by the first. An empty table has columns too. */
   size_t cells = (rows + 1) * (PP_COLUMNS + 1);
-  double *block = malloc(cells * sizeof *block);
+  double *block = pp_allocate(cells * sizeof *block);
   search->column[0] = block;
-  search->layout_of = malloc((rows + 1) * sizeof *search->layout_of);
-  search->fullest = calloc(rows + 1, sizeof *search->fullest);
-  search->split = calloc(rows + 1, sizeof *search->split);
+  search->layout_of = pp_allocate((rows + 1) * sizeof *search->layout_of);
+  search->fullest = pp_allocate_zeros((rows + 1) * sizeof *search->fullest);
+  search->split = pp_allocate_zeros((rows + 1) * sizeof *search->split);
   if (!block || !search->layout_of || !search->fullest || !search->split)
     return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
@@ -84,7 +86,7 @@ static pp_status price_layouts(pp_search *search, pp_error *error) {
   pp_layout_costs *costs;
   if (priced(search)) return PP_OK;
   for (size_t row = 0; row < rows; row++) prices += !same_price(search, row);
-  costs = malloc((prices + 1) * sizeof *costs);
+  costs = pp_allocate((prices + 1) * sizeof *costs);
   if (!costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", prices);
   prices = 0;
   for (size_t row = 0; row < rows; row++) {
@@ -92,10 +94,10 @@ static pp_status price_layouts(pp_search *search, pp_error *error) {
     pp_status status = pp_price_layout(&search->problem, &search->candidates.candidate[row].layout, latency_of(search, row),
                                        &costs[prices++], error);
     if (status == PP_OK) continue;
-    free(costs);
+    pp_free(costs);
     return status;
   }
-  free(search->costs);
+  pp_free(search->costs);
   search->costs = costs;
   prices = 0;
   for (size_t row = 0; row < rows; row++) {
@@ -137,14 +139,14 @@ pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *lat
 }
 
 void pp_search_free(pp_search *search) {
-  for (size_t row = 0; search->split && row < search->candidates.count; row++) free(search->split[row]);
-  free(search->split);
+  for (size_t row = 0; search->split && row < search->candidates.count; row++) pp_free(search->split[row]);
+  pp_free(search->split);
   pp_split_cache_free(&search->splits);
   pp_candidates_free(&search->candidates);
-  free(search->column[0]);
-  free(search->layout_of);
-  free(search->fullest);
-  free(search->costs);
+  pp_free(search->column[0]);
+  pp_free(search->layout_of);
+  pp_free(search->fullest);
+  pp_free(search->costs);
   *search = (pp_search){ .costs = NULL };
 }
 
@@ -158,7 +160,7 @@ static void forget_time(pp_search *search, size_t row) {
 
 static void forget_split(pp_search *search, size_t row) {
   search->candidates.candidate[row].layers_per_stage = NULL;
-  free(search->split[row]);
+  pp_free(search->split[row]);
   search->split[row] = NULL;
 }
 
@@ -226,7 +228,7 @@ static pp_status fill_memory(pp_search *search, size_t row, pp_fit_programs *pro
                                       error);
   if (status != PP_OK) return status;
   if (candidate->layers_per_stage) {
-    candidate->layers_per_stage = search->split[row] = malloc(bytes);
+    candidate->layers_per_stage = search->split[row] = pp_allocate(bytes);
     if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", bytes / sizeof(int));
     memcpy(search->split[row], layers, bytes);
   }
@@ -254,7 +256,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
 
 pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
   size_t rows = search->candidates.count, count = 0;
-  program_key *key = malloc((rows + 1) * sizeof *key);
+  program_key *key = pp_allocate((rows + 1) * sizeof *key);
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status built = PP_ILLEGAL, status = PP_OK;
   if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
@@ -278,7 +280,7 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   }
   if (built == PP_OK) pp_fit_programs_free(&programs);
   pp_workspace_free(&programs.workspace);
-  free(key);
+  pp_free(key);
   return status;
 }
 
@@ -326,7 +328,7 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
   const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
   double fastest = INFINITY;
   pp_status status = PP_OK;
-  bounded_row *order = malloc((rows + 1) * sizeof *order);
+  bounded_row *order = pp_allocate((rows + 1) * sizeof *order);
   if (!order) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
   *found = false;
   for (size_t row = 0; row < rows; row++) {
@@ -354,6 +356,6 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
       if (seconds[row] < limit && seconds[row] <= fastest * (1 + tolerance)) pp_mask_add(within, row);
     }
   }
-  free(order);
+  pp_free(order);
   return status;
 }

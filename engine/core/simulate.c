@@ -12,9 +12,9 @@
 #include "core/simulate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/meter.h"
 #include "core/schedule_verify.h"
 
 /* What running an action of a stage means: how long, where the result goes, who may be waiting for it, how long it travels. */
@@ -90,6 +90,7 @@ static void lay_out_result(const pp_schedule *schedule, int intervals, void *mem
 
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
   if (!pp_is_seconds(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be " PP_SECONDS ", got %g", times->p2p);
+  pp_spend((uint64_t)schedule->stages * (4 + (times->pair ? (uint64_t)schedule->chunks_per_rank : 0)));
   for (int s = 0; s < schedule->stages; s++) {
     const pp_stage_times *stage = &times->stage[s];
     const double value[] = { stage->forward, stage->input, stage->weight, stage->full };
@@ -279,7 +280,10 @@ static void run_in(const pp_schedule *schedule, const pp_times *times, void *scr
 
 static pp_status check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
   pp_status status = pp_times_check(schedule, times, error);
-  return status == PP_OK && !schedule->verified ? pp_schedule_verify(schedule, error) : status;
+  if (status == PP_OK && !schedule->verified) status = pp_schedule_verify(schedule, error);
+  if (status != PP_OK) return status;
+  const uint64_t actions = schedule->first[schedule->request.ranks], stages = (uint64_t)schedule->stages;
+  return pp_spend(4 * actions + 16 * stages + arrivals(schedule) / 4) ? PP_OK : pp_stopped(error);
 }
 
 pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_workspace *workspace,
@@ -289,7 +293,7 @@ pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, boo
   if (status != PP_OK) return status;
   size_t results = pp_simulation_result_bytes(schedule, with_intervals), bytes = pp_simulation_bytes(schedule, with_intervals);
   if (bytes > workspace->size) {
-    void *memory = malloc(bytes);
+    void *memory = pp_allocate(bytes);
     if (!memory) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
     pp_workspace_free(workspace);
     *workspace = (pp_workspace){ memory, bytes };
@@ -300,12 +304,12 @@ pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, boo
 }
 
 void pp_workspace_free(pp_workspace *workspace) {
-  free(workspace->memory);
+  pp_free(workspace->memory);
   *workspace = (pp_workspace){ 0 };
 }
 
 pp_status pp_simulation_allocate(const pp_schedule *schedule, int intervals, pp_simulation *out, pp_error *error) {
-  void *results = malloc(pp_simulation_result_bytes(schedule, intervals));
+  void *results = pp_allocate(pp_simulation_result_bytes(schedule, intervals));
   if (!results) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
   lay_out_result(schedule, intervals, results, out);
   return PP_OK;
@@ -316,10 +320,10 @@ pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool w
   *out = (pp_simulation){ 0 };
   if (status == PP_OK) status = pp_simulation_allocate(schedule, with_intervals, out, error);
   if (status != PP_OK) return status;
-  void *scratch = malloc(scratch_bytes(schedule));
+  void *scratch = pp_allocate(scratch_bytes(schedule));
   if (scratch) {
     run_in(schedule, times, scratch, out);
-    free(scratch);
+    pp_free(scratch);
     return PP_OK;
   }
   pp_simulation_free(out);
@@ -327,6 +331,6 @@ pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool w
 }
 
 void pp_simulation_free(pp_simulation *simulation) {
-  free(simulation->busy);   /* the start of the one allocation of the results */
+  pp_free(simulation->busy);   /* the start of the one allocation of the results */
   *simulation = (pp_simulation){ 0 };
 }

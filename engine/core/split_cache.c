@@ -3,10 +3,10 @@
 */
 #include "core/split_cache.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/digest.h"
+#include "core/meter.h"
 
 _Static_assert(sizeof(pp_split_key) == PP_BLOCKS * sizeof(double) + 4 * sizeof(int), "keys are compared byte by byte");
 
@@ -21,18 +21,18 @@ static pp_split_entry *entry_of(const pp_split_cache *cache, const pp_split_key 
 
 static bool grow(pp_split_cache *cache) {
   pp_split_cache larger = { .used = cache->used, .capacity = cache->capacity ? 2 * cache->capacity : FIRST_CAPACITY };
-  larger.entry = calloc(larger.capacity, sizeof *larger.entry);
+  larger.entry = pp_allocate_zeros(larger.capacity * sizeof *larger.entry);
   if (!larger.entry) return false;
   for (size_t i = 0; i < cache->capacity; i++)
     if (cache->entry[i].layers) *entry_of(&larger, &cache->entry[i].key) = cache->entry[i];
-  free(cache->entry);
+  pp_free(cache->entry);
   *cache = larger;
   return true;
 }
 
 void pp_split_cache_free(pp_split_cache *cache) {
-  for (size_t i = 0; i < cache->capacity; i++) free(cache->entry[i].layers);
-  free(cache->entry);
+  for (size_t i = 0; i < cache->capacity; i++) pp_free(cache->entry[i].layers);
+  pp_free(cache->entry);
   *cache = (pp_split_cache){ .entry = NULL };
 }
 
@@ -48,7 +48,7 @@ void pp_split_cache_keep(pp_split_cache *cache, const pp_split_key *key, int cou
   const size_t stages = (size_t)key->ranks * (size_t)key->chunks;
   pp_split_entry entry = { .key = *key, .count = count };
   if (2 * (cache->used + 1) > cache->capacity && !grow(cache)) return;
-  entry.layers = malloc((size_t)count * stages * sizeof(int));
+  entry.layers = pp_allocate((size_t)count * stages * sizeof(int));
   if (!entry.layers) return;
   for (int i = 0; i < count; i++) memcpy(entry.layers + (size_t)i * stages, layers[i], stages * sizeof(int));
   *entry_of(cache, key) = entry;

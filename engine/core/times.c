@@ -3,6 +3,8 @@
 */
 #include "core/times.h"
 
+#include "core/meter.h"
+
 static bool are_times(const pp_stage_times *times) {
   return pp_is_seconds(times->forward) && pp_is_seconds(times->input) && pp_is_seconds(times->weight) && pp_is_seconds(times->full);
 }
@@ -35,6 +37,7 @@ pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *ext
   pp_status status = check_extras(schedule, extras, error);
   if (status != PP_OK) return status;
   int slots = schedule->chunks_per_rank;
+  pp_spend((uint64_t)schedule->stages * (8 + (pair ? 4 * (uint64_t)slots : 0)));
   for (int s = 0; s < schedule->stages; s++) {
     int rank = schedule->rank_of[s];
     double speed = extras->rank_speed ? extras->rank_speed[rank] : 1;

@@ -166,6 +166,7 @@ static int base_pairs(lua_State *L) {
   if (lua_getmetatable(L, 1)) return luaL_error(L, "pairs in policies lists plain tables only");
   lua_settop(L, 1);
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) count++;
+  pp_charge_walk(L);
   pp_charge(L, 10 * count);
   keys = lua_newuserdatauv(L, count * sizeof *keys + 1, 0);
   count = 0;

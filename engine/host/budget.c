@@ -1,125 +1,198 @@
 /*
 ** budget.c: counting what a policy uses. See budget.h.
+**
+** The price of an instruction. Most do what a processor does in some nanoseconds, but a few walk over something whose size the policy
+** decides: a comparison over two strings, a call or `...` over the values that it hands on, an access to a table over keys that collide.
+** Nothing can be hooked there, and what the instruction works on is not known. So each is priced as if it walked over the longest string that
+** the policy has made and the stack, a unit for each PRICED bytes of them, and over the largest hash part of a table, of which some keys may
+** collide, HASH_PRICED. Strings of rules are some hundred bytes and their tables a dozen entries, which costs next to nothing; whoever makes larger ones pays. strcoll, which compares strings, stops
+** at each zero byte and starts again: where there may be such bytes, each costs ZERO_UNITS.
 */
-#define _POSIX_C_SOURCE 200809L
 #include "host/budget.h"
 
 #include <lauxlib.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
-enum { HOOK_INTERVAL = 100, BYTES_PER_UNIT = 16, BLOCKS_PER_CAP = 16, TICKS_PER_CLOCK = 10 };
-
-#define UNITS_PER_SECOND 1e7  /* a tenth of what a slow machine does */
-
-/* Registry key of the budget of a state. */
-static const char budget_key = 0;
+enum {
+  HOOK_INTERVAL = 100, BYTES_PER_UNIT = 16, BLOCKS_PER_CAP = 16,
+  PRICED = 128, HASH_PRICED = 1024, ZERO_UNITS = 4,
+  FREE_STACK = 2048   /* bytes; that of a rule that calls the engine is smaller */
+};
 
 static uint64_t add(uint64_t spent, uint64_t units) {
   return units > UINT64_MAX - spent ? UINT64_MAX : spent + units;
 }
 
-/* Lua states: when pointer is NULL, old_size is a type tag; size 0 means free; shrinking cannot fail. */
+/* The budget of a state, or NULL. */
+static pp_budget *budget_of(lua_State *L) {
+  void *context;
+  return lua_getallocf(L, &context) == pp_budget_allocate ? context : NULL;
+}
+
+/* -- where --------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+** The file that is being parsed, or the line of the policy that runs. Also called while Lua asks for memory: neither function allocates or raises, and the list of calls is
+** whole at any time.
+*/
+static void note_place(pp_budget *budget) {
+  lua_Debug call;
+  budget->where[0] = '\0';
+  if (budget->parsing) {
+    snprintf(budget->where, sizeof budget->where, "%s", budget->parsing);
+    return;
+  }
+  for (int level = 0; budget->L && lua_getstack(budget->L, level, &call); level++) {
+    if (!lua_getinfo(budget->L, "Sl", &call) || call.currentline <= 0) continue;
+    snprintf(budget->where, sizeof budget->where, "%s:%d", call.source + (*call.source == '@'), call.currentline);
+    return;
+  }
+}
+
+static void over(pp_meter *meter) { note_place((pp_budget *)meter); }
+
+static void reclaim(pp_meter *meter) {
+  pp_budget *budget = (pp_budget *)meter;
+  if (!budget->L) return;
+  pp_spend(meter->used / 2);
+  lua_gc(budget->L, LUA_GCCOLLECT);
+}
+
+/* -- memory -------------------------------------------------------------------------------------------------------------------------- */
+
+size_t pp_budget_largest_block(const pp_budget *budget) { return budget->meter.cap / BLOCKS_PER_CAP; }
+
+static void refuse(pp_budget *budget, size_t size) {
+  budget->refused = size;
+  budget->meter.spent = add(budget->meter.spent, budget->meter.used / 2);   /* Lua now collects the whole heap */
+  note_place(budget);
+}
+
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+
+typedef enum { OBJECT, STRING, HASH_PART, GROWN, STACK } block_kind;
+
+/*
+** What a block is, as far as prices ask. Lua says it of objects only. A vector that was not grown from a smaller one is a hash part, or
+** rarely something as large; and the first of them all is the stack (lstate.c, f_luaopen).
+*/
+static block_kind kind_of(const pp_budget *budget, const void *pointer, size_t type) {
+  if (!pointer && type != 0) return type == LUA_TSTRING ? STRING : OBJECT;
+  if (pointer == budget->stack) return STACK;   /* both NULL: it is made now */
+  return pointer ? GROWN : HASH_PART;
+}
+
+static void follow(pp_budget *budget, block_kind kind, void *block, size_t size) {
+  if (kind == STACK) {
+    budget->stack = block;
+    budget->stack_bytes = size;
+    budget->stack_peak = greater(budget->stack_peak, size);
+  } else if (!budget->host) {
+    if (kind == STRING) budget->longest = greater(budget->longest, size);
+    if (kind == HASH_PART) budget->hash = greater(budget->hash, size);
+    if (kind == HASH_PART || kind == GROWN) budget->largest = greater(budget->largest, size);
+  }
+}
+
+/* Lua states: when pointer is NULL, old_size is a type; size 0 means free; shrinking cannot fail. */
 void *pp_budget_allocate(void *context, void *pointer, size_t old_size, size_t size) {
   pp_budget *budget = context;
+  pp_meter *meter = &budget->meter;
+  const size_t before = pointer ? old_size : 0;
+  const block_kind kind = kind_of(budget, pointer, old_size);
   void *result;
-  if (!pointer) old_size = 0;
   if (size == 0) {
     free(pointer);
-    budget->used -= old_size;
+    meter->used -= before;
     return NULL;
   }
-  if (size > old_size && (size > budget->cap / BLOCKS_PER_CAP || budget->used - old_size > budget->cap - size)) {
-    budget->refused = size;
-    budget->out_of_memory = true;
-    budget->spent = add(budget->spent, budget->used / 2);  /* Lua now collects the whole heap */
+  if (size > before && (size > pp_budget_largest_block(budget) || meter->used - before > meter->cap - size)) {
+    meter->full = true;
+    budget->one_piece = size > pp_budget_largest_block(budget);
+    refuse(budget, size);
     return NULL;
   }
   result = realloc(pointer, size);
   if (!result) {
-    budget->out_of_memory = true;
+    meter->no_memory = true;
+    refuse(budget, size);
     return NULL;
   }
-  if (size > old_size) {
-    budget->spent = add(budget->spent, (size - old_size) / BYTES_PER_UNIT + 1);
-    if (budget->refused) {
-      if (budget->refused == size) budget->out_of_memory = false;
-      budget->refused = 0;
-    }
+  follow(budget, kind, result, size);
+  /* A table whose parts are sized anew is counted through, also where a part keeps its size. */
+  if (size == before) meter->spent = add(meter->spent, size / BYTES_PER_UNIT);
+  if (size > before) {
+    meter->spent = add(meter->spent, (size - before) / BYTES_PER_UNIT + 1);
+    if (budget->refused == size) meter->full = meter->no_memory = false;   /* the second time it was granted */
+    budget->refused = 0;
   }
-  budget->used = budget->used - old_size + size;
-  if (budget->used > budget->peak) budget->peak = budget->used;
+  meter->used = meter->used - before + size;
+  if (meter->used > meter->peak) meter->peak = meter->used;
   return result;
 }
 
-static void check(lua_State *L, pp_budget *budget, lua_Debug *where) {
-  if (budget->spent <= budget->limit && !budget->exhausted) return;
-  if (!budget->exhausted && where && lua_getinfo(L, "Sl", where) && where->currentline > 0)
-    snprintf(budget->where, sizeof budget->where, "%s:%d", where->short_src, where->currentline);
-  budget->exhausted = true;
-  luaL_error(L, "over budget");
-}
-
-static pp_budget *budget_of(lua_State *L) {
-  pp_budget *budget;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &budget_key);
-  budget = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  return budget;
-}
-
-static double processor_seconds(void) {
-  struct timespec now;
-  return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0 ? (double)now.tv_sec + 1e-9 * (double)now.tv_nsec : 0;
-}
-
-void pp_budget_refill(pp_budget *budget) {
-  budget->spent = 0;
-  budget->deadline = processor_seconds() + 1 + (double)budget->limit / UNITS_PER_SECOND;
-}
-
-static void count_instructions(lua_State *L, lua_Debug *record) {
+void pp_settle(lua_State *L) {
   pp_budget *budget = budget_of(L);
-  budget->spent = add(budget->spent, HOOK_INTERVAL);
-  if (++budget->ticks % TICKS_PER_CLOCK == 0 && processor_seconds() > budget->deadline) budget->spent = UINT64_MAX;
-  check(L, budget, record);
+  if (budget && budget->meter.used > budget->meter.cap / 2) reclaim(&budget->meter);
 }
 
-void pp_budget_attach(lua_State *L, pp_budget *budget) {
-  lua_pushlightuserdata(L, budget);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &budget_key);
-  lua_sethook(L, count_instructions, LUA_MASKCOUNT, HOOK_INTERVAL);
+/* -- work ---------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t price(const pp_budget *budget) {
+  const size_t stack = budget->stack_peak > FREE_STACK ? budget->stack_peak - FREE_STACK : 0;
+  const uint64_t units = 1 + (budget->longest + stack) / PRICED + budget->hash / HASH_PRICED;
+  return budget->zeros ? units + ZERO_UNITS * (uint64_t)budget->longest : units;
+}
+
+static void count_instructions(lua_State *L, lua_Debug *unused) {
+  pp_budget *budget = budget_of(L);
+  (void)unused;
+  if (!pp_spend(HOOK_INTERVAL * price(budget))) luaL_error(L, "over budget");
+  budget->stack_peak = budget->stack_bytes;
 }
 
 void pp_charge(lua_State *L, uint64_t units) {
+  if (!pp_spend(units)) luaL_error(L, "over budget");
+}
+
+void pp_charge_walk(lua_State *L) {
+  const pp_budget *budget = budget_of(L);
+  if (budget) pp_charge(L, 1 + budget->largest / BYTES_PER_UNIT);
+}
+
+/* -- opening ------------------------------------------------------------------------------------------------------------------------- */
+
+void pp_budget_open(pp_budget *budget, uint64_t work, size_t bytes) {
+  *budget = (pp_budget){ .host = true, .meter = { .limit = work, .cap = bytes, .reclaim = reclaim, .over = over } };
+}
+
+void pp_budget_attach(lua_State *L, pp_budget *budget) {
+  budget->L = L;
+  lua_sethook(L, count_instructions, LUA_MASKCOUNT, HOOK_INTERVAL);
+}
+
+void pp_budget_refill(pp_budget *budget) {
+  budget->meter.spent = 0;
+}
+
+/* Does an escape sequence, from behind its backslash, stand for a zero byte? */
+static bool is_zero(const char *text, const char *end) {
+  int digits = 0;
+  if (*text == 'x') return end - text >= 3 && text[1] == '0' && text[2] == '0';
+  if (*text == 'u') return end - text >= 3 && text[2] == '0';   /* of \u{0041} too: nobody writes that */
+  while (digits < 3 && text + digits < end && text[digits] == '0') digits++;
+  return digits > 0 && (digits == 3 || text + digits == end || text[digits] < '0' || text[digits] > '9');
+}
+
+/* Also looks into comments, where a backslash before a zero costs a policy a part of its budget. */
+void pp_budget_admit(lua_State *L, const char *text, size_t size) {
   pp_budget *budget = budget_of(L);
-  lua_Debug caller;
+  const char *end = text + size;
   if (!budget) return;
-  budget->spent = add(budget->spent, units);
-  check(L, budget, lua_getstack(L, 1, &caller) ? &caller : NULL);
-}
-
-static bool has_room(const pp_budget *budget, size_t bytes) {
-  return bytes <= budget->cap && budget->used <= budget->cap - bytes;
-}
-
-void pp_hold(lua_State *L, size_t bytes) {
-  pp_budget *budget = budget_of(L);
-  if (!budget) return;
-  if (!has_room(budget, bytes)) {
-    budget->spent = add(budget->spent, budget->used / 2);
-    lua_gc(L, LUA_GCCOLLECT);
+  for (const char *at = text; at < end; at++) {
+    if (*at == '\0') budget->zeros = true;
+    if (*at == '\\' && ++at < end && is_zero(at, end)) budget->zeros = true;
   }
-  if (!has_room(budget, bytes)) {
-    budget->out_of_memory = true;
-    luaL_error(L, "over budget");
-  }
-  budget->used += bytes;
-  if (budget->used > budget->peak) budget->peak = budget->used;
-}
-
-void pp_release(lua_State *L, size_t bytes) {
-  pp_budget *budget = budget_of(L);
-  if (budget) budget->used -= bytes;
 }

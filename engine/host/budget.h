@@ -1,8 +1,8 @@
 /*
-** budget.h: what a policy may use: one counter of work and a cap of memory, both sticky.
-** Work is counted in VM instructions; allocated bytes and engine calls are charged in the same unit, so that the limit falls at the same
-** place on every machine. Processor time is only the last resort, for the few instructions that may each do much native work (comparing
-** long strings, passing thousands of arguments): ten times what the work would normally take.
+** budget.h: what a policy may use: one counter of work and a cap of memory, both sticky (core/meter.h).
+** Work is counted in VM instructions; allocated bytes and what the engine does are charged in the same unit, and no clock is read, so that the
+** limit falls at the same place on every machine. Where natively done work hides in one instruction its price follows what
+** the state holds: see budget.c.
 */
 #ifndef PP_BUDGET_H
 #define PP_BUDGET_H
@@ -12,26 +12,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/meter.h"
+
 typedef struct {
-  uint64_t limit;       /* units of work */
-  uint64_t spent;
-  size_t cap;           /* live bytes; a single block of Lua's may have a 16th of it */
-  size_t used;
-  size_t peak;
-  size_t refused;       /* size of the last allocation refused, while Lua may still retry it after a collection */
-  bool exhausted;       /* work: once set, stays set, whatever the script does */
-  bool out_of_memory;
-  unsigned ticks;       /* hook calls, to look at the clock now and then */
-  double deadline;      /* processor seconds of this thread */
-  char where[160];      /* "file:line" at which work ran out, or "" */
+  pp_meter meter;
+  lua_State *L;           /* the state, once it exists */
+  size_t refused;         /* size of the last allocation that Lua was refused, while it may still collect and ask again; 0: none */
+  void *stack;            /* Lua's stack */
+  size_t stack_bytes, stack_peak;   /* now, and the most since instructions were last counted */
+  size_t longest;         /* bytes of the policy's longest string so far */
+  size_t hash;            /* of its largest table's hash part so far */
+  size_t largest;         /* of its largest table's parts so far */
+  bool host;              /* what is made now is the host's */
+  bool zeros;             /* strings may hold zero bytes */
+  bool one_piece;         /* what was refused last was too large for a single block */
+  const char *parsing;    /* the file whose text is being parsed, or NULL */
+  char where[512];        /* "file:line" at which something ran out, or "" */
 } pp_budget;
 
+void pp_budget_open(pp_budget *budget, uint64_t work, size_t bytes);
+
 /*
-** A lua_Alloc over a pp_budget. Growing costs a unit per 16 bytes. A request over the cap is refused and leaves out_of_memory set unless
-** the very next request is the same and succeeds: that is how Lua retries after an emergency collection (whose cost is charged too).
-** lauxlib's buffers do not retry, so the flag tells a refusal that nobody reported.
+** A lua_Alloc over a pp_budget. Growing costs a unit per 16 bytes. A single block has at most a 16th of the cap. A request that is refused
+** counts as such unless the very next one is the same and succeeds: that is how Lua asks again after an emergency collection (whose cost is charged too).
+** lauxlib's buffers do not, so it counts even if nobody reported it.
 */
 void *pp_budget_allocate(void *budget, void *pointer, size_t old_size, size_t size);
+
+size_t pp_budget_largest_block(const pp_budget *budget);
 
 /* From here on L, a state made with pp_budget_allocate, counts its instructions. May longjmp. */
 void pp_budget_attach(lua_State *L, pp_budget *budget);
@@ -39,17 +47,22 @@ void pp_budget_attach(lua_State *L, pp_budget *budget);
 /* Work is counted from 0 again. What was exceeded stays exceeded. */
 void pp_budget_refill(pp_budget *budget);
 
+/* Text that comes into the state, a policy's or a string's: notes whether there may be strings with zero bytes from now on. */
+void pp_budget_admit(lua_State *L, const char *text, size_t size);
+
 /*
-** Charges `units` for native work about to be done, one unit being about the time of one VM instruction, and raises a Lua error when the
-** budget is spent. A no-op in a state without a budget (the program's own, or the interpreter's). May longjmp.
+** Charges `units` for native work about to be done, and raises a Lua error when the budget is spent. A no-op where no meter is in use (the
+** program's own state, or the interpreter's). May longjmp.
 */
 void pp_charge(lua_State *L, uint64_t units);
 
+/* Charges a walk over all keys of a table of the policy's, whose size Lua does not tell: that of its largest. */
+void pp_charge_walk(lua_State *L);
+
 /*
-** Memory that the engine holds for a state outside its allocator counts under the same cap. pp_hold raises a Lua error when it does not fit,
-** even after a collection; what was held is given back with pp_release, from a finalizer. No-ops without a budget. pp_hold may longjmp.
+** What the engine holds for a state outside its allocator counts under the same cap, but Lua's collector does not know how large it is. Called
+** after such a thing was made; collects when the cap comes near.
 */
-void pp_hold(lua_State *L, size_t bytes);
-void pp_release(lua_State *L, size_t bytes);
+void pp_settle(lua_State *L);
 
 #endif

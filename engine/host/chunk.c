@@ -9,6 +9,7 @@
 #include "host/embedded.h"
 #include "host/file.h"
 #include "host/language.h"
+#include "host/parse_cost.h"
 
 /* Registry key: path of a file → what it returned (true for nothing), or false while it runs. */
 static const char results_key = 0;
@@ -125,13 +126,23 @@ static void push_environment(lua_State *L, const char *path, bool embedded) {
   lua_setmetatable(L, -2);
 }
 
+/* Pushes the file's function, or raises the parser's error. */
+static void parse(lua_State *L, const char *path, const char *text, size_t size) {
+  pp_budget *budget = &pp_sandbox_of(L)->budget;
+  const char *around = budget->parsing;
+  budget->parsing = path;
+  pp_budget_admit(L, text, size);
+  pp_charge(L, pp_parse_cost(text, size));
+  if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", path), "t") != LUA_OK) lua_error(L);
+  budget->parsing = around;
+}
+
 void pp_run_chunk(lua_State *L, const char *path, const char *text, size_t size, bool embedded) {
   push_result(L, path);
   if (!lua_isnil(L, -1)) return;
   lua_pushboolean(L, 0);
   set_result(L, path);
-  pp_charge(L, size);  /* the parser is native code */
-  if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", path), "t") != LUA_OK) lua_error(L);
+  parse(L, path, text, size);
   push_environment(L, path, embedded);
   lua_setupvalue(L, -2, 1);
   lua_call(L, 0, 1);

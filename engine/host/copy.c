@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "host/budget.h"
+
 const char pp_tag = 0;
 
 typedef struct {
@@ -54,6 +56,7 @@ static const char *copy_value(job *j, int index, int depth) {
       size_t length;
       const char *text = lua_tolstring(j->from, index, &length);
       lua_pushlstring(j->to, text, length);
+      pp_budget_admit(j->to, text, length);
       return NULL;
     }
     case LUA_TTABLE: return copy_table(j, index, depth);

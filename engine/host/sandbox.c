@@ -44,33 +44,52 @@ static void write_message(pp_sandbox *sandbox) {
   *out = '\0';
 }
 
-static pp_outcome over_budget(pp_sandbox *sandbox) {
+/* What ran out, if anything did. */
+static pp_outcome judge(pp_sandbox *sandbox) {
   const pp_budget *budget = &sandbox->budget;
-  if (budget->exhausted)
-    snprintf(sandbox->message, sizeof sandbox->message, "%s%sover budget: more than %llu units of work", budget->where,
-             *budget->where ? ": " : "", (unsigned long long)budget->limit);
+  const pp_meter *meter = &budget->meter;
+  const char *where = budget->where, *colon = *where ? ": " : "";
+  char *message = sandbox->message;
+  const size_t size = sizeof sandbox->message;
+  if (meter->no_memory) {
+    snprintf(message, size, "%s%sout of memory: the system has none left; the policy used %zu of %zu bytes", where, colon, meter->used, meter->cap);
+    return PP_OUT_OF_MEMORY;
+  }
+  if (meter->exhausted)
+    snprintf(message, size, "%s%sover budget: more than %llu units of work", where, colon, (unsigned long long)meter->limit);
+  else if (meter->full && budget->one_piece)
+    snprintf(message, size, "%s%sover budget: more than %zu bytes of memory in one piece", where, colon, pp_budget_largest_block(budget));
+  else if (meter->full)
+    snprintf(message, size, "%s%sover budget: more than %zu bytes of memory", where, colon, meter->cap);
   else
-    snprintf(sandbox->message, sizeof sandbox->message, "over budget: more than %llu bytes of memory, or a 16th of that in one piece",
-             (unsigned long long)budget->cap);
+    return PP_RAN;
   return PP_OVER_BUDGET;
 }
 
-/* Calls `body` with `context` (a light userdata) in the state, protected. On PP_RAN its one result is on top of sandbox->L. */
-static pp_outcome enter(pp_sandbox *sandbox, lua_CFunction body, void *context) {
+/*
+** Calls `body` with `context` (a light userdata) in the state, protected. On PP_RAN its one result is on top of sandbox->L. `what` names it,
+** where it has to be ended from outside.
+*/
+static pp_outcome enter(pp_sandbox *sandbox, const char *what, lua_CFunction body, void *context) {
   lua_State *L = sandbox->L;
-  pp_budget *budget = &sandbox->budget;
+  pp_meter *meter = &sandbox->budget.meter, *before;
+  pp_outcome outcome = judge(sandbox);
   int status;
-  if (budget->exhausted || budget->out_of_memory) return over_budget(sandbox);
+  if (outcome != PP_RAN) return outcome;
+  (void)what;
   sandbox->message[0] = sandbox->unknown[0] = '\0';
+  sandbox->budget.parsing = NULL;
+  sandbox->budget.host = true;
+  before = pp_meter_use(meter);
   lua_settop(L, 0);
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, context);
   status = lua_pcall(L, 1, 1, 0);
+  pp_spend(0);   /* what Lua allocated was charged without a look at the limit */
+  pp_meter_use(before);
   sandbox->loading = false;
-  if (status == LUA_ERRMEM) budget->out_of_memory = true;
-  if (budget->spent > budget->limit) budget->exhausted = true;
-  if (budget->exhausted || budget->out_of_memory) return over_budget(sandbox);
-  if (status == LUA_OK) return PP_RAN;
+  outcome = judge(sandbox);
+  if (outcome != PP_RAN || status == LUA_OK) return outcome;
   write_message(sandbox);
   return PP_BROKEN;
 }
@@ -110,13 +129,16 @@ pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua
   opening job = { sandbox, from, fields };
   pp_outcome outcome;
   memset(sandbox, 0, sizeof *sandbox);
-  sandbox->budget.limit = work;
-  sandbox->budget.cap = bytes;
+  pp_budget_open(&sandbox->budget, work, bytes);
   sandbox->L = lua_newstate(pp_budget_allocate, &sandbox->budget);
-  if (!sandbox->L) return over_budget(sandbox);
-  outcome = enter(sandbox, open_body, &job);
-  pp_budget_refill(&sandbox->budget);  /* what the host builds is not the policy's work */
+  if (!sandbox->L) return judge(sandbox);
+  outcome = enter(sandbox, "a policy's state", open_body, &job);
+  pp_sandbox_refill(sandbox);  /* what the host builds is not the policy's work */
   return outcome;
+}
+
+void pp_sandbox_refill(pp_sandbox *sandbox) {
+  pp_budget_refill(&sandbox->budget);
 }
 
 void pp_sandbox_close(pp_sandbox *sandbox) {
@@ -135,6 +157,7 @@ typedef struct {
 static int run_body(lua_State *L) {
   running *job = lua_touserdata(L, 1);
   pp_reset_statements(L);
+  pp_sandbox_of(L)->budget.host = false;
   pp_run_chunk(L, job->path, job->text, job->size, job->embedded);
   return 0;
 }
@@ -146,7 +169,7 @@ pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *tex
     return PP_BROKEN;
   }
   sandbox->loading = true;
-  return enter(sandbox, run_body, &job);
+  return enter(sandbox, path, run_body, &job);
 }
 
 void pp_sandbox_statements(pp_sandbox *sandbox) {
@@ -195,6 +218,7 @@ static int call_body(lua_State *L) {
   int results;
   pp_push_function(L, job->handle);
   push_record(L, job);
+  pp_sandbox_of(L)->budget.host = false;
   lua_call(L, 1, LUA_MULTRET);
   results = lua_gettop(L) - 1;
   if (results != 1) return luaL_error(L, "`when` must return true or false, it returned %d values", results);
@@ -203,9 +227,9 @@ static int call_body(lua_State *L) {
   return 1;
 }
 
-pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, lua_State *from, int index, bool *result) {
+pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, bool *result) {
   calling job = { handle, from, index, false };
-  pp_outcome outcome = enter(sandbox, call_body, &job);
+  pp_outcome outcome = enter(sandbox, what, call_body, &job);
   *result = job.result;
   return outcome;
 }
@@ -252,5 +276,5 @@ static int names_body(lua_State *L) {
 }
 
 pp_outcome pp_sandbox_names(pp_sandbox *sandbox) {
-  return enter(sandbox, names_body, NULL);
+  return enter(sandbox, "the list of names", names_body, NULL);
 }

@@ -15,7 +15,8 @@ enum { PP_CHUNK_LIMIT = 256 * 1024 };  /* bytes of one policy file */
 typedef enum {
   PP_RAN,
   PP_BROKEN,      /* an error: in the text, in a statement, in a rule's function */
-  PP_OVER_BUDGET  /* and from now on every call ends so */
+  PP_OVER_BUDGET, /* and from now on every call ends so */
+  PP_OUT_OF_MEMORY  /* the system's, not the budget's; as above */
 } pp_outcome;
 
 typedef struct {
@@ -39,8 +40,14 @@ pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua
 pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *text, size_t size, bool embedded);
 void pp_sandbox_statements(pp_sandbox *sandbox);
 
-/* Calls the function of that handle with a read-only copy of the record at `index` of `from`. It must return true or false. */
-pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, lua_State *from, int index, bool *result);
+/*
+** Calls the function of that handle with a read-only copy of the record at `index` of `from`. It must return true or false. `what` names the
+** rule in what is said when it has to be ended from outside.
+*/
+pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, bool *result);
+
+/* A new evaluation starts: work is counted from 0 again. What was exceeded stays exceeded. */
+void pp_sandbox_refill(pp_sandbox *sandbox);
 
 /* Pushes on sandbox->L a list of every name that a policy can reach, or returns another outcome. */
 pp_outcome pp_sandbox_names(pp_sandbox *sandbox);

@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/meter.h"
 #include "lua/results.h"
 
 enum { NAME_LIMIT = 48 };  /* longer keys are never near a known one */
+
+/* Units of core/meter.h that looking up and checking an argument takes, and comparing its name with a known one. */
+enum { ARGUMENT = 12, NAME = 1 };
 
 static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
@@ -50,9 +54,10 @@ static const char *nearest_name(const char *name, const char *const *known) {
 }
 
 static bool is_known(const char *name, const char *const *known) {
-  for (; *known; known++)
-    if (strcmp(name, *known) == 0) return true;
-  return false;
+  const char *const *at = known;
+  while (*at && strcmp(name, *at) != 0) at++;
+  pp_spend(ARGUMENT + NAME * (uint64_t)(at - known));
+  return *at != NULL;
 }
 
 /* What the value at the top of the stack is, for "got …": the value of scalars, the type of the rest. Pushes a string. */
@@ -100,8 +105,14 @@ void pp_args_begin(lua_State *L, int index, const char *call, const char *const 
   }
 }
 
+/* Pushes the argument; returns its type. */
+static int push_argument(lua_State *L, int index, const char *name) {
+  pp_spend(ARGUMENT);
+  return lua_getfield(L, index, name);
+}
+
 bool pp_args_has(lua_State *L, int index, const char *name) {
-  const bool has = lua_getfield(L, index, name) != LUA_TNIL;
+  const bool has = push_argument(L, index, name) != LUA_TNIL;
   lua_pop(L, 1);
   return has;
 }
@@ -118,7 +129,7 @@ static const char *describe_range(lua_State *L, double low, double high) {
 
 double pp_args_number(lua_State *L, int index, const char *call, const char *name, double low, double high) {
   double value;
-  if (lua_getfield(L, index, name) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)) ||
+  if (push_argument(L, index, name) != LUA_TNUMBER || !isfinite(lua_tonumber(L, -1)) ||
       lua_tonumber(L, -1) < low || lua_tonumber(L, -1) > high) {
     const char *expected = lua_pushfstring(L, "a number%s", describe_range(L, low, high));
     lua_pushvalue(L, -3);
@@ -136,7 +147,7 @@ double pp_args_number_or(lua_State *L, int index, const char *call, const char *
 int64_t pp_args_integer(lua_State *L, int index, const char *call, const char *name, int64_t low, int64_t high) {
   lua_Integer value = 0;
   int integral = 0;
-  if (lua_getfield(L, index, name) == LUA_TNUMBER) value = lua_tointegerx(L, -1, &integral);
+  if (push_argument(L, index, name) == LUA_TNUMBER) value = lua_tointegerx(L, -1, &integral);
   if (!integral || value < low || value > high) {
     const char *range = describe_range(L, low == INT64_MIN ? -HUGE_VAL : (double)low, high == INT64_MAX ? HUGE_VAL : (double)high);
     const char *expected = lua_pushfstring(L, "an integer%s", range);
@@ -153,7 +164,7 @@ int64_t pp_args_integer_or(lua_State *L, int index, const char *call, const char
 
 bool pp_args_boolean_or(lua_State *L, int index, const char *call, const char *name, bool otherwise) {
   bool value = otherwise;
-  const int type = lua_getfield(L, index, name);
+  const int type = push_argument(L, index, name);
   if (type == LUA_TBOOLEAN) value = lua_toboolean(L, -1);
   else if (type != LUA_TNIL) complain(L, call, name, "true or false");
   lua_pop(L, 1);
@@ -162,7 +173,7 @@ bool pp_args_boolean_or(lua_State *L, int index, const char *call, const char *n
 
 const char *pp_args_string(lua_State *L, int index, const char *call, const char *name) {
   const char *value;
-  if (lua_getfield(L, index, name) != LUA_TSTRING) complain(L, call, name, "a string");
+  if (push_argument(L, index, name) != LUA_TSTRING) complain(L, call, name, "a string");
   value = lua_tostring(L, -1);
   lua_pop(L, 1);
   return value;
@@ -174,7 +185,7 @@ const char *pp_args_string_or(lua_State *L, int index, const char *call, const c
 
 int pp_args_option(lua_State *L, int index, const char *call, const char *name, const char *const *options, int otherwise) {
   luaL_Buffer expected;
-  const int type = lua_getfield(L, index, name);
+  const int type = push_argument(L, index, name);
   if (type == LUA_TNIL && otherwise >= 0) {
     lua_pop(L, 1);
     return otherwise;
@@ -199,7 +210,7 @@ int pp_args_option(lua_State *L, int index, const char *call, const char *name, 
 }
 
 void pp_args_table(lua_State *L, int index, const char *call, const char *name) {
-  if (lua_getfield(L, index, name) != LUA_TTABLE) complain(L, call, name, "a table");
+  if (push_argument(L, index, name) != LUA_TTABLE) complain(L, call, name, "a table");
 }
 
 int pp_args_raise(lua_State *L, const char *call, const pp_error *error) {

@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "core/bubble.h"
-#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
 #include "lua/schedule.h"
@@ -25,7 +24,6 @@ static int bubble(lua_State *L) {
   pp_chunk_times times;
   pp_closed_form form;
   pp_error error;
-  pp_charge(L, 1);
   pp_args_begin(L, 1, call, known);
   pp_check_schedule_request(L, 1, call, "schedule", &request);
   times.forward = pp_args_number(L, 1, call, "F", 0, HUGE_VAL);

@@ -3,11 +3,11 @@
 **
 ** engine.host.open{ fields = {names}, work?, bytes? } → host
 ** host:run(path, text, embedded) → list of statements | nil, problem
-** host:call(handle, record) → true or false | nil, problem
+** host:call(handle, record, name of the rule?) → true or false | nil, problem
 ** host:refill()             a new evaluation starts: its work is counted from 0 again (a host over budget stays so)
 ** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
 ** host:names() → every name that a policy can reach; host:close()
-** A problem is { kind = "broken" | "budget", message, unknown = name that does not exist or nil }.
+** A problem is { kind = "broken" | "budget" | "memory" (the system's), message, unknown = name that does not exist or nil }.
 ** host:required() → list of { path, digest (an integer) } of the files that `require` has read, or nil
 ** engine.host.directory(path) → list of the names in that directory, or nil [, reason]; engine.host.digest(text) → 16 hexadecimal digits
 ** engine.host.policy_text(folder, name) → text of a policy file of a folder (host/file.h), one byte too long at most | nil, reason
@@ -50,7 +50,7 @@ static pp_sandbox *check_host(lua_State *L) {
 static int push_problem(lua_State *L, const pp_sandbox *sandbox, pp_outcome outcome) {
   lua_pushnil(L);
   lua_createtable(L, 0, 3);
-  pp_set_string(L, "kind", outcome == PP_OVER_BUDGET ? "budget" : "broken");
+  pp_set_string(L, "kind", outcome == PP_OVER_BUDGET ? "budget" : outcome == PP_OUT_OF_MEMORY ? "memory" : "broken");
   pp_set_string(L, "message", sandbox->message);
   if (sandbox->unknown[0]) pp_set_string(L, "unknown", sandbox->unknown);
   return 2;
@@ -93,19 +93,19 @@ static int host_call(lua_State *L) {
   bool result;
   pp_outcome outcome;
   luaL_checktype(L, 3, LUA_TTABLE);
-  outcome = pp_sandbox_call(sandbox, handle, L, 3, &result);
+  outcome = pp_sandbox_call(sandbox, handle, luaL_optstring(L, 4, "a rule's function"), L, 3, &result);
   if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
   lua_pushboolean(L, result);
   return 1;
 }
 
 static int host_refill(lua_State *L) {
-  pp_budget_refill(&check_host(L)->budget);
+  pp_sandbox_refill(check_host(L));
   return 0;
 }
 
 static int host_usage(lua_State *L) {
-  const pp_budget *budget = &check_host(L)->budget;
+  const pp_meter *budget = &check_host(L)->budget.meter;
   lua_createtable(L, 0, 5);
   pp_set_integer(L, "work", (lua_Integer)budget->spent);
   pp_set_integer(L, "work_limit", (lua_Integer)budget->limit);

@@ -6,12 +6,8 @@
 #include <lauxlib.h>
 #include <math.h>
 
-#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/recipe.h"
-
-/* Units of pp_charge that reading one stage takes. */
-enum { STAGE = 200 };
 
 /* The profile's stage on top of the stack. NAN where a quantity is absent. */
 static void check_profile_stage(lua_State *L, pp_profile_stage *out) {
@@ -81,7 +77,6 @@ void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
   const lua_Integer stages = luaL_len(L, -1);
   if (stages < 1 || stages > PP_MAX_LAYERS) luaL_error(L, "profile: from 1 to %d stages expected, got %d", PP_MAX_LAYERS, (int)stages);
   for (measured->stages = 0; measured->stages < stages; measured->stages++) {
-    pp_charge(L, STAGE);
     lua_rawgeti(L, -1, measured->stages + 1);
     check_profile_stage(L, &measured->stage[measured->stages]);
     lua_pop(L, 1);

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "host/budget.h"
 #include "lua/arguments.h"
 
 const char *const pp_block_names[PP_BLOCKS + 1] = {
@@ -21,8 +20,6 @@ static const char training_call[] = "training", layout_call[] = "layout", device
 /* Far beyond any recipe, and what a spec may say; keeps the product of two sizes within int64. */
 enum { SIZE_LIMIT = INT32_MAX };
 
-/* Units of pp_charge that reading one field takes, its lookup and its check. */
-enum { FIELD = 10 };
 static const double bytes_limit = 64;
 
 static double bytes_of(lua_State *L, int index, const char *name) {
@@ -67,7 +64,6 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
     "max_domains", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
   index = lua_absindex(L, index);
-  pp_charge(L, 30 * FIELD);
   pp_args_begin(L, index, training_call, known);
   memset(out, 0, sizeof *out);
   out->precision = (pp_precision)pp_args_option(L, index, training_call, "precision", precisions, -1);
@@ -104,7 +100,6 @@ static int degree(lua_State *L, int index, const char *name) {
 void pp_check_layout(lua_State *L, int index, pp_layout *out) {
   static const char *const known[] = { "tensor", "context", "expert", "expert_tensor", "data", "pipeline", "chunks", NULL };
   index = lua_absindex(L, index);
-  pp_charge(L, 7 * FIELD);
   pp_args_begin(L, index, layout_call, known);
   out->tensor = degree(L, index, "tensor");
   out->context = degree(L, index, "context");
@@ -127,7 +122,6 @@ void pp_check_device(lua_State *L, int index, pp_device *out) {
     "host_link", "host_memory_bandwidth", NULL };
   static const double least = 1e-9, most = 1e30;
   index = lua_absindex(L, index);
-  pp_charge(L, 16 * FIELD);
   pp_args_begin(L, index, device_call, known);
   out->flops = pp_args_number(L, index, device_call, "flops", least, most);
   out->flops_bf16 = pp_args_number_or(L, index, device_call, "flops_bf16", least, most, out->flops);
@@ -210,7 +204,6 @@ static void check_tier(lua_State *L, pp_network *network, int number) {
 void pp_check_network(lua_State *L, int index, pp_network *out) {
   static const char *const known[] = { "tiers", NULL };
   index = lua_absindex(L, index);
-  pp_charge(L, (1 + 4 * PP_MAX_TIERS) * FIELD);
   pp_args_begin(L, index, network_call, known);
   memset(out, 0, sizeof *out);
   pp_args_table(L, index, network_call, "tiers");

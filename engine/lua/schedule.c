@@ -77,6 +77,7 @@ static void check_arguments(lua_State *L, int index, pp_schedule_request *out) {
 static void check_plan_times(lua_State *L, int index, pp_schedule_request *out) {
   if (pp_schedule_limit(out) == 0) return;
   int stages = out->ranks * out->chunks;
+  pp_charge(L, (uint64_t)stages);
   pp_stage_times *times = lua_newuserdatauv(L, (size_t)stages * (sizeof *times + sizeof(double)), 0);
   double *values = (double *)(void *)(times + stages);
   for (int s = 0; s < stages; s++) times[s] = (pp_stage_times){ 1, 1, 1, 2 };
@@ -89,25 +90,14 @@ static void check_plan_times(lua_State *L, int index, pp_schedule_request *out) 
   out->times = times;
 }
 
-/* Planning from times tries a dozen orders, at some dozens of nanoseconds an action each. */
-static uint64_t planning_cost(const pp_schedule_request *request) {
-  return pp_schedule_limit(request) > 0 ? 64 * (uint64_t)pp_schedule_actions(request) : 0;
-}
-
 /* nil and the rule for PP_ILLEGAL, a Lua error for the rest. */
 static int answer(lua_State *L, const char *call, pp_status status, const pp_error *error) {
   return status == PP_ILLEGAL ? pp_push_illegal(L, error) : pp_args_raise(L, call, error);
 }
 
-/* For work that walks through all actions `times` times. */
-static void charge(lua_State *L, const pp_schedule *schedule, uint64_t times) {
-  pp_charge(L, 1 + times * schedule->first[schedule->request.ranks]);
-}
-
 static int schedule_check(lua_State *L) {
   pp_schedule_request request;
   pp_error error;
-  pp_charge(L, 1);
   check_arguments(L, 1, &request);
   pp_status status = pp_schedule_check(&request, &error);
   if (status != PP_OK) return answer(L, construct_call, status, &error);
@@ -134,11 +124,13 @@ static int schedule_traits(lua_State *L) {
 
 /* -- the object ------------------------------------------------------------------------------------------------------------------------ */
 
-/* The program lies outside the allocator whose memory a policy's budget caps. */
-typedef struct {
-  pp_schedule program;
-  size_t held;   /* bytes of the budget */
-} schedule_object;
+/* A userdata around the program, empty so far. */
+static pp_schedule *push_schedule(lua_State *L) {
+  pp_schedule *schedule = lua_newuserdatauv(L, sizeof *schedule, 0);
+  *schedule = (pp_schedule){ 0 };
+  luaL_setmetatable(L, SCHEDULE);
+  return schedule;
+}
 
 static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments) */
   pp_schedule_request request;
@@ -146,16 +138,11 @@ static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments
   check_arguments(L, 2, &request);
   pp_status status = pp_schedule_check(&request, &error);
   if (status != PP_OK) return answer(L, construct_call, status, &error);
-  size_t bytes = pp_schedule_bytes(&request);
-  pp_charge(L, 1 + bytes + planning_cost(&request));
   check_plan_times(L, 2, &request);
-  schedule_object *object = lua_newuserdatauv(L, sizeof *object, 0);
-  *object = (schedule_object){ .held = 0 };
-  luaL_setmetatable(L, SCHEDULE);
-  pp_hold(L, bytes);
-  object->held = bytes;
-  status = pp_schedule_build(&request, &object->program, &error);
-  return status == PP_OK ? 1 : answer(L, construct_call, status, &error);
+  status = pp_schedule_build(&request, push_schedule(L), &error);
+  if (status != PP_OK) return answer(L, construct_call, status, &error);
+  pp_settle(L);
+  return 1;
 }
 
 /* from_csv(text, { directions = 2 }?): see schedule_csv.h. The program is as it is written: verify() says what is wrong with it. */
@@ -170,40 +157,31 @@ static int schedule_from_csv(lua_State *L) {
     pp_args_begin(L, 2, csv_call, known);
     directions = (int)pp_args_integer_or(L, 2, csv_call, "directions", 1, 2, 1);
   }
-  pp_charge(L, 1 + length);
-  schedule_object *object = lua_newuserdatauv(L, sizeof *object, 0);
-  *object = (schedule_object){ .held = 0 };
-  luaL_setmetatable(L, SCHEDULE);
-  pp_status status = pp_schedule_read_csv(text, length, directions, &object->program, &place, &error);
+  pp_status status = pp_schedule_read_csv(text, length, directions, push_schedule(L), &place, &error);
   if (status != PP_OK) {
     int results = answer(L, csv_call, status, &error);
     if (place.line > 0) pp_set_integer(L, "line", (lua_Integer)place.line);
     if (place.column > 0) pp_set_integer(L, "column", (lua_Integer)place.column);
     return results;
   }
-  size_t bytes = pp_schedule_size(&object->program);
-  pp_hold(L, bytes);   /* what it does not grant, the collector gives back */
-  object->held = bytes;
+  pp_settle(L);
   return 1;
 }
 
 static int schedule_gc(lua_State *L) {
-  schedule_object *object = luaL_checkudata(L, 1, SCHEDULE);
-  pp_schedule_free(&object->program);
-  pp_release(L, object->held);
-  object->held = 0;
+  pp_schedule_free(luaL_checkudata(L, 1, SCHEDULE));
   return 0;
 }
 
 const pp_schedule *pp_check_schedule(lua_State *L, int index) {
-  const schedule_object *object = luaL_checkudata(L, index, SCHEDULE);
-  return &object->program;
+  return luaL_checkudata(L, index, SCHEDULE);
 }
 
 /* schedule:info() */
 static int schedule_info(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   const pp_schedule_traits *traits = &schedule->traits;
+  pp_charge(L, 2 * (uint64_t)schedule->stages);
   lua_createtable(L, 0, 12);
   pp_set_string(L, "kind", traits->name);
   pp_set_boolean(L, "split_backward", traits->split_backward);
@@ -239,7 +217,6 @@ static int schedule_actions(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   int rank = check_rank(L, schedule, 2, "schedule:actions");
   size_t count = schedule->first[rank + 1] - schedule->first[rank];
-  pp_charge(L, 1 + 8 * count);   /* a table each */
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
     const pp_action *action = &schedule->action[schedule->first[rank] + i];
@@ -265,7 +242,7 @@ static int schedule_csv(lua_State *L) {
     from = check_rank(L, schedule, 2, "schedule:csv");
     to = from + 1;
   }
-  pp_charge(L, 1 + 8 * (schedule->first[to] - schedule->first[from]));
+  pp_charge(L, 1 + 24 * (schedule->first[to] - schedule->first[from]));
   luaL_buffinit(L, &text);
   for (int rank = from; rank < to; rank++) {
     for (size_t i = schedule->first[rank]; i < schedule->first[rank + 1]; i++) {
@@ -283,7 +260,6 @@ static int schedule_csv(lua_State *L) {
 static int schedule_peaks(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   size_t stages = (size_t)schedule->stages;
-  charge(L, schedule, 2);
   double *stored = lua_newuserdatauv(L, 2 * stages * sizeof *stored, 0), *pending = stored + stages;
   lua_createtable(L, 0, 2);
   for (int freed_at_i = 0; freed_at_i <= 1; freed_at_i++) {

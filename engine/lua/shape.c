@@ -7,13 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/budget.h"
+#include "core/meter.h"
 #include "lua/arguments.h"
 
 static const char call[] = "model shape";
-
-/* Of one shape in units of pp_charge: some forty fields, each read twice, and up to a thousand layers. */
-enum { WORK = 2000 };
 
 typedef enum { SIZE, FLAG } field_kind;
 
@@ -129,7 +126,7 @@ static void read_moe_layers(lua_State *L, int index, pp_model *out) {
 void pp_check_shape(lua_State *L, int index, pp_model *out) {
   pp_error error;
   const char *known[FIELDS + OTHERS + 1];
-  pp_charge(L, WORK);
+  pp_spend(PP_MAX_LAYERS);
   list_keys(known);
   index = lua_absindex(L, index);
   pp_args_begin(L, index, call, known);

@@ -84,6 +84,7 @@ static bool read_numbers(lua_State *L, int index, const char *caller, const char
     lua_pop(L, 1);
     return false;
   }
+  pp_charge(L, (type == LUA_TTABLE ? 8 : 1) * (uint64_t)count);
   if (type == LUA_TTABLE) {
     lua_Integer length = check_length(L, caller, name, what, fewer, count);
     for (int i = 0; i < count; i++) {
@@ -110,6 +111,7 @@ static bool read_stages(lua_State *L, int index, const char *name, const pp_sche
 static size_t pairs_of(lua_State *L, const pp_schedule *schedule) {
   const pp_action *action = schedule->action, *end = action + schedule->first[schedule->request.ranks];
   if (!pp_args_has(L, 2, "FB")) return 0;
+  pp_charge(L, schedule->first[schedule->request.ranks]);
   while (action < end && action->kind != PP_FB) action++;
   size_t pairs = action < end ? (size_t)schedule->stages * (size_t)schedule->chunks_per_rank : 0;
   if (pairs > PP_MAX_ACTIONS) luaL_error(L, "%s: 'FB' of %d stages and %d slots a rank is more than %d pairs", call, schedule->stages,
@@ -124,6 +126,7 @@ static size_t pairs_of(lua_State *L, const pp_schedule *schedule) {
 static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values, double *pair) {
   int slots = schedule->chunks_per_rank;
   bool matrix = false;
+  pp_charge(L, 4 * (uint64_t)schedule->stages * (uint64_t)slots);
   if (lua_getfield(L, 2, "FB") == LUA_TTABLE) {
     matrix = lua_geti(L, -1, 1) == LUA_TTABLE;
     lua_pop(L, 1);
@@ -372,8 +375,6 @@ int pp_schedule_simulate(lua_State *L) {
   pp_runtime runtime = read_runtime(L, call, times.pair != NULL);
   pp_hardware hardware = read_hardware(L);
   bool intervals = pp_args_boolean_or(L, 2, call, "intervals", false);
-  uint64_t work = (runtime.kind == PP_RUNTIME_IDEAL ? 1u : 32u) + (intervals ? 8u : 0u) + (pp_args_has(L, 2, "bytes") ? 3u : 0u);
-  pp_charge(L, 1 + work * schedule->first[schedule->request.ranks]);
   pp_workspace *workspace = pp_push_workspace(L);
   pp_status status = run(schedule, &times, &runtime, &hardware, intervals, workspace, &result, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
@@ -397,6 +398,7 @@ static pp_action half_of(const pp_action *pair, bool forward) {
 static void add_step(luaL_Buffer *text, const pp_schedule *schedule, const pp_lowered *lowered, const pp_step *step, bool first) {
   if (step->kind == PP_STEP_WAIT) return;
   uint32_t count = step->kind == PP_STEP_POST ? lowered->batch[step->index].count : 1;
+  pp_spend(24 * (uint64_t)count);
   for (uint32_t i = 0; i < count; i++) {
     if (!first || i > 0) luaL_addchar(text, ',');
     char *room = luaL_prepbuffsize(text, PP_ACTION_TEXT);
@@ -424,7 +426,6 @@ int pp_schedule_lowered(lua_State *L) {
   pp_args_begin(L, 2, where, known);
   pp_args_string(L, 2, where, "runtime");
   pp_runtime runtime = read_runtime(L, where, false);
-  pp_charge(L, 1 + 64 * (uint64_t)schedule->first[schedule->request.ranks]);
   pp_lowered *lowered = lua_newuserdatauv(L, sizeof *lowered, 0);
   *lowered = (pp_lowered){ 0 };
   luaL_setmetatable(L, LOWERED);

@@ -12,7 +12,6 @@
 #include <lauxlib.h>
 
 #include "core/schedule_verify.h"
-#include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
 #include "lua/schedule.h"
@@ -61,7 +60,6 @@ int pp_schedule_verify_method(lua_State *L) {
     pp_args_begin(L, 2, call, known);
     buffers = (int)pp_args_integer_or(L, 2, call, "buffers", 1, PP_MAX_ACTIONS, PP_ASYNCHRONOUS);
   }
-  pp_charge(L, 1 + 2 * (uint64_t)schedule->first[schedule->request.ranks]);
   pp_status status = pp_schedule_verify_p2p(schedule, buffers, &finding, &error);
   if (status == PP_OK) {
     lua_pushboolean(L, 1);
@@ -78,10 +76,7 @@ int pp_schedule_receive_buffers_method(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   int buffers;
   pp_error error;
-  uint64_t runs = 2;   /* of the program, at most: doublings, then halvings, and one to be sure */
-  for (int n = schedule->microbatches_per_chain; n > 0; n /= 2) runs += 2;
   lua_settop(L, 1);
-  pp_charge(L, 1 + runs * schedule->first[schedule->request.ranks]);
   pp_status status = pp_schedule_receive_buffers(schedule, &buffers, &error);
   if (status == PP_ILLEGAL) return pp_schedule_verify_method(L);   /* says where, too */
   if (status != PP_OK) return pp_args_raise(L, "schedule:receive_buffers", &error);

@@ -193,11 +193,12 @@ local function call_when(rule, policy, record)
   for name in pairs(vocabulary.by_name) do
     if record[name] ~= nil then known[name] = record[name] end
   end
-  local result, problem = policy.host:call(rule.when, known)
+  local name = string.format("rule '%s' (%s:%d)", rule.id, rule.file, rule.line)
+  local result, problem = policy.host:call(rule.when, known, name)
   if result ~= nil then return result end
   local text = problem.message
   if problem.unknown then text = text .. failure.suggestion(problem.unknown, policy.names) end
-  failure.raise(problem.kind == "budget" and "over_budget" or "policy_error", "rule '%s' (%s:%d): %s", rule.id, rule.file, rule.line, text)
+  failure.raise(problem.kind == "broken" and "policy_error" or "over_budget", "%s: %s", name, text)
 end
 
 -- Does the whole rule hold for that record (field → value, nil: absent)? Raises an answer when its function fails.

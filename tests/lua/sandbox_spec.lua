@@ -211,7 +211,7 @@ describe("the budget", function()
     local result, problem = call("function() local s = 'x' for _ = 1, 40 do s = s .. s end return true end")
     assert.is_nil(result)
     assert.equal("budget", problem.kind)
-    assert.equal("over budget: more than 67108864 bytes of memory, or a 16th of that in one piece", problem.message)
+    assert.equal("rule.lua:1: over budget: more than 4194304 bytes of memory in one piece", problem.message)
   end)
 
   -- 4 ranks × 4,096 microbatches × F and B × 16 bytes are half a MiB.
@@ -247,6 +247,32 @@ describe("the budget", function()
     local host = open()
     local _, problem = host:run("big.lua", "--" .. string.rep("x", 256 * 1024), false)
     assert.equal("big.lua: a policy file has at most 262144 bytes", problem.message)
+  end)
+
+  -- Each of these took the parser seconds: its lists of jumps and of names are walked to their end for each new one.
+  it("charges the parser for what is not linear in it, before it parses", function()
+    local function filled(head, unit, tail) return head .. string.rep(unit, (262000 - #head - #tail) // #unit) .. tail end
+    local names = {}
+    for i = 1, 190 do names[i] = "a" .. i end
+    local declared = "local " .. table.concat(names, ",") .. " local function f() "
+    for _, text in ipairs {
+      filled("local a local b = a", " and a", ""), filled("local a local b = a", " or a", ""), filled("local a if a then ", "elseif a then ", "end"),
+      filled("while true do ", "do break end ", "end"), filled("", "do goto a end ", "::a::"), filled("::a::", "do goto a end ", ""),
+      filled(string.rep(declared, 100), "x=x ", string.rep("end ", 100)),
+    } do
+      local _, problem = open():run("a.lua", text, false)
+      assert.same({ "budget", "a.lua: over budget: more than 100000000 units of work" }, { problem.kind, problem.message }, text:sub(1, 60))
+    end
+  end)
+
+  it("charges little for a long file of many rules", function()
+    local rules = {}
+    for i = 1, 500 do
+      rules[i] = string.format("reject { id = 'r%d', gpus = over(%d), when = function(f) return f.gpus > 4 and f.tokens > 1 or f.gpus < 2 end }", i, i)
+    end
+    local host = open()
+    assert(host:run("a.lua", table.concat(rules, "\n"), false))
+    assert.is_true(host:usage().work < 5000000)
   end)
 
   it("survives running out of memory at any allocation", function()

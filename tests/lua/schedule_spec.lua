@@ -195,7 +195,7 @@ describe("a policy's budget", function()
   it("is charged for the actions it builds and simulates", function()
     local once = "local s = engine.schedule { kind = '1f1b', ranks = 8, microbatches = 1000 } "   -- 16,000 actions
     assert.is_true(run(once .. "return s:simulate { F = 1, I = 1, W = 1 }.max_idle == 21", 1000000))
-    local result, problem = run("for _ = 1, 20 do " .. once .. " end return true", 1000000)
+    local result, problem = run("for _ = 1, 40 do " .. once .. " end return true", 1000000)
     assert.is_nil(result)
     assert.equal("budget", problem.kind)
     result, problem = run(once .. "for _ = 1, 200 do s:simulate { F = 1, I = 1, W = 1 } end return true", 1000000)

@@ -1,0 +1,5 @@
+-- budget: equality looks at each byte
+local z = "abcdefgh"
+for _ = 1, 18 do z = z .. z end
+local a, b, n = z .. "a", z .. "b", 0
+while true do if a == b then n = n + 1 end end

@@ -1,0 +1,3 @@
+-- budget: a shape read over and over
+local m = { layers = 32, hidden = 4096, vocab = 32000, heads = 32, ffn = 11008 }
+while true do engine.model.flops(m, 4096) end
