@@ -13,6 +13,8 @@ const pp_allowed_name pp_allowed_names[] = {
   { "select",          PP_FROM_BASE,   "bounded by the stack" },
   { "type",            PP_FROM_BASE,   "constant time" },
   /* replaced, because Lua's own would differ between runs or do unbounded work */
+  { "math.max",        PP_REPLACED,    "of numbers only" },
+  { "math.min",        PP_REPLACED,    "of numbers only" },
   { "pairs",           PP_REPLACED,    "in sorted order" },
   { "require",         PP_REPLACED,    "only policy files beside the file" },
   { "tonumber",        PP_REPLACED,    "of at most 64 characters" },
@@ -25,9 +27,7 @@ const pp_allowed_name pp_allowed_names[] = {
   { "math.fmod",       PP_FROM_MATH,   "constant time" },
   { "math.huge",       PP_FROM_MATH,   "a number" },
   { "math.log",        PP_FROM_MATH,   "constant time" },
-  { "math.max",        PP_FROM_MATH,   "bounded by the stack" },
   { "math.maxinteger", PP_FROM_MATH,   "a number" },
-  { "math.min",        PP_FROM_MATH,   "bounded by the stack" },
   { "math.mininteger", PP_FROM_MATH,   "a number" },
   { "math.modf",       PP_FROM_MATH,   "constant time" },
   { "math.pi",         PP_FROM_MATH,   "a number" },

@@ -3,6 +3,7 @@
 */
 #include <lauxlib.h>
 #include <lualib.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,10 @@
 #include "host/language.h"
 #include "lua/engine.h"
 
-enum { NUMBER_LIMIT = 64 };  /* characters that tonumber reads */
+enum {
+  NUMBER_LIMIT = 64,  /* characters that tonumber reads */
+  NUMBER_WORK = 50    /* units of writing a number as text, or reading it */
+};
 
 /* --- read-only views --- */
 
@@ -97,6 +101,7 @@ static void push_stub(lua_State *L, const pp_blocked_name *name) {
 /* Without addresses: what a policy shows must not differ between runs. */
 static int base_tostring(lua_State *L) {
   luaL_checkany(L, 1);
+  pp_charge(L, NUMBER_WORK);
   switch (lua_type(L, 1)) {
     case LUA_TNIL: case LUA_TBOOLEAN: case LUA_TNUMBER: case LUA_TSTRING: luaL_tolstring(L, 1, NULL); break;
     default: lua_pushstring(L, luaL_typename(L, 1));
@@ -108,6 +113,7 @@ static int base_tonumber(lua_State *L) {
   size_t length;
   const char *text;
   luaL_checkany(L, 1);
+  pp_charge(L, NUMBER_WORK);
   if (!lua_isnoneornil(L, 2)) return luaL_error(L, "tonumber in policies takes no base");
   if (lua_type(L, 1) == LUA_TNUMBER) {
     lua_settop(L, 1);
@@ -125,13 +131,24 @@ typedef struct {
   int type;
   bool integer;
   lua_Integer whole;  /* of an integer; the number itself may not fit a double */
-  double number;
+  double number;      /* of a float, or a boolean */
   const char *text;   /* of a string; it may hold zeros */
   size_t length;
+  lua_Integer place;  /* in the list of all keys */
 } key;
 
 static int rank_of(int type) {
   return type == LUA_TNUMBER ? 0 : type == LUA_TSTRING ? 1 : 2;
+}
+
+/* Exact, as Lua compares them: near 2^63 a double stands for many integers. No key is NaN. */
+static int compare_with_float(lua_Integer whole, double number) {
+  if (number >= 0x1p63) return -1;
+  if (number < -0x1p63) return 1;
+  const double below = floor(number);
+  const lua_Integer other = (lua_Integer)below;
+  if (whole != other) return whole < other ? -1 : 1;
+  return number > below ? -1 : 0;
 }
 
 static int compare_keys(const void *left, const void *right) {
@@ -142,64 +159,100 @@ static int compare_keys(const void *left, const void *right) {
     return order ? order : (a->length > b->length) - (a->length < b->length);
   }
   if (a->integer && b->integer) return (a->whole > b->whole) - (a->whole < b->whole);
+  if (a->integer) return compare_with_float(a->whole, b->number);
+  if (b->integer) return -compare_with_float(b->whole, a->number);
   return (a->number > b->number) - (a->number < b->number);
+}
+
+static void read_key(lua_State *L, int index, key *out) {
+  *out = (key){ .type = lua_type(L, index), .text = "" };
+  switch (out->type) {
+    case LUA_TNUMBER:
+      out->integer = lua_isinteger(L, index);
+      if (out->integer) out->whole = lua_tointeger(L, index);
+      else out->number = lua_tonumber(L, index);
+      break;
+    case LUA_TSTRING: out->text = lua_tolstring(L, index, &out->length); break;
+    case LUA_TBOOLEAN: out->number = lua_toboolean(L, index); break;
+    default: luaL_error(L, "pairs in policies needs keys with an order, not a %s", luaL_typename(L, index));
+  }
+}
+
+/* Units that sorting takes: each key is compared with some others, over its whole length at worst. */
+static uint64_t sorting_work(const key *keys, lua_Integer count) {
+  uint64_t levels = 1, sum = 0;
+  for (lua_Integer n = count; n > 1; n /= 2) levels++;
+  for (lua_Integer i = 0; i < count; i++) sum += 8 + keys[i].length / 16;
+  return levels * sum;
 }
 
 /* Upvalues: table, sorted list of its keys, position. */
 static int next_sorted(lua_State *L) {
   lua_Integer position = lua_tointeger(L, lua_upvalueindex(3));
-  for (;;) {
-    if (lua_rawgeti(L, lua_upvalueindex(2), ++position) == LUA_TNIL) return 1;
+  bool found = false;
+  while (!found && lua_rawgeti(L, lua_upvalueindex(2), ++position) != LUA_TNIL) {
+    pp_spend(4);
     lua_pushvalue(L, -1);
-    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) break;  /* nil: removed on the way */
-    lua_pop(L, 2);
+    found = lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL;
+    if (!found) lua_pop(L, 2);   /* removed on the way */
   }
-  lua_pushinteger(L, position);
+  lua_pushinteger(L, found ? position : position - 1);
   lua_replace(L, lua_upvalueindex(3));
-  return 2;
+  return found ? 2 : 1;
 }
 
 static int base_pairs(lua_State *L) {
-  size_t count = 0;
+  lua_Integer count = 0;
   key *keys;
   luaL_checktype(L, 1, LUA_TTABLE);
   if (lua_getmetatable(L, 1)) return luaL_error(L, "pairs in policies lists plain tables only");
   lua_settop(L, 1);
-  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) count++;
   pp_charge_walk(L);
-  pp_charge(L, 10 * count);
-  keys = lua_newuserdatauv(L, count * sizeof *keys + 1, 0);
-  count = 0;
+  lua_newtable(L);   /* 2: keys as they come */
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-    key *k = &keys[count++];
-    *k = (key){ .type = lua_type(L, -2), .text = "" };
-    switch (k->type) {
-      case LUA_TNUMBER:
-        k->integer = lua_isinteger(L, -2);
-        k->number = lua_tonumber(L, -2);
-        if (k->integer) k->whole = lua_tointeger(L, -2);
-        break;
-      case LUA_TSTRING: k->text = lua_tolstring(L, -2, &k->length); break;
-      case LUA_TBOOLEAN: k->number = lua_toboolean(L, -2); break;
-      default: return luaL_error(L, "pairs in policies needs keys with an order, not a %s", luaL_typename(L, -2));
-    }
+    lua_pushvalue(L, -2);
+    lua_rawseti(L, 2, ++count);
   }
-  qsort(keys, count, sizeof *keys, compare_keys);
+  keys = lua_newuserdatauv(L, (size_t)count * sizeof *keys + 1, 0);
+  for (lua_Integer i = 1; i <= count; i++) {
+    lua_rawgeti(L, 2, i);
+    read_key(L, -1, &keys[i - 1]);
+    keys[i - 1].place = i;
+    lua_pop(L, 1);
+  }
+  pp_charge(L, sorting_work(keys, count));
+  qsort(keys, (size_t)count, sizeof *keys, compare_keys);
   lua_pushvalue(L, 1);
   lua_createtable(L, (int)count, 0);
-  for (size_t i = 0; i < count; i++) {
-    if (keys[i].type == LUA_TSTRING) lua_pushlstring(L, keys[i].text, keys[i].length);
-    else if (keys[i].type == LUA_TBOOLEAN) lua_pushboolean(L, keys[i].number > 0);
-    else if (keys[i].integer) lua_pushinteger(L, keys[i].whole);
-    else lua_pushnumber(L, keys[i].number);
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  for (lua_Integer i = 1; i <= count; i++) {
+    lua_rawgeti(L, 2, keys[i - 1].place);
+    lua_rawseti(L, -2, i);
   }
   lua_pushinteger(L, 0);
   lua_pushcclosure(L, next_sorted, 3);
   return 1;
 }
 
+/* Numbers only: Lua's own also compare strings, byte by byte. The largest or the smallest argument. */
+static int extreme(lua_State *L, bool largest) {
+  const int count = lua_gettop(L);
+  int best = 1;
+  pp_charge(L, (uint64_t)count);
+  luaL_checkany(L, 1);
+  for (int i = 1; i <= count; i++) {
+    if (lua_type(L, i) != LUA_TNUMBER) return luaL_error(L, "%s takes numbers, got a %s", largest ? "math.max" : "math.min", luaL_typename(L, i));
+    if (largest ? lua_compare(L, best, i, LUA_OPLT) : lua_compare(L, i, best, LUA_OPLT)) best = i;
+  }
+  lua_pushvalue(L, best);
+  return 1;
+}
+
+static int math_max(lua_State *L) { return extreme(L, true); }
+static int math_min(lua_State *L) { return extreme(L, false); }
+
 static const luaL_Reg replaced[] = {
+  { "math.max", math_max },
+  { "math.min", math_min },
   { "pairs", base_pairs },
   { "tonumber", base_tonumber },
   { "tostring", base_tostring },
