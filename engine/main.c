@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/last_resort.h"
 #include "host/stdlib.h"
 #include "host/streams.h"
 
@@ -61,6 +62,7 @@ static int traceback(lua_State *L) {
 
 int main(int argc, char **argv) {
   int status = STATUS_BUG;
+  pp_last_resort_enable();
   static lua_State *L;  /* static: the heap it is not freed with stays reachable for leak checkers */
   pp_prepare_streams();
   L = luaL_newstate();

@@ -10,6 +10,7 @@
 
 #include "host/copy.h"
 #include "host/language.h"
+#include "host/last_resort.h"
 
 /* Registry keys: the pp_sandbox, and the set of names that a record may have. */
 static const char sandbox_key = 0;
@@ -76,15 +77,16 @@ static pp_outcome enter(pp_sandbox *sandbox, const char *what, lua_CFunction bod
   pp_outcome outcome = judge(sandbox);
   int status;
   if (outcome != PP_RAN) return outcome;
-  (void)what;
   sandbox->message[0] = sandbox->unknown[0] = '\0';
   sandbox->budget.parsing = NULL;
   sandbox->budget.host = true;
   before = pp_meter_use(meter);
+  pp_last_resort_enter(what);
   lua_settop(L, 0);
   lua_pushcfunction(L, body);
   lua_pushlightuserdata(L, context);
   status = lua_pcall(L, 1, 1, 0);
+  pp_last_resort_leave();
   pp_spend(0);   /* what Lua allocated was charged without a look at the limit */
   pp_meter_use(before);
   sandbox->loading = false;
@@ -139,6 +141,7 @@ pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua
 
 void pp_sandbox_refill(pp_sandbox *sandbox) {
   pp_budget_refill(&sandbox->budget);
+  pp_last_resort_refill(sandbox->budget.meter.limit, sandbox->budget.meter.cap);
 }
 
 void pp_sandbox_close(pp_sandbox *sandbox) {
