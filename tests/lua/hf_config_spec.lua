@@ -273,7 +273,21 @@ describe("a family without experts", function()
       assert.matches(string.format("'%s' is 8, and LlamaForCausalLM has no experts", key), refusal(llama{ [key] = 8 }), 1, true)
     end
     local nested = { architectures = { "SomethingForConditionalGeneration" }, num_local_experts = 8, text_config = llama{ architectures = absent } }
-    assert.matches("'num_local_experts' is 8", refusal(nested), 1, true)
+    assert.matches("'num_local_experts' (8) stands beside 'text_config', which has nothing for it", refusal(nested), 1, true)
+    nested.text_config.num_local_experts = 8
+    assert.matches("'text_config.num_local_experts' is 8", refusal(nested), 1, true)
+  end)
+
+  it("may stand in a file that says its sizes twice, if they agree", function()
+    local function outer(changes)
+      local config = { architectures = { "SomethingForConditionalGeneration" }, hidden_size = 4096, vision_config = { hidden_size = 1152 },
+                       mm_tokens_per_image = 256, image_token_index = 7, text_config = llama{ architectures = absent } }
+      for key, value in pairs(changes or {}) do config[key] = value end
+      return config
+    end
+    assert.equal(8030261248, hf.read(outer(), "x").total_parameters)
+    assert.matches("'hidden_size' (2048) stands beside 'text_config', which has 4096", refusal(outer{ hidden_size = 2048 }), 1, true)
+    assert.matches("'mixture_layers' (12) stands beside", refusal(outer{ mixture_layers = 12 }), 1, true)
   end)
 
   it("may say that it has none", function()
