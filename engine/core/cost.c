@@ -447,6 +447,11 @@ static double optimizer_seconds(const pp_training *training, const pp_device *de
   return away > 0 ? here + away * sent / device->host_link + away * bytes / device->host_memory_bandwidth : here;
 }
 
+/* GPUs from a pipeline rank to the next: those that share a rank's stages (Megatron-LM core/parallel_state.py, order tp-cp-ep-dp-pp). */
+static int64_t rank_stride(const pp_layout *layout) {
+  return (int64_t)layout->tensor * layout->context * layout->data;
+}
+
 /*
 ** With a sharded optimizer gradients are reduce-scattered and parameters gathered; without, gradients are all-reduced. The mirror pair
 ** (DualPipe) does the same with what the sharding inside each copy leaves.
@@ -467,8 +472,9 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
                                                                    expert_parameters / ((double)expert_ranks * copies)
                                                                : dense_parameters + expert_parameters);
   if (copies > 1) {
+    /* The first rank and the last are the pair that is farthest apart. */
     const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;
-    const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
+    const int64_t stride = (layout->pipeline > 1 ? layout->pipeline - 1 : 1) * rank_stride(layout);
     out->mirror = sharded ? pp_comm_allgather(network, copies, stride, gradient * share) +
                               pp_comm_allgather(network, copies, stride, parameter * share)
                           : pp_comm_allreduce(network, copies, stride, gradient * (dense_parameters + expert_parameters));
@@ -480,6 +486,5 @@ double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const p
 }
 
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
-  const int64_t stride = (int64_t)layout->tensor * layout->context * layout->data;
-  return pp_comm_p2p(network, stride, pp_cost_hop_bytes(model, layout, training));
+  return pp_comm_p2p(network, rank_stride(layout), pp_cost_hop_bytes(model, layout, training));
 }

@@ -129,6 +129,22 @@ static void node_limited_routing_caps_what_crosses(void **state) {
   assert_true(pp_comm_alltoall(&fast_inside, &transfer) > 1.5 * eight);
 }
 
+/*
+** The same, counted: 8 experts on 4 nodes reach 4(1 − (3/4)^8) = 3.59955 of them, on 8 nodes 8(1 − (7/8)^8) = 5.25113; of the 32 GPUs on four
+** nodes 32(1 − (31/32)^8) = 7.17760, of 64 64(1 − (63/64)^8) = 7.57591. Over 50 GB/s of InfiniBand and 160 of NVLink (§3.2.2) nodes decide;
+** over 50 and 60 the GPUs inside them do. A limit that is no limit changes nothing.
+*/
+static void a_token_reaches_the_gpus_of_its_nodes_only(void **state) {
+  const double token = 4096.0 * 7168;
+  (void)state;
+  expect(3.59955 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 4, 1), 1e-5);
+  expect(5.25113 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 0, 1), 1e-5);
+  expect(7.17760 * token / 60e9, deepseek_shape(60e9, 50e9, 64, 4, 1), 1e-5);
+  expect(7.57591 * token / 60e9, deepseek_shape(60e9, 50e9, 64, 0, 1), 1e-5);
+  expect(5.25113 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 8, 1), 1e-5);
+  expect(5.25113 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 9, 1), 1e-5);
+}
+
 /* ----------------------------------------------------------------------------------------------------------------- measured links */
 
 static void expect_fit(pp_test test, int64_t ranks, int64_t members, const pp_network *network, pp_transfer transfer, double bandwidth,
@@ -302,6 +318,7 @@ int main(void) {
     cmocka_unit_test(a_flat_alltoall_is_the_textbook_formula),
     cmocka_unit_test(dispatch_and_combine_are_near_what_kernels_measure),
     cmocka_unit_test(node_limited_routing_caps_what_crosses),
+    cmocka_unit_test(a_token_reaches_the_gpus_of_its_nodes_only),
     cmocka_unit_test(rings_across_hosts_reach_what_their_links_reach_together),
     cmocka_unit_test(a_fit_finds_the_link_behind_each_test),
     cmocka_unit_test(a_fit_of_a_published_table_is_its_slope),

@@ -120,6 +120,42 @@ static void context_parallel_traffic_hides_behind_attention(void **state) {
   expect(0, fast[PP_BLOCK_DENSE].context_exposed, 1e-12);
 }
 
+/*
+** Ring Attention (Liu et al. 2310.01889 §3): blocks of c tokens take 4dc² FLOPs and pass on 4cd bytes of keys and values in bf16, so that
+** the ring hides from c = F/B on; the causal half of the work needs c = 2F/B. n − 1 blocks come by while n − 1 are worked on. Here d = 32 × 128,
+** n = 4, F = 1e15, B = 1e11: F/B = 1e4. Backward passes gradients too, 2 × the bytes, and works 2.5 × as much (FlashAttention-2 §3.2).
+*/
+static void the_ring_shows_where_its_blocks_are_too_small(void **state) {
+  const pp_model model = llama(2, 4096, 32, 32, 14336, 128256);
+  const pp_network ring = { .tiers = 1, .tier = { { 1 << 20, 1e11, 1, 0 } } };
+  const double d = 32 * 128, n = 4;
+  pp_training training = bf16_recipe(0);
+  pp_block_seconds with[PP_BLOCKS], without[PP_BLOCKS];
+  (void)state;
+  for (int c = 2500; c <= 40000; c *= 2) {
+    const double passed = 4.0 * c * d / 1e11, worked = 2.0 * d * c * c / 1e15;
+    const double ahead = (n - 1) * fmax(0, passed - worked), back = (n - 1) * fmax(0, 2 * passed - 2.5 * worked);
+    training = bf16_recipe(4 * c);
+    blocks_of(&model, layout_of(1, 4, 1, 1, 1), &training, &ideal, &instant, without);
+    blocks_of(&model, layout_of(1, 4, 1, 1, 1), &training, &ideal, &ring, with);
+    expect((n - 1) * 3 * passed, with[PP_BLOCK_DENSE].context, 1e-9);
+    expect(ahead + back, with[PP_BLOCK_DENSE].context_exposed, 1e-9);
+    expect(without[PP_BLOCK_DENSE].forward + ahead, with[PP_BLOCK_DENSE].forward, 1e-9);
+    expect(without[PP_BLOCK_DENSE].input + back, with[PP_BLOCK_DENSE].input, 1e-9);
+    expect(without[PP_BLOCK_DENSE].weight, with[PP_BLOCK_DENSE].weight, 1e-12);
+    if (c >= 20000) expect(0, with[PP_BLOCK_DENSE].context_exposed, 1e-12);
+    else assert_true(with[PP_BLOCK_DENSE].context_exposed > 0);
+    /* recomputed attention goes round once more, and shows as much */
+    training.recompute.core_attention = true;
+    blocks_of(&model, layout_of(1, 4, 1, 1, 1), &training, &ideal, &ring, with);
+    expect((n - 1) * 4 * passed, with[PP_BLOCK_DENSE].context, 1e-9);
+    expect(2 * ahead + back, with[PP_BLOCK_DENSE].context_exposed, 1e-9);
+    training.recompute = (pp_recompute){ .full = true };
+    blocks_of(&model, layout_of(1, 4, 1, 1, 1), &training, &ideal, &ring, with);
+    expect(2 * ahead + back, with[PP_BLOCK_DENSE].context_exposed, 1e-9);
+  }
+}
+
 static void recompute_is_paid_at_the_start_of_i(void **state) {
   const pp_model model = deepseek_v3(4, 0, 0);
   pp_training training = bf16_recipe(4096);
@@ -387,6 +423,31 @@ static void two_copies_exchange_what_sharding_leaves(void **state) {
   expect(once.optimizer / 2, twice.optimizer, 1e-12);
 }
 
+/*
+** Pipeline ranks lie TP × CP × DP GPUs apart (Megatron-LM core/parallel_state.py: order tp-cp-ep-dp-pp), and DualPipe's rank r shares its stages
+** with P − 1 − r: the outermost pair is P − 1 times that apart. Hosts of 8 GPUs, pods of 64: what a stride of 1, 2, 16 and 32 GPUs makes it cross.
+*/
+static void mirror_copies_meet_over_the_links_between_their_ranks(void **state) {
+  static const struct { int tensor, context, data, pipeline; double latency, bandwidth; } rows[] = {
+    { 1, 1, 1, 4, 2e-6, 320e9 },      /* 0 and 3: one host */
+    { 1, 1, 2, 4, 2e-6, 320e9 },      /* 0 and 6 */
+    { 1, 1, 8, 2, 10e-6, 45e9 },      /* 0 and 8: the next host */
+    { 1, 8, 1, 2, 10e-6, 45e9 },
+    { 8, 1, 1, 2, 10e-6, 45e9 },
+    { 1, 1, 16, 4, 10e-6, 45e9 },     /* 0 and 48: of one pod */
+    { 2, 2, 8, 4, 20e-6, 10e9 },      /* 0 and 96: pods apart, though neighbours are not */
+  };
+  const pp_network network = { .tiers = 3, .tier = { { 8, 400e9, 0.8, 2e-6 }, { 64, 50e9, 0.9, 10e-6 }, { 1 << 20, 20e9, 0.5, 20e-6 } } };
+  const pp_training training = bf16_recipe(4096);
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const pp_layout layout = layout_of(rows[i].tensor, rows[i].context, 1, rows[i].data, rows[i].pipeline);
+    pp_step_seconds step;
+    pp_cost_step(&layout, &training, &ideal, &network, 1e9, 0, 2, &step);
+    expect(2 * rows[i].latency + 0.5 * 6e9 / (rows[i].data * rows[i].context) / rows[i].bandwidth, step.mirror, 1e-12);
+  }
+}
+
 /* Nothing is sharded: two ranks all-reduce all their gradients, 2·(α + 1/2 · S/B), and each keeps its parameters. */
 static void two_unsharded_copies_reduce_their_gradients(void **state) {
   const pp_layout layout = layout_of(8, 1, 1, 16, 2);
@@ -445,6 +506,7 @@ int main(void) {
     cmocka_unit_test(tensor_parallel_traffic_is_the_same_without_sequence_parallelism),
     cmocka_unit_test(tensor_parallel_traffic_is_told_apart),
     cmocka_unit_test(context_parallel_traffic_hides_behind_attention),
+    cmocka_unit_test(the_ring_shows_where_its_blocks_are_too_small),
     cmocka_unit_test(recompute_is_paid_at_the_start_of_i),
     cmocka_unit_test(recompute_of_attention_costs_nothing_where_there_is_none),
     cmocka_unit_test(layers_take_a_while_whatever_their_microbatch),
@@ -461,6 +523,7 @@ int main(void) {
     cmocka_unit_test(a_step_reduces_gradients_and_gathers_parameters),
     cmocka_unit_test(an_offloaded_update_takes_the_hosts_link_and_memory),
     cmocka_unit_test(two_copies_exchange_what_sharding_leaves),
+    cmocka_unit_test(mirror_copies_meet_over_the_links_between_their_ranks),
     cmocka_unit_test(two_unsharded_copies_reduce_their_gradients),
     cmocka_unit_test(a_hop_carries_the_boundary_activations),
     cmocka_unit_test(a_link_may_be_slow_but_not_still),

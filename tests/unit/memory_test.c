@@ -490,6 +490,55 @@ static void tied_output_weights_have_a_gradient_of_their_own(void **state) {
   assert_true(added_in_place[PP_BLOCK_HEAD].weight_gradients[PP_SHAPES_HEAD] <= 0);
 }
 
+/*
+** DeepSeek-V3 report §2.2: M_k projects two hidden states to one, d × 2d, which no other weight's shape is: Transformer Engine keeps a gradient
+** of its own for it (module/base.py, get_dummy_wgrad), 2 · 7168² · 2 = 205,520,896 bytes, less by TP. The module's layer and head have shapes that
+** the stage has anyway.
+*/
+static void the_projection_of_mtp_has_a_gradient_of_its_own(void **state) {
+  const pp_model with = deepseek_v3(8, 0, 1), without = deepseek_v3(8, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  (void)state;
+  training.weight_gradient_bytes = 2;
+  for (int tensor = 1; tensor <= 4; tensor *= 4) {
+    const pp_layout layout = { .tensor = tensor, .context = 1, .expert = 8, .expert_tensor = 1, .data = 8, .pipeline = 2, .chunks = 1 };
+    double transient[2][2];
+    for (int rank = 0; rank < 2; rank++) {
+      transient[0][rank] = rank_of(&without, &layout, &training, schedule_of(PP_1F1B, 2, 8, 1), rank).transient;
+      transient[1][rank] = rank_of(&with, &layout, &training, schedule_of(PP_1F1B, 2, 8, 1), rank).transient;
+    }
+    expect(transient[0][0], transient[1][0], 1e-12);
+    expect(205520896.0 / tensor, transient[1][1] - transient[0][1], 1e-9);
+  }
+}
+
+/*
+** A rank's K·s·b·te/t dispatched tokens (NVIDIA/Megatron-LM PR 6782) have gradients that come and go with the backward of the experts: in bf16 2h bytes
+** each before the first product and 2 · 2 · width before the activation, whichever is more. DeepSeek-V3's experts on two ranks each: width
+** 2048 / 2, so 2h; K = 8. Mixtral's: 2 · 2 · 14336, K = 2, whatever splits them, since te ranks gather te times the tokens.
+*/
+static void gathered_tokens_of_experts_need_gradients(void **state) {
+  const pp_model deepseek = deepseek_v3(4, 0, 0);
+  pp_model mixtral = llama(32, 4096, 32, 8, 14336, 32000);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  pp_block_bytes blocks[PP_BLOCKS];
+  (void)state;
+  layout.data = 16;
+  for (layout.expert_tensor = 2; layout.expert_tensor <= 8; layout.expert_tensor *= 2) {
+    blocks_of(&deepseek, &layout, &training, 1, blocks);
+    expect(4096.0 * 8 * layout.expert_tensor * 2 * 7168, blocks[PP_BLOCK_MOE].transient, 1e-12);
+  }
+  mixtral.experts = 8;
+  mixtral.experts_per_token = 2;
+  mixtral.expert_ffn = 14336;
+  for (int i = 0; i < 32; i++) mixtral.moe[i] = true;
+  for (layout.expert_tensor = 1; layout.expert_tensor <= 4; layout.expert_tensor *= 2) {
+    blocks_of(&mixtral, &layout, &training, 1, blocks);
+    expect(4096.0 * 2 * 2 * 2 * 14336, blocks[PP_BLOCK_MOE].transient, 1e-12);
+  }
+}
+
 /* Llama-class 70B on 128 H100 of 80 GB with TP 8 PP 2 (NVIDIA/Megatron-LM#1031): states 79 GB unsharded, 33 GB at DP 8, 28 GB at DP 48. */
 static void a_70b_model_fits_only_with_a_sharded_optimizer(void **state) {
   const pp_model model = llama(80, 8192, 64, 8, 28672, 128256);
@@ -585,6 +634,8 @@ int main(void) {
     cmocka_unit_test(a_v_placement_puts_both_ends_on_rank_0),
     cmocka_unit_test(tied_output_weights_are_copied_only_where_the_ends_are_apart),
     cmocka_unit_test(tied_output_weights_have_a_gradient_of_their_own),
+    cmocka_unit_test(the_projection_of_mtp_has_a_gradient_of_its_own),
+    cmocka_unit_test(gathered_tokens_of_experts_need_gradients),
     cmocka_unit_test(a_70b_model_fits_only_with_a_sharded_optimizer),
     cmocka_unit_test(full_training_of_qwen3_235b_does_not_fit_32_gpus),
     cmocka_unit_test(deepseek_v3_on_ep_8_without_a_pipeline_is_hopeless),
