@@ -3,6 +3,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
+local format = require "pipeplan.report.format"
 local json = require "pipeplan.input.json"
 local nccl = require "pipeplan.input.nccl"
 local topology = require "pipeplan.input.topology"
@@ -39,12 +40,25 @@ local function better(new, old)
   return new.bandwidth < old.bandwidth
 end
 
+-- Share of the largest size's time that has to grow with the size: below it a table says little of the bandwidth, and a line through its
+-- noise may say anything.
+local least_share = 0.5
+
+-- The line through a run's sizes; nil and why not where they say nothing of the bandwidth. The time of small messages is latency.
 local function fit(run, members, inner)
-  local points = {}
-  for i, point in ipairs(run.points) do points[i] = { point.bytes, point.seconds } end
+  local points, largest = {}, 0
+  for i, point in ipairs(run.points) do
+    points[i] = { point.bytes, point.seconds }
+    largest = math.max(largest, point.bytes)
+  end
   local good, result = pcall(engine.comm.fit, { test = run.test, ranks = run.ranks, members = members, points = points, inner = inner })
-  if not good then
+  if not good and not tostring(result):find("do not grow with the size", 1, true) then
     failure.usage("%s:%d: no line fits this table: %s", run.file, run.line, (tostring(result):gsub("^engine%.comm%.fit: ", "")))
+  end
+  local share = good and result.beta * largest / (result.alpha + result.beta * largest) or 0
+  if share < least_share then
+    return nil, string.format("of the time of %s, its largest size, %s grows with the size: nothing is taken from it; measure " ..
+                              "larger ones (nccl-tests -b 1M -e 8G -f 2)", format.bytes(largest), format.percent(share))
   end
   result.run = run
   return result
@@ -57,10 +71,10 @@ local function members_of(run, scale_up_gpus, gpus_per_node)
 end
 
 -- What the runs say of the links inside a scale-up domain, of the host's others where the domain is only a part of it, and between hosts
--- → { inside = { transfer = fit }, host = …, network = … }, transfer: message, ring or alltoall. domain: { gpus, per_gpu, host = is it a
--- part of a host? }
+-- → { inside = { transfer = fit }, host = …, network = …, unusable = { { run, why }, … } }, transfer: message, ring or alltoall. domain:
+-- { gpus, per_gpu, host = is it a part of a host? }
 function measured.links(runs, domain, gpus_per_node)
-  local tiers = { inside = {}, host = {}, network = {} }
+  local tiers = { inside = {}, host = {}, network = {}, unusable = {} }
   local function keep(tier, found)
     local old = tiers[tier][found.transfer]
     if not old or better(found, old) then tiers[tier][found.transfer] = found end
@@ -71,7 +85,10 @@ function measured.links(runs, domain, gpus_per_node)
     for _, run in ipairs(runs) do
       local members = members_of(run, domain.gpus, gpus_per_node)
       local crosses = members == run.ranks and "inside" or domain.host and run.host_count == 1 and "host" or "network"
-      if crosses == tier then keep(tier, fit(run, members, inner)) end
+      if crosses == tier then
+        local found, why = fit(run, members, inner)
+        if found then keep(tier, found) else table.insert(tiers.unusable, { run = run, why = why }) end
+      end
     end
     -- switches that add for the GPUs (NVLS) let an all-reduce exceed the link; gathers they do not help
     local new = not ring and tiers.inside.ring

@@ -144,6 +144,10 @@ local function fits_of(request, found, domain)
       if fits[tier][transfer] then note_fit(request, tier, fits[tier][transfer]) end
     end
   end
+  for _, entry in ipairs(fits.unusable) do
+    entry.file = entry.run.file
+    warn(request, "measured_latency", "%s: %s", place(entry), entry.why)
+  end
   return fits
 end
 

@@ -90,6 +90,27 @@ describe("measured links", function()
     assert.equal(0, #four.warnings)
   end)
 
+  -- 8 to 64 KiB take 20 us whatever their size, give or take: a line through that reaches terabytes a second, or falls
+  it("of small sizes say nothing of the bandwidth: the catalogue's stays, with a word", function()
+    for _, noise in ipairs { 0.01, -0.01 } do
+      local path = nccl("sendrecv", 2, 8, 1, 20e-6, 23e9)
+      local handle = assert(io.open(path))
+      local text = handle:read "a":gsub("\n%s+(%d+)[^\n]+", function(bytes)
+        local power = math.log(tonumber(bytes), 2)
+        if power < 13 or power > 16 then return "" end
+        local us = 20 + noise * (power - 13)
+        return string.format("\n %s %s float none -1 %.3f 0.01 0.01 0 %.3f 0.01 0.01 0", bytes, bytes, us, us)
+      end)
+      handle:close()
+      local read = request { files.write("small.txt", text) }
+      assert.equal("measured_latency", read.warnings[1].id)
+      assert.matches("small.txt:18: of the time of 64 KiB, its largest size, 0[%.%d]* %% grows with the size: nothing is taken from it",
+                     read.warnings[1].message)
+      assert.is_nil(recipe.network(read).tiers[2].measured)
+      assert.equal(50e9, read.cluster.network.per_gpu)
+    end
+  end)
+
   it("change the plan", function()
     local fixed = { parallelism = { tensor = 8, pipeline = 4, schedule = "1f1b" } }
     local slow = planning.merge(fixed, { cluster = { network = { measured = { nccl("sendrecv", 2, 8, 1, 1e-3, 2e9) } } } })
