@@ -432,7 +432,7 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward) {
   const double alone = forward->forward + backward->full;
   const double alltoall = forward->alltoall_forward + backward->alltoall_backward;
-  if (device->pair_share > 0) return device->pair_share * alone;
+  if (device->pair_share > 0) return fmax(device->pair_share * alone, fmax(forward->forward, backward->full));
   if (!device->hides_alltoall || alltoall <= 0) return alone;
   const double compute = alone - alltoall;
   const double pair = fmax(compute, alltoall) + device->overlap_overhead * compute;

@@ -60,7 +60,7 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
 
 /*
 ** F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): compute is what both do beside communication, all-to-all what both
-** send. Without a kernel that hides it: F + B. Where its share of F + B was measured: that.
+** send. Without a kernel that hides it: F + B. Where its share of F + B was measured: that, and no less than the longer of both alone.
 */
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
 

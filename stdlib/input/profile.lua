@@ -286,11 +286,22 @@ local function calibration_of(raw, file)
   return list
 end
 
+-- Less than a billionth of any of its units is nothing: no clock tells it from that, and products of such numbers leave what a number can
+-- hold.
+local function without_specks(value)
+  if type(value) == "table" then
+    for key, entry in pairs(value) do value[key] = without_specks(entry) end
+  elseif type(value) == "number" and value < 1e-9 then
+    return 0
+  end
+  return value
+end
+
 -- What the file holds, as the schema has it.
 function profile.load(file)
   local raw = json.read(file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
-  return raw
+  return without_specks(raw)
 end
 
 -- Reads the file of the field `profile` for a request whose model, training and cluster are known. → { stages, layout, temperature,

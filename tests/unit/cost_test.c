@@ -366,6 +366,19 @@ static void a_pair_hides_the_shorter_of_compute_and_alltoall(void **state) {
   expect(15, pp_cost_pair(&device, &forward, &forward), 1e-12);
 }
 
+/* F = 6, B = 9: 0.9 of 15 as measured; whatever a measurement says, both take no less than B alone. */
+static void a_measured_pair_is_no_shorter_than_its_halves(void **state) {
+  const pp_stage_seconds forward = { .forward = 6, .full = 9, .alltoall_forward = 4, .alltoall_backward = 5 };
+  pp_device device = ideal;
+  (void)state;
+  device.pair_share = 0.9;
+  expect(13.5, pp_cost_pair(&device, &forward, &forward), 1e-12);
+  device.pair_share = 1.1;
+  expect(16.5, pp_cost_pair(&device, &forward, &forward), 1e-12);
+  device.pair_share = 0.1;
+  expect(9, pp_cost_pair(&device, &forward, &forward), 1e-12);
+}
+
 static void a_pair_without_all_to_all_gains_nothing(void **state) {
   const pp_stage_seconds dense = { .forward = 2, .full = 4 };
   (void)state;
@@ -519,6 +532,7 @@ int main(void) {
     cmocka_unit_test(the_plain_alltoall_is_slower_than_a_hierarchical_kernel),
     cmocka_unit_test(a_stage_is_the_sum_of_its_blocks_with_all_to_all_exposed),
     cmocka_unit_test(a_pair_hides_the_shorter_of_compute_and_alltoall),
+    cmocka_unit_test(a_measured_pair_is_no_shorter_than_its_halves),
     cmocka_unit_test(a_pair_without_all_to_all_gains_nothing),
     cmocka_unit_test(a_step_reduces_gradients_and_gathers_parameters),
     cmocka_unit_test(an_offloaded_update_takes_the_hosts_link_and_memory),
