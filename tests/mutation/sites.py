@@ -117,9 +117,11 @@ class Source:
 
     def is_dimension(self, i):
         """Is the number at i the dimension of an array that is declared there? More of it makes no difference, less none that is defined."""
-        return (self.language == "c" and i > 2 and self.tokens[i - 1].text == "[" and self.tokens[i + 1].text == "]" and
-                self.tokens[i - 2].kind == "name" and (self.tokens[i - 3].kind == "name" and self.tokens[i - 3].text != "return" or
-                                                       self.tokens[i - 3].text == "*"))
+        j = i
+        while self.language == "c" and j > 2 and self.tokens[j].text not in "[;,{}()=":
+            j -= 1
+        return (j > 2 and self.tokens[j].text == "[" and self.tokens[j - 1].kind == "name" and
+                (self.tokens[j - 2].kind == "name" and self.tokens[j - 2].text != "return" or self.tokens[j - 2].text == "*"))
 
     def of_number(self, token):
         text, value = token.text, None

@@ -201,6 +201,29 @@ static void a_fit_of_a_published_table_is_its_slope(void **state) {
   assert_true(fit.worst_error < 0.06);
 }
 
+/* Of four errors the median is the mean of the second and third, of five the third: by the line that the fit itself says. */
+static void a_fit_tells_the_median_and_the_worst_of_its_errors(void **state) {
+  static const double bytes[] = { 1e6, 2e6, 4e6, 8e6, 16e6 }, seconds[] = { 31e-6, 48e-6, 92e-6, 163e-6, 341e-6 };
+  const pp_measured_link unknown = { 0, 0 };
+  (void)state;
+  for (int count = 4; count <= 5; count++) {
+    const pp_test_run run = { PP_TEST_SENDRECV, 2, 1, count, bytes, seconds };
+    double errors[5];
+    pp_link_fit fit;
+    pp_error error;
+    assert_int_equal(PP_OK, pp_comm_fit(&run, &unknown, &fit, &error));
+    for (int i = 0; i < count; i++) {   /* each behind those that are smaller */
+      double mine = fabs((fit.alpha + fit.beta * bytes[i]) / seconds[i] - 1);
+      int at = i;
+      for (; at > 0 && errors[at - 1] > mine; at--) errors[at] = errors[at - 1];
+      errors[at] = mine;
+    }
+    expect(count == 4 ? (errors[1] + errors[2]) / 2 : errors[2], fit.median_error, 1e-9);
+    expect(errors[count - 1], fit.worst_error, 1e-9);
+    assert_true(errors[1] < errors[2] && errors[2] < errors[3]);
+  }
+}
+
 /* 192 GB/s across hosts says nothing about ports when NVLink itself reaches no more. */
 static void a_fit_says_when_the_links_inside_were_the_slower(void **state) {
   static const double bytes[] = { 1e8, 1e9 }, seconds[] = { 2 * 15.0 / 16 * 1e8 / 100e9, 2 * 15.0 / 16 * 1e9 / 100e9 };
@@ -322,6 +345,7 @@ int main(void) {
     cmocka_unit_test(rings_across_hosts_reach_what_their_links_reach_together),
     cmocka_unit_test(a_fit_finds_the_link_behind_each_test),
     cmocka_unit_test(a_fit_of_a_published_table_is_its_slope),
+    cmocka_unit_test(a_fit_tells_the_median_and_the_worst_of_its_errors),
     cmocka_unit_test(a_fit_says_when_the_links_inside_were_the_slower),
     cmocka_unit_test(a_table_that_cannot_be_fitted_is_refused),
     cmocka_unit_test(a_table_of_messages_is_read_between_its_sizes),

@@ -70,6 +70,15 @@ static void equal_keys_are_found_however_they_are_written(void **state) {
   refused("[{\"x\":{\"b\":1,\"c\":2,\"b\":3}}]", 1, 20, "\"b\"");
 }
 
+/* Characters of two, three and four bytes that differ in one bit of their first byte: U+0080, U+0480; U+0800, U+8800; U+10000, U+50000. */
+static void keys_that_differ_in_one_bit_are_two(void **state) {
+  (void)state;
+  assert_int_equal(check("{\"\xC2\x80\":1,\"\xD2\x80\":2}"), PP_OK);
+  assert_int_equal(check("{\"\xE0\xA0\x80\":1,\"\xE8\xA0\x80\":2}"), PP_OK);
+  assert_int_equal(check("{\"\xF0\x90\x80\x80\":1,\"\xF1\x90\x80\x80\":2}"), PP_OK);
+  refused("{\"\\u8800\":1,\"\xE8\xA0\x80\":2}", 1, 13, "twice");
+}
+
 static void equal_keys_of_different_objects_are_no_matter(void **state) {
   (void)state;
   assert_int_equal(check("{\"a\":{\"a\":{\"a\":1}},\"b\":{\"a\":1},\"c\":[{\"a\":1},{\"a\":1}]}"), PP_OK);
@@ -186,6 +195,7 @@ int main(void) {
     cmocka_unit_test(values_of_rfc_8259_are_accepted),
     cmocka_unit_test(what_other_decoders_let_through_is_refused),
     cmocka_unit_test(equal_keys_are_found_however_they_are_written),
+    cmocka_unit_test(keys_that_differ_in_one_bit_are_two),
     cmocka_unit_test(equal_keys_of_different_objects_are_no_matter),
     cmocka_unit_test(a_hundred_thousand_keys_cost_no_quadratic_time),
     cmocka_unit_test(a_position_counts_lines_and_characters_from_one),

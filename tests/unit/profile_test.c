@@ -109,6 +109,12 @@ static void of_a_split_the_missing_half_is_what_is_left_of_b(void **state) {
   expect(15, made_of(&profile, four).input);
   expect(6, made_of(&profile, four).weight);
   expect(20, made_of(&profile, four).full);
+  /* measured apart, each is what it is: together they may take more than B, which reads what both need once, and so may one of them */
+  of[PP_MEASURED_INPUT] = 21;
+  expect(21, made_of(&profile, four).input);
+  of[PP_MEASURED_INPUT] = 6;
+  of[PP_MEASURED_WEIGHT] = 21;
+  expect(21, made_of(&profile, four).weight);
 }
 
 /* Stages of 2 dense layers and 1 MoE layer (2 × 1 + 3 computed) took 10 s of F: a dense layer 2, an MoE layer 6, of which its all-to-all 2. */

@@ -157,6 +157,8 @@ static void each_error_of_a_list_is_found_where_it_is(void **state) {
   assert_found(&schedule, any, "engine.wrong_rank", 0, 0, "rank 0, action 1, 2F0: stage 2 is on rank 2");
   action[0].stage = 77;
   assert_found(&schedule, any, "engine.unknown_action", 0, 0, "77F0: there are 4 stages and 8 microbatches");
+  action[0].stage = 4;
+  assert_found(&schedule, any, "engine.unknown_action", 0, 0, "4F0: there are 4 stages and 8 microbatches");
   action[0] = saved[0];
   action[3].microbatch = 8;
   assert_found(&schedule, any, "engine.unknown_action", 0, 3, "0F8: there are 4 stages and 8 microbatches");
