@@ -257,6 +257,23 @@ static void recompute_of_the_experts_repeats_their_whole_mlp(void **state) {
   expect(2 * (7 * 2e-6 + 7.0 / 8 * 2 * 4096 * 7168 / (400e9 * 0.8)), experts[PP_BLOCK_MOE].tensor - none[PP_BLOCK_MOE].tensor, 1e-9);
 }
 
+/* With expert tensor parallelism 2 the ranks of a pair gather their tokens, K = 8 copies of each, and scatter the sums: of 2·s·b·h·K bytes of
+** each rank the other's half comes by, once before and once after. F, I and what is recomputed do it alike. */
+static void recompute_of_the_experts_gathers_their_tokens_once_more(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  pp_training training = bf16_recipe(4096);
+  pp_block_seconds none[PP_BLOCKS], experts[PP_BLOCKS];
+  pp_layout layout = layout_of(1, 1, 4, 8, 1);
+  const double once = 2 * (2e-6 + 0.5 * (2 * 2.0 * 4096 * 7168 * 8) / (400e9 * 0.8));
+  (void)state;
+  layout.expert_tensor = 2;
+  blocks_of(&model, layout, &training, &ideal, &real, none);
+  expect(2 * once, none[PP_BLOCK_MOE].tensor, 1e-9);
+  training.recompute.moe = true;
+  blocks_of(&model, layout, &training, &ideal, &real, experts);
+  expect(3 * once, experts[PP_BLOCK_MOE].tensor, 1e-9);
+}
+
 /* DeepSeek-V2-Lite has no latent of queries (config.json, q_lora_rank null): they come from the hidden state, and are expanded again too. */
 static void queries_without_a_latent_are_recomputed_from_the_hidden_state(void **state) {
   pp_model model = deepseek_v3(4, 0, 0);
@@ -525,6 +542,7 @@ int main(void) {
     cmocka_unit_test(layers_take_a_while_whatever_their_microbatch),
     cmocka_unit_test(a_plain_alltoall_takes_longer_each_way),
     cmocka_unit_test(recompute_of_the_experts_repeats_their_whole_mlp),
+    cmocka_unit_test(recompute_of_the_experts_gathers_their_tokens_once_more),
     cmocka_unit_test(queries_without_a_latent_are_recomputed_from_the_hidden_state),
     cmocka_unit_test(experts_are_not_faster_than_their_weights_arrive),
     cmocka_unit_test(narrow_experts_reach_less_of_their_peak),
