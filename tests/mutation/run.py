@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation testing: changes one place of engine/core or stdlib at a time and sees whether a test notices.
 
-    tests/mutation/run.py [--engine 200] [--stdlib 100] [--seed 1] [--jobs 2] [--list] [--only REGEX] [--budget SECONDS]
+    tests/mutation/run.py [--engine 200] [--stdlib 100] [--seed 1] [--jobs 2] [--list] [--only REGEX] [--budget SECONDS] [--again]
 
 The places are drawn from all (sites.py) by the seed; one that does not compile is replaced by the next. Each mutant lives in a copy of the
 tracked files under build/mutation, never in the working tree: C is compiled there at -O1, one object and what it is linked into; of stdlib
@@ -14,7 +14,7 @@ A survivor is either a missing test, or equivalent.txt says why no test can tell
 checked against the sources. Exit status: 0 none survived unexplained, 1 some did or equivalent.txt is out of date.
 """
 import argparse
-import difflib
+import functools
 import json
 import os
 import random
@@ -53,18 +53,22 @@ def draw(group, seed, only):
     return found
 
 
+@functools.lru_cache(maxsize=None)
+def text_of(path):
+    return (ROOT / path).read_text()
+
+
 def changed_text(text, mutant):
     return text[:mutant.start] + mutant.replacement + text[mutant.end:]
 
 
 def key_of(path, mutant):
     """What names a mutant in equivalent.txt: its file and the lines that it changes, without their indentation."""
-    text = (ROOT / path).read_text()
-    minus, plus = [], []
-    for line in difflib.unified_diff(text.splitlines(), changed_text(text, mutant).splitlines(), lineterm="", n=0):
-        if line[:2] not in ("--", "++", "@@"):
-            (minus if line[0] == "-" else plus).append(line[1:].strip())
-    return path, " ⏎ ".join(minus), " ⏎ ".join(plus)
+    text = text_of(path)
+    first = text.rfind("\n", 0, mutant.start) + 1
+    last = text.find("\n", mutant.end) if "\n" in text[mutant.end:] else len(text)
+    before, after = text[first:last], text[first:mutant.start] + mutant.replacement + text[mutant.end:last]
+    return path, " ⏎ ".join(line.strip() for line in before.split("\n")), " ⏎ ".join(line.strip() for line in after.split("\n"))
 
 
 def read_equivalents():
@@ -248,9 +252,18 @@ class Run:
                 result = json.loads(line)
                 self.known[result["id"]] = result
 
+    def survivors(self):
+        """Keys of what survived so far."""
+        return {tuple(result["key"]) for result in self.known.values() if result["outcome"] == "survived"}
+
     def group(self, group, wanted, trees):
-        """Draws until `wanted` mutants compiled; their results."""
-        places, results = iter(draw(group, self.options.seed, self.options.only)), []
+        """Draws until `wanted` mutants compiled; their results. Again: what survived so far, wherever it is now."""
+        places, results = draw(group, self.options.seed, self.options.only), []
+        if self.options.again:
+            keys = self.survivors()
+            files = {key[0] for key in keys}
+            places = [(path, mutant) for path, mutant in places if path in files and key_of(path, mutant) in keys]
+        places = iter(places)
         passing = measure(trees[0], self.history, group)
 
         def work(tree):
@@ -276,11 +289,11 @@ class Run:
         return results
 
     def result_of(self, tree, tests, group, path, mutant):
-        text = (ROOT / path).read_text()
+        text = text_of(path)
         name = identity(path, mutant, text)
         line = text.count("\n", 0, mutant.start) + 1
         result = self.known.get(name)
-        if not result or result["outcome"] == "survived" and result["budget"] < self.options.budget:
+        if not result or result["outcome"] == "survived" and (self.options.again or result["budget"] < self.options.budget):
             start = time.monotonic()
             outcome, test = try_mutant(tree, self.history, tests, group, path, mutant, self.options.budget)
             result = {"id": name, "file": path, "line": line, "kind": mutant.kind, "outcome": outcome, "test": test,
@@ -334,6 +347,7 @@ def main():
     parser.add_argument("--only", metavar="REGEX", help="files to draw from")
     parser.add_argument("--budget", type=float, default=1e9, metavar="SECONDS", help="processor time of tests for one mutant; default all")
     parser.add_argument("--list", action="store_true", help="print the places that would be drawn, and run nothing")
+    parser.add_argument("--again", action="store_true", help="only what survived so far: are the new tests enough?")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     options = parser.parse_args()
     wanted = {"engine": options.engine, "stdlib": options.stdlib}
