@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Mutation testing: changes one place of engine/core or stdlib at a time and sees whether a test notices.
 
-    tests/mutation/run.py [--engine 200] [--stdlib 100] [--seed 1] [--jobs 2] [--list] [--only REGEX] [--budget SECONDS] [--again]
+    tests/mutation/run.py [--engine 200] [--stdlib 100] [--seed 1] [--jobs 2] [--list] [--only REGEX] [--budget SECONDS]
+                          [--again] [--asan] [--fresh]
 
 The places are drawn from all (sites.py) by the seed; one that does not compile is replaced by the next. Each mutant lives in a copy of the
 tracked files under build/mutation, never in the working tree: C is compiled there at -O1, one object and what it is linked into; of stdlib
@@ -14,10 +15,11 @@ A survivor is either a missing test, or equivalent.txt says why no test can tell
 checked against the sources. Exit status: 0 none survived unexplained, 1 some did or equivalent.txt is out of date.
 """
 import argparse
+import collections
 import functools
+import hashlib
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -43,14 +45,20 @@ SKIPPED_TESTS = re.compile(r"^(torch\.|cli\.(ci_examples|install|readme|monitor_
 
 
 def draw(group, seed, only):
-    """All places of a group in the order of drawing: [(path, Mutant)]."""
-    found = []
+    """
+    All places of a group in the order of drawing: [(path, Mutant)]. A place's rank is a hash of its file and lines, so that a change of the
+    sources elsewhere draws the same places again.
+    """
+    found, ranks, times = [], {}, collections.Counter()
     for path in sorted(ROOT.glob(GROUPS[group]["files"])):
         name = str(path.relative_to(ROOT))
         if not SKIPPED_FILES.search(name) and (not only or re.search(only, name)):
             found += [(name, mutant) for mutant in sites.mutants_of(path.read_text(), GROUPS[group]["language"])]
-    random.Random("%s %d" % (group, seed)).shuffle(found)
-    return found
+    for place in found:
+        key = key_of(*place)
+        times[key] += 1
+        ranks[place] = hashlib.sha256("\0".join((str(seed), *key, str(times[key]))).encode()).digest()
+    return sorted(found, key=ranks.get)
 
 
 @functools.lru_cache(maxsize=None)
@@ -87,8 +95,8 @@ def read_equivalents():
 class Tree:
     """A private copy of the sources with its own build."""
 
-    def __init__(self, number):
-        self.root, self.number = WORK / ("tree%d" % number), number
+    def __init__(self, number, asan=False):
+        self.root, self.number, self.asan = WORK / ("%s%d" % ("asan" if asan else "tree", number)), number, asan
         self.build, self.stdlib = self.root / "build" / "release", WORK / ("stdlib%d" % number)
 
     def prepare(self):
@@ -99,7 +107,10 @@ class Tree:
             if source.is_file() and not (copy.is_file() and copy.read_bytes() == source.read_bytes()):
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, copy)
-        options = ["-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1 -w", "-DPIPEPLAN_WERROR=OFF"]
+        # Warnings are errors, as in CI; a trap stands for what the sanitizers of preset asan would say of an index or a shift.
+        options = ["-DCMAKE_BUILD_TYPE=None", "-DPIPEPLAN_WERROR=ON",
+                   "-DCMAKE_C_FLAGS=-O1 " + ("" if self.asan else "-fsanitize=undefined -fsanitize-undefined-trap-on-error"),
+                   "-DPIPEPLAN_SANITIZE=" + ("ON" if self.asan else "OFF")]
         if shutil.which("ccache"):
             options.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
         if shutil.which("ninja"):
@@ -117,7 +128,8 @@ class Tree:
         """Runs a command in its own session; (status, its output), None when time was up."""
         def limit():
             os.setsid()
-            resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+            if not self.asan:
+                resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         process = subprocess.Popen(command, cwd=cwd or self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=limit)
         try:
@@ -240,7 +252,7 @@ def try_mutant(tree, history, tests, group, path, mutant, budget):
 
 
 def identity(path, mutant, text):
-    return "%s:%d:%s→%s" % (path, mutant.start, text[mutant.start:mutant.end], mutant.replacement)
+    return "%s:%d:%s→%s in %s" % (path, mutant.start, text[mutant.start:mutant.end], mutant.replacement, key_of(path, mutant)[1])
 
 
 class Run:
@@ -310,15 +322,13 @@ class Run:
 
 def report(group, results, equivalents):
     """Prints the score of a group and its survivors; the number of those without an explanation."""
-    count = {}
-    for result in results:
-        count[result["outcome"]] = count.get(result["outcome"], 0) + 1
+    count = collections.Counter(result["outcome"] for result in results)
     survivors = [result for result in results if result["outcome"] == "survived"]
     unexplained = [result for result in survivors if tuple(result["key"]) not in equivalents]
-    noticed = count.get("killed", 0) + count.get("timed out", 0)
+    noticed = count["killed"] + count["timed out"]
     print("\n%s: %d mutants, %d killed, %d timed out, %d survived (%d of them equivalent); %d more did not compile" % (
-        group, noticed + len(survivors), count.get("killed", 0), count.get("timed out", 0), len(survivors),
-        len(survivors) - len(unexplained), count.get("did not compile", 0)))
+        group, noticed + len(survivors), count["killed"], count["timed out"], len(survivors),
+        len(survivors) - len(unexplained), count["did not compile"]))
     distinct = noticed + len(unexplained)
     if distinct:
         print("score: %d of %d that can be told apart, %.1f %%" % (noticed, distinct, 100 * noticed / distinct))
@@ -348,6 +358,7 @@ def main():
     parser.add_argument("--budget", type=float, default=1e9, metavar="SECONDS", help="processor time of tests for one mutant; default all")
     parser.add_argument("--list", action="store_true", help="print the places that would be drawn, and run nothing")
     parser.add_argument("--again", action="store_true", help="only what survived so far: are the new tests enough?")
+    parser.add_argument("--asan", action="store_true", help="build as preset asan does: slower, and sees what is out of bounds")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     options = parser.parse_args()
     wanted = {"engine": options.engine, "stdlib": options.stdlib}
@@ -365,7 +376,7 @@ def main():
     if options.fresh:
         (WORK / "results.jsonl").unlink(missing_ok=True)
     run = Run(options)
-    trees = [Tree(number) for number in range(options.jobs)]
+    trees = [Tree(number, options.asan) for number in range(options.jobs)]
     for tree in trees:
         tree.prepare()
     results = {group: run.group(group, number, trees) for group, number in wanted.items() if number}

@@ -163,6 +163,24 @@ static void a_measured_pair_is_a_share_of_forward_and_backward(void **state) {
   expect(9, pp_cost_pair(&device, &stage, &stage));
 }
 
+/* Computed 1 of F and 2 of B a layer; measured three times that: the collectives in them take three times as long, too. */
+static void collectives_take_what_their_blocks_take(void **state) {
+  pp_block_seconds blocks[PP_BLOCKS] = { [PP_BLOCK_DENSE] = { .forward = 1, .input = 1.2, .weight = 0.8, .full = 2 } };
+  const pp_profile profile = { .stages = 2, .stage = { stage_of(0, 4, 0, 12, 24), stage_of(0, 4, 0, 12, 24) } };
+  pp_profile_factors factors;
+  pp_error error;
+  (void)state;
+  assert_int_equal(PP_OK, pp_profile_factors_of(&profile, blocks, bytes, &factors, &error));
+  blocks[PP_BLOCK_DENSE].tensor = 0.5;
+  blocks[PP_BLOCK_DENSE].context = 0.25;
+  blocks[PP_BLOCK_DENSE].context_exposed = 0.125;
+  pp_profile_scale_seconds(&factors, blocks);
+  expect(3, blocks[PP_BLOCK_DENSE].forward);
+  expect(1.5, blocks[PP_BLOCK_DENSE].tensor);
+  expect(0.75, blocks[PP_BLOCK_DENSE].context);
+  expect(0.375, blocks[PP_BLOCK_DENSE].context_exposed);
+}
+
 static void nonsense_is_named(void **state) {
   pp_profile zero = { .stages = 1, .stage = { stage_of(0, 4, 0, 0, 20) } }, none = { .stages = 1, .stage = { stage_of(1, 0, 0, 1, 2) } };
   pp_profile more = { .stages = 1, .stage = { stage_of(0, 4, 0, 12, 20) } };
@@ -188,6 +206,7 @@ int main(void) {
     cmocka_unit_test(layers_of_different_kinds_keep_their_computed_ratio),
     cmocka_unit_test(bytes_follow_the_same_rule),
     cmocka_unit_test(a_measured_pair_is_a_share_of_forward_and_backward),
+    cmocka_unit_test(collectives_take_what_their_blocks_take),
     cmocka_unit_test(nonsense_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
