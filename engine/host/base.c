@@ -9,61 +9,13 @@
 
 #include "host/allow.h"
 #include "host/language.h"
+#include "host/views.h"
 #include "lua/engine.h"
 
 enum {
   NUMBER_LIMIT = 64,  /* characters that tonumber reads */
   NUMBER_WORK = 50    /* units of writing a number as text, or reading it */
 };
-
-/* --- read-only views --- */
-
-static int refuse_writing(lua_State *L) {
-  return luaL_error(L, "%s is read-only in policies", lua_tostring(L, lua_upvalueindex(1)));
-}
-
-/* A view's own __call: forwards to the callable table behind it. */
-static int call_through(lua_State *L) {
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_replace(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
-static int length_through(lua_State *L) {
-  lua_pushinteger(L, luaL_len(L, lua_upvalueindex(1)));
-  return 1;
-}
-
-void pp_freeze(lua_State *L, const char *name) {
-  int table = lua_gettop(L);
-  luaL_checkstack(L, 8, name);
-  for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-    if (lua_type(L, -1) != LUA_TTABLE) continue;
-    pp_freeze(L, name);
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, table);  /* an existing key: allowed while traversing */
-  }
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushvalue(L, table);
-  lua_setfield(L, -2, "__index");
-  lua_pushstring(L, name);
-  lua_pushcclosure(L, refuse_writing, 1);
-  lua_setfield(L, -2, "__newindex");
-  lua_pushvalue(L, table);
-  lua_pushcclosure(L, length_through, 1);
-  lua_setfield(L, -2, "__len");
-  if (luaL_getmetafield(L, table, "__call") != LUA_TNIL) {
-    lua_pop(L, 1);
-    lua_pushvalue(L, table);
-    lua_pushcclosure(L, call_through, 1);
-    lua_setfield(L, -2, "__call");
-  }
-  lua_setmetatable(L, -2);
-  lua_replace(L, table);
-}
 
 /* --- names that do not exist --- */
 
@@ -190,10 +142,10 @@ static uint64_t sorting_work(const key *keys, lua_Integer count) {
 static int next_sorted(lua_State *L) {
   lua_Integer position = lua_tointeger(L, lua_upvalueindex(3));
   bool found = false;
-  while (!found && lua_rawgeti(L, lua_upvalueindex(2), ++position) != LUA_TNIL) {
+  while (!found && lua_geti(L, lua_upvalueindex(2), ++position) != LUA_TNIL) {
     pp_spend(4);
     lua_pushvalue(L, -1);
-    found = lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL;
+    found = lua_gettable(L, lua_upvalueindex(1)) != LUA_TNIL;
     if (!found) lua_pop(L, 2);   /* removed on the way */
   }
   lua_pushinteger(L, found ? position : position - 1);
@@ -205,8 +157,10 @@ static int base_pairs(lua_State *L) {
   lua_Integer count = 0;
   key *keys;
   luaL_checktype(L, 1, LUA_TTABLE);
-  if (lua_getmetatable(L, 1)) return luaL_error(L, "pairs in policies lists plain tables only");
   lua_settop(L, 1);
+  pp_view_inside(L, 1);
+  lua_replace(L, 1);
+  if (lua_getmetatable(L, 1)) return luaL_error(L, "pairs in policies lists plain tables only");
   pp_charge_walk(L);
   lua_newtable(L);   /* 2: keys as they come */
   for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {

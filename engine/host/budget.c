@@ -72,28 +72,68 @@ static void refuse(pp_budget *budget, size_t size) {
 
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 
-typedef enum { OBJECT, STRING, HASH_PART, GROWN, STACK } block_kind;
+typedef enum { OBJECT, STRING, HASH_PART, GROWN, STACK, NAMES } block_kind;
 
 /*
 ** What a block is, as far as prices ask. Lua says it of objects only. A vector that was not grown from a smaller one is a hash part, or
-** rarely something as large; and the first of them all is the stack (lstate.c, f_luaopen).
+** rarely something as large; the first of them all is the stack, and one of the next, of 128 pointers, the table of short strings (lstate.c,
+** f_luaopen; lstring.c, luaS_init).
 */
-static block_kind kind_of(const pp_budget *budget, const void *pointer, size_t type) {
+static block_kind kind_of(const pp_budget *budget, const void *pointer, size_t type, size_t size) {
   if (!pointer && type != 0) return type == LUA_TSTRING ? STRING : OBJECT;
   if (pointer == budget->stack) return STACK;   /* both NULL: it is made now */
+  if (pointer ? pointer == budget->names : !budget->names && size == 128 * sizeof(void *)) return NAMES;
   return pointer ? GROWN : HASH_PART;
 }
 
+/* Down to a power of two: the stack doubles from a size that differs a little between evaluations. */
+static size_t rounded(size_t bytes) {
+  size_t power = 1;
+  while (power <= bytes / 2) power *= 2;
+  return power;
+}
+
+static void set_stack(pp_budget *budget, void *block, size_t size) {
+  budget->stack = block;
+  budget->stack_bytes = rounded(size);
+  budget->stack_peak = greater(budget->stack_peak, budget->stack_bytes);
+}
+
+/* Lua 5.4.3 and later do not grow the stack in place: when it is freed, the vector made last is the new one. */
+static void stack_moved(pp_budget *budget) {
+  pp_fresh *fresh = &budget->fresh;
+  if (!fresh->block) return;
+  set_stack(budget, fresh->block, fresh->size);
+  budget->largest = fresh->largest;
+  fresh->block = NULL;
+}
+
+/*
+** Work of a block that became larger, or of a part of a table that is counted through and keeps its size. Vectors are counted apart: how often
+** Lua sizes a table anew, from which keys were removed, follows from where they lay, and that from a seed which is another one in each
+** state. They have a limit as large as that of all other work, which only who makes Lua do nothing else comes near.
+*/
+static void charge_block(pp_budget *budget, block_kind kind, size_t bytes) {
+  uint64_t *spent = kind == OBJECT || kind == STRING ? &budget->meter.spent : &budget->vectors;
+  *spent = add(*spent, bytes / BYTES_PER_UNIT + 1);
+}
+
 static void follow(pp_budget *budget, block_kind kind, void *block, size_t size) {
-  if (kind == STACK) {
-    budget->stack = block;
-    budget->stack_bytes = size;
-    budget->stack_peak = greater(budget->stack_peak, size);
-  } else if (!budget->host) {
-    if (kind == STRING) budget->longest = greater(budget->longest, size);
-    if (kind == HASH_PART) budget->hash = greater(budget->hash, size);
-    if (kind == HASH_PART || kind == GROWN) budget->largest = greater(budget->largest, size);
-  }
+  pp_largest *largest = &budget->largest;
+  if (kind == STACK) set_stack(budget, block, size);
+  if (kind == NAMES) budget->names = block;
+  if (kind == HASH_PART) budget->fresh = (pp_fresh){ block, size, *largest };
+  if (budget->host) return;
+  if (kind == STRING) largest->string = greater(largest->string, size);
+  if (kind == HASH_PART) largest->hash_part = greater(largest->hash_part, size);
+  if (kind == HASH_PART || kind == GROWN) largest->table = greater(largest->table, size);
+}
+
+static void release(pp_budget *budget, void *pointer, size_t size) {
+  if (pointer && pointer == budget->fresh.block) budget->fresh.block = NULL;
+  if (pointer && pointer == budget->stack) stack_moved(budget);
+  free(pointer);
+  budget->meter.used -= size;
 }
 
 /* Lua states: when pointer is NULL, old_size is a type; size 0 means free; shrinking cannot fail. */
@@ -101,11 +141,10 @@ void *pp_budget_allocate(void *context, void *pointer, size_t old_size, size_t s
   pp_budget *budget = context;
   pp_meter *meter = &budget->meter;
   const size_t before = pointer ? old_size : 0;
-  const block_kind kind = kind_of(budget, pointer, old_size);
+  const block_kind kind = kind_of(budget, pointer, old_size, size);
   void *result;
   if (size == 0) {
-    free(pointer);
-    meter->used -= before;
+    release(budget, pointer, before);
     return NULL;
   }
   if (size > before && (size > pp_budget_largest_block(budget) || meter->used - before > meter->cap - size)) {
@@ -121,10 +160,8 @@ void *pp_budget_allocate(void *context, void *pointer, size_t old_size, size_t s
     return NULL;
   }
   follow(budget, kind, result, size);
-  /* A table whose parts are sized anew is counted through, also where a part keeps its size. */
-  if (size == before) meter->spent = add(meter->spent, size / BYTES_PER_UNIT);
+  if (size >= before) charge_block(budget, kind, size == before ? size : size - before);
   if (size > before) {
-    meter->spent = add(meter->spent, (size - before) / BYTES_PER_UNIT + 1);
     if (budget->refused == size) meter->full = meter->no_memory = false;   /* the second time it was granted */
     budget->refused = 0;
   }
@@ -142,13 +179,15 @@ void pp_settle(lua_State *L) {
 
 static uint64_t price(const pp_budget *budget) {
   const size_t stack = budget->stack_peak > FREE_STACK ? budget->stack_peak - FREE_STACK : 0;
-  const uint64_t units = 1 + (budget->longest + stack) / PRICED + budget->hash / HASH_PRICED;
-  return budget->zeros ? units + ZERO_UNITS * (uint64_t)budget->longest : units;
+  const pp_largest *largest = &budget->largest;
+  const uint64_t units = 1 + (largest->string + stack) / PRICED + largest->hash_part / HASH_PRICED;
+  return budget->zeros ? units + ZERO_UNITS * (uint64_t)largest->string : units;
 }
 
 static void count_instructions(lua_State *L, lua_Debug *unused) {
   pp_budget *budget = budget_of(L);
   (void)unused;
+  if (budget->vectors > budget->meter.limit) pp_spend(UINT64_MAX);
   if (!pp_spend(HOOK_INTERVAL * price(budget))) luaL_error(L, "over budget");
   budget->stack_peak = budget->stack_bytes;
 }
@@ -159,7 +198,7 @@ void pp_charge(lua_State *L, uint64_t units) {
 
 void pp_charge_walk(lua_State *L) {
   const pp_budget *budget = budget_of(L);
-  if (budget) pp_charge(L, 1 + budget->largest / BYTES_PER_UNIT);
+  if (budget) pp_charge(L, 1 + budget->largest.table / BYTES_PER_UNIT);
 }
 
 /* -- opening ------------------------------------------------------------------------------------------------------------------------- */
@@ -173,8 +212,37 @@ void pp_budget_attach(lua_State *L, pp_budget *budget) {
   lua_sethook(L, count_instructions, LUA_MASKCOUNT, HOOK_INTERVAL);
 }
 
+static int stretch(lua_State *L) {
+  lua_checkstack(L, 1000);
+  return 0;
+}
+
+/*
+** As every evaluation finds it. Collections make the stack smaller, from any size that is much too large to the same; and the list of calls,
+** half by half. Instructions are counted from 0.
+*/
+static void settle_down(lua_State *L, const pp_meter *meter) {
+  size_t before;
+  lua_settop(L, 0);
+  lua_pushcfunction(L, stretch);
+  lua_pcall(L, 0, 0, 0);
+  lua_settop(L, 0);
+  do {
+    before = meter->used;
+    lua_gc(L, LUA_GCCOLLECT);
+  } while (meter->used < before);
+  lua_sethook(L, count_instructions, LUA_MASKCOUNT, HOOK_INTERVAL);
+}
+
 void pp_budget_refill(pp_budget *budget) {
-  budget->meter.spent = 0;
+  pp_meter *meter = &budget->meter;
+  if (budget->used && budget->L) settle_down(budget->L, meter);
+  if (budget->loading) budget->when_loaded = budget->largest;
+  budget->largest = budget->when_loaded;
+  budget->stack_peak = budget->stack_bytes;
+  budget->used = budget->loading = false;
+  meter->exhausted = meter->full = meter->no_memory = false;
+  meter->spent = budget->vectors = 0;
 }
 
 /* Does an escape sequence, from behind its backslash, stand for a zero byte? */

@@ -6,6 +6,8 @@
 #define PP_LANGUAGE_H
 
 #include <lua.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "host/sandbox.h"
 
@@ -14,9 +16,6 @@ pp_sandbox *pp_sandbox_of(lua_State *L);
 
 /* base.c: fills the table on top with every allowed and blocked name. */
 void pp_add_names(lua_State *L);
-
-/* base.c: replaces the table on top by a read-only view of it, and so the tables in it. `name` is for messages. */
-void pp_freeze(lua_State *L, const char *name);
 
 /* base.c: error for a name that does not exist: "no name 'x'"; remembered in the sandbox so that the host can suggest one. */
 int pp_unknown(lua_State *L, const char *what, const char *name);
@@ -29,6 +28,12 @@ void pp_push_constructor(lua_State *L, const char *name);
 void pp_reset_statements(lua_State *L);
 void pp_push_statements(lua_State *L);          /* never raises */
 void pp_push_function(lua_State *L, lua_Integer handle);  /* nil when there is none */
+
+/* seal.c: before a function is called for the first time: makes what it reaches and outlives the call unchangeable, as far as tables go. */
+bool pp_is_sealed(lua_State *L, lua_Integer handle);   /* never raises */
+void pp_seal(lua_State *L, lua_Integer handle);
+/* seal.c: after each call: puts variables back that it changed; false when there was one, whose name is then in `name`. Never raises. */
+bool pp_put_back(lua_State *L, lua_Integer handle, char *name, size_t size);
 
 /* chunk.c: runs a policy file in its environment, unless it has run already. Raises the parser's error and its own. Leaves values behind. */
 void pp_run_chunk(lua_State *L, const char *path, const char *text, size_t size, bool embedded);

@@ -79,7 +79,7 @@ static pp_outcome enter(pp_sandbox *sandbox, const char *what, lua_CFunction bod
   if (outcome != PP_RAN) return outcome;
   sandbox->message[0] = sandbox->unknown[0] = '\0';
   sandbox->budget.parsing = NULL;
-  sandbox->budget.host = true;
+  sandbox->budget.host = sandbox->budget.used = true;
   before = pp_meter_use(meter);
   pp_last_resort_enter(what);
   lua_settop(L, 0);
@@ -171,7 +171,7 @@ pp_outcome pp_sandbox_run(pp_sandbox *sandbox, const char *path, const char *tex
     snprintf(sandbox->message, sizeof sandbox->message, "%s: a policy file has at most %d bytes", path, PP_CHUNK_LIMIT);
     return PP_BROKEN;
   }
-  sandbox->loading = true;
+  sandbox->loading = sandbox->budget.loading = true;
   return enter(sandbox, path, run_body, &job);
 }
 
@@ -230,11 +230,34 @@ static int call_body(lua_State *L) {
   return 1;
 }
 
+static int seal_body(lua_State *L) {
+  const calling *job = lua_touserdata(L, 1);
+  pp_seal(L, job->handle);
+  return 0;
+}
+
+/* What is done once is no part of the evaluation in which it happens to be done. */
+static pp_outcome seal(pp_sandbox *sandbox, calling *job) {
+  pp_meter *meter = &sandbox->budget.meter;
+  const uint64_t spent = meter->spent;
+  pp_outcome outcome = judge(sandbox);
+  if (outcome != PP_RAN || pp_is_sealed(sandbox->L, job->handle)) return outcome;
+  meter->spent = 0;
+  outcome = enter(sandbox, "a rule's function", seal_body, job);
+  meter->spent = spent;
+  return outcome;
+}
+
 pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, bool *result) {
   calling job = { handle, from, index, false };
-  pp_outcome outcome = enter(sandbox, what, call_body, &job);
+  char variable[64];
+  pp_outcome outcome = seal(sandbox, &job);
+  if (outcome != PP_RAN) return outcome;
+  outcome = enter(sandbox, what, call_body, &job);
   *result = job.result;
-  return outcome;
+  if (pp_put_back(sandbox->L, handle, variable, sizeof variable) || outcome != PP_RAN) return outcome;
+  snprintf(sandbox->message, sizeof sandbox->message, "a rule's function may not change '%s', which outlives the call", variable);
+  return PP_BROKEN;
 }
 
 /* --- what there is --- */

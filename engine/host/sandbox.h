@@ -15,7 +15,7 @@ enum { PP_CHUNK_LIMIT = 256 * 1024 };  /* bytes of one policy file */
 typedef enum {
   PP_RAN,
   PP_BROKEN,      /* an error: in the text, in a statement, in a rule's function */
-  PP_OVER_BUDGET, /* and from now on every call ends so */
+  PP_OVER_BUDGET, /* and until the next refill every call ends so */
   PP_OUT_OF_MEMORY  /* the system's, not the budget's; as above */
 } pp_outcome;
 
@@ -46,7 +46,7 @@ void pp_sandbox_statements(pp_sandbox *sandbox);
 */
 pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, bool *result);
 
-/* A new evaluation starts: work is counted from 0 again. What was exceeded stays exceeded. */
+/* A new evaluation starts, which sees nothing of the one before: budget.h. */
 void pp_sandbox_refill(pp_sandbox *sandbox);
 
 /* Pushes on sandbox->L a list of every name that a policy can reach, or returns another outcome. */

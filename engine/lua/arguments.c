@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "host/views.h"
 #include "lua/results.h"
 
 enum { NAME_LIMIT = 48 };  /* longer keys are never near a known one */
@@ -91,13 +92,16 @@ void pp_args_begin(lua_State *L, int index, const char *call, const char *const 
     luaL_error(L, "%s: one table of named arguments expected, got %s", call, describe(L));
   }
   /* Of several unknown keys the first in the alphabet is named: the order of lua_next must not show. */
+  pp_view_inside(L, index);
+  const int table = lua_gettop(L);
   lua_pushnil(L);
-  while (lua_next(L, index)) {
+  while (lua_next(L, table)) {
     lua_pop(L, 1);
     if (lua_type(L, -1) != LUA_TSTRING) luaL_error(L, "%s: argument names are strings, got the key %s", call, describe(L));
     const char *name = lua_tostring(L, -1);
     if (!is_known(name, known) && (!unknown || strcmp(name, unknown) < 0)) unknown = name;
   }
+  lua_pop(L, 1);
   if (unknown) {
     const char *near = nearest_name(unknown, known);
     if (near) luaL_error(L, "%s: no argument '%s', did you mean '%s'?", call, unknown, near);

@@ -91,9 +91,9 @@ static double *check_points(lua_State *L, const char *call, int *count) {
   double *values = lua_newuserdatauv(L, 2 * (size_t)length * sizeof *values, 0);
   pp_charge(L, (uint64_t)length);
   for (int i = 0; i < *count; i++) {
-    if (lua_rawgeti(L, -2, i + 1) != LUA_TTABLE) luaL_error(L, "%s: 'points' must hold { bytes, seconds }", call);
+    if (lua_geti(L, -2, i + 1) != LUA_TTABLE) luaL_error(L, "%s: 'points' must hold { bytes, seconds }", call);
     for (int k = 0; k < 2; k++) {
-      if (lua_rawgeti(L, -1, k + 1) != LUA_TNUMBER) luaL_error(L, "%s: 'points' must hold { bytes, seconds }", call);
+      if (lua_geti(L, -1, k + 1) != LUA_TNUMBER) luaL_error(L, "%s: 'points' must hold { bytes, seconds }", call);
       values[k * *count + i] = lua_tonumber(L, -1);
       lua_pop(L, 1);
     }

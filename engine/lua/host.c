@@ -4,7 +4,7 @@
 ** engine.host.open{ fields = {names}, work?, bytes? } → host
 ** host:run(path, text, embedded) → list of statements | nil, problem
 ** host:call(handle, record, name of the rule?) → true or false | nil, problem
-** host:refill()             a new evaluation starts: its work is counted from 0 again (a host over budget stays so)
+** host:refill()             a new evaluation starts, which sees nothing of the one before: all of the budget is there again
 ** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
 ** host:names() → every name that a policy can reach; host:close()
 ** A problem is { kind = "broken" | "budget" | "memory" (the system's), message, unknown = name that does not exist or nil }.

@@ -177,7 +177,7 @@ static void check_messages(lua_State *L, pp_message_table *out) {
   if (count < 1 || count > PP_MAX_MESSAGES) luaL_error(L, "%s: from 1 to %d sizes expected, got %d", call, PP_MAX_MESSAGES, (int)count);
   for (out->count = 0; out->count < count; out->count++) {
     const int i = out->count;
-    lua_rawgeti(L, -1, i + 1);
+    lua_geti(L, -1, i + 1);
     pp_args_begin(L, lua_gettop(L), call, known);
     out->bytes[i] = pp_args_number(L, -1, call, "bytes", 1e-9, 1e30);
     out->seconds[i] = pp_args_number(L, -1, call, "seconds", 0, 1e6);
@@ -211,7 +211,7 @@ void pp_check_network(lua_State *L, int index, pp_network *out) {
   if (tiers < 1 || tiers > PP_MAX_TIERS) luaL_error(L, "network: from 1 to %d tiers expected, got %d", PP_MAX_TIERS, (int)tiers);
   out->tiers = (int)tiers;
   for (int i = 0; i < out->tiers; i++) {
-    lua_rawgeti(L, -1, i + 1);
+    lua_geti(L, -1, i + 1);
     check_tier(L, out, i);
     lua_pop(L, 1);
     if (i > 0 && out->tier[i].reach < out->tier[i - 1].reach)
@@ -240,7 +240,7 @@ void pp_check_layers(lua_State *L, int index, const char *call, int stages, int 
     luaL_error(L, "%s: 'layers_per_stage' must list %d stages", call, stages);
   for (int s = 0; s < stages; s++) {
     int integral;
-    lua_rawgeti(L, index, s + 1);
+    lua_geti(L, index, s + 1);
     const lua_Integer count = lua_tointegerx(L, -1, &integral);
     if (!integral || count < 0 || count > PP_MAX_LAYERS)
       luaL_error(L, "%s: 'layers_per_stage' must list integers from 0 to %d", call, PP_MAX_LAYERS);

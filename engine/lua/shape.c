@@ -99,11 +99,11 @@ static void read_fields(lua_State *L, int index, pp_model *out) {
 static void read_dense_layers(lua_State *L, int index, pp_model *out) {
   if (!pp_args_has(L, index, "dense_layers")) return;
   pp_args_table(L, index, call, "dense_layers");
-  const lua_Unsigned count = lua_rawlen(L, -1);
-  if (count > (lua_Unsigned)out->layers) luaL_error(L, "%s: 'dense_layers' has more entries than there are layers", call);
-  for (lua_Integer i = 1; i <= (lua_Integer)count; i++) {
+  const lua_Integer count = luaL_len(L, -1);
+  if (count > out->layers) luaL_error(L, "%s: 'dense_layers' has more entries than there are layers", call);
+  for (lua_Integer i = 1; i <= count; i++) {
     int integral;
-    lua_rawgeti(L, -1, i);
+    lua_geti(L, -1, i);
     const lua_Integer layer = lua_tointegerx(L, -1, &integral);
     if (!integral || layer < 1 || layer > out->layers)
       luaL_error(L, "%s: 'dense_layers' must hold layer numbers from 1 to %I, entry %I is %s", call, (lua_Integer)out->layers, i,

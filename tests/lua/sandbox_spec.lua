@@ -175,11 +175,44 @@ describe("the budget", function()
     assert.equal("rule.lua:1: over budget: more than 1000000 units of work", problem.message)
   end)
 
-  it("is sticky: what has gone over it never runs again", function()
+  it("is sticky within an evaluation, and all there again for the next one", function()
     local host = open { work = 100000 }
-    assert.equal("budget", select(2, host:run("a.lua", "while true do end", false)).kind)
-    host:refill()
-    assert.equal("budget", select(2, host:run("b.lua", "local x = 1", false)).kind)
+    local statements = assert(host:run("a.lua", [[reject { id = "x", when = function(f)
+      if f.gpus == 1 then while true do end end
+      local t = {} if f.gpus == 2 then for i = 1, 1e9 do t[i] = {} end end
+      return true end }]], false))
+    local handle = statements[1].argument.when[1]
+    for _, gpus in ipairs { 1, 2 } do
+      host:refill()
+      assert.equal("budget", select(2, host:call(handle, { gpus = gpus })).kind)
+      assert.equal("budget", select(2, host:call(handle, { gpus = 3 })).kind)
+      host:refill()
+      assert.is_true(host:call(handle, { gpus = 3 }))
+    end
+  end)
+
+  -- Whatever ran before, and wherever Lua's seed of hashes puts the keys of tables.
+  it("counts the same work for the same evaluation, in the state and out of it, from run to run", function()
+    for _, body in ipairs {
+      "local t = {} for i = 1, 3000 do t[i] = { i } end",
+      "local s = '' for i = 1, 300 do s = s .. i end",
+      "local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end f(1000)",
+      "local t = {} for i = 1, 9000 do local k = 'k' .. i * 7919 % 97 if t[k] then t[k] = nil else t[k] = i end end for k in pairs(t) do t[k] = nil end",
+      "local s = engine.schedule { kind = 'zb_auto', ranks = 8, microbatches = 32 } local _ = s:simulate { F = 1, I = 1, W = 1 }",
+    } do
+      local first
+      for _ = 1, 8 do
+        local host = open()
+        local statements = assert(host:run("a.lua", "reject { id = 'x', when = function(f) " .. body .. " return true end }", false))
+        for _ = 1, 4 do
+          host:refill()
+          assert(host:call(statements[1].argument.when[1], { gpus = 1 }))
+          first = first or host:usage().work
+          assert.equal(first, host:usage().work, body)
+        end
+        host:close()
+      end
+    end
   end)
 
   it("counts each evaluation from the start", function()
@@ -215,22 +248,20 @@ describe("the budget", function()
   end)
 
   -- 4 ranks × 4,096 microbatches × F and B × 16 bytes are half a MiB.
-  it("covers the schedules that a policy keeps, over all evaluations; those it drops are collected", function()
-    local function run(body, evaluations)
+  it("covers the schedules that a policy keeps; those it drops are collected", function()
+    local function run(body, schedules)
       local host = open { bytes = 8 * 2 ^ 20 }
       local statements = assert(host:run("a.lua", string.format([[
-        local kept
         reject { id = "x", when = function()
-          local schedule = engine.schedule { kind = "1f1b", ranks = 4, microbatches = 4096 }
-          %s
+          local kept
+          for i = 1, %d do
+            local schedule = engine.schedule { kind = "1f1b", ranks = 4, microbatches = 4096 }
+            %s
+          end
           return true
-        end }]], body), false))
-      local result, problem
-      for _ = 1, evaluations do
-        host:refill()
-        result, problem = host:call(statements[1].argument.when[1], {})
-        if result == nil then break end
-      end
+        end }]], schedules, body), false))
+      host:refill()
+      local result, problem = host:call(statements[1].argument.when[1], {})
       return result, problem, host:usage()
     end
     local result, problem = run("kept = { kept, schedule }", 32)
@@ -288,6 +319,102 @@ describe("the budget", function()
       end
     end
     assert.is_true(opened)
+  end)
+end)
+
+describe("what outlives a rule's call", function()
+  -- Loads a text that states one rule and calls its function twice: what each call came to.
+  local function twice(text)
+    local host = open()
+    local statements = assert(host:run("rule.lua", text, false))
+    local calls = {}
+    for i = 1, 2 do
+      local result, problem = host:call(statements[1].argument.when[1], { gpus = 8 })
+      if problem then assert.equal("broken", problem.kind) end
+      calls[i] = problem and problem.message or result
+    end
+    return calls
+  end
+
+  local function changes(name) return string.format("a rule's function may not change '%s', which outlives the call", name) end
+
+  it("may not be changed: a variable of the file is named, and has its value back", function()
+    for name, text in pairs {
+      n = "local n = 0 reject { id = 'x', when = function() n = n + 1 return n > 1 end }",
+      kind = "local kind = 1 reject { id = 'x', when = function() kind = 1.0 return true end }",
+      zero = "local zero = 0.0 reject { id = 'x', when = function() zero = -0.0 return true end }",
+      seen = "local seen reject { id = 'x', when = function() seen = seen or {} return true end }",
+      inner = "local inner = 1 local function step() inner = inner + 1 end reject { id = 'x', when = function() step() return true end }",
+      far = "local far = 1 local tools = { { step = function() far = 2 end } } reject { id = 'x', when = function() tools[1].step() return true end }",
+      following = "local following = pairs { 1, 2 } reject { id = 'x', when = function() return following() ~= nil end }",
+      _ENV = "reject { id = 'x', when = function() _ENV = {} return true end }",
+    } do
+      assert.same({ changes(name), changes(name) }, twice(text), name)
+    end
+  end)
+
+  it("may not be changed: writing to a table of the file is an error where it is done", function()
+    for _, body in ipairs { "seen[1] = 1", "seen.new = 1", "seen.old = nil", "seen.inside.x = 1", "seen[#seen + 1] = 2", "also.old = 3" } do
+      local message = "rule.lua:3: " .. changes(body:match "^%a+")
+      local text = "local seen = { old = 1, inside = {}, 7 } local also = { old = 2 }\nreject { id = 'x', when = function()\n" .. body .. "\nreturn true end }"
+      assert.same({ message, message }, twice(text), body)
+    end
+  end)
+
+  it("may be read in every way, and given to the engine", function()
+    assert.same({ true, true }, twice [[
+      local limits = { 4, 8, 16, small = { name = "small" } }
+      local shape = { layers = 4, hidden = 64, vocab = 100, heads = 4, ffn = 128, experts = 8, experts_per_token = 2, expert_ffn = 32, dense_layers = { 1, 2 } }
+      local net = { tiers = { { reach = 8, bandwidth = 1e11 }, { reach = 64, bandwidth = 1e10 } } }
+      local points = { { 1000, 1e-5 }, { 2000, 2e-5 }, { 4000, 3e-5 } }
+      local times = { kind = "1f1b", ranks = 2, microbatches = 4 }
+      local F = { 1, 2 }
+      local schedule = engine.schedule(times)
+      reject { id = "x", when = function(f)
+        local sum, names = 0, ""
+        for _, limit in ipairs(limits) do sum = sum + limit end
+        for name in pairs(limits) do names = names .. tostring(name) .. " " end
+        assert(sum == 28 and #limits == 3 and names == "1 2 3 small " and limits.small.name == "small" and limits[4] == nil)
+        assert(engine.model.parameters(shape).total > 0 and #engine.model.stages(shape, 2, { 2, 2 }) == 2)
+        assert(engine.comm.p2p { network = net, bytes = 100 } > 0)
+        assert(engine.comm.fit { test = "sendrecv", ranks = 2, points = points }.bandwidth > 0)
+        assert(engine.schedule(times):simulate { F = F, I = 1, W = 1 }.makespan == schedule:simulate { F = F, I = 1, W = 1 }.makespan)
+        local copy = {}
+        for name, limit in pairs(limits) do copy[name] = limit end
+        copy.more = 1
+        return true
+      end }]])
+  end)
+
+  it("is checked for its arguments' names by the engine, also in such a table", function()
+    local calls = twice "local shape = { layer = 4 } reject { id = 'x', when = function() engine.model.parameters(shape) end }"
+    assert.equal("rule.lua:1: model shape: no argument 'layer', did you mean 'layers'?", calls[1])
+  end)
+
+  it("may be scratch space of one call, if it is as before when that ends", function()
+    assert.same({ true, true }, twice [[
+      local depth = 0
+      local function down(n) depth = depth + 1 if n > 0 then down(n - 1) end depth = depth - 1 end
+      local nan = 0 / 0
+      reject { id = "x", when = function() down(5) nan = 0 / 0 depth = depth return true end }]])
+  end)
+
+  it("is put back after an error, too", function()
+    local host = open { work = 100000 }
+    local statements = assert(host:run("a.lua", [[local n = 0 reject { id = "x", when = function(f)
+      if f.gpus == 1 then n = 5 while true do end end
+      return n == 0 end }]], false))
+    assert.equal("budget", select(2, host:call(statements[1].argument.when[1], { gpus = 1 })).kind)
+    host:refill()
+    assert.is_true(host:call(statements[1].argument.when[1], { gpus = 2 }))
+  end)
+
+  it("may be changed while files are loaded, by the file itself and by those that require it", function()
+    assert.same({ true, true }, twice [[
+      local list = {}
+      for i = 1, 3 do list[i] = i end
+      reject { id = "x", when = function() return #list == 4 end }
+      list[4] = 4]])
   end)
 end)
 
