@@ -8,15 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/file.h"
 #include "host/last_resort.h"
 #include "host/stdlib.h"
 #include "host/streams.h"
 
-enum { STATUS_BUG = 70 };
+enum { STATUS_USAGE = 2, STATUS_BUG = 70 };
 
-/* `--stdlib DIR` is read here because it decides where the option parser itself is loaded from. */
+/* `--stdlib DIR` is read here because it decides where the option parser itself is loaded from. What stands behind `--` is no option. */
 static const char *stdlib_option(int argc, char **argv) {
-  for (int i = 1; i < argc; i++) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
     if (strcmp(argv[i], "--stdlib") == 0 && i + 1 < argc) return argv[i + 1];
     if (strncmp(argv[i], "--stdlib=", 9) == 0) return argv[i] + 9;
   }
@@ -37,12 +38,23 @@ static void open_libraries(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* NULL, or why a directory is none of stdlib's: asked here, for nothing in it could say so. */
+static const char *not_stdlib(lua_State *L, const char *directory) {
+  return pp_unreadable(lua_pushfstring(L, "%s/cli/main.lua", directory), false);
+}
+
 /* Runs protected: (argc, argv) → exit status as the only result. */
 static int run(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
+  const char *stdlib = stdlib_option(argc, argv), *problem = stdlib ? not_stdlib(L, stdlib) : NULL;
+  if (problem) {
+    fprintf(stderr, "pipeplan: --stdlib: cli/main.lua of that directory cannot be read: %s\n", problem);
+    lua_pushinteger(L, STATUS_USAGE);
+    return 1;
+  }
   open_libraries(L);
-  pp_open_stdlib(L, stdlib_option(argc, argv));
+  pp_open_stdlib(L, stdlib);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "pipeplan.cli.main");
   lua_call(L, 1, 1);

@@ -117,6 +117,25 @@ describe("an installed program in a hostile checkout", function()
   end)
 end)
 
+describe("--stdlib and --policies", function()
+  it("are the one way to other code: as options, and not behind --", function()
+    assert(os.execute(string.format("mkdir -p '%s/own/cli' '%s/--stdlib=own'", checkout, checkout)))
+    write(checkout .. "/own/cli/main.lua", "return function() io.write('own code\\n') return 0 end")
+    for _, arguments in ipairs { "plan spec.json --stdlib own", "--stdlib=own facts accelerators" } do
+      assert.same({ 0, "own code\n" }, { run(arguments) })
+    end
+    local status, text = run "plan -- --stdlib=own"
+    assert.equal(2, status)
+    assert.is_nil(text:find("own code", 1, true))
+  end)
+
+  it("that name no such directory are said to be wrong in one line", function()
+    local message = "pipeplan: --stdlib: cli/main.lua of that directory cannot be read: No such file or directory\n"
+    assert.same({ 2, message }, { run "plan spec.json --stdlib nowhere" })
+    assert.same({ 6, "pipeplan: nowhere: cannot be read: No such file or directory\n" }, { run "plan spec.json --policies nowhere" })
+  end)
+end)
+
 -- The files that a command opens or tries to, from strace; shared libraries aside, for the loader finds them before the program begins.
 local function opened(command)
   local trace = root .. "/trace"
