@@ -50,7 +50,7 @@ static pp_status measure(const fitting *job, choice *out, pp_error *error) {
                                         job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
   if (status != PP_OK) return status;
   out->fit.bytes = sum.total;
-  out->fit.one_copy = copies > 1 ? sum.total - (sum.parameters + sum.gradients) * (copies - 1) / copies : NAN;
+  out->fit.one_copy = copies > 1 ? sum.total - pp_memory_further_copies(&sum, copies) : NAN;
   return PP_OK;
 }
 

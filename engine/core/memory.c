@@ -411,3 +411,7 @@ void pp_memory_rank_bound(const pp_schedule *schedule, int rank, const pp_stage_
 void pp_memory_holding(const pp_stage_memory *stage, double activations, double overhead, pp_rank_bytes *out) {
   add_up(stage, activations, overhead, out);
 }
+
+double pp_memory_further_copies(const pp_rank_bytes *rank, int copies) {
+  return (rank->parameters + rank->gradients) * (copies - 1) / copies;
+}

@@ -85,6 +85,10 @@ typedef struct {
 /* out[count], for all that follows. O(count). */
 void pp_memory_stages(const pp_stage *stages, int count, const pp_block_bytes blocks[PP_BLOCKS], pp_stage_memory *out);
 
+/* Of a rank that holds `copies` of its stages: what all but one of them take. The optimizer's state is spread over the copies, so one would have
+** as much. */
+double pp_memory_further_copies(const pp_rank_bytes *rank, int copies);
+
 /*
 ** stages[stages_per_chain]: what each slice of the model needs; chain 1's stages need the same. scratch has room for
 ** 2 × schedule->stages doubles. O(actions of the rank).

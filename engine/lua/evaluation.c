@@ -170,6 +170,7 @@ static void set_memory(lua_State *L, const evaluation *self) {
   lua_setfield(L, -2, "memory");
   pp_set_integer(L, "heaviest_rank", heaviest_rank);
   pp_set_number(L, "peak_bytes", heaviest);
+  pp_set_number(L, "further_copies_bytes", pp_memory_further_copies(&self->bytes[heaviest_rank], self->traits ? self->traits->copies : 1));
 }
 
 /* Parameters on one GPU: resident on the rank that holds most, and what each would hold of one copy spread evenly. */
@@ -380,7 +381,7 @@ int pp_search_evaluate(lua_State *L) {
   if (status == PP_OK) status = compute_memory(problem, self, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, evaluation_call, &error);
-  lua_createtable(L, 0, 44);
+  lua_createtable(L, 0, 45);
   set_layout(L, self);
   set_stages(L, self);
   set_placement(L, self);

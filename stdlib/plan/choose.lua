@@ -29,9 +29,10 @@ choose.choose{
 
 evaluation: tensor context expert expert_tensor data pipeline virtual chunks group limit schedule schedule_family copies chains
   microbatches smallest_microbatches; of one chain layers_per_stage[] stages[] placement[] stage_seconds[]; memory[] per rank,
-  heaviest_rank, peak_bytes, parameters { resident, unique }; makespan_seconds bubble_fraction max_idle_fraction max_idle_seconds
-  min_idle_seconds max_span_seconds idle_per_rank_seconds[] busy_per_rank_seconds[] hop_seconds hop_exposed_seconds; step {
-  gradient_sync, parameter_sync, optimizer, mirror, overhead } step_seconds; ideal_step_seconds (mean compute of a rank, all-to-all
+  heaviest_rank, peak_bytes, further_copies_bytes (of it, beside one copy of its stages), parameters { resident, unique };
+  makespan_seconds bubble_fraction max_idle_fraction max_idle_seconds min_idle_seconds max_span_seconds idle_per_rank_seconds[]
+  busy_per_rank_seconds[] hop_seconds hop_exposed_seconds; step { gradient_sync, parameter_sync, optimizer, mirror, overhead }
+  step_seconds; ideal_step_seconds (mean compute of a rank, all-to-all
   left out) work_seconds (with it) alltoall_seconds alltoall_exposed_seconds tensor_seconds (all exposed) context_seconds
   context_exposed_seconds; no_overlap { step_seconds, makespan_seconds,
   bubble_fraction }: F&B = F + B; baselines { 1f1b, zb_h1 } at the same layout and M without overlap: { step_seconds,

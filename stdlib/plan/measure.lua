@@ -224,16 +224,10 @@ local function bubble(evaluation, device)
   }
 end
 
--- A second copy of a stage holds weights and gradients once more: half of what the rank holds of both.
 local function replication(evaluation)
   local resident, unique = evaluation.parameters.resident, evaluation.parameters.unique
-  local extra = 0
-  if evaluation.copies > 1 then
-    local rank = evaluation.memory[evaluation.heaviest_rank + 1]
-    extra = (rank.parameters + rank.gradients) * (evaluation.copies - 1) / evaluation.copies
-  end
-  return { copies = evaluation.copies, extra_bytes = extra, resident_parameters_per_gpu = resident, unique_parameters_per_gpu = unique,
-           density_fraction = unique / resident }
+  return { copies = evaluation.copies, extra_bytes = evaluation.further_copies_bytes, resident_parameters_per_gpu = resident,
+           unique_parameters_per_gpu = unique, density_fraction = unique / resident }
 end
 
 -- What each kind of communication runs beside.

