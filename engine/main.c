@@ -12,6 +12,7 @@
 #include "host/last_resort.h"
 #include "host/stdlib.h"
 #include "host/streams.h"
+#include "host/terminal.h"
 
 enum { STATUS_USAGE = 2, STATUS_BUG = 70 };
 
@@ -68,7 +69,7 @@ static int run(lua_State *L) {
 }
 
 static int traceback(lua_State *L) {
-  luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+  luaL_traceback(L, L, lua_pushfstring(L, "internal error, please report it\n%s", luaL_tolstring(L, 1, NULL)), 1);
   return 1;
 }
 
@@ -79,7 +80,7 @@ int main(int argc, char **argv) {
   pp_prepare_streams();
   L = luaL_newstate();
   if (!L) {
-    fputs("pipeplan: out of memory\n", stderr);
+    pp_complain("out of memory");
     return STATUS_BUG;
   }
   lua_pushcfunction(L, traceback);
@@ -87,7 +88,7 @@ int main(int argc, char **argv) {
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
   if (lua_pcall(L, 2, 1, 1) == LUA_OK) status = (int)lua_tointeger(L, -1);
-  else fprintf(stderr, "pipeplan: internal error, please report it\n%s\n", lua_tostring(L, -1));
+  else pp_complain(lua_tostring(L, -1));
   /* The state is not closed: the process ends here, and freeing a heap block by block is a twentieth of what a plan takes. */
   return status;
 }

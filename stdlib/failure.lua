@@ -16,6 +16,11 @@ function failure.raise(status, format, ...)
   error(setmetatable({ status = assert(failure.status[status], status), message = string.format(format, ...) }, metatable), 0)
 end
 
+-- The same for what is to be told in several lines, each a text.
+function failure.raise_lines(status, lines)
+  error(setmetatable({ status = assert(failure.status[status], status), message = table.concat(lines, "\n"), lines = lines }, metatable), 0)
+end
+
 -- A command line or an input that cannot be read or understood: exit 2.
 function failure.usage(format, ...)
   failure.raise("usage", format, ...)

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/text.h"
+
 pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
   if (error) {
     va_list arguments;
@@ -16,6 +18,7 @@ pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
+    pp_text_mend(error->message);
   }
   return status;
 }
@@ -31,6 +34,7 @@ pp_status pp_illegal(pp_error *error, const char *id, const char *field, double 
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
+    pp_text_mend(error->message);
   }
   return PP_ILLEGAL;
 }

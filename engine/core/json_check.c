@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/text.h"
 
 typedef struct {
   const unsigned char *text;
@@ -64,26 +65,6 @@ static pp_status unexpected(scanner *s, const char *expected) {
   if (c < 0) return fail(s, s->at, "expected %s, but the text ends", expected);
   if (c < 0x20 || c >= 0x7F) return fail(s, s->at, "expected %s, got byte 0x%02X", expected, (unsigned)c);
   return fail(s, s->at, "expected %s, got '%c'", expected, c);
-}
-
-/* Length of the well-formed UTF-8 sequence at p (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF), 0 when there is none. */
-static size_t utf8_length(const unsigned char *p, size_t left) {
-  unsigned low = 0x80, high = 0xBF;
-  size_t length;
-  if (p[0] < 0x80) return 1;
-  if (p[0] >= 0xC2 && p[0] <= 0xDF) length = 2;
-  else if (p[0] >= 0xE0 && p[0] <= 0xEF) length = 3;
-  else if (p[0] >= 0xF0 && p[0] <= 0xF4) length = 4;
-  else return 0;
-  if (left < length) return 0;
-  if (p[0] == 0xE0) low = 0xA0;
-  if (p[0] == 0xED) high = 0x9F;
-  if (p[0] == 0xF0) low = 0x90;
-  if (p[0] == 0xF4) high = 0x8F;
-  if (p[1] < low || p[1] > high) return 0;
-  for (size_t i = 2; i < length; i++)
-    if ((p[i] & 0xC0) != 0x80) return 0;
-  return length;
 }
 
 static int hex_digit(int c) {
@@ -144,7 +125,7 @@ static pp_status scan_string(scanner *s) {
     } else if (c < 0x20) {
       return fail(s, s->at, "control character 0x%02X in a string", (unsigned)c);
     } else {
-      size_t length = utf8_length(s->text + s->at, s->size - s->at);
+      size_t length = pp_utf8_length((const char *)s->text + s->at, s->size - s->at);
       if (length == 0) return fail(s, s->at, "byte 0x%02X is not valid UTF-8", (unsigned)c);
       s->at += length;
     }
@@ -233,11 +214,9 @@ static long next_character(const unsigned char **p) {
   size_t length;
   if (*c == '"') return -1;
   if (*c != '\\') {
-    length = utf8_length(c, 4); /* the string is closed and well-formed, so four bytes are never read past its quote */
-    value = length == 1 ? *c : length == 2 ? (*c & 0x1F) : length == 3 ? (*c & 0x0F) : (*c & 0x07);
-    for (size_t i = 1; i < length; i++) value = value << 6 | (c[i] & 0x3F);
+    length = pp_utf8_length((const char *)c, 4); /* the string is closed and well-formed, so four bytes are never read past its quote */
     *p = c + length;
-    return value;
+    return (long)pp_utf8_code((const char *)c, length);
   }
   if (c[1] != 'u') {
     static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";

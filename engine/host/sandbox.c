@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "host/copy.h"
 #include "host/language.h"
 #include "host/last_resort.h"
@@ -29,20 +30,14 @@ pp_sandbox *pp_sandbox_of(lua_State *L) {
 /* An error value as one line of text: strings with control characters made visible, anything else by its type. No metamethod is called. */
 static void write_message(pp_sandbox *sandbox) {
   lua_State *L = sandbox->L;
-  char *out = sandbox->message, *end = sandbox->message + sizeof sandbox->message - 8;
   size_t length;
   const char *text;
   if (lua_type(L, -1) != LUA_TSTRING) {
-    snprintf(out, sizeof sandbox->message, "the error value is a %s, not a message", lua_typename(L, lua_type(L, -1)));
+    snprintf(sandbox->message, sizeof sandbox->message, "the error value is a %s, not a message", lua_typename(L, lua_type(L, -1)));
     return;
   }
   text = lua_tolstring(L, -1, &length);
-  for (size_t i = 0; i < length && out < end; i++) {
-    unsigned char c = (unsigned char)text[i];
-    if (c < 0x20 || c == 0x7f) out += snprintf(out, 5, "\\x%02x", c);
-    else *out++ = (char)c;
-  }
-  *out = '\0';
+  pp_text_visible(text, length, sandbox->message, sizeof sandbox->message);
 }
 
 /* What ran out, if anything did. */

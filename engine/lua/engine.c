@@ -15,6 +15,7 @@
 #include "lua/process.h"
 #include "lua/schedule.h"
 #include "lua/search.h"
+#include "lua/text.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
 static int engine_embedded(lua_State *L) {
@@ -60,6 +61,7 @@ static const luaL_Reg engine_modules[] = {
   { "process",    pp_open_process },
   { "schedule",   pp_open_schedule },
   { "search",     pp_open_search },
+  { "text",       pp_open_text },
   { NULL, NULL }
 };
 

@@ -352,15 +352,12 @@ function check.broken(policy, list)
   return out
 end
 
--- What keeps a policy from loading, as findings: one per line of the message.
-function check.load_problems(message)
+-- What keeps a policy from loading, as findings: one for each line of it.
+function check.load_problems(lines)
   local list = {}
-  for line in (message .. "\n"):gmatch("([^\n]*)\n") do
+  for i, line in ipairs(lines) do
     local file, number, text = line:match("^(.-):(%d+): (.*)$")
-    if line ~= "" then
-      list[#list + 1] = { code = "load", file = file or "", line = math.tointeger(tonumber(number)) or 0, message = text or line,
-                          related = {} }
-    end
+    list[i] = { code = "load", file = file or "", line = math.tointeger(tonumber(number)) or 0, message = text or line, related = {} }
   end
   return list
 end

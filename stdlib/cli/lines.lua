@@ -3,6 +3,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.report.json"
+local output = require "pipeplan.cli.output"
 local planner = require "pipeplan.plan.init"
 local read_json = require "pipeplan.input.json"
 local schema = require "pipeplan.schema.plan"
@@ -40,7 +41,7 @@ local function plan(line, policy, more)
   local status = failure.is(outcome) and outcome.status or failure.status.bug
   local message = failure.is(outcome) and outcome.message or outcome
   return json.encode { error = { line = line.number, message = message, status = status } }, status,
-         string.format("pipeplan: line %d: %s\n", line.number, message)
+         string.format("line %d: %s", line.number, message)
 end
 
 -- A worker's answers: worker k of n has every n-th line from the k-th on.
@@ -67,7 +68,7 @@ function lines.plan(arguments)
     text, status, message, position[worker] = string.unpack(answer_format, shares[worker], position[worker] or 1)
     out[i] = text .. "\n"
     if severity[status] < severity[worst] then worst = status end
-    io.stderr:write(message)
+    if message ~= "" then output.complain(message) end
   end
   return table.concat(out), worst
 end

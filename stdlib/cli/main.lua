@@ -56,11 +56,7 @@ return function(arguments)
     return debug.traceback(tostring(problem), 2)
   end, arguments)
   if good then return outcome end
-  if failure.is(outcome) then
-    io.stderr:write("pipeplan: ", outcome.message, "\n")
-    return outcome.status
-  end
-  if outcome == NO_MEMORY then io.stderr:write("pipeplan: out of memory\n")
-  else io.stderr:write("pipeplan: internal error, please report it\n", outcome, "\n") end
+  if outcome ~= NO_MEMORY then return output.tell(outcome) end
+  output.complain "out of memory"
   return failure.status.bug
 end

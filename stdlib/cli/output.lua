@@ -3,6 +3,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
+local visible = require "pipeplan.visible"
 
 local output = {}
 
@@ -46,6 +47,25 @@ function output.write(text, path)
     for piece in text do to:write(piece) end
   end
   to:finish()
+end
+
+-- output.complain(text, …): a line of standard error for each text, the first behind "pipeplan: ".
+function output.complain(...)
+  local lines = { ... }
+  for i, line in ipairs(lines) do lines[i] = visible.line(line) .. "\n" end
+  io.stderr:write("pipeplan: ", table.concat(lines))
+end
+
+-- What a raised error says there, and the exit status that it means. An error that is no answer, with a traceback: a bug of pipeplan.
+function output.tell(problem)
+  if failure.is(problem) then
+    output.complain(table.unpack(problem.lines or { problem.message }))
+    return problem.status
+  end
+  local lines = { "internal error, please report it" }
+  for line in tostring(problem):gmatch "[^\n]+" do lines[#lines + 1] = line:gsub("\t", "  ") end
+  output.complain(table.unpack(lines))
+  return failure.status.bug
 end
 
 return output

@@ -76,7 +76,7 @@ end
 function render.csv(plan, request, pairs)
   local lines, problem = require("pipeplan.report.program").csv(plan, request, pairs)
   if lines then return lines end
-  io.stderr:write("pipeplan: ", problem, "\n")
+  require("pipeplan.cli.output").complain(problem)
   return nil, failure.status.refused
 end
 

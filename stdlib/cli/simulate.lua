@@ -9,6 +9,7 @@ local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
 local lists = require "pipeplan.lists"
 local program = require "pipeplan.input.program"
+local output = require "pipeplan.cli.output"
 local simulation = require "pipeplan.report.simulation"
 local times = require "pipeplan.input.times"
 
@@ -298,8 +299,9 @@ local function report_rule(rule)
   if rule.field and rule.field ~= "" and rule.nearest then
     nearest = string.format("; nearest legal %s: %s", rule.field, format.integer(rule.nearest):gsub(",", ""))
   end
-  io.stderr:write("pipeplan: ", rule.id, ": ", rule.message, nearest, "\n")
-  for _, line in ipairs(rule.details or {}) do io.stderr:write("  ", line, "\n") end
+  local lines = { rule.id .. ": " .. rule.message .. nearest }
+  for i, line in ipairs(rule.details or {}) do lines[i + 1] = "  " .. line end
+  output.complain(table.unpack(lines))
 end
 
 local function one(asked)

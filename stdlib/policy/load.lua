@@ -197,7 +197,7 @@ function load.load(options)
   check_names(list)
   local policy = layers.build(list, date, report)
   if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
-  if #problems > 0 then failure.unloadable("%s", table.concat(problems, "\n")) end
+  if #problems > 0 then failure.raise_lines("policy_unloadable", problems) end
   if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end
   sort_out_required(list)
   policy.layers = {}

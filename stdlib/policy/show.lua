@@ -120,7 +120,7 @@ function show.text(policy)
           condition_text(entry.rule), origin_text(entry.rule))
     end
   end
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- data

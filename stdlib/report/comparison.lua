@@ -40,7 +40,7 @@ function comparison.text(entries, times)
     for i = 2, #row do line = line .. "  " .. format.pad(row[i], widths[i], true) end
     lines[#lines + 1] = line .. (row.note and "  not legal: " .. row.note or "")
   end
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 return comparison

@@ -1,6 +1,7 @@
 -- difference.lua: changes between two policies as text and JSON.
 
 local difference = require "pipeplan.analysis.difference"
+local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
 
 local report = {}
@@ -36,7 +37,7 @@ function report.text(changes, specs)
     if count > 0 then parts[#parts + 1] = count .. " " .. titles[kind] end
   end
   lines[#lines + 1] = string.format("%d of %d specs change%s", #changes, specs, #parts > 0 and ": " .. table.concat(parts, ", ") or "")
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 local function side(outcome)

@@ -4,6 +4,7 @@
 local findings = require "pipeplan.analysis.findings"
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
+local visible = require "pipeplan.visible"
 
 local report = {}
 
@@ -50,7 +51,7 @@ function report.text(list, policy, left_out)
   if #list > 0 then lines[#lines + 1] = "" end
   lines[#lines + 1] = string.format("%s: %s", layers_text(policy), summary(list))
   if left_out > 0 then lines[#lines + 1] = left_out .. " notes about the default policy alone are left out; --all shows them" end
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 local function data_of(finding)
@@ -73,9 +74,14 @@ function report.json(list, policy)
   return json.encode({ findings = out, layers = layers, digest = policy and policy.digest or json.null }, { indent = 2 }) .. "\n"
 end
 
+-- A path as SARIF wants it: a relative reference (RFC 3986, 4.2), other characters than those of a path in percent.
+local function uri(path)
+  return (path:gsub("[^%w%-._~!$&'()*+,;=@/]", function(byte) return string.format("%%%02X", byte:byte()) end))
+end
+
 local function location(at, message)
   return {
-    physicalLocation = { artifactLocation = { uri = at.file }, region = { startLine = math.max(1, at.line) } },
+    physicalLocation = { artifactLocation = { uri = uri(at.file) }, region = { startLine = math.max(1, at.line) } },
     message = message and { text = message } or nil,
   }
 end
@@ -109,7 +115,7 @@ end
 local commands = { error = "error", warning = "warning", note = "notice" }
 
 local function escaped(text, property)
-  text = text:gsub("%%", "%%25"):gsub("\r", "%%0D"):gsub("\n", "%%0A")
+  text = visible.lines(text):gsub("%%", "%%25"):gsub("\n", "%%0A")
   return property and text:gsub(":", "%%3A"):gsub(",", "%%2C") or text
 end
 
@@ -130,7 +136,7 @@ function report.codes()
     lines[#lines + 1] = string.format("%s  %s  %s", format.pad(entry.code, widest), format.pad(entry.severity, 7), entry.meaning)
     lines[#lines + 1] = string.rep(" ", widest + 11) .. "to do: " .. entry.advice
   end
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 return report

@@ -1,6 +1,9 @@
 -- format.lua: quantities as people read them: GiB of memory, Gb/s of a network link, percent, GPU-hours, names of schedules.
 -- Everything shown goes through here; nothing computed does.
 
+local engine = require("engine").text
+local visible = require "pipeplan.visible"
+
 local format = {}
 
 -- Three significant digits, or more where the integer part has them: 3.14, 31.4, 314, 3142. No trailing zeros, no exponent.
@@ -116,23 +119,35 @@ function format.quantity(value, unit)
   return tostring(value)
 end
 
+-- What a number may be: "1 to 1024", "at least 0"; nil where it may be anything. Counts are exact, for that is what a spec has to keep to.
+function format.range(low, high, unit)
+  local function show(limit)
+    if unit == "byte" or unit == "byte/s" then return by_unit[unit](limit) end
+    return string.format("%.15g", limit)
+  end
+  if low and high then return show(low) .. " to " .. show(high) end
+  return low and "at least " .. show(low) or nil
+end
+
 -- ---------------------------------------------------------------------------------------------------------------- text of a page
 
--- Characters, not bytes. All that we print is of single width.
+-- Columns of a terminal that a text takes, as it is shown.
 function format.width(text)
-  return utf8.len(text) or #text
+  return engine.width(visible.line(text))
 end
 
 -- Pads to `width` on the right (left = true: on the left); what is longer stays.
 function format.pad(text, width, left)
-  local space = string.rep(" ", math.max(0, width - format.width(text)))
+  text = visible.line(text)
+  local space = string.rep(" ", math.max(0, width - engine.width(text)))
   return left and space .. text or text .. space
 end
 
 -- Cuts to `width`, with "…" where something was lost.
 function format.cut(text, width)
-  if format.width(text) <= width then return text end
-  return text:sub(1, utf8.offset(text, width) - 1) .. "…"
+  text = visible.line(text)
+  if engine.width(text) <= width then return text end
+  return text:sub(1, engine.fit(text, width - 1)) .. "…"
 end
 
 local units = {}
@@ -145,8 +160,8 @@ function format.wrap(text, width, first, rest)
   rest = rest or string.rep(" ", format.width(first))
   local lines, line, bare = {}, first, true
   local used = format.width(line)
-  text = text:gsub("(%d) ([%a%%µ][%a/]*)", function(digit, word) return units[word] and digit .. "\0" .. word end)
-  for word in text:gmatch("[^ \n\t]+") do
+  text = visible.line(text):gsub("(%d) ([%a%%µ][%a/]*)", function(digit, word) return units[word] and digit .. "\0" .. word end)
+  for word in text:gmatch("[^ ]+") do
     word = word:gsub("\0", " ")
     while true do
       local room, wanted = width - used - (bare and 0 or 1), format.width(word)
@@ -160,15 +175,23 @@ function format.wrap(text, width, first, rest)
         line, bare = rest, true
         used = format.width(rest)
       else
-        local at = utf8.offset(word, room + 1) or room + 1
-        lines[#lines + 1] = line .. word:sub(1, at - 1)
-        line, word = rest, word:sub(at)
+        local taken = engine.fit(word, room)
+        if taken == 0 then taken = engine.fit(word, 2) end  -- a wide character in a single column
+        lines[#lines + 1] = line .. word:sub(1, taken)
+        line, word = rest, word:sub(taken + 1)
         used = format.width(rest)
       end
     end
   end
   if not bare or #lines == 0 then lines[#lines + 1] = line end
   return lines
+end
+
+-- Lines as a text to print: what each holds is shown on one line, whatever it is.
+function format.page(lines)
+  local shown = {}
+  for i, line in ipairs(lines) do shown[i] = visible.line(line) end
+  return table.concat(shown, "\n") .. "\n"
 end
 
 return format

@@ -1,6 +1,8 @@
 -- json.lua: values to JSON text, the same bytes on every run: keys sorted, integers as integers, other numbers with the fewest digits that
 -- read back as the same double. Reading JSON is stdlib/input's subject.
 
+local visible = require "pipeplan.visible"
+
 local json = {}
 
 -- A null that a table can hold.
@@ -15,7 +17,7 @@ end
 
 local max_depth = 64  -- no value of ours nests nearly as deep: deeper is a cycle
 
-local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+local escapes = { ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
 -- File names may hold bytes that are no UTF-8; each such byte becomes U+FFFD, for JSON text is UTF-8.
 local function valid_utf8(text)
@@ -32,9 +34,18 @@ local function valid_utf8(text)
   return table.concat(parts)
 end
 
+-- "\u202e"; above U+FFFF the pair of surrogates.
+local function escape(character)
+  local code = utf8.codepoint(character)
+  if code < 0x10000 then return escapes[character] or string.format("\\u%04x", code) end
+  code = code - 0x10000
+  return string.format("\\u%04x\\u%04x", 0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
+end
+
+-- What a terminal would obey or a reader not see is escaped too, so that JSON can be printed as it is.
 local function encode_string(text)
   if not utf8.len(text) then text = valid_utf8(text) end
-  return '"' .. text:gsub('[%c"\\\127]', function(c) return escapes[c] or string.format("\\u%04x", c:byte()) end) .. '"'
+  return '"' .. visible.replace(text:gsub('["\\]', "\\%0"), escape) .. '"'
 end
 
 -- Shortest decimal that reads back as the same double. NaN and infinity are no JSON: whoever lets one come this far has a bug.

@@ -1,12 +1,15 @@
 -- markdown.lua: a plan as Markdown, for a review or a ticket: everything the page says, nothing cut.
 
+local format = require "pipeplan.report.format"
 local page = require "pipeplan.report.page"
 
 local markdown = {}
 
--- What Markdown would read as its own. Underscores inside words (names of rules) are left alone: no dialect emphasises those.
+-- What Markdown would read as its own, or a browser as an entity. Underscores inside words (names of rules) are left alone: no dialect
+-- emphasises those.
 local function escape(words)
-  return (words:gsub("[\\`*|<>%[%]]", "\\%0"):gsub("^([#+-])", "\\%1"))
+  words = words:gsub("[\\`*|<>%[%]~&]", "\\%0"):gsub("%f[%w_]_", "\\_"):gsub("_%f[^%w_]", "\\_")
+  return (words:gsub("^([#+-])", "\\%1"):gsub("^(%d+)([.)])", "%1\\%2"))
 end
 
 local function cells(list)
@@ -62,7 +65,7 @@ function markdown.render(plan)
     lines[#lines + 1] = escape(content.closing)
   end
   while lines[#lines] == "" do lines[#lines] = nil end
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 return markdown

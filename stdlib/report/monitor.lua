@@ -25,12 +25,6 @@ local function named(plan, schedule, pipeline)
   return string.format("%s at P %d", format.schedule(schedule), pipeline or plan.pipeline)
 end
 
--- Control characters and what is no UTF-8 in names of files and hosts never reach a terminal.
-local function safe(text)
-  text = text:gsub("%c", "?")
-  return utf8.len(text) and text or (text:gsub("[\128-\255]", "?"))
-end
-
 -- ---------------------------------------------------------------------------------------------------------------------- the run
 
 local function measured_line(run)
@@ -155,11 +149,11 @@ function report.warnings(run)
   add(slower and slower >= far, "even the fastest step takes %.1f times the predicted one: the plan's model of this machine does not hold. "
       .. "Profile again, and plan with the profile", slower)
   for _, file in ipairs(run.files) do
-    add(#file.formats == 0, "%s: no line of a known format in %s", safe(file.name), plural(file.lines, "line"))
-    add(file.torn, "%s: its last line has no end, and was not read", safe(file.name))
-    add(file.unreadable > 0, "%s: %s that cannot be read", safe(file.name), plural(file.unreadable, "value"))
-    add(file.missing > 0, "%s: %s that the tool itself had none for", safe(file.name), plural(file.missing, "value"))
-    add(file.long > 0, "%s: %s too long to be a log's", safe(file.name), plural(file.long, "line"))
+    add(#file.formats == 0, "%s: no line of a known format in %s", file.name, plural(file.lines, "line"))
+    add(file.torn, "%s: its last line has no end, and was not read", file.name)
+    add(file.unreadable > 0, "%s: %s that cannot be read", file.name, plural(file.unreadable, "value"))
+    add(file.missing > 0, "%s: %s that the tool itself had none for", file.name, plural(file.missing, "value"))
+    add(file.long > 0, "%s: %s too long to be a log's", file.name, plural(file.long, "line"))
   end
   add(run.too_many_gpus > 0, "%s of more GPUs than any cluster has", plural(run.too_many_gpus, "value"))
   return list
@@ -176,8 +170,8 @@ local sight = {
 local function counter_line(kind)
   local text = string.format("%s: mean %s of %s, %s", kind.title, format.percent(kind.mean), plural(kind.gpus, "GPU"), sight[kind.sees])
   if kind.sees == "nothing" or kind.gpus < 2 then return text end
-  return text .. string.format("; from %s (%s) to %s (%s)", format.percent(kind.lowest.mean), safe(kind.lowest.name),
-                               format.percent(kind.highest.mean), safe(kind.highest.name))
+  return text .. string.format("; from %s (%s) to %s (%s)", format.percent(kind.lowest.mean), kind.lowest.name,
+                               format.percent(kind.highest.mean), kind.highest.name)
 end
 
 local function largest(list) return math.max(table.unpack(list)) end
@@ -217,7 +211,7 @@ local function read_lines(run)
   for i, file in ipairs(run.files) do
     local formats = {}
     for k, entry in ipairs(file.formats) do formats[k] = entry.title .. " " .. plural(entry.lines, "line") end
-    if i <= max_listed then parts[i] = safe(file.name) .. ": " .. (#formats > 0 and table.concat(formats, ", ") or "nothing known") end
+    if i <= max_listed then parts[i] = file.name .. ": " .. (#formats > 0 and table.concat(formats, ", ") or "nothing known") end
   end
   if #run.files > max_listed then parts[#parts + 1] = plural(#run.files - max_listed, "more file") end
   return parts
@@ -265,7 +259,7 @@ function report.text(run)
     if kind.ranks then break end   -- of the one to be trusted most
   end
   put("read", read_lines(run))
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------------ JSON

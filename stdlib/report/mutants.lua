@@ -1,5 +1,6 @@
 -- mutants.lua: results of `pipeplan policy mutate` as text and JSON.
 
+local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
 
 local report = {}
@@ -32,7 +33,7 @@ function report.text(results)
                                     report.count(results, "survived"),
                                     equivalent > 0 and string.format(", %d listed as equivalent", equivalent) or "",
                                     100 * report.score(results))
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 function report.json(results)

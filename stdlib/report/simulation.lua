@@ -251,12 +251,12 @@ function simulation.text(run)
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""
-  if result.intervals then
-    for _, line in ipairs(timeline.draw(run, run.colour)) do lines[#lines + 1] = line end
-  else
+  if not result.intervals then
     lines[#lines + 1] = string.format("%s actions are too many to draw", format.integer(run.info.actions))
+    return format.page(lines)
   end
-  return table.concat(lines, "\n") .. "\n"
+  -- The picture may have colours: it is our own text, and stands as it is.
+  return format.page(lines) .. table.concat(timeline.draw(run, run.colour), "\n") .. "\n"
 end
 
 return simulation

@@ -5,6 +5,7 @@
 local format = require "pipeplan.report.format"
 local rows = require "pipeplan.report.rows"
 local simulation = require "pipeplan.report.simulation"
+local xml = require "pipeplan.report.xml"
 
 local svg = {}
 
@@ -25,20 +26,13 @@ text{font:11px ui-sans-serif,system-ui,Helvetica,Arial,sans-serif;fill:#1f2328}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}.idle{fill:#21262d}.tick{stroke:#3d444d}.box{stroke:#0d1117}}
 ]]
 
--- Text between tags or in an attribute. What XML 1.0 cannot hold at all (control characters, bytes that are no UTF-8) becomes U+FFFD.
-function svg.escape(text)
-  if not utf8.len(text) then text = text:gsub("[\128-\255]", "\u{FFFD}") end
-  text = text:gsub("[%z\1-\8\11\12\14-\31]", "\u{FFFD}"):gsub("\u{FFFE}", "\u{FFFD}"):gsub("\u{FFFF}", "\u{FFFD}")
-  return (text:gsub('[&<>"\']', { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&apos;" }))
-end
-
 -- A coordinate: hundredths of a pixel are enough.
 local function px(value)
   return (string.format("%.2f", value):gsub("0+$", ""):gsub("%.$", ""))
 end
 
 local function text_at(x, y, class, text)
-  return string.format('<text x="%s" y="%s"%s>%s</text>\n', px(x), px(y), class and ' class="' .. class .. '"' or "", svg.escape(text))
+  return string.format('<text x="%s" y="%s"%s>%s</text>\n', px(x), px(y), class and ' class="' .. class .. '"' or "", xml.escape(text))
 end
 
 -- Pixels of one second: the shortest action as wide as its number asks for, as long as the whole fits.
@@ -156,8 +150,8 @@ function svg.write(run)
     coroutine.yield(table.concat {
       string.format('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"', width, height, width, height),
       ' role="img" aria-labelledby="title desc">\n',
-      '<title id="title">', svg.escape(format.schedule(run.info.kind)), " timeline</title>\n",
-      '<desc id="desc">', svg.escape(what .. "; " .. costs .. ". One row a rank, time from left to right."), "</desc>\n",
+      '<title id="title">', xml.escape(format.schedule(run.info.kind)), " timeline</title>\n",
+      '<desc id="desc">', xml.escape(what .. "; " .. costs .. ". One row a rank, time from left to right."), "</desc>\n",
       "<style>\n", style, "</style>\n",
       '<rect class="page" width="100%" height="100%"/>\n',
       text_at(left, 26, "title", what), text_at(left, 46, nil, costs), axis(run, scale, rows_height),

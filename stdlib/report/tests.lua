@@ -3,6 +3,7 @@
 local coverage = require "pipeplan.analysis.coverage"
 local format = require "pipeplan.report.format"
 local json = require "pipeplan.report.json"
+local xml = require("pipeplan.report.xml").escape
 
 local report = {}
 
@@ -46,36 +47,35 @@ local function coverage_lines(items, lines)
   end
 end
 
+-- What a test says, which may be several lines, each behind `margin`.
+local function add_message(lines, margin, message)
+  for line in (message or ""):gmatch "[^\n]+" do lines[#lines + 1] = margin .. line end
+end
+
 function report.text(results, items)
   local lines = {}
   for _, result in ipairs(results) do
     lines[#lines + 1] = string.format("%s  %s", format.pad(marks[result.status], 7), result.name)
-    if result.message then lines[#lines + 1] = "         " .. result.message:gsub("\n", "\n         ") end
+    add_message(lines, "         ", result.message)
   end
   lines[#lines + 1] = ""
   lines[#lines + 1] = summary(results)
   coverage_lines(items, lines)
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 function report.tap(results, items)
   local lines = { "TAP version 13", "1.." .. #results }
   for i, result in ipairs(results) do
     local bad = result.status == "failed" or result.status == "error"
-    lines[#lines + 1] = string.format("%s %d - %s%s", bad and "not ok" or "ok", i, result.name:gsub("#", "\\#"),
+    lines[#lines + 1] = string.format("%s %d - %s%s", bad and "not ok" or "ok", i, result.name:gsub("[\\#]", "\\%0"),
                                       result.status == "skipped" and " # SKIP" or "")
-    if bad then lines[#lines + 1] = "# " .. result.message:gsub("\n", "\n# ") end
+    if bad then add_message(lines, "# ", result.message) end
   end
   local notes = {}
   coverage_lines(items, notes)
   for _, line in ipairs(notes) do lines[#lines + 1] = "# " .. line end
-  return table.concat(lines, "\n") .. "\n"
-end
-
-local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;" }
-
-local function xml(text)
-  return (tostring(text):gsub('[&<>"]', entities):gsub("[%z\1-\8\11\12\14-\31]", "?"))
+  return format.page(lines)
 end
 
 -- The JUnit schema that CI servers read: testsuite, testcase, failure, error, skipped.

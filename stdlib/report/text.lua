@@ -173,7 +173,7 @@ function text.render(plan)
     end
   end
   for i, line in ipairs(lines) do lines[i] = line:gsub("%s+$", "") end
-  return table.concat(lines, "\n") .. "\n"
+  return format.page(lines)
 end
 
 return text

@@ -77,10 +77,10 @@ describe("simulate --format svg", function()
   end)
 
   it("keeps what it is told from becoming markup", function()
-    local svg = require "pipeplan.report.svg"
-    assert.equal("a &lt;b&gt; &amp; &quot;c&apos; P−1", svg.escape "a <b> & \"c' P−1")
-    assert.equal("\u{FFFD}x\ty\n\u{FFFD}", svg.escape "\1x\ty\n\u{FFFF}")
-    assert.equal("\u{FFFD}z", svg.escape "\xffz")
+    local escape = require("pipeplan.report.xml").escape
+    assert.equal("a &lt;b&gt; &amp; &quot;c&apos; P−1", escape "a <b> & \"c' P−1")
+    assert.equal("\\x01x&#x9;y&#xA;\\u{ffff}&#x202E;", escape "\1x\ty\n\u{FFFF}\u{202E}")
+    assert.equal("\\xffz", escape "\xffz")
   end)
 
   it("has a limit, and says so", function()

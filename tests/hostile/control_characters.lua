@@ -1,2 +1,2 @@
--- broken "a\x1b[31mb\x0ac": nothing that a terminal would obey
+-- broken "a\x1b[31mb\nc": nothing that a terminal would obey
 error("a\27[31mb\nc", 0)

@@ -43,7 +43,7 @@ local function found(options)
   if good then policy = outcome
   elseif failure.is(outcome) and outcome.status == failure.status.policy_unloadable and options.format ~= "text" then problem = outcome
   else error(outcome, 0) end
-  if problem then return check.load_problems(problem.message), nil, problem end
+  if problem then return check.load_problems(problem.lines or { problem.message }), nil, problem end
   local list = check.policy(policy, { witnesses = not options.no_witnesses })
   local random = options.search and math.tointeger(tonumber(options.search))
   if options.search and (not random or random < 0) then

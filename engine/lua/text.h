@@ -1,0 +1,12 @@
+/*
+** text.h: `engine.text`. See text.c.
+*/
+#ifndef PP_LUA_TEXT_H
+#define PP_LUA_TEXT_H
+
+#include <lua.h>
+
+/* Pushes the table `engine.text`. May longjmp. */
+int pp_open_text(lua_State *L);
+
+#endif
