@@ -55,9 +55,13 @@ end
 local checks = {}
 
 function checks.invariant(context, object)
-  local _, problem = plan_of(context.policy, object)
-  if not problem then return nil end
-  return problem:match "the invariant ([%w_]+)" or "built-in", problem
+  local plan, problem = plan_of(context.policy, object)
+  if problem then return problem:match "the invariant ([%w_]+)" or "built-in", problem end
+  for _, reason in ipairs(plan and plan.reasons or {}) do
+    local rule = context.policy.rules[reason.id]
+    if rule and rule.verb == "invariant" then return reason.id, reason.message end
+  end
+  return nil
 end
 
 function checks.fixed_point(context, object)

@@ -3,10 +3,10 @@
 
 local advise = require "pipeplan.plan.advise"
 local choose = require "pipeplan.plan.choose"
-local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.report.format"
+local guard = require "pipeplan.plan.guard"
 local measure = require "pipeplan.plan.measure"
 local reasons = require "pipeplan.plan.reasons"
 
@@ -101,26 +101,14 @@ local function tell_of_memory(out, request, policy, result, no_count)
   if no_count then table.insert(out.reasons, 1, no_count) end
 end
 
--- What no planned result may satisfy: the policy's invariants, and those that no policy can take away.
-local function check_invariants(out, policy, record)
-  local loosened = {}
-  for _, entry in ipairs(out.loosened) do loosened[entry.id] = true end
-  for _, rule in ipairs(policy.invariants) do
-    if not (rule["unless"] and loosened[rule["unless"]]) and conditions.holds(rule, policy, record) then
-      error(string.format("the invariant %s (%s:%s) does not hold for this plan: %s, P %d, M %d, TP %d, EP %d, DP %d, %.0f bytes", rule.id,
-                          rule.file, rule.line, out.schedule, out.parallelism.pipeline, out.microbatches, out.parallelism.tensor,
-                          out.parallelism.expert, out.parallelism.data, record.peak_bytes or 0), 0)
-    end
-  end
-  local p, sum = out.parallelism, 0
-  for _, layers in ipairs(out.layers_per_stage) do sum = sum + layers end
-  local problem
-  if p.data * p.tensor * p.context * p.pipeline ~= out.cluster.gpus then problem = "the layout does not use all GPUs"
-  elseif out.microbatches * p.data * out.micro_batch_size ~= out.global_batch_size then problem = "M × DP × micro-batch is not the batch"
-  elseif sum ~= out.model.layers then problem = "the stages hold " .. sum .. " layers"
-  elseif not (out.bubble.fraction >= 0 and out.bubble.fraction < 1) then problem = "the bubble is " .. out.bubble.fraction
-  elseif out.step_seconds <= 0 then problem = "the step takes " .. out.step_seconds .. " s" end
-  if problem then error("a built-in invariant does not hold for this plan: " .. problem, 0) end
+-- A finished plan that the policy's invariants forbid: what every outcome says, rejected for them.
+local function forbidden(out, broken, request, policy, known, result)
+  local rejected = base(request, policy, known)
+  rejected.loosened, rejected.minimum, rejected.dropped = out.loosened, out.minimum, out.dropped
+  rejected.status, rejected.reasons = "rejected", map(broken, reason_of)
+  local record = advise.record(rejected, known, result)
+  rejected.warnings = advise.warnings(request, policy, record)
+  return rejected, record
 end
 
 -- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }? } → plan
@@ -147,7 +135,9 @@ function plan.plan(arguments)
     record = advise.record(out, known, result)
     out.alternatives = measure.alternatives(result, known, out.step_seconds)
     advise.fill(out, request, policy, known, result, segments, record)
-    check_invariants(out, policy, record)
+    guard.check(out)
+    local broken = guard.broken(out, policy, record)
+    if #broken > 0 then out, record = forbidden(out, broken, request, policy, known, result) end
   else
     tell_of_memory(out, request, policy, result, no_count)
     record = advise.record(out, known, result)
