@@ -2,10 +2,10 @@
 mutate.lua: would the tests of a policy notice if it were wrong? Runs them for each of its mutants and says which survive.
 
   mutate.run{ policy = options of load (files, set, date, policies), tests = { path, … }, jobs, equivalent = { id → reason },
-              filter = pattern?: only mutants whose name matches, progress? }
+              filter = function(name)?: only mutants for whose names it says yes, progress? }
       → { { mutant, outcome = "killed" | "survived" | "equivalent", by = name of the test, reason, witness }, … }
 
-Raises an answer when the tests fail without any mutant, or when `equivalent` names one that there is not.
+Raises an answer when the tests fail without any mutant, when `equivalent` names one that there is not, or when there is nothing to try.
 Cost: the tests once per mutant, stopped at the first failure, those named after the mutant's file first; in `jobs` processes.
 ]]
 
@@ -89,13 +89,16 @@ function mutate.run(options)
   local policy = load.load(options.policy)
   local list, equivalent = mutants.of(policy), options.equivalent or {}
   check_equivalent(list, equivalent)
-  local function wanted(mutant) return not options.filter or mutant.id:find(options.filter) ~= nil end
-  local name, message = first_failure(options.tests, nil)
-  if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "") end
+  local function wanted(mutant) return not options.filter or options.filter(mutant.id) end
   local tried = {}
   for _, mutant in ipairs(list) do
     if wanted(mutant) and not equivalent[mutant.id] then tried[#tried + 1] = mutant end
   end
+  if #tried == 0 then
+    failure.raise("nothing", "policy mutate: no mutant to try: %d there are, and the filter or the list of equivalents leaves none", #list)
+  end
+  local name, message = first_failure(options.tests, nil)
+  if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "") end
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
   for i, mutant in ipairs(tried) do
     out[#out + 1] = { mutant = mutant, outcome = by[i] and "killed" or "survived", by = by[i],

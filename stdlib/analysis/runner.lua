@@ -2,7 +2,7 @@
 runner.lua: runs busted specs inside the program, so that tests of policies need no other Lua than the one that plans. The specs are those
 that plain `busted --lua=lua5.4` runs; here a test that asserts nothing fails as well, and every plan that a test makes can be watched.
 
-  runner.run{ files = { path, … } (files, or directories of *_spec.lua), filter = pattern?, stop = bool?: at the first failure,
+  runner.run{ files = { path, … } (files, or directories of *_spec.lua), filter = function(name)?, stop = bool?: at the first failure,
               on_plan = function(plan, record, result, policy)? }
       → { { name, file, line, status = "passed" | "failed" | "error" | "skipped", message?, seconds, assertions }, … }
 
@@ -100,7 +100,8 @@ local function collect(busted, results, stop)
 end
 
 -- Registers only tests whose full name matches, and none after a failure where that is to stop the run: busted asks before it takes one.
-local function admit(busted, pattern)
+-- What the filter raises ends the run.
+local function admit(busted, filter)
   local function wanted(name)
     local parent = busted.context.get()
     local full = full_name(busted, { name = name, descriptor = "it" })
@@ -108,7 +109,10 @@ local function admit(busted, pattern)
       full = tostring(parent.name or parent.descriptor) .. " " .. full
       parent = busted.context.parent(parent)
     end
-    return nil, not busted.skipAll and (not pattern or full:find(pattern) ~= nil)
+    if busted.skipAll or not filter then return nil, not busted.skipAll end
+    local good, answer = pcall(filter, full)
+    if not good then busted.skipAll, busted.refused = true, answer end
+    return nil, good and answer
   end
   for _, kind in ipairs { "it", "pending" } do busted.subscribe({ "register", kind }, wanted, { priority = 1 }) end
 end
@@ -150,7 +154,7 @@ function runner.run(options)
   local good, problem = xpcall(function() require "busted.execute"(busted)(1, { sort = false }) end, debug.traceback)
   planner.observer = nil
   restore()
-  if not good then error(problem, 0) end
+  if not good or busted.refused then error(busted.refused or problem, 0) end
   return results
 end
 

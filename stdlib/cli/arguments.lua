@@ -16,6 +16,16 @@ function arguments.parse(parser, list, command)
   return parsed
 end
 
+-- What --filter says, a Lua pattern, as a function that says whether a name matches it; nil: no filter. What is no pattern shows only where
+-- it is tried.
+function arguments.filter(pattern)
+  return pattern and function(name)
+    local good, found = pcall(string.find, name, pattern)
+    if not good then failure.usage("--filter: '%s' is no Lua pattern: %s", pattern, found) end
+    return found ~= nil
+  end
+end
+
 -- The options that say which policy holds and where Lua is read from, declared on a parser; for a group of its help.
 function arguments.declare_policy(parser)
   return parser:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),

@@ -53,6 +53,13 @@ describe("pipeplan policy mutate", function()
     assert.matches("^5 mutants: 5 killed, 0 survived; score 100%.0 %%\n$", (mutate(directory(strong) .. " --min-score 100 --jobs 2", 0)))
   end)
 
+  it("exits 5 where there is nothing to try, and 2 on a filter that is no pattern", function()
+    local _, problem = mutate(directory(strong) .. " --filter nothing_of_the_kind --min-score 100", 5)
+    assert.equal("pipeplan: policy mutate: no mutant to try: 5 there are, and the filter or the list of equivalents leaves none\n", problem)
+    _, problem = mutate(directory(strong) .. " --filter '['", 2)
+    assert.equal("pipeplan: --filter: '[' is no Lua pattern: malformed pattern (missing ']')\n", problem)
+  end)
+
   it("exits 1 below the score that is asked for, or when the tests fail as they are", function()
     mutate(directory(weak) .. " --min-score 41 --no-witnesses", 1)
     mutate(directory(weak) .. " --min-score 40 --no-witnesses", 0)

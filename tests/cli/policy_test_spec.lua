@@ -112,6 +112,8 @@ describe("pipeplan policy test", function()
   it("filters tests by name", function()
     assert.matches("\n1 passed\n", (test(directory(good) .. " --filter shallow", 0)))
     test(directory(good) .. " --filter nothing_of_the_kind", 5)
+    local _, problem = test(directory(good) .. " --filter '%'", 2)
+    assert.equal("pipeplan: --filter: '%' is no Lua pattern: malformed pattern (ends with '%')\n", problem)
   end)
 
   it("writes TAP, JUnit and JSON", function()

@@ -15,8 +15,8 @@ Specs are Lua programs without a sandbox, as for `policy test`.
 
 A file of equivalent mutants has a line for each that no test can kill: its name, a tab, and the reason.
 
-Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 5 no test was found, 6 the policy cannot be
-loaded.
+Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 5 no test was found or
+no mutant is tried, 6 the policy cannot be loaded.
 
 Examples:
    pipeplan policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua
@@ -82,7 +82,7 @@ function command.run(arguments)
   local jobs = number_of("jobs", options.jobs, 1, 256)
   local results = mutate.run {
     policy = command_line.load_options(options), tests = options.path, jobs = math.floor(jobs),
-    filter = options.filter, equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses,
+    filter = command_line.filter(options.filter), equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses,
     progress = progress_line(),
   }
   local text = report[options.format](results)

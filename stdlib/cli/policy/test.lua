@@ -4,6 +4,7 @@ local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local coverage = require "pipeplan.analysis.coverage"
 local failure = require "pipeplan.failure"
+local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.tests"
 local runner = require "pipeplan.analysis.runner"
 
@@ -53,7 +54,7 @@ function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy test")
   if not options then return help, 0 end
   local least, seen = least_coverage(options.min), coverage.new()
-  local results = runner.run { files = options.path, filter = options.filter, stop = options.fail_fast,
+  local results = runner.run { files = options.path, filter = command_line.filter(options.filter), stop = options.fail_fast,
                                on_plan = function(...) seen:add(...) end }
   if #results == 0 then failure.raise("nothing", "policy test: no test was found in %s", table.concat(options.path, ", ")) end
   local items = seen:items()
@@ -61,7 +62,7 @@ function command.run(arguments)
   local covered, all = coverage.count(items)
   local status = report.count(results, "failed") + report.count(results, "error") > 0 and failure.status.refused or 0
   if least and 100 * covered < least * all then
-    io.stderr:write(string.format("pipeplan: policy test: %.0f %% is covered, less than --min %g\n", 100 * covered / all, least))
+    output.complain(string.format("policy test: %.0f %% is covered, less than --min %g", 100 * covered / all, least))
     status = failure.status.refused
   end
   return text, status, options.output
