@@ -1,5 +1,6 @@
--- vocabulary.lua: every field that a rule may read: its scope, type, unit, domain and meaning. The single source of names: conditions are
--- checked against it, editor definitions are generated from it, `pipeplan facts fields` prints it.
+-- vocabulary.lua: every field that a rule may read: its scope, type, unit, domain or range, and meaning. The single source of names and of what
+-- numbers can be: conditions are checked against it, specs read by it (input/fields.lua), editor definitions and JSON Schemas generated from it,
+-- `pipeplan facts fields` prints it.
 --
 -- scope  request    follows from the spec alone
 --        candidate  differs between candidate plans, known before anything is simulated
@@ -7,72 +8,93 @@
 --        plan       known only for the finished plan (for `warn` and `invariant`)
 -- type   integer | number | boolean | string; values a string field can take are its domain (nil: open)
 -- unit   gpu rank byte byte/s second token sequence fraction 1; what a quantity in a policy is converted to
+-- low, high  of a number, both included. Without `high` it is computed, from numbers that have one.
 -- A field may be absent (nil): then it satisfies no condition but none_of.
 
-local function field(scope, name, type, unit, meaning, domain)
-  return { name = name, scope = scope, type = type, unit = unit, meaning = meaning, domain = domain }
+-- The last argument: the domain of a string, { low, high } of a number.
+local function field(scope, name, type, unit, meaning, values)
+  local entry = { scope = scope, name = name, type = type, unit = unit, meaning = meaning }
+  if type == "string" then entry.domain = values
+  elseif values then entry.low, entry.high = values[1], values[2] end
+  return entry
 end
+
+-- The most that numbers can be: far more than there is, and no more than the engine counts with.
+local most = {
+  gpus = 10000000,        -- a hundred times the largest clusters; the engine counts GPUs and ranks to 2^24
+  host = 4096,            -- of one host
+  domain = 100000,        -- of one scale-up domain
+  device = 1 << 50,      -- bytes: 1 PiB
+  link = 1e14,            -- 100 TB/s, fifty times NVLink 5
+  layers = 1024,          -- engine/core/model.h, PP_MAX_LAYERS
+  experts = 65536,        -- engine/core/model.c
+  parameters = 1 << 53,  -- counted one by one in doubles
+  tokens = 1e18,
+  counted = (1 << 31) - 1,  -- sequences, microbatches and tokens of a sequence: 32-bit integers of the engine
+  segments = 1000,        -- of a batch ramp
+  window = 1000000,       -- steps over which a run is watched, each of which is held
+}
 
 local schedules = { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zb_h1", "zb_h2",
                     "interleaved_zero_bubble", "zb_v", "zb_auto", "v_half", "v_min", "dualpipe", "dualpipev" }
 
 local fields = {
   -- the cluster
-  field("request", "gpus",               "integer", "gpu",      "GPUs of the training run", { 1 }),
-  field("request", "gpus_per_node",      "integer", "gpu",      "GPUs in one host", { 1 }),
-  field("request", "scale_up_gpus",      "integer", "gpu",      "GPUs that one NVLink, xGMI or HCCS domain joins", { 1 }),
+  field("request", "gpus",               "integer", "gpu",      "GPUs of the training run", { 1, most.gpus }),
+  field("request", "gpus_per_node",      "integer", "gpu",      "GPUs in one host", { 1, most.host }),
+  field("request", "scale_up_gpus",      "integer", "gpu",      "GPUs that one NVLink, xGMI or HCCS domain joins", { 1, most.domain }),
   field("request", "fabric",             "string",  nil,        "network between scale-up domains",
         { "infiniband", "roce", "efa", "slingshot", "ethernet", "none" }),
   field("request", "accelerator",        "string",  nil,        "catalogue name of the accelerator"),
   field("request", "accelerator_family", "string",  nil,        "its family: what kernels are built for",
         { "volta", "ampere", "ada", "hopper", "blackwell", "gb200", "gb300", "mi200", "mi300", "mi350", "tpu", "ascend", "other" }),
-  field("request", "device_bytes",       "number",  "byte",     "memory of one GPU", { 0 }),
-  field("request", "usable_bytes",       "number",  "byte",     "device_bytes less memory_headroom: what a plan may fill", { 0 }),
-  field("request", "network_link",       "number",  "byte/s",   "network between domains, one direction, per GPU", { 0 }),
+  field("request", "device_bytes",       "number",  "byte",     "memory of one GPU", { 0, most.device }),
+  field("request", "usable_bytes",       "number",  "byte",     "device_bytes less memory_headroom: what a plan may fill", { 0, most.device }),
+  field("request", "network_link",       "number",  "byte/s",   "network between domains, one direction, per GPU", { 0, most.link }),
   -- the model
   field("request", "architecture",       "string",  nil,        "dense, or mixture of experts", { "dense", "moe" }),
-  field("request", "total_parameters",   "integer", "1",        "parameters of the main model, MTP modules left out", { 1 }),
-  field("request", "active_parameters",  "integer", "1",        "parameters that one token uses, embedding and head included", { 1 }),
-  field("request", "layers",             "integer", "1",        "decoder layers", { 1 }),
-  field("request", "experts",            "integer", "1",        "routed experts of a layer; 0 for a dense model", { 0 }),
+  field("request", "total_parameters",   "integer", "1",        "parameters of the main model, MTP modules left out", { 1, most.parameters }),
+  field("request", "active_parameters",  "integer", "1",        "parameters that one token uses, embedding and head included", { 1, most.parameters }),
+  field("request", "layers",             "integer", "1",        "decoder layers", { 1, most.layers }),
+  field("request", "experts",            "integer", "1",        "routed experts of a layer; 0 for a dense model", { 0, most.experts }),
   field("request", "tied_embeddings",    "boolean", nil,        "output weights are the embedding"),
   -- the training run
-  field("request", "tokens",             "number",  "token",    "training volume", { 1 }),
-  field("request", "sequence_length",    "integer", "token",    "tokens of one sequence", { 1 }),
-  field("request", "micro_batch_size",   "integer", "sequence", "sequences of one microbatch", { 1 }),
-  field("request", "global_batch_size",  "integer", "sequence", "sequences of one step (the full batch, where it ramps)", { 1 }),
-  field("request", "smallest_batch_size", "integer", "sequence", "sequences of the smallest step of a batch ramp: what legality is judged at", { 1 }),
+  field("request", "tokens",             "number",  "token",    "training volume", { 1, most.tokens }),
+  field("request", "sequence_length",    "integer", "token",    "tokens of one sequence", { 1, most.counted }),
+  field("request", "micro_batch_size",   "integer", "sequence", "sequences of one microbatch", { 1, most.counted }),
+  field("request", "global_batch_size",  "integer", "sequence", "sequences of one step (the full batch, where it ramps)", { 1, most.counted }),
+  field("request", "smallest_batch_size", "integer", "sequence", "sequences of the smallest step of a batch ramp: what legality is judged at", { 1, most.counted }),
   field("request", "framework",          "string",  nil,        "what will run the plan; absent: any",
         { "megatron", "megatron-bridge", "flagscale", "deepseek-dualpipe", "torchtitan", "torch", "deepspeed", "nanotron", "mindspeed",
           "primus", "colossalai", "zero-bubble" }),
   field("request", "fits_one_gpu",       "boolean", nil,        "weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1"),
   field("request", "one_gpu_bytes",      "number",  "byte",     "what that takes", { 0 }),
   -- a candidate
-  field("candidate", "tensor_parallel",       "integer", "rank", "TP", { 1 }),
-  field("candidate", "context_parallel",      "integer", "rank", "CP", { 1 }),
-  field("candidate", "expert_parallel",       "integer", "rank", "EP", { 1 }),
-  field("candidate", "expert_tensor_parallel", "integer", "rank", "expert TP", { 1 }),
-  field("candidate", "data_parallel",         "integer", "rank", "DP", { 1 }),
-  field("candidate", "pipeline_parallel",     "integer", "rank", "P: pipeline depth", { 1 }),
-  field("candidate", "virtual",               "integer", "1",    "V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1", { 1 }),
-  field("candidate", "microbatches",          "integer", "1",    "M per pipeline and step, at the smallest batch; for DualPipe over both directions", { 1 }),
-  field("candidate", "microbatches_per_rank", "number",  "1",    "M / P", { 0 }),
+  field("candidate", "tensor_parallel",       "integer", "rank", "TP", { 1, most.gpus }),
+  field("candidate", "context_parallel",      "integer", "rank", "CP", { 1, most.gpus }),
+  field("candidate", "expert_parallel",       "integer", "rank", "EP", { 1, most.gpus }),
+  field("candidate", "expert_tensor_parallel", "integer", "rank", "expert TP", { 1, most.gpus }),
+  field("candidate", "data_parallel",         "integer", "rank", "DP", { 1, most.gpus }),
+  field("candidate", "pipeline_parallel",     "integer", "rank", "P: pipeline depth", { 1, most.gpus }),
+  field("candidate", "virtual",               "integer", "1",    "V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1", { 1, most.layers }),
+  field("candidate", "microbatches",          "integer", "1",    "M per pipeline and step, at the smallest batch; for DualPipe over both directions", { 1, most.counted }),
+  field("candidate", "microbatches_per_rank", "number",  "1",    "M / P", { 0, most.counted }),
   field("candidate", "schedule",              "string",  nil,    "pipeline schedule; none at P = 1", schedules),
   field("candidate", "schedule_family",       "string",  nil,    "zero_bubble for its members, otherwise the schedule itself",
         { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zero_bubble", "dualpipe", "dualpipev" }),
-  field("candidate", "expert_link",           "number",  "byte/s", "slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1", { 0 }),
+  field("candidate", "expert_link",           "number",  "byte/s", "slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1", { 0, most.link }),
   field("candidate", "alltoall_kernel",       "string",  nil,    "custom all-to-all kernel that overlaps with compute; false: none for this topology"),
   field("candidate", "alltoall_fraction",     "number",  "fraction", "all-to-all seconds / ideal step, before overlap", { 0 }),
   -- after simulation
   field("simulated", "peak_bytes",       "number",  "byte",     "memory of the fullest rank", { 0 }),
   field("simulated", "step_seconds",     "number",  "second",   "one training step at the full batch", { 0 }),
-  field("simulated", "bubble_fraction",  "number",  "fraction", "mean idle share of the pipeline: 1 − Σ busy / (P × makespan)", { 0 }),
+  field("simulated", "bubble_fraction",  "number",  "fraction", "mean idle share of the pipeline: 1 − Σ busy / (P × makespan)", { 0, 1 }),
   -- the finished plan
   field("plan", "status",                    "string", nil,      "outcome", { "planned", "refused", "rejected" }),
   field("plan", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
   field("plan", "host_bytes",                "number", "byte",   "memory of one host that an offloaded optimizer takes", { 0 }),
-  field("plan", "host_memory",               "number", "byte",   "memory of one host; absent: not given", { 0 }),
-  field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout"),
+  field("plan", "host_memory",               "number", "byte",   "memory of one host; absent: not given", { 0, most.device }),
+  field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),
 }
 
 local by_name, names = {}, {}
@@ -90,4 +112,5 @@ local parallelism = {
   context = "context_parallel", pipeline = "pipeline_parallel", virtual = "virtual",
 }
 
-return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules, parallelism = parallelism }
+return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules, parallelism = parallelism,
+         most = most }

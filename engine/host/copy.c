@@ -19,7 +19,7 @@ static const char *copy_value(job *j, int index, int depth);
 
 static const char *copy_table(job *j, int index, int depth) {
   int copy;
-  if (depth == PP_COPY_DEPTH) return "tables are nested too deeply, or contain themselves";
+  if (depth == PP_COPY_DEPTH) return "tables are nested deeper than 8 levels, or contain themselves";
   if (!lua_checkstack(j->from, 8) || !lua_checkstack(j->to, 8)) return "no stack space";
   index = lua_absindex(j->from, index);
   lua_newtable(j->to);
@@ -43,7 +43,7 @@ static const char *copy_table(job *j, int index, int depth) {
 }
 
 static const char *copy_value(job *j, int index, int depth) {
-  if (++j->values > PP_COPY_VALUES) return "too many values";
+  if (++j->values > PP_COPY_VALUES) return "more than 20000 values";
   switch (lua_type(j->from, index)) {
     case LUA_TNIL: lua_pushnil(j->to); return NULL;
     case LUA_TBOOLEAN: lua_pushboolean(j->to, lua_toboolean(j->from, index)); return NULL;

@@ -8,6 +8,7 @@
 #include <lua.h>
 #include <stddef.h>
 
+/* Their limits: copy.c names them in its messages. */
 enum { PP_COPY_DEPTH = 8, PP_COPY_VALUES = 20000 };
 
 /*

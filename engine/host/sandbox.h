@@ -10,7 +10,7 @@
 
 #include "host/budget.h"
 
-enum { PP_CHUNK_LIMIT = 256 * 1024 };  /* bytes of one policy file */
+enum { PP_CHUNK_LIMIT = 256 * 1024, PP_MOST_STATEMENTS = 2000 };  /* bytes and statements of one policy file */
 
 typedef enum {
   PP_RAN,

@@ -61,6 +61,8 @@ static int record_statement(lua_State *L) {
   if (lua_gettop(L) != 1 || lua_type(L, 1) != (named ? LUA_TSTRING : LUA_TTABLE))
     return luaL_error(L, named ? "write %s \"name\"" : "write %s { … }", verb);
   push_list(L, &statements_key);
+  if (lua_rawlen(L, -1) == PP_MOST_STATEMENTS)
+    return luaL_error(L, "a policy file has at most %d statements; what it states beyond belongs in another", PP_MOST_STATEMENTS);
   lua_createtable(L, 0, 4);
   lua_pushstring(L, verb);
   lua_setfield(L, -2, "verb");

@@ -82,8 +82,16 @@ static int host_run(lua_State *L) {
   pp_outcome outcome = pp_sandbox_run(sandbox, path, text, size, lua_toboolean(L, 4));
   if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
   pp_sandbox_statements(sandbox);
-  problem = pp_copy(sandbox->L, -1, L, NULL);
-  if (problem) return luaL_error(L, "engine.host: %s", problem);
+  lua_newtable(L);
+  for (lua_Integer i = 1; lua_rawgeti(sandbox->L, -1, i) != LUA_TNIL; i++) {
+    problem = pp_copy(sandbox->L, -1, L, NULL);
+    if (problem) {
+      snprintf(sandbox->message, sizeof sandbox->message, "a statement has %s", problem);
+      return push_problem(L, sandbox, PP_BROKEN);
+    }
+    lua_rawseti(L, -2, i);
+    lua_pop(sandbox->L, 1);
+  }
   return 1;
 }
 

@@ -69,14 +69,15 @@ end
 -- The atoms of a numeric field: constants and the open intervals between them, each with values to try. { low, high, point, samples }.
 local function numeric_atoms(field, list)
   local points, modulus = constants(list)
-  local least = field.domain and field.domain[1]
+  local least, most = field.low, field.high or math.huge
   local integer = field.type == "integer"
   local atoms = {}
 
   local function interval(low, high)
     local samples = {}
     local function try(value)
-      if value and value > low and value < high and (not least or value >= least) then samples[#samples + 1] = value end
+      if not value or value <= low or value >= high or value > most or (least and value < least) then return end
+      samples[#samples + 1] = value
     end
     if integer then
       local first = low == -math.huge and (least or 0) or math.floor(low) + 1
@@ -104,7 +105,7 @@ local function numeric_atoms(field, list)
   if not integer and least then low = -math.huge end
   for _, point in ipairs(points) do
     interval(low, point)
-    local reachable = (not least or point >= least) and (not integer or math.type(point) == "integer" or math.tointeger(point))
+    local reachable = (not least or point >= least) and point <= most and (not integer or math.type(point) == "integer" or math.tointeger(point))
     if reachable then
       atoms[#atoms + 1] = { low = point, high = point, point = true, samples = { integer and math.tointeger(point) or point } }
     end
@@ -289,7 +290,7 @@ end
 
 -- A run of neighbouring atoms: "500 or more", "under 100", "over 1 and under 64", "50 to 150". Limits that a field has anyway are left out.
 local function run_text(first, last, field)
-  local least = field.domain and field.domain[1] or -math.huge
+  local least = field.low or -math.huge
   if first == last and first.point then return shown(first.low, field) end
   local low = (first.low > least or not first.point and first.low >= least) and shown(first.low, field)
   local high = last.high < math.huge and shown(last.high, field)

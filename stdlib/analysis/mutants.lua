@@ -192,7 +192,7 @@ end
 
 local function of_parameter(out, parameter)
   local function move(value)
-    if parameter.unit ~= "fraction" and value < 0 then return end
+    if value < parameter.low or value > parameter.high then return end
     local text = string.format("%s → %s", units.format(parameter.value, parameter.unit), units.format(value, parameter.unit))
     out[#out + 1] = { id = string.format("parameter %s: %s", parameter.id, text), kind = "parameter", text = text, file = parameter.file,
                       line = parameter.line, apply = with_parameter(parameter.id, parameter.value, value), parameter = parameter.id,

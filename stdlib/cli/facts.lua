@@ -46,11 +46,11 @@ local function table_of(headings, rows)
   local function add(cells)
     local parts = {}
     for i = 1, #headings do parts[i] = i < #headings and format.pad(cells[i], widths[i]) or cells[i] end
-    lines[#lines + 1] = table.concat(parts, "  ") .. "\n"
+    lines[#lines + 1] = table.concat(parts, "  ")
   end
   add(headings)
   for _, row in ipairs(rows) do add(row) end
-  return table.concat(lines)
+  return format.page(lines)
 end
 
 local function domain_text(domain)
@@ -65,9 +65,9 @@ function show.fields()
     local meaning = entry.meaning
     local domain = domain_text(entry.domain)
     if domain then meaning = meaning .. ": " .. domain end
-    rows[#rows + 1] = { entry.name, entry.scope, entry.type, entry.unit, meaning }
+    rows[#rows + 1] = { entry.name, entry.scope, entry.type, entry.unit, format.range(entry.low, entry.high, entry.unit), meaning }
   end
-  return table_of({ "FIELD", "SCOPE", "TYPE", "UNIT", "MEANING" }, rows)
+  return table_of({ "FIELD", "SCOPE", "TYPE", "UNIT", "RANGE", "MEANING" }, rows)
 end
 
 function show.spec()
@@ -76,9 +76,9 @@ function show.spec()
     local meaning = spec_fields.meaning(entry)
     local domain = domain_text(entry.domain)
     if domain then meaning = meaning .. ": " .. domain end
-    rows[#rows + 1] = { entry.path, "--" .. entry.name, entry.type, entry.unit, meaning }
+    rows[#rows + 1] = { entry.path, "--" .. entry.name, entry.type, entry.unit, format.range(entry.low, entry.high, entry.unit), meaning }
   end
-  return table_of({ "FIELD", "OPTION", "TYPE", "UNIT", "MEANING" }, rows)
+  return table_of({ "FIELD", "OPTION", "TYPE", "UNIT", "RANGE", "MEANING" }, rows)
 end
 
 function show.schedules()

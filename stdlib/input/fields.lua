@@ -6,11 +6,11 @@
 --           quantity  a number in `unit`, or a string with a unit ("400Gbps")
 --           string | choice (of `domain`) | path (of a file, relative to the spec) | paths (one, or a list)
 --           kernel    a kernel's name, or false: none
---           integers  a list of whole numbers
+--           integers  a list of whole numbers, at most `most` of them
 --           recompute none, selective, full, or a list of modules
 --           batch     a whole number, or a ramp [[first token, sequences], …]
 --           model     path of a Hugging Face config.json, or an inline shape
--- low, high limits, inclusive
+-- low, high limits, inclusive; where there are none here, those that the vocabulary has for that name
 -- word      what an integer may be instead, and word_meaning what that is
 
 local failure = require "pipeplan.failure"
@@ -26,50 +26,50 @@ local fields = {}
 fields.recompute_modules = { "activation", "core_attention", "gelu", "mla_up_projection", "moe", "norm", "swiglu" }
 
 local schedules = vocabulary.schedules
-local counted = { low = 1, high = 2 ^ 31 - 1 }
+local counted = { low = 1, high = (1 << 31) - 1 }
 
 local function field(path, type, meaning, more)
   local entry = { path = path, name = path:match("[^.]+$"), type = type, meaning = meaning }
   for key, value in pairs(more or {}) do entry[key] = value end
+  local known = vocabulary.by_name[entry.like or path:match("^parallelism%.") and vocabulary.parallelism[entry.name] or entry.name]
+  if known then entry.low, entry.high, entry.unit = entry.low or known.low, entry.high or known.high, entry.unit or known.unit end
   if type == "integer" then
-    entry.low, entry.high = entry.low or counted.low, entry.high or counted.high
-    entry.unit = entry.unit or "1"
+    entry.low, entry.high, entry.unit = entry.low or counted.low, entry.high or counted.high, entry.unit or "1"
   end
   return entry
 end
 
 fields.list = {
   field("cluster.gpus", "integer", "GPUs of the training run",
-        { unit = "gpu", required = true, high = 10000000, word = "minimum", word_meaning = "the fewest that hold it" }),
-  field("cluster.gpus_per_node", "integer", "GPUs in one host (default: the accelerator's usual host)", { unit = "gpu", high = 4096 }),
+        { required = true, word = "minimum", word_meaning = "the fewest that hold it" }),
+  field("cluster.gpus_per_node", "integer", "GPUs in one host (default: the accelerator's usual host)"),
   field("cluster.accelerator", "string", "catalogue name of the GPU (pipeplan facts accelerators)"),
-  field("cluster.memory_per_gpu", "quantity", "memory of one GPU, when it is not the catalogue's", { unit = "byte", low = 2 ^ 30 }),
+  field("cluster.memory_per_gpu", "quantity", "memory of one GPU, when it is not the catalogue's",
+        { low = 1 << 30, like = "device_bytes" }),
   field("cluster.flops", "quantity", "dense peak of one GPU at the training precision, when it is not the catalogue's",
         { unit = "flop/s", low = 1e12, high = 1e18 }),
   field("cluster.memory_bandwidth", "quantity", "memory bandwidth of one GPU, when it is not the catalogue's",
         { unit = "byte/s", low = 1e9, high = 1e15 }),
-  field("cluster.price_per_gpu_hour", "quantity", "what an hour of one GPU costs, in any currency", { unit = "1", low = 0 }),
+  field("cluster.price_per_gpu_hour", "quantity", "what an hour of one GPU costs, in any currency", { unit = "1", low = 0, high = 1e6 }),
   field("cluster.network.fabric", "choice", "network between scale-up domains", { domain = vocabulary.by_name.fabric.domain }),
-  field("cluster.network.per_gpu", "quantity", "network speed of one GPU, one direction", { unit = "byte/s", low = 1e6, high = 1e14 }),
+  field("cluster.network.per_gpu", "quantity", "network speed of one GPU, one direction", { low = 1e6, like = "network_link" }),
   field("cluster.network.nics_per_node", "integer", "network cards of one host; fewer than its GPUs share their speed", { high = 4096 }),
-  field("cluster.network.scale_up_gpus", "integer", "GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's)",
-        { unit = "gpu", high = 100000 }),
+  field("cluster.network.scale_up_gpus", "integer", "GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's)"),
   field("cluster.network.scale_up_per_gpu", "quantity", "its speed, one direction, per GPU (default: the accelerator's)",
-        { unit = "byte/s", low = 1e6, high = 1e14 }),
+        { low = 1e6, like = "network_link" }),
   field("cluster.network.oversubscription", "quantity", "what the hosts can send / what the network carries between them (default 1)",
         { unit = "1", low = 1, high = 1000 }),
   field("cluster.network.measured", "paths", "files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured"),
-  field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", { unit = "byte/s", low = 1e6 }),
+  field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", { unit = "byte/s", low = 1e6, high = 1e18 }),
   field("cluster.overhead", "quantity", "memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB)",
-        { unit = "byte", low = 0 }),
-  field("cluster.host_memory", "quantity", "memory of one host, for an offloaded optimizer", { unit = "byte", low = 2 ^ 30 }),
+        { like = "device_bytes" }),
+  field("cluster.host_memory", "quantity", "memory of one host, for an offloaded optimizer", { low = 1 << 30 }),
   field("cluster.alltoall_kernel", "kernel", "all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps"),
   field("model", "model", "path of a Hugging Face config.json, or an inline shape", { required = true }),
-  field("training.tokens", "quantity", "training volume", { unit = "token", required = true, low = 1, high = 1e18 }),
-  field("training.sequence_length", "integer", "tokens of one sequence (default: 4096, or the model's maximum when that is less)",
-        { unit = "token" }),
-  field("training.micro_batch_size", "integer", "sequences of one microbatch (default 1)", { unit = "sequence" }),
-  field("training.global_batch_size", "batch", "sequences of one step; or a ramp [[first token, sequences], …]", { unit = "sequence" }),
+  field("training.tokens", "quantity", "training volume", { required = true }),
+  field("training.sequence_length", "integer", "tokens of one sequence (default: 4096, or the model's maximum when that is less)"),
+  field("training.micro_batch_size", "integer", "sequences of one microbatch (default 1)"),
+  field("training.global_batch_size", "batch", "sequences of one step; or a ramp [[first token, sequences], …]"),
   field("training.precision", "choice", "of the matrix products (default bf16)", { domain = { "bf16", "fp8", "fp16", "fp32" } }),
   field("training.optimizer", "choice", "optimizer (default adam)", { domain = { "adam", "adamw", "muon", "sgd" } }),
   field("training.moments", "choice", "what optimizer moments are kept in (default fp32)", { domain = { "fp32", "bf16", "fp16", "fp8" } }),
@@ -87,16 +87,17 @@ fields.list = {
   field("training.recompute", "recompute", "what is computed again instead of stored: none (default), selective, full, or modules"),
   field("training.goodput", "quantity", "share of the time that trains: restarts and checkpoints left out (default 1)",
         { unit = "fraction", low = 0.01, high = 1 }),
-  field("parallelism.tensor", "integer", "tensor parallelism (TP)", { unit = "rank" }),
-  field("parallelism.context", "integer", "context parallelism (CP)", { unit = "rank" }),
-  field("parallelism.expert", "integer", "expert parallelism (EP)", { unit = "rank" }),
-  field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP)", { unit = "rank" }),
-  field("parallelism.data", "integer", "data parallelism (DP)", { unit = "rank" }),
-  field("parallelism.pipeline", "integer", "pipeline depth (P)", { unit = "rank" }),
-  field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)", { high = 1024 }),
+  field("parallelism.tensor", "integer", "tensor parallelism (TP)"),
+  field("parallelism.context", "integer", "context parallelism (CP)"),
+  field("parallelism.expert", "integer", "expert parallelism (EP)"),
+  field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP)"),
+  field("parallelism.data", "integer", "data parallelism (DP)"),
+  field("parallelism.pipeline", "integer", "pipeline depth (P)"),
+  field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)"),
   field("parallelism.microbatches", "integer", "microbatches of one pipeline and step (M), at the smallest batch"),
   field("parallelism.schedule", "choice", "pipeline schedule", { domain = schedules }),
-  field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last", { low = 0, high = 1024 }),
+  field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last",
+        { low = 0, like = "layers", most = vocabulary.most.layers }),
   field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {
     domain = vocabulary.by_name.framework.domain }),
   field("profile", "path", "file of measured seconds and bytes of stages (pipeplan facts schema profile)"),
@@ -180,16 +181,10 @@ end
 function check.quantity(entry, value)
   local number, problem = units.parse(value, entry.unit, { negative = true })
   if not number then return nil, problem:match("^expected (.*)$"):gsub(", got .-$", ""), nil end
-  if (entry.low and number < entry.low) or (entry.high and number > entry.high) then
-    local expected = units.expected(entry.unit)
-    local function shown(limit) return limit >= 1e4 and units.format(limit, entry.unit) or string.format("%g", limit) end
-    if entry.low and number < entry.low then
-      return nil, expected .. ", at least " .. shown(entry.low),
-        entry.low <= 1 and entry.low > 0 and string.format("%g", entry.low) or nil
-    end
-    return nil, expected .. ", at most " .. shown(entry.high)
-  end
-  return number
+  local beyond = entry.low and number < entry.low and entry.low or entry.high and number > entry.high and entry.high
+  if not beyond then return number end
+  local limit = beyond >= 1e4 and units.format(beyond, entry.unit) or string.format("%g", beyond)
+  return nil, string.format("%s, at %s %s", units.expected(entry.unit), beyond == entry.low and "least" or "most", limit), limit
 end
 
 function check.string(_, value)
@@ -229,6 +224,7 @@ end
 function check.integers(entry, value)
   if type(value) == "string" then value = split(value) end
   if not json.is_array(value) or #value == 0 then return nil, "a list of whole numbers such as [4, 8, 8, 4]" end
+  if #value > entry.most then return nil, string.format("at most %d numbers, got %d", entry.most, #value) end
   local copy = {}
   for i, item in ipairs(value) do
     local number = type(item) ~= "table" and units.parse(item, "1")
@@ -270,21 +266,23 @@ local function ramp_text(value)
 end
 
 -- → a number, or { { first token, sequences }, … }.
-function check.batch(_, value)
+function check.batch(entry, value)
   local expected = "a whole number of sequences, at least 1, or a ramp [[0, 3072], [\"100B\", 6144], …]"
   if type(value) == "string" and value:find(":", 1, true) then value = ramp_text(value) end
   if type(value) ~= "table" then
-    local number, problem, nearest = check.integer({ unit = "sequence", low = 1, high = counted.high }, value)
+    local number, problem, nearest = check.integer(entry, value)
     if not number then return nil, nearest and expected or problem, nearest end
     return number
   end
   if not json.is_array(value) or #value == 0 then return nil, expected end
+  if #value > vocabulary.most.segments then return nil, string.format("a ramp of at most %d segments", vocabulary.most.segments) end
   local ramp = {}
-  for i, entry in ipairs(value) do
-    if not json.is_array(entry) or #entry ~= 2 then return nil, expected end
-    local first = units.parse(entry[1], "token")
-    local sequences = units.parse(entry[2], "sequence")
-    if not first or math.type(sequences) ~= "integer" or sequences < 1 then return nil, expected end
+  for i, segment in ipairs(value) do
+    if not json.is_array(segment) or #segment ~= 2 then return nil, expected end
+    local first = units.parse(segment[1], "token")
+    local sequences = units.parse(segment[2], "sequence")
+    if not first or math.type(sequences) ~= "integer" or sequences < entry.low then return nil, expected end
+    if sequences > entry.high then return nil, string.format("a ramp to at most %d sequences", entry.high), entry.high end
     if i == 1 and first ~= 0 then return nil, "a ramp whose first entry starts at token 0", "0" end
     if i > 1 and (first <= ramp[i - 1][1] or sequences <= ramp[i - 1][2]) then
       return nil, string.format("a ramp in which first tokens and sequences grow (entry %d does not)", i)

@@ -2,6 +2,7 @@
 -- and --per-gpu too. Made from fields.lua; for lua-argparse.
 
 local fields = require "pipeplan.input.fields"
+local format = require "pipeplan.report.format"
 
 local options = {}
 
@@ -23,7 +24,9 @@ function options.declare(parser)
   for i = 1, #groups do declared[i] = {} end
   for _, entry in ipairs(fields.list) do
     local dashed = entry.name:gsub("_", "-")
+    local range = format.range(entry.low, entry.high, entry.unit)
     local description = fields.meaning(entry) .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
+      .. (range and "; " .. range or "")
     local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
       :target("field " .. entry.name)
     if dashed ~= entry.name then option:hidden_name("--" .. dashed) end

@@ -2,10 +2,10 @@
 
 local failure = require "pipeplan.failure"
 local json = require "pipeplan.input.json"
+local most = require("pipeplan.vocabulary").most
 
 local plan_file = {}
 
-local max_window = 1000000   -- steps that a window may have: what is held grows with it
 
 local function is_present(value) return value ~= nil and value ~= json.null end
 
@@ -72,8 +72,8 @@ end
 local function ramp_of(check, plan, file)
   local ramp, sequence = at(plan, "training.batch_ramp"), check.whole("training.sequence_length", 1, 1e9)
   if ramp == nil then return nil end
-  if not json.is_array(ramp) or #ramp > 1000 then
-    failure.usage("%s: training.batch_ramp: expected a list of at most 1000 segments", file)
+  if not json.is_array(ramp) or #ramp > most.segments then
+    failure.usage("%s: training.batch_ramp: expected a list of at most %d segments", file, most.segments)
   end
   local list, step = {}, 1
   for i, segment in ipairs(ramp) do
@@ -148,7 +148,7 @@ function plan_file.read(file)
     ideal = check.number("ideal_step_seconds", 1e-9, 1e9), step = check.number("step_seconds", 1e-9, 1e9),
     tokens = check.whole("tokens_per_step", 1, 1e15), batch = check.whole("global_batch_size", 1, 1e12),
     threshold = check.number("rollback.threshold_fraction", 1e-6, 1.5),
-    window = check.whole("rollback.window_steps", 1, max_window),
+    window = check.whole("rollback.window_steps", 1, most.window),
     time_error = check.number("expected_error.time_fraction", 0, 10),
     comparison_error = check.number("expected_error.comparison_fraction", 0, 10),
   }

@@ -5,6 +5,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.failure"
 local format = require "pipeplan.report.format"
+local fields = require "pipeplan.input.fields"
 local json = require "pipeplan.input.json"
 local lists = require "pipeplan.lists"
 
@@ -278,7 +279,7 @@ local function calibration_of(raw, file)
   for i, run in ipairs(raw.calibration or {}) do
     local schedule = run.schedule or "1f1b"
     if not lists.contains(engine.schedule.kinds, schedule) then
-      failure.usage("%s: calibration[%d].schedule is \"%s\": expected a schedule%s", file, i - 1, schedule,
+      failure.usage("%s: calibration[%d].schedule is %s: expected a schedule%s", file, i - 1, fields.show(schedule),
                     failure.suggestion(schedule, engine.schedule.kinds))
     end
     list[i] = { schedule = schedule, microbatches = run.microbatches, seconds = run.step_ms * 1e-3 }

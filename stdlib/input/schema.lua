@@ -2,6 +2,7 @@
 -- can (contradictions, nearest legal values).
 
 local fields = require "pipeplan.input.fields"
+local vocabulary = require "pipeplan.vocabulary"
 local writer = require "pipeplan.report.json"
 
 local schema = {}
@@ -28,16 +29,17 @@ local of_type = {
   choice = function(entry) return { enum = entry.domain } end,
   kernel = function() return { anyOf = { { type = "string", minLength = 1 }, { const = false } } } end,
   integers = function(entry)
-    return { type = "array", minItems = 1, items = { type = "integer", minimum = entry.low, maximum = entry.high } }
+    return { type = "array", minItems = 1, maxItems = entry.most, items = { type = "integer", minimum = entry.low, maximum = entry.high } }
   end,
   recompute = function()
     return { anyOf = { { enum = { "none", "selective", "full" } }, { type = "array", items = { enum = fields.recompute_modules } } } }
   end,
-  batch = function()
-    local count = { anyOf = { { type = "integer", minimum = 1 }, { ["$ref"] = "#/$defs/quantity" } } }
+  batch = function(batch)
+    local count = { anyOf = { { type = "integer", minimum = batch.low, maximum = batch.high }, { ["$ref"] = "#/$defs/quantity" } } }
     local first = { anyOf = { { type = "number", minimum = 0 }, { ["$ref"] = "#/$defs/quantity" } } }
     local entry = { type = "array", prefixItems = { first, count }, minItems = 2, maxItems = 2 }
-    return { anyOf = { count.anyOf[1], count.anyOf[2], { type = "array", minItems = 1, items = entry } } }
+    local ramp = { type = "array", minItems = 1, maxItems = vocabulary.most.segments, items = entry }
+    return { anyOf = { count.anyOf[1], count.anyOf[2], ramp } }
   end,
   model = function() return { anyOf = { { type = "string", minLength = 1 }, { type = "object" } } } end,
 }

@@ -69,6 +69,18 @@ local kinds = {
   fraction   = { { [""] = { 0, 1 }, ["%"] = { -2, 1 } }, "a fraction", '"8%" or 0.08' },
 }
 
+-- What is counted in a unit is whole.
+local whole_units = { gpu = true, rank = true, token = true, sequence = true, step = true }
+
+function units.is_whole(unit) return whole_units[unit] == true end
+
+-- The most that a quantity of a unit can be where nothing narrower is said: of a fraction 1, of others far over all that there is.
+local most = { ["1"] = 1e18, gpu = 10000000, rank = 10000000, token = 1e18, sequence = 1e18, step = 1e9, byte = 1e18, ["byte/s"] = 1e18,
+               ["flop/s"] = 1e24, second = 1e9, fraction = 1 }
+
+-- The least and the most.
+function units.range(unit) return 0, most[unit] end
+
 -- Names of all units.
 units.names = {}
 for name in pairs(kinds) do units.names[#units.names + 1] = name end

@@ -28,18 +28,28 @@ local function expected_of(schema)
   end
   local words = articles[schema.type]
   if schema.exclusiveMaximum then return string.format("%s from %g to less than %g", words, schema.minimum, schema.exclusiveMaximum) end
+  if schema["not"] then return string.format("0, or %s from %g to %g", words, schema["not"].exclusiveMaximum, schema.maximum) end
   if schema.maximum then return string.format("%s from %g to %g", words, schema.minimum, schema.maximum) end
   return words
 end
 
 local function in_range(value, schema)
+  local gap = schema["not"]
+  if gap and value > gap.exclusiveMinimum and value < gap.exclusiveMaximum then return false end
   return not (schema.minimum and value < schema.minimum) and not (schema.maximum and value > schema.maximum)
     and not (schema.exclusiveMaximum and value >= schema.exclusiveMaximum)
 end
 
+-- "; nearest: 1000", of a number that is only too small or too large.
+local function nearest_of(value, schema)
+  if type(value) ~= "number" or not is_of(value, schema.type) then return "" end
+  if schema.minimum and value < schema.minimum then return string.format("; nearest: %g", schema.minimum) end
+  return schema.maximum and value > schema.maximum and string.format("; nearest: %g", schema.maximum) or ""
+end
+
 local function complain(file, path, value, schema)
-  failure.usage("%s: %s is %s: expected %s%s", file, path == "" and "it" or path, fields.show(value), expected_of(schema),
-                schema.description and ": " .. schema.description or "")
+  failure.usage("%s: %s is %s: expected %s%s%s", file, path == "" and "it" or path, fields.show(value), expected_of(schema),
+                schema.description and ": " .. schema.description or "", nearest_of(value, schema))
 end
 
 local walk
@@ -75,6 +85,9 @@ function walk(value, schema, file, path)
     walk_object(value, schema, file, path)
   elseif schema.type == "array" then
     if #value < (schema.minItems or 0) then complain(file, path, value, schema) end
+    if schema.maxItems and #value > schema.maxItems then
+      failure.usage("%s: %s has %d entries: expected at most %d", file, path, #value, schema.maxItems)
+    end
     for i, item in ipairs(value) do walk(item, schema.items, file, path .. "[" .. i - 1 .. "]") end
   end
 end

@@ -159,51 +159,51 @@ any = nil
 
 --- Fields that conditions and messages can name.
 ---@alias pipeplan.field
----| "gpus" # GPUs of the training run; in gpu; ≥ 1
----| "gpus_per_node" # GPUs in one host; in gpu; ≥ 1
----| "scale_up_gpus" # GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; ≥ 1
+---| "gpus" # GPUs of the training run; in gpu; 1 … 10000000
+---| "gpus_per_node" # GPUs in one host; in gpu; 1 … 4096
+---| "scale_up_gpus" # GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; 1 … 100000
 ---| "fabric" # network between scale-up domains
 ---| "accelerator" # catalogue name of the accelerator
 ---| "accelerator_family" # its family: what kernels are built for
----| "device_bytes" # memory of one GPU; in byte; ≥ 0
----| "usable_bytes" # device_bytes less memory_headroom: what a plan may fill; in byte; ≥ 0
----| "network_link" # network between domains, one direction, per GPU; in byte/s; ≥ 0
+---| "device_bytes" # memory of one GPU; in byte; 0 … 1.1258999068426e+15
+---| "usable_bytes" # device_bytes less memory_headroom: what a plan may fill; in byte; 0 … 1.1258999068426e+15
+---| "network_link" # network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
 ---| "architecture" # dense, or mixture of experts
----| "total_parameters" # parameters of the main model, MTP modules left out; ≥ 1
----| "active_parameters" # parameters that one token uses, embedding and head included; ≥ 1
----| "layers" # decoder layers; ≥ 1
----| "experts" # routed experts of a layer; 0 for a dense model; ≥ 0
+---| "total_parameters" # parameters of the main model, MTP modules left out; 1 … 9.007199254741e+15
+---| "active_parameters" # parameters that one token uses, embedding and head included; 1 … 9.007199254741e+15
+---| "layers" # decoder layers; 1 … 1024
+---| "experts" # routed experts of a layer; 0 for a dense model; 0 … 65536
 ---| "tied_embeddings" # output weights are the embedding
----| "tokens" # training volume; in token; ≥ 1
----| "sequence_length" # tokens of one sequence; in token; ≥ 1
----| "micro_batch_size" # sequences of one microbatch; in sequence; ≥ 1
----| "global_batch_size" # sequences of one step (the full batch, where it ramps); in sequence; ≥ 1
----| "smallest_batch_size" # sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; ≥ 1
+---| "tokens" # training volume; in token; 1 … 1e+18
+---| "sequence_length" # tokens of one sequence; in token; 1 … 2147483647
+---| "micro_batch_size" # sequences of one microbatch; in sequence; 1 … 2147483647
+---| "global_batch_size" # sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
+---| "smallest_batch_size" # sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
 ---| "framework" # what will run the plan; absent: any
 ---| "fits_one_gpu" # weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
 ---| "one_gpu_bytes" # what that takes; in byte; ≥ 0
----| "tensor_parallel" # TP; in rank; ≥ 1
----| "context_parallel" # CP; in rank; ≥ 1
----| "expert_parallel" # EP; in rank; ≥ 1
----| "expert_tensor_parallel" # expert TP; in rank; ≥ 1
----| "data_parallel" # DP; in rank; ≥ 1
----| "pipeline_parallel" # P: pipeline depth; in rank; ≥ 1
----| "virtual" # V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; ≥ 1
----| "microbatches" # M per pipeline and step, at the smallest batch; for DualPipe over both directions; ≥ 1
----| "microbatches_per_rank" # M / P; ≥ 0
+---| "tensor_parallel" # TP; in rank; 1 … 10000000
+---| "context_parallel" # CP; in rank; 1 … 10000000
+---| "expert_parallel" # EP; in rank; 1 … 10000000
+---| "expert_tensor_parallel" # expert TP; in rank; 1 … 10000000
+---| "data_parallel" # DP; in rank; 1 … 10000000
+---| "pipeline_parallel" # P: pipeline depth; in rank; 1 … 10000000
+---| "virtual" # V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; 1 … 1024
+---| "microbatches" # M per pipeline and step, at the smallest batch; for DualPipe over both directions; 1 … 2147483647
+---| "microbatches_per_rank" # M / P; 0 … 2147483647
 ---| "schedule" # pipeline schedule; none at P = 1
 ---| "schedule_family" # zero_bubble for its members, otherwise the schedule itself
----| "expert_link" # slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; ≥ 0
+---| "expert_link" # slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; 0 … 1e+14
 ---| "alltoall_kernel" # custom all-to-all kernel that overlaps with compute; false: none for this topology
 ---| "alltoall_fraction" # all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
 ---| "peak_bytes" # memory of the fullest rank; in byte; ≥ 0
 ---| "step_seconds" # one training step at the full batch; in second; ≥ 0
----| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
+---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 ---| "status" # outcome
 ---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
 ---| "host_bytes" # memory of one host that an offloaded optimizer takes; in byte; ≥ 0
----| "host_memory" # memory of one host; absent: not given; in byte; ≥ 0
----| "avoidable_tensor_parallel" # TP of that layout; in rank
+---| "host_memory" # memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
+---| "avoidable_tensor_parallel" # TP of that layout; in rank; 1 … 10000000
 
 --- network between scale-up domains
 ---@alias pipeplan.value.fabric
@@ -288,44 +288,44 @@ any = nil
 
 --- Fields that follow from the spec.
 ---@class pipeplan.conditions.request
----@field gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs of the training run; in gpu; ≥ 1
----@field gpus_per_node? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs in one host; in gpu; ≥ 1
----@field scale_up_gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; ≥ 1
+---@field gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs of the training run; in gpu; 1 … 10000000
+---@field gpus_per_node? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs in one host; in gpu; 1 … 4096
+---@field scale_up_gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; 1 … 100000
 ---@field fabric? pipeplan.value.fabric|pipeplan.value.fabric[]|pipeplan.condition network between scale-up domains
 ---@field accelerator? string|string[]|pipeplan.condition catalogue name of the accelerator
 ---@field accelerator_family? pipeplan.value.accelerator_family|pipeplan.value.accelerator_family[]|pipeplan.condition its family: what kernels are built for
----@field device_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one GPU; in byte; ≥ 0
----@field usable_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition device_bytes less memory_headroom: what a plan may fill; in byte; ≥ 0
----@field network_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition network between domains, one direction, per GPU; in byte/s; ≥ 0
+---@field device_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one GPU; in byte; 0 … 1.1258999068426e+15
+---@field usable_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition device_bytes less memory_headroom: what a plan may fill; in byte; 0 … 1.1258999068426e+15
+---@field network_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
 ---@field architecture? pipeplan.value.architecture|pipeplan.value.architecture[]|pipeplan.condition dense, or mixture of experts
----@field total_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters of the main model, MTP modules left out; ≥ 1
----@field active_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters that one token uses, embedding and head included; ≥ 1
----@field layers? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition decoder layers; ≥ 1
----@field experts? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition routed experts of a layer; 0 for a dense model; ≥ 0
+---@field total_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters of the main model, MTP modules left out; 1 … 9.007199254741e+15
+---@field active_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters that one token uses, embedding and head included; 1 … 9.007199254741e+15
+---@field layers? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition decoder layers; 1 … 1024
+---@field experts? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition routed experts of a layer; 0 for a dense model; 0 … 65536
 ---@field tied_embeddings? boolean|pipeplan.condition output weights are the embedding
----@field tokens? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition training volume; in token; ≥ 1
----@field sequence_length? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition tokens of one sequence; in token; ≥ 1
----@field micro_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one microbatch; in sequence; ≥ 1
----@field global_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one step (the full batch, where it ramps); in sequence; ≥ 1
----@field smallest_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; ≥ 1
+---@field tokens? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition training volume; in token; 1 … 1e+18
+---@field sequence_length? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition tokens of one sequence; in token; 1 … 2147483647
+---@field micro_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one microbatch; in sequence; 1 … 2147483647
+---@field global_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
+---@field smallest_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
 ---@field framework? pipeplan.value.framework|pipeplan.value.framework[]|pipeplan.condition what will run the plan; absent: any
 ---@field fits_one_gpu? boolean|pipeplan.condition weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
 ---@field one_gpu_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition what that takes; in byte; ≥ 0
 
 --- Fields that differ between candidate plans.
 ---@class pipeplan.conditions.candidate
----@field tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP; in rank; ≥ 1
----@field context_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition CP; in rank; ≥ 1
----@field expert_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition EP; in rank; ≥ 1
----@field expert_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition expert TP; in rank; ≥ 1
----@field data_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition DP; in rank; ≥ 1
----@field pipeline_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition P: pipeline depth; in rank; ≥ 1
----@field virtual? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; ≥ 1
----@field microbatches? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition M per pipeline and step, at the smallest batch; for DualPipe over both directions; ≥ 1
----@field microbatches_per_rank? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition M / P; ≥ 0
+---@field tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP; in rank; 1 … 10000000
+---@field context_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition CP; in rank; 1 … 10000000
+---@field expert_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition EP; in rank; 1 … 10000000
+---@field expert_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition expert TP; in rank; 1 … 10000000
+---@field data_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition DP; in rank; 1 … 10000000
+---@field pipeline_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition P: pipeline depth; in rank; 1 … 10000000
+---@field virtual? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; 1 … 1024
+---@field microbatches? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition M per pipeline and step, at the smallest batch; for DualPipe over both directions; 1 … 2147483647
+---@field microbatches_per_rank? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition M / P; 0 … 2147483647
 ---@field schedule? pipeplan.value.schedule|pipeplan.value.schedule[]|pipeplan.condition pipeline schedule; none at P = 1
 ---@field schedule_family? pipeplan.value.schedule_family|pipeplan.value.schedule_family[]|pipeplan.condition zero_bubble for its members, otherwise the schedule itself
----@field expert_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; ≥ 0
+---@field expert_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; 0 … 1e+14
 ---@field alltoall_kernel? string|false|string[]|pipeplan.condition custom all-to-all kernel that overlaps with compute; false: none for this topology
 ---@field alltoall_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
 
@@ -333,63 +333,63 @@ any = nil
 ---@class pipeplan.conditions.simulated
 ---@field peak_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of the fullest rank; in byte; ≥ 0
 ---@field step_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition one training step at the full batch; in second; ≥ 0
----@field bubble_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
+---@field bubble_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 
 --- Fields of the finished plan.
 ---@class pipeplan.conditions.plan
 ---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
 ---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
 ---@field host_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host that an offloaded optimizer takes; in byte; ≥ 0
----@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host; absent: not given; in byte; ≥ 0
----@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank
+---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank; 1 … 10000000
 
 --- What a `when` function is given: fields of what it judges (nil: does not apply), and parameters.
 ---@class pipeplan.record
----@field gpus? integer GPUs of the training run; in gpu; ≥ 1
----@field gpus_per_node? integer GPUs in one host; in gpu; ≥ 1
----@field scale_up_gpus? integer GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; ≥ 1
+---@field gpus? integer GPUs of the training run; in gpu; 1 … 10000000
+---@field gpus_per_node? integer GPUs in one host; in gpu; 1 … 4096
+---@field scale_up_gpus? integer GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; 1 … 100000
 ---@field fabric? pipeplan.value.fabric network between scale-up domains
 ---@field accelerator? string catalogue name of the accelerator
 ---@field accelerator_family? pipeplan.value.accelerator_family its family: what kernels are built for
----@field device_bytes? number memory of one GPU; in byte; ≥ 0
----@field usable_bytes? number device_bytes less memory_headroom: what a plan may fill; in byte; ≥ 0
----@field network_link? number network between domains, one direction, per GPU; in byte/s; ≥ 0
+---@field device_bytes? number memory of one GPU; in byte; 0 … 1.1258999068426e+15
+---@field usable_bytes? number device_bytes less memory_headroom: what a plan may fill; in byte; 0 … 1.1258999068426e+15
+---@field network_link? number network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
 ---@field architecture? pipeplan.value.architecture dense, or mixture of experts
----@field total_parameters? integer parameters of the main model, MTP modules left out; ≥ 1
----@field active_parameters? integer parameters that one token uses, embedding and head included; ≥ 1
----@field layers? integer decoder layers; ≥ 1
----@field experts? integer routed experts of a layer; 0 for a dense model; ≥ 0
+---@field total_parameters? integer parameters of the main model, MTP modules left out; 1 … 9.007199254741e+15
+---@field active_parameters? integer parameters that one token uses, embedding and head included; 1 … 9.007199254741e+15
+---@field layers? integer decoder layers; 1 … 1024
+---@field experts? integer routed experts of a layer; 0 for a dense model; 0 … 65536
 ---@field tied_embeddings? boolean output weights are the embedding
----@field tokens? number training volume; in token; ≥ 1
----@field sequence_length? integer tokens of one sequence; in token; ≥ 1
----@field micro_batch_size? integer sequences of one microbatch; in sequence; ≥ 1
----@field global_batch_size? integer sequences of one step (the full batch, where it ramps); in sequence; ≥ 1
----@field smallest_batch_size? integer sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; ≥ 1
+---@field tokens? number training volume; in token; 1 … 1e+18
+---@field sequence_length? integer tokens of one sequence; in token; 1 … 2147483647
+---@field micro_batch_size? integer sequences of one microbatch; in sequence; 1 … 2147483647
+---@field global_batch_size? integer sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
+---@field smallest_batch_size? integer sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
 ---@field framework? pipeplan.value.framework what will run the plan; absent: any
 ---@field fits_one_gpu? boolean weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
 ---@field one_gpu_bytes? number what that takes; in byte; ≥ 0
----@field tensor_parallel? integer TP; in rank; ≥ 1
----@field context_parallel? integer CP; in rank; ≥ 1
----@field expert_parallel? integer EP; in rank; ≥ 1
----@field expert_tensor_parallel? integer expert TP; in rank; ≥ 1
----@field data_parallel? integer DP; in rank; ≥ 1
----@field pipeline_parallel? integer P: pipeline depth; in rank; ≥ 1
----@field virtual? integer V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; ≥ 1
----@field microbatches? integer M per pipeline and step, at the smallest batch; for DualPipe over both directions; ≥ 1
----@field microbatches_per_rank? number M / P; ≥ 0
+---@field tensor_parallel? integer TP; in rank; 1 … 10000000
+---@field context_parallel? integer CP; in rank; 1 … 10000000
+---@field expert_parallel? integer EP; in rank; 1 … 10000000
+---@field expert_tensor_parallel? integer expert TP; in rank; 1 … 10000000
+---@field data_parallel? integer DP; in rank; 1 … 10000000
+---@field pipeline_parallel? integer P: pipeline depth; in rank; 1 … 10000000
+---@field virtual? integer V as a user configures it: chunks per rank of an interleaved schedule, otherwise 1; 1 … 1024
+---@field microbatches? integer M per pipeline and step, at the smallest batch; for DualPipe over both directions; 1 … 2147483647
+---@field microbatches_per_rank? number M / P; 0 … 2147483647
 ---@field schedule? pipeplan.value.schedule pipeline schedule; none at P = 1
 ---@field schedule_family? pipeplan.value.schedule_family zero_bubble for its members, otherwise the schedule itself
----@field expert_link? number slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; ≥ 0
+---@field expert_link? number slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; 0 … 1e+14
 ---@field alltoall_kernel? string|false custom all-to-all kernel that overlaps with compute; false: none for this topology
 ---@field alltoall_fraction? number all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
 ---@field peak_bytes? number memory of the fullest rank; in byte; ≥ 0
 ---@field step_seconds? number one training step at the full batch; in second; ≥ 0
----@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; ≥ 0
+---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 ---@field status? pipeplan.value.status outcome
 ---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
 ---@field host_bytes? number memory of one host that an offloaded optimizer takes; in byte; ≥ 0
----@field host_memory? number memory of one host; absent: not given; in byte; ≥ 0
----@field avoidable_tensor_parallel? integer TP of that layout; in rank
+---@field host_memory? number memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field avoidable_tensor_parallel? integer TP of that layout; in rank; 1 … 10000000
 ---@field small_run_gpus number parameter: under this many GPUs a run is small
 ---@field large_dense_gpus number parameter: from this many GPUs on a dense run is large
 ---@field heavy_alltoall_fraction number parameter: all-to-all seconds / ideal step, from which the all-to-all is heavy
@@ -535,6 +535,8 @@ function require(name) end
 ---@field id string the name that rules use
 ---@field value pipeplan.quantity|boolean|pipeplan.schedule[] its value
 ---@field unit? "1"|"byte"|"byte/s"|"flop/s"|"fraction"|"gpu"|"rank"|"second"|"sequence"|"step"|"token"|"schedule" of the value; a boolean has none
+---@field at_least? pipeplan.quantity the least that it can be; default 0
+---@field at_most? pipeplan.quantity the most that it can be; default of a fraction 1
 ---@field loosens "up"|"down"|"none" the way that lets more plans through
 ---@field meaning string what it is, in a few words
 
@@ -543,29 +545,29 @@ function require(name) end
 function parameter(statement) end
 
 ---@class pipeplan.statement.set
----@field small_run_gpus? pipeplan.quantity under this many GPUs a run is small; in gpu
----@field large_dense_gpus? pipeplan.quantity from this many GPUs on a dense run is large; in gpu
----@field heavy_alltoall_fraction? pipeplan.quantity all-to-all seconds / ideal step, from which the all-to-all is heavy; in fraction
----@field wanted_tolerance? pipeplan.quantity how much slower than the fastest of its row the wanted schedule may be; in fraction
+---@field small_run_gpus? pipeplan.quantity under this many GPUs a run is small; in gpu; 0 … 10000000
+---@field large_dense_gpus? pipeplan.quantity from this many GPUs on a dense run is large; in gpu; 0 … 10000000
+---@field heavy_alltoall_fraction? pipeplan.quantity all-to-all seconds / ideal step, from which the all-to-all is heavy; in fraction; 0 … 10
+---@field wanted_tolerance? pipeplan.quantity how much slower than the fastest of its row the wanted schedule may be; in fraction; 0 … 10
 ---@field schedules? pipeplan.schedule[] what may be planned at all; a site cuts this down to what its framework runs
 ---@field zero_bubble_members? pipeplan.schedule[] what zero_bubble stands for: the fastest that fits, in a tie the earlier
----@field max_pipeline_depth? pipeplan.quantity deeper pipelines are rejected; in rank; loosens up
----@field min_microbatches_per_rank? pipeplan.quantity M / P that DualPipe and DualPipeV need: their steady phase; loosens down
----@field slow_link? pipeplan.quantity at or below this, per GPU, DualPipe is refused; in byte/s; loosens down
----@field short_run_tokens? pipeplan.quantity below this a run is too short to plan a pipeline for; in token; loosens down
----@field memory_headroom? pipeplan.quantity share of the device's memory that a plan must leave free; in fraction; loosens down
----@field tight_fraction? pipeplan.quantity of the memory that a plan may fill: from there on it fits tightly; in fraction
----@field tie_fraction? pipeplan.quantity step times this close are equal; in fraction
----@field small_cluster_depth? pipeplan.quantity usual depth on a small cluster; in rank
----@field frontier_depth_low? pipeplan.quantity usual depth of a frontier MoE, from; in rank
----@field frontier_depth_high? pipeplan.quantity usual depth of a frontier MoE, to; in rank
----@field frontier_parameters? pipeplan.quantity an MoE of this size is a frontier one
----@field microbatch_ratio_low? pipeplan.quantity M / P: warn below
----@field microbatch_ratio_high? pipeplan.quantity M / P: note above
----@field default_batch_tokens? pipeplan.quantity tokens of one step when the spec gives no batch; in token
----@field context_rank_tokens? pipeplan.quantity context parallelism that the spec leaves free cuts no sequence into shorter pieces; in token
----@field rollback_window_steps? pipeplan.quantity steps over which utilisation is averaged; in step
----@field rollback_warmup_steps? pipeplan.quantity first steps left out of that window; in step
+---@field max_pipeline_depth? pipeplan.quantity deeper pipelines are rejected; in rank; 1 … 10000000; loosens up
+---@field min_microbatches_per_rank? pipeplan.quantity M / P that DualPipe and DualPipeV need: their steady phase; 0 … 1e+18; loosens down
+---@field slow_link? pipeplan.quantity at or below this, per GPU, DualPipe is refused; in byte/s; 0 … 1e+18; loosens down
+---@field short_run_tokens? pipeplan.quantity below this a run is too short to plan a pipeline for; in token; 0 … 1e+18; loosens down
+---@field memory_headroom? pipeplan.quantity share of the device's memory that a plan must leave free; in fraction; 0 … 1; loosens down
+---@field tight_fraction? pipeplan.quantity of the memory that a plan may fill: from there on it fits tightly; in fraction; 0 … 1
+---@field tie_fraction? pipeplan.quantity step times this close are equal; in fraction; 0 … 10
+---@field small_cluster_depth? pipeplan.quantity usual depth on a small cluster; in rank; 1 … 10000000
+---@field frontier_depth_low? pipeplan.quantity usual depth of a frontier MoE, from; in rank; 1 … 10000000
+---@field frontier_depth_high? pipeplan.quantity usual depth of a frontier MoE, to; in rank; 1 … 10000000
+---@field frontier_parameters? pipeplan.quantity an MoE of this size is a frontier one; 0 … 1e+18
+---@field microbatch_ratio_low? pipeplan.quantity M / P: warn below; 0 … 1e+18
+---@field microbatch_ratio_high? pipeplan.quantity M / P: note above; 0 … 1e+18
+---@field default_batch_tokens? pipeplan.quantity tokens of one step when the spec gives no batch; in token; 1 … 1e+18
+---@field context_rank_tokens? pipeplan.quantity context parallelism that the spec leaves free cuts no sequence into shorter pieces; in token; 1 … 1e+18
+---@field rollback_window_steps? pipeplan.quantity steps over which utilisation is averaged; in step; 1 … 1000000
+---@field rollback_warmup_steps? pipeplan.quantity first steps left out of that window; in step; 0 … 999999
 ---@field rollback_fallback? pipeplan.schedule[] simpler schedules to roll back to: the first that fits
 ---@field reason? string why; needed when a value moves in its loosening direction
 ---@field expires? string YYYY-MM-DD after which it is an error

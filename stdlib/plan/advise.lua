@@ -12,6 +12,7 @@ local kernels = require "pipeplan.catalog.kernels"
 local layout = require "pipeplan.report.layout"
 local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
+local vocabulary = require "pipeplan.vocabulary"
 
 local advise = {}
 
@@ -52,7 +53,10 @@ local function divisor(number, wanted, at_most)
   return best
 end
 
--- M/P = batch × TP × CP / (GPUs × micro-batch): which of them would bring it to `target`, and to what. At the smallest batch of a ramp.
+local most = vocabulary.most
+
+-- "; M/P 8 takes …": M/P = batch × TP × CP / (GPUs × micro-batch): which of them, as far as there are such, would bring it to `target`, and
+-- to what. At the smallest batch of a ramp.
 local function ratio_movers(record, target)
   local ratio = record.microbatches_per_rank
   local factor = target / ratio
@@ -60,7 +64,7 @@ local function ratio_movers(record, target)
   local round = factor > 1 and math.ceil or math.floor
   local movers = {}
   local batch = round(record.smallest_batch_size * factor / unit) * unit
-  if batch >= unit then
+  if batch >= unit and batch <= most.counted then
     movers[#movers + 1] = string.format("a batch of %s (now %s)", format.integer(batch), format.integer(record.smallest_batch_size))
   end
   local sequences = record.microbatches * record.micro_batch_size  -- of one pipeline
@@ -70,15 +74,15 @@ local function ratio_movers(record, target)
   end
   local split = record.tensor_parallel * record.context_parallel
   local wider = split
-  while factor > 1 and wider < split * factor do wider = wider * 2 end
+  while factor > 1 and wider < split * factor and wider <= record.gpus do wider = wider * 2 end
   while factor < 1 and wider > split * factor and wider % 2 == 0 do wider = wider // 2 end
-  if wider ~= split then movers[#movers + 1] = string.format("TP × CP %d (now %d)", wider, split) end
+  if wider ~= split and wider <= record.gpus then movers[#movers + 1] = string.format("TP × CP %d (now %d)", wider, split) end
   local replicas = divisor(record.microbatches * record.data_parallel, record.data_parallel / factor, factor > 1)
   if replicas and replicas ~= record.data_parallel then
     movers[#movers + 1] = string.format("%s GPUs (now %s)", format.integer(record.gpus // record.data_parallel * replicas),
                                         format.integer(record.gpus))
   end
-  return string.format("M/P %s takes %s", format.digits(target), table.concat(movers, ", or "))
+  return #movers > 0 and string.format("; M/P %s takes %s", format.digits(target), table.concat(movers, ", or ")) or ""
 end
 
 local function rule_warning(rule, policy, record)
@@ -87,7 +91,7 @@ local function rule_warning(rule, policy, record)
     if condition.field == "microbatches_per_rank" and record.microbatches_per_rank then
       local near = conditions.nearest(rule, policy, record)
       if near and near.field == "microbatches_per_rank" and near.value > 0 then
-        words = words .. "; " .. ratio_movers(record, near.value)
+        words = words .. ratio_movers(record, near.value)
       end
     end
   end

@@ -51,7 +51,9 @@ function why.value(name, value)
   local entry = vocabulary.by_name[why.field(name)]
   if entry.type == "integer" then
     local number = math.tointeger(tonumber(value) or 0)
-    if not number or number < 1 then failure.usage("--why: %s=%s: expected a whole number, at least 1", name, tostring(value)) end
+    if not number or number < entry.low or number > entry.high then
+      failure.usage("--why: %s=%s: expected a whole number from %d to %d", name, tostring(value), entry.low, entry.high)
+    end
     return number
   elseif entry.name == "alltoall_kernel" then
     if value == false or value == "false" or value == "none" then return false end

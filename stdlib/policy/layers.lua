@@ -109,7 +109,7 @@ local function set_parameters(builder, statement)
     elseif parameter.layer == statement.layer and #parameter.hides > 0 then
       complain(builder, statement, "%s: set in this layer already (%s)", title, place(parameter))
     else
-      local value, problem = statements.parameter_value(statement.values[id], parameter.unit, parameter.type)
+      local value, problem = statements.parameter_value(statement.values[id], parameter)
       if value == nil then
         complain(builder, statement, "%s: %s", title, problem)
       else
@@ -217,7 +217,8 @@ local function add_parameter(builder, statement)
     return
   end
   builder.parameters[statement.id] = {
-    id = statement.id, value = statement.value, unit = statement.unit, type = statement.type, loosens = statement.loosens,
+    id = statement.id, value = statement.value, unit = statement.unit, type = statement.type, low = statement.low, high = statement.high,
+    loosens = statement.loosens,
     meaning = statement.meaning, layer = statement.layer, file = statement.file, line = statement.line, hides = {},
   }
   builder.parameter_order[#builder.parameter_order + 1] = statement.id
@@ -306,6 +307,31 @@ local function check_lists(builder)
   end
 end
 
+local MOST_KERNELS = 255  -- by name in the catalogue: engine/lua/search.h, PP_MAX_LATENCIES, and the one of the spec
+
+local function check_kernels(builder)
+  local seen, count = {}, 0
+  for _, rule in ipairs(builder.lists.kernel) do
+    local name = rule.recommend or rule.id
+    count = count + (seen[name] and 0 or 1)
+    seen[name] = true
+    if count > MOST_KERNELS then
+      complain(builder, rule, "kernel '%s': at most %d kernels can be named", rule.id, MOST_KERNELS)
+      return
+    end
+  end
+end
+
+-- Something of the window has to be left after its warm-up.
+local function check_window(builder)
+  local window, warmup = builder.parameters.rollback_window_steps, builder.parameters.rollback_warmup_steps
+  if window and warmup and type(warmup.value) == "number" and warmup.value >= window.value then
+    local culprit = #warmup.hides > 0 and warmup or window
+    complain(builder, culprit, "rollback_warmup_steps is %s: expected less than rollback_window_steps, %s",
+             layers.show_value(warmup, warmup.value), layers.show_value(window, window.value))
+  end
+end
+
 local function names_a_schedule(rule)
   for _, condition in ipairs(rule.conditions) do
     if condition.field == "schedule" or condition.field == "schedule_family" then return true end
@@ -355,6 +381,8 @@ function layers.build(list, date, report)
   for verb in pairs(plural) do builder.lists[verb] = {} end
   for _, layer in ipairs(list) do read_layer(builder, layer) end
   check_lists(builder)
+  check_window(builder)
+  check_kernels(builder)
   local policy = {
     parameters = builder.parameters, parameter_order = builder.parameter_order, rules = builder.rules, disabled = builder.disabled,
     loosened = builder.loosened, warnings = builder.warnings, names = builder.names.list, members = members_of(builder),

@@ -3,6 +3,7 @@
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.report.format"
 local layers = require "pipeplan.policy.layers"
+local units = require "pipeplan.input.units"
 
 local show = {}
 
@@ -85,6 +86,15 @@ local function header(policy, add)
   for _, warning in ipairs(policy.warnings) do add("%s  %s", warning.severity, warning.message) end
 end
 
+-- "; 1 to 64": what a number can be, as far as its unit does not say so.
+local function range_text(parameter)
+  if parameter.type ~= "number" then return "" end
+  local low, high = units.range(parameter.unit)
+  local least, most = layers.show_value(parameter, parameter.low), layers.show_value(parameter, parameter.high)
+  if parameter.high ~= high then return string.format("; %s to %s", least, most) end
+  return parameter.low ~= low and "; at least " .. least or ""
+end
+
 -- The effective policy as text.
 function show.text(policy)
   local lines = {}
@@ -97,7 +107,7 @@ function show.text(policy)
   for _, id in ipairs(policy.parameter_order) do
     local parameter = policy.parameters[id]
     local loosens = parameter.loosens ~= "none" and "; loosens " .. parameter.loosens or ""
-    add("  %-26s %s  (%s%s)", id, layers.show_value(parameter, parameter.value), parameter.meaning, loosens)
+    add("  %-26s %s  (%s%s%s)", id, layers.show_value(parameter, parameter.value), parameter.meaning, range_text(parameter), loosens)
     add("  %-26s %s", "", origin_text(parameter))
     for _, hidden in ipairs(parameter.hides) do
       add("  %-26s hides: %s  (%s)", "", layers.show_value(parameter, hidden.value), origin_text(hidden))
@@ -153,8 +163,8 @@ function show.data(policy, list)
     for j, hidden in ipairs(p.hides) do
       hides[j] = { value = layers.show_value(p, hidden.value), layer = hidden.layer, file = hidden.file, line = hidden.line }
     end
-    data.parameters[i] = { id = id, value = value, unit = p.unit, loosens = p.loosens, meaning = p.meaning, layer = p.layer, file = p.file,
-                           line = p.line, hides = list(hides) }
+    data.parameters[i] = { id = id, value = value, unit = p.unit, at_least = p.low, at_most = p.high, loosens = p.loosens,
+                           meaning = p.meaning, layer = p.layer, file = p.file, line = p.line, hides = list(hides) }
   end
   for _, section in ipairs(sections) do
     local rules = {}

@@ -5,6 +5,7 @@
 local engine = require "engine"
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.failure"
+local lists = require "pipeplan.lists"
 local units = require "pipeplan.input.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -38,6 +39,26 @@ function statements.check_schedule(name)
     if known == name then return nil end
   end
   return string.format("no schedule '%s'%s", name, failure.suggestion(name, schedule_names))
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------- numbers
+
+local MOST_WITHIN = 10  -- 1000 %: what is eleven times slower is close to nothing
+
+-- A number that a parameter cannot be: what is wrong with it. A bare number where percent is meant is the commonest slip.
+local function out_of_range(number, value, parameter)
+  local unit, low, high = parameter.unit, parameter.low, parameter.high
+  local nearest = math.max(low, math.min(high, units.is_whole(unit) and math.floor(number) or number))
+  local function show(limit) return units.format(limit, unit) end
+  if unit == "fraction" and tonumber(value) then
+    local percent = number > 0 and number / 100 <= high and string.format('; %.6g %% is "%.6g%%"', number, number) or ""
+    return string.format("%s is %s%s; expected from %s to %s; nearest: %s", value, show(number), percent, show(low), show(high),
+                         show(nearest))
+  end
+  local expected = units.is_whole(unit) and "a whole number" or units.expected(unit)
+  if number < low then expected = expected .. ", at least " .. show(low)
+  elseif number > high then expected = expected .. ", at most " .. show(high) end
+  return string.format("%s: expected %s; nearest: %s", conditions.shown(value), expected, show(nearest))
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- properties
@@ -82,7 +103,9 @@ function check.within(value, names)
     return value
   end
   local fraction = units.parse(value, "fraction")
-  if not fraction then
+  if fraction and fraction > MOST_WITHIN then
+    return nil, out_of_range(fraction, value, { unit = "fraction", low = 0, high = MOST_WITHIN })
+  elseif not fraction then
     return nil, string.format("\"any\", a fraction or the name of one is expected, got '%s'%s", conditions.shown(value),
                               failure.suggestion(conditions.shown(value), names.list))
   end
@@ -249,8 +272,9 @@ local function read_disable(raw, statement, complain)
   end
 end
 
--- A parameter's value as text, number, boolean or list becomes what its unit says: value | nil, message.
-function statements.parameter_value(value, unit, type_wanted)
+-- A parameter's value as text, number, boolean or list becomes what its unit says: value | nil, message. parameter: unit, type, low, high.
+function statements.parameter_value(value, parameter)
+  local unit, type_wanted = parameter.unit, parameter.type
   if unit == "schedule" then
     if type(value) ~= "string" then return check.schedules(value) end
     local list = {}
@@ -259,7 +283,12 @@ function statements.parameter_value(value, unit, type_wanted)
   end
   if type_wanted == "number" then
     if type(value) ~= "number" and type(value) ~= "string" then return nil, "a number is expected, got a " .. type(value) end
-    return units.parse(value, unit)
+    local number, problem = units.parse(value, unit)
+    if not number then return nil, problem end
+    if number < parameter.low or number > parameter.high or (units.is_whole(unit) and number ~= math.floor(number)) then
+      return nil, out_of_range(number, value, parameter)
+    end
+    return number
   end
   if type(value) == "string" and type_wanted == "boolean" then
     if value == "true" then return true elseif value == "false" then return false end
@@ -270,18 +299,40 @@ end
 
 local directions = { up = true, down = true, none = true }
 
+local parameter_keys = { "id", "value", "unit", "at_least", "at_most", "loosens", "meaning" }
+
+-- What a parameter's numbers may be, into statement.low and .high: what at_least and at_most say, else what the unit does, or as far as its
+-- own value goes.
+local function read_limits(argument, statement, complain)
+  local unit = statement.unit
+  local low, high = units.range(unit)
+  local own = units.parse(argument.value, unit)
+  statement.low, statement.high = math.min(low, own or low), math.max(high, own or high)
+  for _, side in ipairs { { "at_least", "low" }, { "at_most", "high" } } do
+    local key, limit = side[1], side[2]
+    if argument[key] ~= nil then
+      local number, problem = units.parse(argument[key], unit)
+      if number then statement[limit] = number else complain("%s: %s", key, problem) end
+    end
+  end
+  if statement.low > statement.high then complain("at_least is more than at_most") end
+end
+
 local function read_parameter(raw, statement, complain)
   local argument = raw.argument
   for _, key in ipairs(sorted_keys(argument)) do
-    if not ({ id = true, value = true, unit = true, loosens = true, meaning = true })[key] then
-      complain("parameter takes id, value, unit, loosens and meaning, not '%s'%s", conditions.shown(key),
-               failure.suggestion(conditions.shown(key), { "id", "value", "unit", "loosens", "meaning" }))
+    if not lists.contains(parameter_keys, key) then
+      complain("parameter takes %s and %s, not '%s'%s", table.concat(parameter_keys, ", ", 1, #parameter_keys - 1),
+               parameter_keys[#parameter_keys], conditions.shown(key), failure.suggestion(conditions.shown(key), parameter_keys))
     end
   end
   statement.unit, statement.loosens, statement.meaning = argument.unit, argument.loosens, argument.meaning
   if type(statement.meaning) ~= "string" then complain("a parameter needs its meaning") end
   if not directions[statement.loosens] then complain("loosens is \"up\", \"down\" or \"none\": the way that lets more plans through") end
   local value = argument.value
+  if (argument.at_least ~= nil or argument.at_most ~= nil) and (type(value) == "boolean" or statement.unit == "schedule") then
+    complain("at_least and at_most are for numbers")
+  end
   if type(value) == "boolean" then
     statement.value, statement.type = value, "boolean"
     return
@@ -296,7 +347,8 @@ local function read_parameter(raw, statement, complain)
   end
   local problem
   statement.type = statement.unit == "schedule" and "table" or "number"
-  statement.value, problem = statements.parameter_value(value, statement.unit, statement.type)
+  if statement.type == "number" then read_limits(argument, statement, complain) end
+  statement.value, problem = statements.parameter_value(value, statement)
   if problem then complain("value: %s", problem) end
 end
 

@@ -2,24 +2,36 @@
 -- computes. Everything is optional but F and B of one temperature a stage. Times in milliseconds or microseconds, as their names say.
 -- luacheck: no max line length
 
+local most_stages = require("pipeplan.vocabulary").most.layers  -- and ranks: a stage holds a layer
+
 -- Limits far beyond anything measured, in any of the units here.
-local function number(description) return { type = "number", minimum = 0, maximum = 1e12, description = description } end
-local function positive(description) return { type = "number", minimum = 1e-9, maximum = 1e12, description = description } end
+local function number(description, maximum) return { type = "number", minimum = 0, maximum = maximum or 1e12, description = description } end
+local function positive(description, minimum, maximum)
+  return { type = "number", minimum = minimum or 1e-9, maximum = maximum or 1e12, description = description }
+end
+-- Nothing, or what takes time at all: times in between are noise of a subtraction.
+local function none_or(description)
+  local schema = number(description)
+  schema["not"] = { exclusiveMinimum = 0, exclusiveMaximum = 1e-9 }
+  return schema
+end
 local function whole(description, minimum, maximum)
   return { type = "integer", minimum = minimum or 1, maximum = maximum or 1000000, description = description }
 end
 local function boolean(description) return { type = "boolean", description = description } end
 local function text(description) return { type = "string", description = description } end
-local function list(items, description) return { type = "array", minItems = 1, items = items, description = description } end
+local function list(items, description, most)
+  return { type = "array", minItems = 1, maxItems = most or 1000, items = items, description = description }
+end
 local function object(properties, description, required)
   return { type = "object", properties = properties, required = required, additionalProperties = false, description = description }
 end
 -- A number, or one a stage.
-local function each(description) return { anyOf = { number(description), list(number(description)) }, description = description } end
+local function each(description) return { anyOf = { number(description), list(number(description), nil, most_stages) }, description = description } end
 
 local function kinds(description)
   return object({
-    F = positive "forward", B = positive "whole backward", I = number "backward for inputs", W = number "backward for weights",
+    F = positive "forward", B = positive "whole backward", I = none_or "backward for inputs", W = none_or "backward for weights",
     FB = positive "a forward and a backward at once",
     FB_in_turn = positive "one after the other on one stream: told, not used", FB_two_streams = positive "on two streams: told, not used",
   }, description .. ", ms of one microbatch, each timed directly: never as a difference of two timings", { "F", "B" })
@@ -64,11 +76,11 @@ local schema = object({
     tensor = whole "TP", context = whole "CP", expert = whole "EP", expert_tensor = whole "ETP", data = whole "DP",
     micro_batch_size = whole "sequences", sequence_length = whole "tokens",
   }, "what it was measured at; degrees default to 1, sizes to the spec's. Other layouts take the cost model's ratio between the two"),
-  stage = list(stage, "the stages, first to last"),
+  stage = list(stage, "the stages, first to last", most_stages),
   heat = object({
     onset = { type = "number", minimum = 0, exclusiveMaximum = 1, description = "share of busy time from which cards slow down" },
-    tau_ms = positive "time over which busy time is averaged",
-    slope = number "how much longer a card takes that works all the time, less one; default: of these stages, hot over cold",
+    tau_ms = positive("time over which busy time is averaged", nil, 1e9),
+    slope = number("how much longer a card takes that works all the time, less one; default: of these stages, hot over cold", 9),
     curve = list(object({ duty = positive "share of time busy", slow_down = positive "over a rested card", clock_mhz = number "of the card" }, "one share", { "duty", "slow_down" }), "what onset was fitted to: told, not used"),
   }, "how hot times come about between cold and hot"),
   contention = { type = "number", minimum = 1, maximum = 10, description = "how much longer actions take beside a receive that waits; default: kind_ms_shadowed over kind_ms_cold" },
@@ -82,13 +94,13 @@ local schema = object({
   allreduce = collective "all-reduce of the replicas of a stage: told, not used (cluster.network.measured takes what nccl-tests measured)",
   launch_us = number "host time of an action; hidden while the host runs ahead, and not counted",
   step_fixed_us = number "fixed cost of a step: start, zeroing gradients, synchronising",
-  rank_speed = list(positive "speed of one card over the mean", "by pipeline rank; used at that many ranks"),
+  rank_speed = list(positive("speed of one card over the mean", 0.001, 1000), "by pipeline rank; used at that many ranks", most_stages),
   clock_mhz = each "beside the timings: told, not used", power_w = each "beside the timings: told, not used",
   mem = object({
     act_bytes = each "as in stage[].mem", wgrad_pending_bytes = each "as in stage[].mem", weights = each "as in stage[].mem", grads = each "as in stage[].mem",
     transient_bytes = bytes_by_kind "as in stage[].mem", deferred_bytes = number "as in stage[].mem", output_bytes = number "as in stage[].mem",
     keeps_outputs = boolean "does a PyTorch runtime keep the last stage's results until the step ends? default: yes; not with return_outputs = False",
-    buffers_per_microbatch = number "messages that the runtime allocates up front for each microbatch and stage (PyTorch: 2)",
+    buffers_per_microbatch = number("messages that the runtime allocates up front for each microbatch and stage (PyTorch: 2)", 1000),
   }, "memory: a number for all stages, or one a stage"),
   calibration = list(object({
     schedule = text "schedule (default 1f1b)", microbatches = whole "M", step_ms = positive "measured",

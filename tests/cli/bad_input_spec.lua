@@ -46,7 +46,8 @@ describe("bad input", function()
     assert.equal('pipeplan: command line: --gpus is "0": ' .. expected .. "; nearest: 1", headline "--gpus 0")
     assert.equal('pipeplan: command line: --gpus is "-8": ' .. expected .. "; nearest: 1", headline "--gpus=-8")
     assert.equal('pipeplan: command line: --gpus is "12.5": ' .. expected .. "; nearest: 13", headline "--gpus 12.5")
-    assert.equal('pipeplan: command line: --pipeline is "0": expected a whole number of ranks, at least 1; nearest: 1', headline "--pipeline 0")
+    assert.equal('pipeplan: command line: --pipeline is "0": expected a whole number of ranks, at least 1 and at most 10000000; nearest: 1',
+                 headline "--pipeline 0")
   end)
 
   it("with counts beyond what the engine takes", function()

@@ -12,7 +12,7 @@ describe("pipeplan facts", function()
 
   it("prints every field that a rule may read", function()
     local text = facts "fields"
-    assert.matches("\npipeline_parallel +candidate +integer +rank +P: pipeline depth\n", text)
+    assert.matches("\npipeline_parallel +candidate +integer +rank +1 to 10000000 +P: pipeline depth\n", text)
     assert.matches("\ntokens +request ", text)
   end)
 

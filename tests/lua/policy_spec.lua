@@ -134,7 +134,7 @@ describe("a statement", function()
         "parameter 'x': loosens is \"up\", \"down\" or \"none\": the way that lets more plans through",
       ["parameter { id = 'x', value = 1, unit = 'gpu', loosens = 'none' }"] = "parameter 'x': a parameter needs its meaning",
       ["parameter { id = 'x', valu = 1, value = 1, unit = 'gpu', loosens = 'none', meaning = 'm' }"] =
-        "parameter 'x': parameter takes id, value, unit, loosens and meaning, not 'valu', did you mean 'value'?",
+        "parameter 'x': parameter takes id, value, unit, at_least, at_most, loosens and meaning, not 'valu', did you mean 'value'?",
     } do
       assert.equal("site.lua:1: " .. expected, (problem_of(text)), text)
     end

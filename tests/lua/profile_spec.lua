@@ -350,8 +350,19 @@ describe("a damaged profile", function()
     assert.matches("^FILE: stage is missing: expected a list: the stages", problem {  runtime = "deepseek" })
     assert.equal("FILE: stage is []: expected a list: the stages, first to last", problem(nil, '{"stage":[]}'))
     assert.equal("FILE: stages is no field of a profile, did you mean 'stage'?", problem { stages = {} })
-    assert.equal("FILE: stage[1].kind_ms.F is -3: expected a number from 1e-09 to 1e+12: forward", problem { stage = { stage(12, 24), stage(-3, 24) } })
+    assert.equal("FILE: stage[1].kind_ms.F is -3: expected a number from 1e-09 to 1e+12: forward; nearest: 1e-09",
+                 problem { stage = { stage(12, 24), stage(-3, 24) } })
     assert.matches("^FILE: stage%[0%].kind_ms.B is missing: expected a number from 1e%-09 to 1e%+12: whole backward", problem { stage = { stage(12) } })
+    assert.equal("FILE: stage[0].kind_ms.W is 1e-303: expected 0, or a number from 1e-09 to 1e+12: backward for weights",
+                 problem { stage = { { kind_ms = { F = 1, B = 2, W = 1e-303 } } } })
+    -- what the engine multiplies with M, or holds in a table
+    assert.matches("^FILE: mem.buffers_per_microbatch is 2000000: expected a number from 0 to 1000: .*; nearest: 1000$",
+                   problem { stage = { stage(12, 24) }, mem = { buffers_per_microbatch = 2000000 } })
+    assert.matches("^FILE: heat.tau_ms is 1000000000000: expected a number from 1e%-09 to 1e%+09: .*; nearest: 1e%+09$",
+                   problem { stage = { stage(12, 24) }, heat = { onset = 0.5, tau_ms = 1e12 } })
+    local speeds = {}
+    for i = 1, 1025 do speeds[i] = 1 end
+    assert.equal("FILE: rank_speed has 1025 entries: expected at most 1024", problem { stage = { stage(12, 24) }, rank_speed = speeds })
     assert.equal('FILE: stage[0].layers is "four": expected a whole number from 0 to 1024: decoder layers it holds; default: as an even split of the model has',
                  problem { stage = { stage(12, 24, { layers = "four" }) } })
     assert.matches("^FILE: runtime is \"torch\": expected one of ideal, torch%-single, torch%-multi, deepseek",

@@ -281,7 +281,7 @@ describe("bad input", function()
     refuses(dense(), { ["training.micro_batch_size"] = 0 },
             "spec: training.micro_batch_size is 0: expected a whole number of sequences, at least 1; nearest: 1")
     refuses(dense(), { ["parallelism.pipeline"] = "4.5" },
-            'spec: parallelism.pipeline is "4.5": expected a whole number of ranks, at least 1; nearest: 5')
+            'spec: parallelism.pipeline is "4.5": expected a whole number of ranks, at least 1 and at most 10000000; nearest: 5')
   end)
 
   it("with tokens in words shows how tokens are written", function()
@@ -294,9 +294,9 @@ describe("bad input", function()
     refuses(dense(), { ["cluster.network.per_gpu"] = "80GiB" },
             'spec: cluster.network.per_gpu is "80GiB": expected a link speed such as "400Gbps" or "160GB/s"')
     refuses(dense(), { ["cluster.network.per_gpu"] = 400 },
-            'spec: cluster.network.per_gpu is 400: expected a link speed such as "400Gbps" or "160GB/s", at least 8 Mb/s')
+            'spec: cluster.network.per_gpu is 400: expected a link speed such as "400Gbps" or "160GB/s", at least 8 Mb/s; nearest: 8 Mb/s')
     refuses(dense(), { ["cluster.memory_per_gpu"] = 80 },
-            'spec: cluster.memory_per_gpu is 80: expected bytes such as "80GiB", at least 1 GiB')
+            'spec: cluster.memory_per_gpu is 80: expected bytes such as "80GiB", at least 1 GiB; nearest: 1 GiB')
   end)
 
   it("with an unknown key names the nearest, or where the key belongs", function()

@@ -52,7 +52,7 @@ local scopes = {
 local function describe(entry)
   local parts = { entry.meaning }
   if entry.unit and entry.unit ~= "1" then parts[#parts + 1] = "in " .. entry.unit end
-  if entry.type ~= "string" and entry.domain then parts[#parts + 1] = writer.range(entry.domain[1], entry.domain[2]) end
+  parts[#parts + 1] = writer.range(entry.low, entry.high)
   return table.concat(parts, "; ")
 end
 
@@ -214,6 +214,8 @@ local function add_parameters(out, policy)
   out:field("id", "string", false, "the name that rules use")
   out:field("value", "pipeplan.quantity|boolean|pipeplan.schedule[]", false, "its value")
   out:field("unit", choice(units.names) .. '|"schedule"', true, "of the value; a boolean has none")
+  out:field("at_least", "pipeplan.quantity", true, "the least that it can be; default 0")
+  out:field("at_most", "pipeplan.quantity", true, "the most that it can be; default of a fraction 1")
   out:field("loosens", '"up"|"down"|"none"', false, "the way that lets more plans through")
   out:field("meaning", "string", false, "what it is, in a few words")
   add_statement(out, "parameter", { type = "pipeplan.statement.parameter", meaning = "Declares a number or list that rules name." })
@@ -222,8 +224,9 @@ local function add_parameters(out, policy)
   for _, id in ipairs(policy.parameter_order) do
     local p = policy.parameters[id]
     local unit = p.unit and p.unit ~= "1" and p.unit ~= "schedule" and "; in " .. p.unit or ""
+    local range = p.type == "number" and "; " .. writer.range(p.low, p.high) or ""
     local loosens = p.loosens ~= "none" and "; loosens " .. p.loosens or ""
-    out:field(id, parameter_type(p), true, p.meaning .. unit .. loosens)
+    out:field(id, parameter_type(p), true, p.meaning .. unit .. range .. loosens)
   end
   out:field("reason", "string", true, "why; needed when a value moves in its loosening direction")
   out:field("expires", "string", true, "YYYY-MM-DD after which it is an error")
