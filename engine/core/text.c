@@ -3,7 +3,6 @@
 */
 #include "core/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -98,12 +97,27 @@ size_t pp_text_plain(const char *text, size_t length) {
 }
 
 size_t pp_text_escape(const char *text, size_t length, char out[PP_ESCAPE_SIZE]) {
-  size_t taken = pp_utf8_length(text, length);
-  uint32_t code = taken ? pp_utf8_code(text, taken) : (unsigned char)text[0];
-  if (code == '\n') strcpy(out, "\\n");
-  else if (code == '\t') strcpy(out, "\\t");
-  else if (code == '\r') strcpy(out, "\\r");
-  else snprintf(out, PP_ESCAPE_SIZE, taken < 2 ? "\\x%02x" : "\\u{%x}", (unsigned)code);
+  static const char short_codes[] = "\n\t\r", short_names[] = "ntr", digits[] = "0123456789abcdef";
+  const size_t taken = pp_utf8_length(text, length);
+  const uint32_t code = taken ? pp_utf8_code(text, taken) : (unsigned char)text[0];
+  const char *name = code ? strchr(short_codes, (int)code) : NULL;
+  char *end = out;
+  *end++ = '\\';
+  if (code < 0x80 && name) {
+    *end++ = short_names[name - short_codes];
+  } else if (taken < 2) {
+    *end++ = 'x';
+    *end++ = digits[code >> 4];
+    *end++ = digits[code & 15];
+  } else {
+    int shift = 20;
+    while (code >> shift == 0) shift -= 4;
+    *end++ = 'u';
+    *end++ = '{';
+    for (; shift >= 0; shift -= 4) *end++ = digits[code >> shift & 15];
+    *end++ = '}';
+  }
+  *end = '\0';
   return taken ? taken : 1;
 }
 

@@ -6,6 +6,7 @@
 ** what has no form of its own: Unicode's Default_Ignorable_Code_Point (bidirectional overrides and isolates, zero-width characters, tags)
 ** but variation selectors 1 to 16, which choose between forms that are seen. They become "\n", "\t", "\r", "\x1b", of a byte alone "\xff",
 ** and "\u{202e}". Escaping twice changes nothing, for what it writes is plain.
+** Nothing here allocates, formats or reads a locale: a signal handler may call it.
 ** Sources: Unicode 14, DerivedCoreProperties.txt; Trojan Source (CVE-2021-42574) for why.
 */
 #ifndef PP_TEXT_H

@@ -13,6 +13,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "core/text.h"
+
 enum { STATUS_OVER_BUDGET = 4, UNITS_PER_SECOND = 2000000 };
 
 #define SLACK ((rlim_t)1 << 30)
@@ -27,12 +29,14 @@ static void put(const char *text) {
   if (write(STDERR_FILENO, text, strlen(text)) < 0) return;   /* nothing is left to be done about it */
 }
 
-/* Runs inside whatever the policy does: only calls what POSIX lets a signal handler call. */
+/* Runs inside whatever the policy does: only calls what POSIX lets a signal handler call, and core/text.h. */
 static void second_passed(int signal) {
   (void)signal;
   if (!running || ++seconds <= allowed) return;
+  char shown[512];
+  pp_text_visible(running, strlen(running), shown, sizeof shown);
   put("pipeplan: ");
-  put(running);
+  put(shown);
   put(": over budget: out of processor time, long after its units of work should have run out\n");
   _exit(STATUS_OVER_BUDGET);
 }
