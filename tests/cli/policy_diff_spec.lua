@@ -59,9 +59,9 @@ describe("pipeplan policy diff", function()
     assert.matches("newly accepted: mine\n", text)
   end)
 
-  it("exits 5 without a spec and 2 without a policy", function()
+  it("exits 5 without a spec and 6 without a policy", function()
     run("diff default default", 5)
-    run("diff default no/such.lua examples/specs/deepseek-v3.json", 2)
+    run("diff default no/such.lua examples/specs/deepseek-v3.json", 6)
   end)
 end)
 
