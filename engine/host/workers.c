@@ -1,109 +1,138 @@
 /*
-** workers.c: work in child processes. A child leaves its text in an unnamed temporary file that it shares with its parent, so that nobody has
-** to read while others write.
+** workers.c: see workers.h. No Lua here; what a worker does is the business of whoever starts it.
 */
-#define _POSIX_C_SOURCE 200809L
-
+#define _XOPEN_SOURCE 700
 #include "host/workers.h"
 
 #include <errno.h>
-#include <lauxlib.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/types.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
-static const char crew_type[] = "pipeplan.workers";
+#include "host/leftovers.h"
 
-enum { CHILD_FAILED = 70 };
+_Static_assert((int)PP_MAX_WORKERS <= (int)PP_MAX_CHILDREN, "every worker is one of the children that a signal ends");
 
-/* A userdata, so that a Lua error closes the files and waits for the children. */
-typedef struct {
-  int count;
-  pid_t process[PP_MAX_WORKERS];  /* 0: not running */
-  FILE *text[PP_MAX_WORKERS];
-} crew;
-
-/* Waits for a child to end. Did it end well? */
-static bool end_of(pid_t *process) {
-  int status = 0;
-  pid_t ended;
-  do ended = waitpid(*process, &status, 0);
-  while (ended < 0 && errno == EINTR);
-  *process = 0;
-  return ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+/*
+** In the child. The other channels are closed, or their workers would never see them end. Nothing but the parent reads its input or writes its
+** results: what a worker prints is a message. An interrupt is for the parent, which ends its workers.
+*/
+static void become_worker(const pp_crew *crew, pid_t parent) {
+  int nothing = open("/dev/null", O_RDONLY);
+  pp_leftovers_forget();
+  for (int i = 0; i < crew->count; i++)
+    if (crew->process[i] > 0) close(crew->channel[i]);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  if (nothing > STDERR_FILENO) close(nothing);
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  signal(SIGINT, SIG_IGN);
+  signal(SIGQUIT, SIG_IGN);
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  if (getppid() != parent) _exit(0);  /* it ended before we asked to be told */
 }
 
-static int crew_gc(lua_State *L) {
-  crew *self = luaL_checkudata(L, 1, crew_type);
-  for (int i = 0; i < self->count; i++) {
-    if (self->process[i] > 0) end_of(&self->process[i]);
-    if (self->text[i]) fclose(self->text[i]);
-    self->text[i] = NULL;
+int pp_crew_start(pp_crew *crew, int worker, int *channel) {
+  int ends[2];
+  sigset_t before;
+  pid_t parent = getpid(), process;
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  pp_leftovers_hold(&before);
+  process = fork();
+  if (process > 0) pp_leftovers_child(process);
+  if (process == 0) become_worker(crew, parent);
+  pp_leftovers_release(&before);
+  if (process == 0) {
+    close(ends[0]);
+    *channel = ends[1];
+    return 0;
   }
-  return 0;
-}
-
-static crew *push_crew(lua_State *L, int count) {
-  crew *self = lua_newuserdatauv(L, sizeof *self, 0);
-  memset(self, 0, sizeof *self);
-  self->count = count;
-  if (luaL_newmetatable(L, crew_type)) {
-    lua_pushcfunction(L, crew_gc);
-    lua_setfield(L, -2, "__gc");
+  close(ends[1]);
+  if (process < 0) {
+    int number = errno;
+    close(ends[0]);
+    errno = number;
+    return -1;
   }
-  lua_setmetatable(L, -2);
-  return self;
-}
-
-/* In the child: calls the function at index 2, writes what it returns, and ends. No stream and no state of the parent is closed here. */
-static _Noreturn void work(lua_State *L, int number, FILE *out) {
-  size_t size = 0;
-  const char *text = NULL;
-  lua_pushvalue(L, 2);
-  lua_pushinteger(L, number);
-  bool good = lua_pcall(L, 1, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING;
-  text = lua_tolstring(L, -1, &size);
-  if (!good) fprintf(stderr, "pipeplan: %s\n", text ? text : "a worker returned no text");
-  else good = fwrite(text, 1, size, out) == size && fflush(out) == 0;
-  _exit(good ? 0 : CHILD_FAILED);
-}
-
-static void push_text(lua_State *L, FILE *file) {
-  luaL_Buffer buffer;
-  size_t size;
-  luaL_buffinit(L, &buffer);
-  rewind(file);
-  do {
-    size = fread(luaL_prepbuffer(&buffer), 1, LUAL_BUFFERSIZE, file);
-    luaL_addsize(&buffer, size);
-  } while (size > 0);
-  luaL_pushresult(&buffer);
-}
-
-int pp_workers(lua_State *L) {
-  lua_Integer count = luaL_checkinteger(L, 1);
-  luaL_argcheck(L, count >= 1 && count <= PP_MAX_WORKERS, 1, "from 1 to 256 workers are possible");
-  luaL_checktype(L, 2, LUA_TFUNCTION);
-  crew *self = push_crew(L, (int)count);
-  bool good = true;
-  fflush(NULL);  /* or the children would print it again */
-  for (int i = 0; i < self->count; i++) {
-    self->text[i] = tmpfile();
-    if (!self->text[i]) return luaL_error(L, "no temporary file for a worker: %s", strerror(errno));
-    self->process[i] = fork();
-    if (self->process[i] == 0) work(L, i + 1, self->text[i]);
-    if (self->process[i] < 0) return luaL_error(L, "no process for a worker: %s", strerror(errno));
-  }
-  for (int i = 0; i < self->count; i++)
-    if (!end_of(&self->process[i])) good = false;
-  if (!good) return luaL_error(L, "a worker process failed");
-  lua_createtable(L, self->count, 0);
-  for (int i = 0; i < self->count; i++) {
-    push_text(L, self->text[i]);
-    lua_rawseti(L, -2, i + 1);
-  }
+  crew->process[worker] = process;
+  crew->channel[worker] = ends[0];
   return 1;
+}
+
+/* It is waited for before it is taken from the list, but only then gone: until then its number is no other process's, and a signal may end it. */
+int pp_crew_end(pp_crew *crew, int worker) {
+  int status = 0;
+  sigset_t before;
+  siginfo_t ended;
+  close(crew->channel[worker]);
+  while (waitid(P_PID, (id_t)crew->process[worker], &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
+  pp_leftovers_hold(&before);
+  waitpid(crew->process[worker], &status, 0);
+  pp_leftovers_ended(crew->process[worker]);
+  pp_leftovers_release(&before);
+  crew->process[worker] = 0;
+  return status;
+}
+
+void pp_crew_kill(pp_crew *crew, int worker) {
+  kill(crew->process[worker], SIGKILL);
+  pp_crew_end(crew, worker);
+}
+
+/* Only what is waited for is in the list: poll takes no list that is longer than the files this process may open. */
+int pp_crew_wait(const pp_crew *crew, int input, int output) {
+  struct pollfd list[PP_MAX_WORKERS + 2];
+  int what[PP_MAX_WORKERS + 2];
+  nfds_t count = 0;
+  if (output >= 0) {  /* an error is told unasked */
+    list[count] = (struct pollfd){ .fd = output };
+    what[count++] = PP_OUTPUT_GONE;
+  }
+  for (int i = 0; i < crew->count; i++)
+    if (crew->process[i] > 0) {
+      list[count] = (struct pollfd){ .fd = crew->channel[i], .events = POLLIN };
+      what[count++] = i;
+    }
+  if (input >= 0) {
+    list[count] = (struct pollfd){ .fd = input, .events = POLLIN };
+    what[count++] = PP_INPUT;
+  }
+  for (;;) {
+    if (poll(list, count, -1) < 0 && errno != EINTR) return PP_CANNOT_WAIT;
+    for (nfds_t i = 0; i < count; i++)
+      if (what[i] == PP_OUTPUT_GONE ? list[i].revents & (POLLERR | POLLHUP) : list[i].revents) return what[i];
+  }
+}
+
+bool pp_channel_send(int channel, const void *data, size_t size) {
+  const char *next = data;
+  while (size > 0) {
+    ssize_t sent = send(channel, next, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    next += sent;
+    size -= (size_t)sent;
+  }
+  return true;
+}
+
+bool pp_channel_receive(int channel, void *data, size_t size) {
+  char *next = data;
+  while (size > 0) {
+    ssize_t received = recv(channel, next, size, 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) return false;
+    next += received;
+    size -= (size_t)received;
+  }
+  return true;
 }

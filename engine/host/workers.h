@@ -1,18 +1,38 @@
 /*
-** workers.h: the same work in several processes.
+** workers.h: processes that work for this one. Each is a copy of it, made when it is started, and has a channel to it for messages. A worker
+** ends when its channel does, and on Linux when its parent does.
 */
 #ifndef PP_WORKERS_H
 #define PP_WORKERS_H
 
-#include <lua.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 enum { PP_MAX_WORKERS = 256 };
 
+typedef struct {
+  int count;
+  pid_t process[PP_MAX_WORKERS]; /* 0: not running */
+  int channel[PP_MAX_WORKERS];
+} pp_crew;
+
+/* 1 in the parent, 0 in the new worker, whose channel is *channel; -1 and errno when there is no process for it. Flush streams before. */
+int pp_crew_start(pp_crew *crew, int worker, int *channel);
+
+/* Waits for a worker whose channel has ended, or ends it. Returns its status, as waitpid gives it. */
+int pp_crew_end(pp_crew *crew, int worker);
+void pp_crew_kill(pp_crew *crew, int worker);
+
 /*
-** (count, function(number from 1 to count) → text) → list of the texts. Each call of the function runs in a child process with a copy of
-** this state, and what it changes is gone with the child. Raises an error when a child could not be started, raised one itself (its message
-** is on stderr) or died. For trusted states only: no policy has this function.
+** Waits until a worker's channel can be read (or has ended), or `input` can, or the reader of `output` is gone; -1: not waited for.
+** Returns the worker, or one of these.
 */
-int pp_workers(lua_State *L);
+enum { PP_INPUT = -1, PP_OUTPUT_GONE = -2, PP_CANNOT_WAIT = -3 /* errno says why */ };
+int pp_crew_wait(const pp_crew *crew, int input, int output);
+
+/* All of it, or false: the other end is gone. */
+bool pp_channel_send(int channel, const void *data, size_t size);
+bool pp_channel_receive(int channel, void *data, size_t size);
 
 #endif

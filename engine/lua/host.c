@@ -14,7 +14,6 @@
 ** engine.host.readable(path [, regular]) → true | nil, reason: it may be read and is no directory, or a regular file. Opens nothing
 ** engine.host.system_path() → package.path and package.cpath of the system's Lua: the absolute ones of its default, none from the environment
 ** engine.host.terminal() → true when standard output is a terminal
-** engine.host.workers(count, function(number) → text) → list of texts, each made in a process of its own
 ** engine.host.tag           key of what stands for something: t[tag] = "under", …, or "function"
 ** engine.host.bare          light userdata → "odd", "even", "any"
 ** engine.host.allowed       name → why; engine.host.blocked  name → what to use instead
@@ -33,7 +32,6 @@
 #include "host/language.h"
 #include "host/sandbox.h"
 #include "host/terminal.h"
-#include "host/workers.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
 
@@ -222,7 +220,6 @@ static const luaL_Reg host_functions[] = {
   { "readable", host_readable },
   { "system_path", host_system_path },
   { "terminal", host_terminal },
-  { "workers", pp_workers },
   { NULL, NULL }
 };
 

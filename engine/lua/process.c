@@ -1,22 +1,42 @@
 /*
-** process.c: engine.process: files that are written whole, and names of files. For stdlib only: no policy has it.
+** process.c: engine.process: files that are written whole, worker processes, and the standard streams. For stdlib only: no policy has it.
 ** May longjmp.
 **
 ** engine.process.output(path [, kept]) → file | nil, why        kept: in place, after that many bytes (host/output_file.h)
 ** file:write(text), file:flush(), file:finish() → true | nil, why; then it is discarded
 ** file:discard()            as when it is collected; nothing after finish
+** engine.process.crew(count, function(text) → text [, true]) → crew   of 1 to 256 workers, none of them started; true: that was the last
+**                           text of this worker, which ends
+** crew:start(worker) → true | nil, why                          its worker is a copy of this process as it is now
+** crew:ask(worker, text) → is it there to answer?
+** crew:wait(input, output) → the worker whose answer (or end) can be taken, or "input": standard input can be read, or "gone": nobody reads
+**                           standard output any more (that ends this process, as writing there would, unless SIGPIPE is ignored)
+** crew:answer(worker) → text [, true]: it has ended after that | nil, "status" or "signal", number, words: it ended without one
+** crew:close()              ends all workers; so does the end of a <close> variable
+** engine.process.read() → what standard input has | nil: it ended | nil, why
+** engine.process.input_size() → bytes that standard input still has, or nil: nobody can know
 ** engine.process.same_file(path, path) → are they names of one file?
 */
 #define _POSIX_C_SOURCE 200809L
 #include "lua/process.h"
 
+#include <errno.h>
 #include <lauxlib.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "host/output_file.h"
+#include "host/workers.h"
 
 #define OUTPUT "pipeplan.output"
+#define CREW "pipeplan.crew"
+
+enum { WORKER_FAILED = 70, READ_SIZE = 64 * 1024 };
 
 static int push_why(lua_State *L, const char *why) {
   lua_pushnil(L);
@@ -80,7 +100,174 @@ static const luaL_Reg output_methods[] = {
   { NULL, NULL }
 };
 
-/* --- names of files --- */
+/* --- workers: user value 1 of a crew is the function --- */
+
+static pp_crew *check_worker(lua_State *L, int *worker) {
+  pp_crew *crew = luaL_checkudata(L, 1, CREW);
+  lua_Integer number = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, number >= 1 && number <= crew->count, 2, "no such worker");
+  *worker = (int)number - 1;
+  return crew;
+}
+
+static int process_crew(lua_State *L) {
+  lua_Integer count = luaL_checkinteger(L, 1);
+  pp_crew *crew;
+  luaL_argcheck(L, count >= 1 && count <= PP_MAX_WORKERS, 1, "from 1 to 256 workers are possible");
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  crew = lua_newuserdatauv(L, sizeof *crew, 1);
+  memset(crew, 0, sizeof *crew);
+  crew->count = (int)count;
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 1);
+  luaL_setmetatable(L, CREW);
+  return 1;
+}
+
+/* A message is this and its text. */
+typedef struct {
+  uint64_t size;
+  uint64_t last;  /* 1: the sender ends after it */
+} head;
+
+static bool send_text(lua_State *L, int index, bool last, int channel) {
+  size_t size;
+  const char *text = lua_tolstring(L, index, &size);
+  head sent = { .size = size, .last = last };
+  return pp_channel_send(channel, &sent, sizeof sent) && pp_channel_send(channel, text, size);
+}
+
+/* Pushes the text, or nothing when the other end is gone. */
+static bool receive_text(lua_State *L, bool *last, int channel) {
+  head received;
+  luaL_Buffer buffer;
+  if (!pp_channel_receive(channel, &received, sizeof received)) return false;
+  if (!pp_channel_receive(channel, luaL_buffinitsize(L, &buffer, (size_t)received.size), (size_t)received.size)) return false;
+  luaL_pushresultsize(&buffer, (size_t)received.size);
+  *last = received.last == 1;
+  return true;
+}
+
+/* Runs protected in a worker: (channel, function). Returns when there is nobody to work for any more. */
+static int answer_all(lua_State *L) {
+  int channel = (int)lua_tointeger(L, 1);
+  bool last = false;
+  while (!last) {
+    lua_settop(L, 2);
+    lua_pushvalue(L, 2);
+    if (!receive_text(L, &last, channel)) break;
+    lua_call(L, 1, 2);
+    if (lua_type(L, 3) != LUA_TSTRING) return luaL_error(L, "a worker returned no text");
+    last = lua_toboolean(L, 4);
+    if (!send_text(L, 3, last, channel)) break;
+  }
+  return 0;
+}
+
+static int as_text(lua_State *L) {
+  luaL_tolstring(L, 1, NULL);
+  return 1;
+}
+
+/* Nothing of the parent's is closed or flushed on the way out. */
+static _Noreturn void work(lua_State *L, int channel) {
+  lua_settop(L, 1);
+  lua_pushcfunction(L, as_text);
+  lua_pushcfunction(L, answer_all);
+  lua_pushinteger(L, channel);
+  lua_getiuservalue(L, 1, 1);
+  if (lua_pcall(L, 2, 0, 2) == LUA_OK) _exit(0);
+  fprintf(stderr, "pipeplan: %s\n", lua_tostring(L, -1));
+  _exit(WORKER_FAILED);
+}
+
+static int crew_start(lua_State *L) {
+  int worker, channel = -1, started;
+  pp_crew *crew = check_worker(L, &worker);
+  luaL_argcheck(L, crew->process[worker] == 0, 2, "it runs");
+  fflush(NULL);  /* or the worker would print it again */
+  started = pp_crew_start(crew, worker, &channel);
+  if (started == 0) work(L, channel);
+  if (started < 0) return push_why(L, strerror(errno));
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static int crew_ask(lua_State *L) {
+  int worker;
+  pp_crew *crew = check_worker(L, &worker);
+  luaL_checkstring(L, 3);
+  lua_pushboolean(L, crew->process[worker] > 0 && send_text(L, 3, false, crew->channel[worker]));
+  return 1;
+}
+
+static int crew_wait(lua_State *L) {
+  pp_crew *crew = luaL_checkudata(L, 1, CREW);
+  int event = pp_crew_wait(crew, lua_toboolean(L, 2) ? STDIN_FILENO : -1, lua_toboolean(L, 3) ? STDOUT_FILENO : -1);
+  switch (event) {
+    case PP_INPUT: lua_pushliteral(L, "input"); break;
+    case PP_OUTPUT_GONE: raise(SIGPIPE); lua_pushliteral(L, "gone"); break;
+    case PP_CANNOT_WAIT: return luaL_error(L, "engine.process.crew: cannot wait: %s", strerror(errno));
+    default: lua_pushinteger(L, event + 1);
+  }
+  return 1;
+}
+
+static int crew_answer(lua_State *L) {
+  int worker, status;
+  bool last;
+  pp_crew *crew = check_worker(L, &worker);
+  luaL_argcheck(L, crew->process[worker] > 0, 2, "it does not run");
+  if (receive_text(L, &last, crew->channel[worker])) {
+    if (last) pp_crew_end(crew, worker);
+    lua_pushboolean(L, last);
+    return 2;
+  }
+  status = pp_crew_end(crew, worker);
+  lua_pushnil(L);
+  lua_pushstring(L, WIFSIGNALED(status) ? "signal" : "status");
+  lua_pushinteger(L, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  lua_pushstring(L, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+  return 4;
+}
+
+static int crew_close(lua_State *L) {
+  pp_crew *crew = luaL_checkudata(L, 1, CREW);
+  for (int i = 0; i < crew->count; i++)
+    if (crew->process[i] > 0) pp_crew_kill(crew, i);
+  return 0;
+}
+
+static const luaL_Reg crew_methods[] = {
+  { "answer", crew_answer },
+  { "ask",    crew_ask },
+  { "close",  crew_close },
+  { "start",  crew_start },
+  { "wait",   crew_wait },
+  { NULL, NULL }
+};
+
+/* --- standard input, and names of files --- */
+
+static int process_read(lua_State *L) {
+  luaL_Buffer buffer;
+  char *room = luaL_buffinitsize(L, &buffer, READ_SIZE);
+  ssize_t size;
+  do size = read(STDIN_FILENO, room, READ_SIZE);
+  while (size < 0 && errno == EINTR);
+  if (size < 0) return push_why(L, strerror(errno));
+  luaL_pushresultsize(&buffer, (size_t)size);
+  if (size == 0) lua_pushnil(L);
+  return 1;
+}
+
+static int process_input_size(lua_State *L) {
+  struct stat file;
+  off_t here = lseek(STDIN_FILENO, 0, SEEK_CUR);
+  if (here < 0 || fstat(STDIN_FILENO, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= here) return 0;
+  lua_pushinteger(L, (lua_Integer)(file.st_size - here));
+  return 1;
+}
 
 static int process_same_file(lua_State *L) {
   struct stat one, other;
@@ -90,8 +277,11 @@ static int process_same_file(lua_State *L) {
 }
 
 static const luaL_Reg process_functions[] = {
-  { "output",    process_output },
-  { "same_file", process_same_file },
+  { "crew",       process_crew },
+  { "input_size", process_input_size },
+  { "output",     process_output },
+  { "read",       process_read },
+  { "same_file",  process_same_file },
   { NULL, NULL }
 };
 
@@ -110,6 +300,7 @@ static void new_type(lua_State *L, const char *name, const luaL_Reg *methods, lu
 
 int pp_open_process(lua_State *L) {
   new_type(L, OUTPUT, output_methods, output_discard);
+  new_type(L, CREW, crew_methods, crew_close);
   luaL_newlib(L, process_functions);
   return 1;
 }

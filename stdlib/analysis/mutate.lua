@@ -9,12 +9,12 @@ Raises an answer when the tests fail without any mutant, when `equivalent` names
 Cost: the tests once per mutant, stopped at the first failure, those named after the mutant's file first; in `jobs` processes.
 ]]
 
-local engine = require "engine"
 local failure = require "pipeplan.failure"
 local load = require "pipeplan.policy.load"
 local mutants = require "pipeplan.analysis.mutants"
 local runner = require "pipeplan.analysis.runner"
 local witness = require "pipeplan.analysis.witness"
+local workers = require "pipeplan.workers"
 
 local mutate = {}
 
@@ -43,35 +43,27 @@ local function own_first(files, policy_file)
   return list
 end
 
-local answer_format = "<I4 s4"
-
--- One worker's mutants: of n workers the k-th takes every n-th.
-local function share(list, tests, worker, workers, progress)
-  local answers, done, files = {}, 0, runner.files(tests)
-  for i = worker, #list, workers do
-    local applied = false
-    local name = first_failure(own_first(files, list[i].file), function(policy) applied = list[i].apply(policy) or applied end)
-    if not applied then name = nil end
-    answers[#answers + 1] = string.pack(answer_format, i, name or "")
-    done = done + 1
-    if progress and worker == 1 then progress(math.min(#list, done * workers), #list) end
-  end
-  return table.concat(answers)
-end
-
+-- The test that notices each mutant, by its place in the list; nil: none does.
 local function killers(list, tests, jobs, progress)
-  local workers = math.max(1, math.min(jobs, #list))
-  local function work(worker) return share(list, tests, worker, workers, progress) end
-  local shares = workers > 1 and engine.host.workers(workers, work) or { work(1) }
-  local by = {}
-  for _, text in ipairs(shares) do
-    local at = 1
-    while at <= #text do
-      local i, name
-      i, name, at = string.unpack(answer_format, text, at)
-      by[i] = name ~= "" and name or nil
-    end
-  end
+  local files, by, asked, answered = runner.files(tests), {}, 0, 0
+  workers.run {
+    jobs = math.min(jobs, math.max(1, #list)),
+    next = function()
+      asked = asked + 1
+      return list[asked] and { text = tostring(asked) } or nil
+    end,
+    work = function(text)
+      local mutant, applied = list[math.tointeger(text)], false
+      local name = first_failure(own_first(files, mutant.file), function(policy) applied = mutant.apply(policy) or applied end)
+      return applied and name or ""
+    end,
+    done = function(item)
+      answered = answered + 1
+      if item.lost then error(string.format("a worker process failed at the mutant %s", list[answered].id), 0) end
+      by[answered] = item.answer ~= "" and item.answer or nil
+      if progress then progress(answered, #list) end
+    end,
+  }
   return by
 end
 

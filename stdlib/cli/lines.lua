@@ -1,76 +1,149 @@
--- lines.lua: `pipeplan plan --jsonl`: one spec a line in, one plan a line out, in the same order; with several workers the same bytes.
+-- lines.lua: `pipeplan plan --jsonl`: one spec a line in, one plan a line out, in the same order: a stream. Each answer is written as soon
+-- as those before it are, whatever else is still to come; what is held does not grow with the number of lines.
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
+local input_lines = require "pipeplan.cli.input_lines"
 local json = require "pipeplan.report.json"
 local output = require "pipeplan.cli.output"
 local planner = require "pipeplan.plan.init"
+local progress = require "pipeplan.cli.progress"
 local read_json = require "pipeplan.input.json"
+local resume = require "pipeplan.cli.resume"
 local schema = require "pipeplan.schema.plan"
 local spec = require "pipeplan.input.spec"
+local workers = require "pipeplan.workers"
 
 local lines = {}
+
+local LINE_BYTES = 2 ^ 20          -- of a spec
+local GARBAGE_KIB = 16 * 1024      -- that a worker keeps from line to line
+local NO_MEMORY = "not enough memory"  -- Lua's own words
+local SIGKILL, SIGXCPU = 9, 24
 
 -- Exit statuses from worst to best, for several inputs.
 local severity = {}
 for rank, name in ipairs(failure.severity) do severity[failure.status[name]] = rank end
 
--- The non-empty lines: { { number, text }, … }.
-local function read(input)
-  local list, number = {}, 0
-  for line in input:lines() do
-    number = number + 1
-    if line:find("%S") then list[#list + 1] = { number = number, text = line } end
-  end
-  return list
+-- ------------------------------------------------------------------------------------------------------------- in a worker: one line
+
+-- An answer on its way: exit status, a line of output, a message.
+local function pack(status, text, message) return string.pack("<I1 s8 s8", status, text, message) end
+
+-- The answer for a line without a plan: {"error": …} in its place.
+local function problem(number, status, message)
+  return pack(status, json.encode { error = { line = number, message = message, status = status } }, message)
 end
 
-local function caught(problem)
-  return failure.is(problem) and problem or debug.traceback(tostring(problem), 2)
+local function caught(what)
+  if failure.is(what) or what == NO_MEMORY then return what end
+  return debug.traceback(tostring(what), 2)
 end
 
--- One line → its plan as a line, exit status, message for stderr. A line that cannot be planned gives {"error": …} in its place.
-local function plan(line, policy, more)
+-- → its answer, and whether all went as it should.
+local function plan(number, text, how)
   local good, outcome = xpcall(function()
-    local request = spec.from_table(read_json.decode(line.text, "line " .. line.number))
-    return planner.plan { request = request, policy = policy, explain = more.explain, why = more.questions }
+    local request = spec.from_table(read_json.decode(text, "line " .. number))
+    local planned = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
+    return pack(planned.status == "planned" and failure.status.ok or failure.status.refused, json.encode(json.shape(planned, schema)), "")
   end, caught)
-  if good then
-    return json.encode(json.shape(outcome, schema)), outcome.status == "planned" and failure.status.ok or failure.status.refused, ""
+  if good then return outcome, true end
+  if failure.is(outcome) then return problem(number, outcome.status, outcome.message), outcome.status == failure.status.usage end
+  return problem(number, failure.status.bug, outcome == NO_MEMORY and "out of memory" or outcome), false
+end
+
+-- What one plan leaves behind is collected when it is worth it, or the next one's garbage comes on top of it. After a rule that failed, a
+-- budget that was spent or a mistake of ours the next line gets a new worker: the same answer, whatever stood before it.
+local function worker_of(how)
+  return function(asked)
+    local number, text = string.unpack("<I8 s8", asked)
+    local answer, good = plan(number, text, how)
+    if collectgarbage "count" > GARBAGE_KIB then collectgarbage() end
+    return answer, not good
   end
-  local status = failure.is(outcome) and outcome.status or failure.status.bug
-  local message = failure.is(outcome) and outcome.message or outcome
-  return json.encode { error = { line = line.number, message = message, status = status } }, status,
-         string.format("line %d: %s", line.number, message)
 end
 
--- A worker's answers: worker k of n has every n-th line from the k-th on.
-local answer_format = "<s8 I1 s8"
-
-local function share(list, worker, workers, policy, more)
-  local answers = {}
-  for i = worker, #list, workers do answers[#answers + 1] = string.pack(answer_format, plan(list[i], policy, more)) end
-  return table.concat(answers)
+-- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU.
+local function lost(item)
+  local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
+  local over_budget = kind == "status" and number == failure.status.over_budget or kind == "signal" and number == SIGXCPU
+  local message
+  if over_budget then message = "over budget: the process that planned it ran out of processor time"
+  elseif kind == "none" then message = "no process to plan it: " .. words
+  elseif kind == "status" then message = "the process that planned it ended with exit status " .. number
+  else
+    message = string.format("the process that planned it was ended by signal %d (%s)%s", number, words,
+                            number == SIGKILL and ": by hand, or for want of memory" or "")
+  end
+  return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message)
 end
 
--- lines.plan{ input =, policy =, jobs =, explain =, questions = } → text for stdout, the worst exit status. Messages go to stderr.
-function lines.plan(arguments)
-  local list = read(arguments.input)
-  if #list == 0 then failure.raise("nothing", "no spec on standard input") end
-  local workers = math.min(arguments.jobs, #list)
-  local function work(worker) return share(list, worker, workers, arguments.policy, arguments) end
-  local shares = workers > 1 and engine.host.workers(workers, work) or { work(1) }
+-- ------------------------------------------------------------------------------------------------------------------- the stream
 
-  local position, out, worst = {}, {}, failure.status.ok
-  for i = 1, #list do
-    local worker = (i - 1) % workers + 1
-    local text, status, message
-    text, status, message, position[worker] = string.unpack(answer_format, shares[worker], position[worker] or 1)
-    out[i] = text .. "\n"
+-- What goes on with an earlier run's output, and where new answers go; `shown`: what that output holds is written too.
+local function open_output(how)
+  if not how.resume then return nil, output.open(how.output), false end
+  local in_place = how.output and (how.output == how.resume or engine.process.same_file(how.output, how.resume))
+  local earlier = resume.open(how.resume, how.policy, in_place)
+  if not how.output and earlier.torn and engine.process.same_file(how.resume, "/dev/stdout") then
+    failure.usage("--resume %s: its last line is torn, and standard output goes on behind it: say -o %s instead", how.resume, how.resume)
+  end
+  return earlier, output.open(how.output, in_place and earlier.kept or nil), how.output and not in_place
+end
+
+-- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path } → nil, the worst exit status. Answers go to
+-- `output`, or to standard output, messages to standard error.
+function lines.plan(how)
+  local earlier, opened, shown = open_output(how)
+  local to <close> = opened
+  local input, size, seen = input_lines.new(LINE_BYTES), engine.process.input_size(), progress.new()
+  local specs, answered, worst = 0, 0, failure.status.ok
+
+  local function next_item()
+    local number, text
+    repeat
+      number, text = input:next()
+      if not number then return number end
+    until not text or text:find "%S"
+    specs = specs + 1
+    local item = { number = number, bytes = input.bytes, earlier = earlier and earlier:next(number) }
+    if item.earlier and not item.earlier.compare then item.answer = pack(item.earlier.status, item.earlier.text, "")
+    elseif not text then
+      item.answer = problem(number, failure.status.usage, string.format("longer than %d MiB: this is no spec", LINE_BYTES // 2 ^ 20))
+    else item.text = string.pack("<I8 s8", number, text) end
+    return item
+  end
+
+  local function done(item)
+    local status, text, message = string.unpack("<I1 s8 s8", item.answer or lost(item))
+    local before = item.earlier
+    if before and item.answer and text ~= before.text then
+      failure.usage("--resume %s: is not what line %d of standard input is planned as", before.place, item.number)
+    end
+    if before then status, text, message = before.status, before.text, "" end
     if severity[status] < severity[worst] then worst = status end
-    if message ~= "" then output.complain(message) end
+    if message ~= "" then
+      seen:clear()
+      output.complain(string.format("line %d: %s", item.number, message))
+    end
+    if not before or shown then
+      to:write(text .. "\n")
+      to:flush()
+    end
+    answered = answered + 1
+    seen[before and "skip" or "show"](seen, answered, size and item.bytes / size)
   end
-  return table.concat(out), worst
+
+  workers.run {
+    jobs = how.jobs, work = worker_of(how), next = next_item, input = function() input:read() end, done = done, output = not how.output,
+    gone = function() failure.usage("cannot write to standard output: nobody reads it") end,
+  }
+  seen:clear()
+  if input.problem then failure.usage("standard input cannot be read: %s", input.problem) end
+  if earlier then earlier:finish(specs) end
+  if specs == 0 then failure.raise("nothing", "no spec on standard input") end
+  to:finish()
+  return nil, worst
 end
 
 return lines

@@ -26,6 +26,17 @@ Examples:
        on how few GPUs of this kind, and what keeps it from fewer
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
        why these were not planned
+   pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
+       many; after an interruption the same command goes on where it was
+
+With --jsonl each line is answered as soon as those before it are: by a plan, or by
+{"error": {"line", "message", "status"}}. A line is at most 1 MiB, and may end in CRLF; lines
+without a spec are skipped. A worker that dies costs its line (status 70; 4 for want of processor
+time). The exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
+--resume takes the k-th whole line of FILE as the answer to the k-th spec, if version, policy, date
+and the line numbers in errors agree, and the 1st, 2nd, 4th, 8th, ... and last of them, planned
+again, are the same to the byte. New answers follow: on standard output, or, with -o of the same
+FILE, in it, as they come; -o of another file gets all answers, whole or not at all.
 
 A quantity may have a unit: 14.8T tokens, 80GiB, 400Gbps, 160GB/s, 8%.
 Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be read;
@@ -44,8 +55,9 @@ local function parser()
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
-    p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order"),
+    p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
+    p:option("--resume", "with --jsonl: go on after what this output of an earlier run, cut or not, has answered"):argname("FILE"),
     p:flag("-h --help", "show this help"))
   p:group("The policy", command_line.declare_policy(p))
   options.declare(p)
@@ -99,11 +111,12 @@ function command.run(arguments)
     if #parsed.spec > 0 or next(given) then
       failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
     end
-    local jobs = jobs_of(parsed.jobs)
-    text, status = require("pipeplan.cli.lines").plan {
-      input = io.stdin, policy = command_line.policy(parsed), jobs = jobs, explain = parsed.explain, questions = questions }
+    if parsed.format and parsed.format ~= "json" then failure.usage("plan --jsonl writes JSON, not --format %s", parsed.format) end
+    return require("pipeplan.cli.lines").plan {
+      jobs = jobs_of(parsed.jobs), policy = command_line.policy(parsed), explain = parsed.explain, questions = questions,
+      output = parsed.output, resume = parsed.resume }
   else
-    if parsed.jobs then failure.usage("plan: --jobs is for --jsonl") end
+    if parsed.jobs or parsed.resume then failure.usage("plan: --%s is for --jsonl", parsed.jobs and "jobs" or "resume") end
     local policy = command_line.policy(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
