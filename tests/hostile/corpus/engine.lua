@@ -18,7 +18,8 @@ end
 
 for _, runtime in ipairs { "torch-single", "torch-multi", "deepseek" } do
   add("a lowered program too large: " .. runtime, { 4, 6 }, "policy.lua", string.format(
-      "local s = engine.schedule { kind = '1f1b', ranks = 64, microbatches = 15000 } s:simulate { F = 1, I = 1, W = 1, runtime = %q }", runtime))
+      "local s = engine.schedule { kind = 'dualpipe', ranks = 64, microbatches = 15000 } local r, why = s:simulate { F = 1, I = 1, W = 1, runtime = %q } "
+      .. "error(r and 'simulated' or why.message)", runtime))
   add("a runtime again and again: " .. runtime, { 4, 6 }, "policy.lua", string.format(
       "while true do local s = engine.schedule { kind = 'dualpipe', ranks = 16, microbatches = 32 } s:simulate { F = 1, I = 1, W = 1, runtime = %q } end", runtime))
   add("many ranks under a runtime: " .. runtime, { 4, 6 }, "policy.lua", string.format(
