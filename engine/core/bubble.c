@@ -144,7 +144,7 @@ pp_status pp_bubble(const pp_schedule_request *request, const pp_chunk_times *ti
   *out = (pp_closed_form){ 0 };
   for (int k = 0; k < 5; k++)
     if (!pp_is_seconds(value[k])) return pp_fail(error, PP_INVALID, "%s must be " PP_SECONDS ", got %g", name[k], value[k]);
-  pp_status status = pp_schedule_check(request, error);
+  pp_status status = pp_schedule_check_within(request, INT64_MAX, error);
   if (status != PP_OK) return status;
 
   setting at = { .request = request, .f = times->forward, .i = times->input, .w = times->weight };

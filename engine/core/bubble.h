@@ -18,7 +18,7 @@ typedef struct {
   double low, high;         /* interval that holds when not exact (equal to seconds when exact; NAN when unknown) */
 } pp_closed_form;
 
-/* PP_INVALID for negative or non-finite times; PP_ILLEGAL as pp_schedule_check. O(1). */
+/* PP_INVALID for negative or non-finite times; PP_ILLEGAL as pp_schedule_check, but for any M. O(1). */
 pp_status pp_bubble(const pp_schedule_request *request, const pp_chunk_times *times, pp_closed_form *out, pp_error *error);
 
 #endif

@@ -173,7 +173,7 @@ static int64_t divisor_at_most(int64_t number, int64_t limit) {
   return limit;
 }
 
-pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *model, pp_error *error) {
+pp_status pp_candidate_check_within(const pp_candidate *candidate, const pp_model *model, int64_t actions, pp_error *error) {
   const pp_layout *layout = &candidate->layout;
   const int64_t stages = (int64_t)layout->pipeline * layout->chunks;
   pp_schedule_request request;
@@ -191,8 +191,12 @@ pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *mode
                       "%lld layers are too few for %lld stages", (long long)model->layers, (long long)stages);
   if (candidate->kind == PP_NO_SCHEDULE) return PP_OK;
   request = pp_candidate_request(candidate, candidate->smallest_microbatches);
-  status = pp_schedule_check(&request, error);
+  status = pp_schedule_check_within(&request, actions, error);
   if (status != PP_OK || candidate->microbatches == candidate->smallest_microbatches) return status;
   request = pp_candidate_request(candidate, candidate->microbatches);
-  return pp_schedule_check(&request, error);
+  return pp_schedule_check_within(&request, actions, error);
+}
+
+pp_status pp_candidate_check(const pp_candidate *candidate, const pp_model *model, pp_error *error) {
+  return pp_candidate_check_within(candidate, model, INT64_MAX, error);
 }

@@ -83,10 +83,17 @@ static int64_t most_legal(int64_t most, const pp_schedule_request *request, cons
   return most - most % (traits->grouping != PP_UNGROUPED && most >= request->ranks ? request->ranks : traits->chains);
 }
 
+static int64_t actions_of_microbatch(const pp_schedule_request *request, const pp_schedule_traits *traits) {
+  return (int64_t)request->ranks * request->chunks * (traits->split_backward ? 3 : 2);
+}
+
+int64_t pp_schedule_most_actions(const pp_schedule_request *request) {
+  return request->microbatches * actions_of_microbatch(request, pp_schedule_traits_of(request->kind));
+}
+
 /* A stage is a 16-bit number; a program larger than that many actions is a typing error rather than a schedule. */
-static pp_status check_size(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
-  int64_t per_rank = (int64_t)request->chunks * traits->chains;
-  int64_t per_microbatch = (int64_t)request->ranks * request->chunks * (traits->split_backward ? 3 : 2);
+static pp_status check_size(const pp_schedule_request *request, const pp_schedule_traits *traits, int64_t actions, pp_error *error) {
+  int64_t per_rank = (int64_t)request->chunks * traits->chains, per_microbatch = actions_of_microbatch(request, traits);
   if (per_rank > PP_MAX_STAGES)
     return pp_illegal(error, "engine.too_many_actions", "virtual", PP_MAX_STAGES, "a rank cannot have more than %d chunks, got %d",
                       PP_MAX_STAGES, request->chunks);
@@ -94,17 +101,17 @@ static pp_status check_size(const pp_schedule_request *request, const pp_schedul
     return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(PP_MAX_STAGES / per_rank),
                       "%s on %d ranks has more than %d stages", traits->name, request->ranks, PP_MAX_STAGES);
   int least = least_of(request, traits);
-  if ((int64_t)least * request->ranks > PP_MAX_ACTIONS / per_microbatch) {
-    int64_t most = (int64_t)sqrt((double)PP_MAX_ACTIONS * request->ranks / (double)(least * per_microbatch));
+  if ((int64_t)least * request->ranks > actions / per_microbatch) {
+    int64_t most = (int64_t)sqrt((double)actions * request->ranks / (double)(least * per_microbatch));
     return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(most - most % traits->chains),
-                      "%s on %d ranks, with the microbatches it needs, has more than %d actions", traits->name, request->ranks,
-                      PP_MAX_ACTIONS);
+                      "%s on %d ranks, with the microbatches it needs, has more than %lld actions", traits->name, request->ranks,
+                      (long long)actions);
   }
-  if (request->microbatches > PP_MAX_ACTIONS / per_microbatch) {
-    int64_t most = most_legal(PP_MAX_ACTIONS / per_microbatch, request, traits);
+  if (request->microbatches > actions / per_microbatch) {
+    int64_t most = most_legal(actions / per_microbatch, request, traits);
     return pp_illegal(error, "engine.too_many_actions", "microbatches", (double)most,
-                      "%s of %d microbatches on %d ranks has more than %d actions", traits->name, request->microbatches, request->ranks,
-                      PP_MAX_ACTIONS);
+                      "%s of %d microbatches on %d ranks has more than %lld actions", traits->name, request->microbatches, request->ranks,
+                      (long long)actions);
   }
   return PP_OK;
 }
@@ -134,18 +141,22 @@ static pp_status check_depth(const pp_schedule_request *request, const pp_schedu
   return PP_OK;
 }
 
-static int rounds_of(int microbatches, int ranks) { return microbatches < ranks ? 1 : microbatches / ranks; }
+static int64_t rounds_of(int64_t microbatches, int ranks) { return microbatches < ranks ? 1 : microbatches / ranks; }
 
-static bool rounds_are_legal(int microbatches, int ranks) { return microbatches > 0 && microbatches % rounds_of(microbatches, ranks) == 0; }
+static bool rounds_are_legal(int64_t microbatches, int ranks) {
+  return microbatches > 0 && microbatches % rounds_of(microbatches, ranks) == 0;
+}
 
 static pp_status check_rounds(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
-  int ranks = request->ranks, microbatches = request->microbatches, rounds = rounds_of(microbatches, ranks), distance = 1;
+  int ranks = request->ranks;
+  int64_t microbatches = request->microbatches, distance = 1;
   if (rounds_are_legal(microbatches, ranks)) return PP_OK;
   while (!rounds_are_legal(microbatches - distance, ranks) && !rounds_are_legal(microbatches + distance, ranks)) distance++;
   pp_spend(4 * (uint64_t)distance);
-  int nearest = microbatches + (rounds_are_legal(microbatches - distance, ranks) ? -distance : distance);
-  return pp_illegal(error, "engine.microbatch_group", "microbatches", nearest,
-                    "%s on %d ranks runs %d microbatches in %d rounds, which must hold equally many", traits->name, ranks, microbatches, rounds);
+  int64_t nearest = microbatches + (rounds_are_legal(microbatches - distance, ranks) ? -distance : distance);
+  return pp_illegal(error, "engine.microbatch_group", "microbatches", (double)nearest,
+                    "%s on %d ranks runs %d microbatches in %d rounds, which must hold equally many", traits->name, ranks,
+                    request->microbatches, (int)rounds_of(microbatches, ranks));
 }
 
 static bool group_is_legal(int group, const pp_schedule_request *request) {
@@ -179,7 +190,7 @@ static pp_status check_group(const pp_schedule_request *request, const pp_schedu
   if (by_rounds(request, traits)) return check_rounds(request, traits, error);
   if (request->group == 0) {
     if (rest == 0) return PP_OK;
-    return pp_illegal(error, "engine.microbatch_group", "microbatches", microbatches - (2 * rest > ranks ? rest - ranks : rest),
+    return pp_illegal(error, "engine.microbatch_group", "microbatches", (double)microbatches - (2 * rest > ranks ? rest - ranks : rest),
                       "%s in groups of %d needs the last of %d microbatches' groups full or at least %d large, not %d", traits->name,
                       ranks, microbatches, ranks, rest);
   }
@@ -193,7 +204,7 @@ int pp_schedule_group(const pp_schedule_request *request) {
   if (request->kind == PP_CUSTOM) return 0;
   const pp_schedule_traits *traits = pp_schedule_traits_of(request->kind);
   if (traits->grouping == PP_UNGROUPED) return 0;
-  if (by_rounds(request, traits)) return request->microbatches / rounds_of(request->microbatches, request->ranks);
+  if (by_rounds(request, traits)) return request->microbatches / (int)rounds_of(request->microbatches, request->ranks);
   return request->group ? request->group : request->ranks;
 }
 
@@ -219,15 +230,19 @@ int pp_schedule_limit(const pp_schedule_request *request) {
 ** PyTorch writes the order for max(2P − 1, M) microbatches and drops those that do not exist. ZB-H1, ZB-H2: warm-up and lag are cut at M;
 ** derived, and proved executable by the tests for all small P and M.
 */
-pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error) {
+pp_status pp_schedule_check_within(const pp_schedule_request *request, int64_t actions, pp_error *error) {
   pp_status status = check_ranges(request, error);
   if (status != PP_OK) return status;
   const pp_schedule_traits *traits = pp_schedule_traits_of(request->kind);
   if ((status = check_chunks(request, traits, error)) != PP_OK) return status;
-  if ((status = check_size(request, traits, error)) != PP_OK) return status;
+  if ((status = check_size(request, traits, actions, error)) != PP_OK) return status;
   if ((status = check_depth(request, traits, error)) != PP_OK) return status;
   if ((status = check_limit(request, traits, error)) != PP_OK) return status;
   return check_group(request, traits, error);
+}
+
+pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error) {
+  return pp_schedule_check_within(request, PP_MAX_BUILT, error);
 }
 
 /* -- building ------------------------------------------------------------------------------------------------------------------------- */

@@ -27,7 +27,8 @@ typedef enum { PP_F, PP_B, PP_I, PP_W, PP_FB } pp_action_kind;
 
 enum {
   PP_MAX_STAGES = 65535,        /* a stage is a 16-bit number */
-  PP_MAX_ACTIONS = 1 << 27      /* 2 GiB of actions */
+  PP_MAX_ACTIONS = 1 << 27,     /* 2 GiB of actions */
+  PP_MAX_BUILT = 1 << 24        /* of a program that is not read but built, from a few numbers: 256 MiB, and as much again to simulate it */
 };
 
 /* 16 bytes. For PP_FB stage/microbatch are the forward's, stage_b/microbatch_b the backward's; otherwise the latter are unused (0). */
@@ -115,6 +116,10 @@ static inline const int *pp_schedule_stages_of(const pp_schedule *schedule, int 
 ** O(ranks), to find that value.
 */
 pp_status pp_schedule_check(const pp_schedule_request *request, pp_error *error);
+/* The same for another number of actions than PP_MAX_BUILT. INT64_MAX: whatever M, for who needs no program. */
+pp_status pp_schedule_check_within(const pp_schedule_request *request, int64_t actions, pp_error *error);
+/* No less than the actions of a legal request's program, for any M. O(1). */
+int64_t pp_schedule_most_actions(const pp_schedule_request *request);
 
 /* Microbatches in a group of a legal request, whichever way it asks for them; 0 for kinds without groups. */
 int pp_schedule_group(const pp_schedule_request *request);

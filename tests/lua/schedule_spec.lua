@@ -204,7 +204,7 @@ describe("a policy's budget", function()
   end)
 
   it("stops a schedule that is too large before it is built", function()
-    local result, problem = run("engine.schedule { kind = 'zb_v', ranks = 64, microbatches = 300000 } return true", 1000000)
+    local result, problem = run("engine.schedule { kind = 'zb_v', ranks = 64, microbatches = 40000 } return true", 1000000)
     assert.is_nil(result)
     assert.equal("budget", problem.kind)
   end)

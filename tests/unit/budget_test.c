@@ -58,7 +58,7 @@ static const struct {
   { "engine.model.flops", "while true do engine.model.flops(model, 2^31) end" },
   { "engine.model.parameters", "while true do engine.model.parameters(model) end" },
   { "engine.model.stages", "while true do engine.model.stages(model, 1024) end" },
-  { "engine.schedule", "local kept = {} for i = 1, 9 do kept[i] = engine.schedule { kind = 'gpipe', ranks = 60000, microbatches = 1000 } end" },
+  { "engine.schedule", "local kept = {} for i = 1, 9 do kept[i] = engine.schedule { kind = 'gpipe', ranks = 60000, microbatches = 130 } end" },
   { "engine.schedule", "while true do engine.schedule { kind = 'zb_auto', ranks = 200, microbatches = 3000 } end" },
   { "engine.schedule", "while true do engine.schedule { kind = 'v_min', ranks = 100, microbatches = 3000 } end" },
   { "engine.schedule", "while true do engine.schedule { kind = 'zb_v', ranks = 32767, microbatches = 1 } end" },

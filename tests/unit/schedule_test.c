@@ -117,8 +117,40 @@ static void rounds_follow_pytorchs_rule(void **state) {
 
 static void absurd_sizes_hit_a_stated_limit(void **state) {
   (void)state;
-  assert_refused(request_of(PP_1F1B, 4, 1000000000), "engine.too_many_actions", "microbatches", PP_MAX_ACTIONS / 8);
+  assert_refused(request_of(PP_1F1B, 4, 1000000000), "engine.too_many_actions", "microbatches", PP_MAX_BUILT / 8);
   assert_refused(request_of(PP_DUALPIPE, 40000, 80000), "engine.too_many_actions", "ranks", 32767);
+}
+
+/* No program is made of it, so that the order's own rules are all there is; next to the largest int they must not run over it. */
+static void without_a_program_only_the_orders_rules_count(void **state) {
+  (void)state;
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) {
+    const int group = pp_schedule_traits_of((pp_schedule_kind)kind)->grouping ? 8 : 2;
+    pp_schedule_request request = request_of((pp_schedule_kind)kind, 8, INT32_MAX - INT32_MAX % group);
+    pp_error error;
+    if (pp_schedule_check_within(&request, INT64_MAX, &error) != PP_OK) fail_msg("%s", error.message);
+    assert_true(pp_schedule_most_actions(&request) >= (int64_t)2 * 8 * request.microbatches);
+    assert_string_equal(refused(request).id, "engine.too_many_actions");
+  }
+  pp_error error;
+  pp_schedule_request rest = request_of(PP_INTERLEAVED_1F1B, 9, INT32_MAX);   /* 2147483647 = 9 × 238609294 + 1 */
+  assert_int_equal(pp_schedule_check_within(&rest, INT64_MAX, &error), PP_ILLEGAL);
+  assert_near(error.nearest, 2147483646);
+  rest.ranks = 5;                                                             /* 5 × 429496729 + 2 */
+  rest.microbatches = INT32_MAX - 3;                                          /* remainder 4: the next multiple is 2147483645 */
+  assert_int_equal(pp_schedule_check_within(&rest, INT64_MAX, &error), PP_ILLEGAL);
+  assert_near(error.nearest, 2147483645);
+  rest.group = PP_GROUP_ROUNDS;
+  assert_int_equal(pp_schedule_check_within(&rest, INT64_MAX, &error), PP_ILLEGAL);
+}
+
+static void no_program_has_more_actions_than_is_said(void **state) {
+  (void)state;
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++)
+    for (int ranks = 2; ranks <= 8; ranks += 2) {
+      const pp_schedule_request request = request_of((pp_schedule_kind)kind, ranks, 8 * ranks);
+      assert_true(pp_schedule_actions(&request) <= (size_t)pp_schedule_most_actions(&request));
+    }
 }
 
 /* Taking the nearest legal value of one field after another ends at a legal request. */
@@ -304,6 +336,8 @@ int main(void) {
     cmocka_unit_test(interleaved_groups_follow_megatrons_rule),
     cmocka_unit_test(rounds_follow_pytorchs_rule),
     cmocka_unit_test(absurd_sizes_hit_a_stated_limit),
+    cmocka_unit_test(without_a_program_only_the_orders_rules_count),
+    cmocka_unit_test(no_program_has_more_actions_than_is_said),
     cmocka_unit_test(following_the_advice_leads_to_a_legal_request),
     cmocka_unit_test(schedules_without_a_rule_run_for_any_microbatch_count),
     cmocka_unit_test(legal_requests_give_complete_ordered_executable_programs),
