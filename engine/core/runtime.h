@@ -110,12 +110,14 @@ typedef struct {
 
 /*
 ** Lowers a schedule, for a runtime other than ideal. O(actions) time and memory, torch-multi O(actions × log ranks).
-** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule; of a program that is not verified, what
+** PP_ILLEGAL "engine.runtime" when that runtime cannot run that kind of schedule, "engine.too_many_actions" beyond PP_MAX_LOWERED; of a program that is not verified, what
 ** pp_schedule_verify says of it. A schedule whose kind is dualpipe or dualpipev must be as pp_schedule_build made it.
 ** On PP_OK the caller frees *out.
 */
 pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error);
 void pp_lowered_free(pp_lowered *lowered);
+
+enum { PP_MAX_LOWERED = 1 << 21 };   /* actions of a schedule: some 200 bytes each */
 
 /* What pp_runtime_lower allocates for a verified schedule that the runtime runs. O(ranks + stages). */
 typedef struct {

@@ -227,8 +227,18 @@ static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runti
   return PP_OK;
 }
 
+static pp_status check_size(const pp_schedule *schedule, const pp_runtime *runtime, pp_error *error) {
+  const size_t actions = schedule->first[schedule->request.ranks];
+  if (actions <= PP_MAX_LOWERED) return PP_OK;
+  if (schedule->request.kind != PP_CUSTOM && pp_schedule_check_within(&schedule->request, PP_MAX_LOWERED, error) == PP_ILLEGAL)
+    return PP_ILLEGAL;
+  return pp_illegal(error, "engine.too_many_actions", "", NAN, "the %s runtime is simulated for at most %d actions, not %zu", runtime->name,
+                    PP_MAX_LOWERED, actions);
+}
+
 static pp_status check(const pp_schedule *schedule, const pp_runtime *runtime, pp_error *error) {
   pp_status status = check_kind(schedule, runtime, error);
+  if (status == PP_OK) status = check_size(schedule, runtime, error);
   if (status != PP_OK || schedule->verified) return status;
   return pp_schedule_verify(schedule, error);   /* what follows counts on two ends of each message */
 }
