@@ -7,6 +7,7 @@
 #include "allocations.h"
 #include "core/runtime.h"
 #include "core/schedule_csv.h"
+#include "core/steady.h"
 
 static const pp_stage_times stages[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
 static const pp_times times = { .stage = stages };
@@ -99,6 +100,30 @@ static void runtimes_survive_each_failing_allocation(void **state) {
   }
   fail_allocation(0);
   assert_int_equal(n, 4);   /* lowered, work, run, result */
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+  assert_int_equal(allocations.live, 0);
+}
+
+static void periods_survive_each_failing_allocation(void **state) {
+  (void)state;
+  const pp_schedule_request request = request_of(PP_ZB_V, 2, 1000);
+  pp_schedule_request shorter;
+  pp_simulation result;
+  pp_error error;
+  size_t n = 0;
+  assert_true(pp_steady_shorten(&request, &shorter));
+  pp_schedule schedule = built(shorter);
+  for (;; n++) {
+    fail_allocation(n + 1);
+    pp_status status = pp_steady_simulate(&schedule, 1000, &times, INT64_MAX, &result, NULL, &error);
+    if (status == PP_OK) break;
+    assert_int_equal(status, PP_NO_MEMORY);
+    assert_null(result.busy);
+    assert_int_equal(allocations.live, 1);
+  }
+  fail_allocation(0);
+  assert_int_equal(n, 3);   /* run, orbit, result */
   pp_simulation_free(&result);
   pp_schedule_free(&schedule);
   assert_int_equal(allocations.live, 0);
@@ -212,6 +237,7 @@ int main(void) {
     cmocka_unit_test(reading_survives_each_failing_allocation),
     cmocka_unit_test(simulating_survives_each_failing_allocation),
     cmocka_unit_test(runtimes_survive_each_failing_allocation),
+    cmocka_unit_test(periods_survive_each_failing_allocation),
     cmocka_unit_test(a_workspace_allocates_only_to_grow),
     cmocka_unit_test(sizes_are_what_is_allocated),
     cmocka_unit_test(reading_holds_what_measuring_says),
