@@ -3,10 +3,12 @@
 */
 #include "core/evaluate.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/steady.h"
 
 /* ----------------------------------------------------------------------------------------------------------------------------- time */
 
@@ -126,12 +128,34 @@ static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage,
   return false;
 }
 
+pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error) {
+  const bool whole = candidate->kind == PP_NO_SCHEDULE || problem->runtime || candidate->microbatches > INT_MAX ||
+                     !pp_steady_has_periods((pp_schedule_kind)candidate->kind);
+  pp_status status = pp_candidate_check_within(candidate, problem->model, whole ? PP_MOST_WHOLE : INT64_MAX, error);
+  if (status == PP_ILLEGAL && error && strcmp(error->id, "engine.too_many_actions") == 0 && strcmp(error->field, "microbatches") == 0)
+    return pp_illegal(error, "engine.too_many_actions", "microbatches", error->nearest,
+                      "M is %lld; at most %.0f microbatches of %s on %d ranks can be simulated%s%s", (long long)candidate->microbatches,
+                      error->nearest, pp_stages_traits(candidate)->name, candidate->layout.pipeline,
+                      problem->runtime ? " as run by " : "", problem->runtime ? problem->runtime->name : "");
+  return status;
+}
+
+/* The request of the program to simulate: the candidate's, or the one that stands for it. */
+static pp_schedule_request request_of(const pp_problem *problem, const pp_candidate *candidate) {
+  const pp_schedule_request whole = pp_candidate_request(candidate, candidate->microbatches);
+  pp_schedule_request shorter;
+  const bool stands = !problem->runtime && pp_schedule_most_actions(&whole) > PP_MOST_WHOLE && pp_steady_shorten(&whole, &shorter);
+  return stands ? shorter : whole;
+}
+
 /* See pp_evaluate_time. */
-static pp_status simulate(const pp_problem *problem, const pp_schedule *schedule, pp_stage_times *stage, double *pair, double hop,
-                          pp_simulation *out, pp_error *error) {
+static pp_status simulate(const pp_problem *problem, const pp_candidate *candidate, const pp_schedule *schedule, pp_stage_times *stage,
+                          double *pair, double hop, pp_simulation *out, pp_error *error) {
   const pp_times times = { .stage = stage, .pair = pair, .p2p = hop };
   const pp_runtime *runtime = problem->runtime;
   pp_error refused;
+  if (schedule->request.microbatches < candidate->microbatches)
+    return pp_steady_simulate(schedule, (int)candidate->microbatches, &times, PP_MOST_PERIODS, out, NULL, error);
   if (!runtime) return pp_simulate(schedule, &times, false, out, error);
   pp_runtime multi = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
   if (!pairs_save(schedule, stage, pair)) multi.pairs = PP_PAIR_SPLIT;
@@ -166,13 +190,13 @@ pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candid
     finish_timing(problem, candidate, costs, stages, out);
     return PP_OK;
   }
-  request = pp_candidate_request(candidate, candidate->microbatches);
+  request = request_of(problem, candidate);
   plan_from(candidate, seconds, costs->hop, plan_times, &request);
   status = pp_schedule_build(&request, &schedule, error);
   if (status != PP_OK) return status;
   status = times_of(problem, costs, &schedule, seconds, overlap && pairs_overlap(candidate, costs, kernel), &stage_times, &pair, error);
   if (status == PP_OK) {
-    status = simulate(problem, &schedule, stage_times, pair, costs->hop, &simulation, error);
+    status = simulate(problem, candidate, &schedule, stage_times, pair, costs->hop, &simulation, error);
     pp_free(stage_times);
   }
   if (status != PP_OK) {

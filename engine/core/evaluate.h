@@ -19,11 +19,22 @@ typedef struct {
 } pp_timing;
 
 /*
-** Simulates the step at the full batch. `overlap` false: overlapped pairs take F + B, whatever the kernel. With `schedule` and `simulation`
-** not NULL the caller gets the program and its simulation, and frees both; not at depth 1, which has neither. Under the problem's runtime
+** A step of more actions than PP_MOST_WHOLE is simulated by the periods of its schedule (steady.h), or not at all: some schedules have none,
+** and under a framework's runtime, with contention and heat, no period is like the one before. PP_MOST_PERIODS is twenty times what any
+** step needed that was tried.
+*/
+enum { PP_MOST_WHOLE = PP_MAX_LOWERED, PP_MOST_PERIODS = 1 << 17 };
+
+/* Is it legal, and can its step be simulated? PP_ILLEGAL as pp_candidate_check_within, of PP_MOST_WHOLE actions where they have no periods. */
+pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error);
+
+/*
+** Simulates the step of a candidate that pp_evaluate_check accepts, at the full batch. `overlap` false: overlapped pairs take F + B, whatever
+** the kernel. With `schedule` and `simulation` not NULL the caller gets the program, or the shorter one that stands for it, and its
+** simulation, and frees both; not at depth 1, which has neither. Under the problem's runtime
 ** where it can run the schedule; of PyTorch's two the one that can, with pairs that overlap nothing as two actions, as a plan's program has
 ** them; else under the ideal one, on cards as hot as they get.
-** PP_ILLEGAL as pp_candidate_check. O(P × M × V).
+** O(P × M × V) up to PP_MOST_WHOLE actions; beyond, see pp_steady_simulate. PP_ILLEGAL as that.
 */
 pp_status pp_evaluate_time(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                            bool overlap, pp_timing *out, pp_schedule *schedule, pp_simulation *simulation, pp_error *error);

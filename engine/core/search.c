@@ -243,7 +243,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
-  status = pp_candidate_check(candidate, search->problem.model, error);
+  status = pp_evaluate_check(&search->problem, candidate, error);
   if (status != PP_OK) return status;
   if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, error);
   status = pp_fit_programs_build(candidate, &programs, error);
@@ -263,7 +263,7 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   for (size_t row = 0; row < rows; row++) {
     const pp_candidate *candidate = &search->candidates.candidate[row];
     if (!pp_mask_has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
-    if (pp_candidate_check(candidate, search->problem.model, NULL) != PP_OK) continue;
+    if (pp_evaluate_check(&search->problem, candidate, NULL) != PP_OK) continue;
     key[count++] = key_of(candidate, row);
   }
   qsort(key, count, sizeof *key, by_program);

@@ -299,7 +299,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   baseline.layout.chunks = baseline.configured_virtual = 1;
   baseline.group = baseline.limit = 0;
   baseline.layers_per_stage = NULL;
-  if (pp_candidate_check(&baseline, problem->model, NULL) != PP_OK) return;
+  if (pp_evaluate_check(problem, &baseline, NULL) != PP_OK) return;
   if (pp_fit_programs_build(&baseline, &programs, NULL) != PP_OK) return;
   status = pp_fit_candidate(problem, &baseline, self->costs, self->kernel, &programs, layers, &fit, NULL);
   pp_fit_programs_free(&programs);
@@ -324,7 +324,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
 static pp_status compute_time(const pp_problem *problem, evaluation *self, pp_error *error) {
   pp_layout_costs no_hops = *self->costs;
   pp_timing instant;
-  pp_status status = pp_candidate_check(self->candidate, problem->model, error);
+  pp_status status = pp_evaluate_check(problem, self->candidate, error);
   if (status != PP_OK) return status;
   status = pp_stages_fill(problem, self->candidate, self->costs, self->kernel, self->stage, error);
   if (status != PP_OK) return status;

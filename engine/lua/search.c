@@ -423,7 +423,7 @@ static int search_engine_rules(lua_State *L) {
   for (size_t row = 0; row < mask->rows; row++) {
     pp_error error;
     if (!pp_mask_has(mask->word, row)) continue;
-    if (pp_candidate_check(&self->search.candidates.candidate[row], &self->model, &error) == PP_OK) continue;
+    if (pp_evaluate_check(&self->search.problem, &self->search.candidates.candidate[row], &error) == PP_OK) continue;
     pp_mask_add(rule_mask(L, 3, &error, mask->rows)->word, row);
   }
   return 1;
@@ -433,7 +433,7 @@ static int search_engine_rules(lua_State *L) {
 static int search_check(lua_State *L) {
   const pp_lua_search *self = pp_check_search(L);
   pp_error error;
-  if (pp_candidate_check(&self->search.candidates.candidate[pp_check_row(L, self)], &self->model, &error) != PP_OK)
+  if (pp_evaluate_check(&self->search.problem, &self->search.candidates.candidate[pp_check_row(L, self)], &error) != PP_OK)
     return pp_push_illegal(L, &error);
   lua_pushboolean(L, true);
   return 1;

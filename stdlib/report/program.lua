@@ -8,6 +8,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.failure"
+local format = require "pipeplan.report.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local recipe = require "pipeplan.input.recipe"
 
@@ -56,8 +57,9 @@ local function schedule_of(plan, request)
     wanted.F, wanted.I, wanted.W, wanted.p2p = times.F, times.I, times.W, hop_of(plan, request)
   end
   local schedule, rule = engine.schedule(wanted)
-  if not schedule then error("a planned schedule cannot be built: " .. rule.message) end
-  return schedule
+  if schedule then return schedule end
+  if rule.id ~= "engine.too_many_actions" then error("a planned schedule cannot be built: " .. rule.message) end
+  failure.usage("--format csv: %s; at most %s microbatches can be written", rule.message, format.integer(rule.nearest))
 end
 
 -- The program of a plan: an iterator over its lines; or nil, and why there is none. pairs: "split" or "overlapped"; nil: as the framework

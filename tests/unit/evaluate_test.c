@@ -184,6 +184,81 @@ static void one_f1b_takes_m_plus_p_minus_1_slots(void **state) {  /* R19 */
   expect(7.0 / 71, timing.bubble_fraction, 2e-2);
 }
 
+/* The whole program's simulation, of stages as they are without pairs that overlap. */
+static pp_simulation whole_step(const search_case *c, const pp_candidate *candidate, const pp_layout_costs *costs) {
+  pp_stage stages[32];
+  pp_stage_seconds seconds[32];
+  pp_stage_times times[32];
+  pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  pp_schedule schedule;
+  pp_simulation out;
+  assert_int_equal(pp_stages_fill(&c->problem, candidate, costs, false, stages, NULL), PP_OK);
+  pp_stages_seconds(candidate, costs, false, stages, seconds);
+  assert_int_equal(pp_schedule_build(&request, &schedule, NULL), PP_OK);
+  for (int s = 0; s < schedule.stages; s++) {
+    const pp_stage_seconds *of = &seconds[s % schedule.stages_per_chain];
+    times[s] = (pp_stage_times){ of->forward, of->input, of->weight, of->full };
+  }
+  const pp_times all = { .stage = times, .p2p = costs->hop };
+  assert_int_equal(pp_simulate(&schedule, &all, false, &out, NULL), PP_OK);
+  pp_schedule_free(&schedule);
+  return out;
+}
+
+static void a_step_of_many_actions_is_that_of_the_whole_program(void **state) {
+  static const struct { int kind, chunks; } of[] = {
+    { PP_1F1B, 1 }, { PP_ZB_H1, 1 }, { PP_ZB_V, 2 }, { PP_INTERLEAVED_1F1B, 3 }, { PP_DUALPIPE, 1 }, { PP_DUALPIPEV, 2 }
+  };
+  search_case c;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+    pp_candidate candidate = candidate_of(of[k].kind, 8, of[k].chunks, 150000);
+    pp_layout_costs costs = costs_of(&c, &candidate.layout);
+    pp_schedule program;
+    pp_simulation got, expected = whole_step(&c, &candidate, &costs);
+    pp_timing timing;
+    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, false, false, &timing, &program, &got, NULL), PP_OK);
+    assert_true(program.first[8] < PP_MOST_WHOLE / 100);
+    expect(expected.makespan, timing.makespan_seconds, 1e-10);
+    expect(expected.bubble_fraction, timing.bubble_fraction, 1e-8);
+    for (int r = 0; r < 8; r++) {
+      expect(expected.busy[r], got.busy[r], 1e-10);
+      expect(expected.idle[r], got.idle[r], 1e-7);
+    }
+    pp_simulation_free(&got);
+    pp_simulation_free(&expected);
+    pp_schedule_free(&program);
+  }
+}
+
+static void what_cannot_be_simulated_by_periods_is_refused_with_a_bound(void **state) {
+  search_case c;
+  pp_error error;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
+  pp_candidate candidate = candidate_of(PP_GPIPE, 8, 1, PP_MOST_WHOLE / 16);
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_OK);
+  candidate.microbatches = candidate.smallest_microbatches = 1000000;
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.too_many_actions");
+  assert_string_equal(error.field, "microbatches");
+  assert_int_equal((int)error.nearest, PP_MOST_WHOLE / 16);
+  assert_string_equal(error.message, "M is 1000000; at most 131072 microbatches of gpipe on 8 ranks can be simulated");
+  candidate.kind = PP_1F1B;
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_OK);
+  candidate.microbatches = candidate.smallest_microbatches = INT32_MAX;
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_OK);
+  candidate.microbatches++;   /* a microbatch is an int */
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_ILLEGAL);
+  candidate.microbatches = candidate.smallest_microbatches = 1000000;
+  c.problem.runtime = pp_runtime_preset(PP_RUNTIME_TORCH_SINGLE);
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_ILLEGAL);
+  assert_string_equal(error.message, "M is 1000000; at most 131072 microbatches of 1f1b on 8 ranks can be simulated as run by torch-single");
+  candidate.kind = PP_NO_SCHEDULE;
+  assert_int_equal(pp_evaluate_check(&c.problem, &candidate, &error), PP_OK);
+}
+
 static void without_a_pipeline_a_step_is_its_microbatches_one_after_the_other(void **state) {
   search_case c;
   pp_timing timing;
@@ -263,6 +338,8 @@ int main(void) {
     cmocka_unit_test(a_v_fills_the_rank_of_both_ends),
     cmocka_unit_test(the_bound_is_never_above_the_step),
     cmocka_unit_test(one_f1b_takes_m_plus_p_minus_1_slots),
+    cmocka_unit_test(a_step_of_many_actions_is_that_of_the_whole_program),
+    cmocka_unit_test(what_cannot_be_simulated_by_periods_is_refused_with_a_bound),
     cmocka_unit_test(without_a_pipeline_a_step_is_its_microbatches_one_after_the_other),
     cmocka_unit_test(only_overlapped_pairs_hide_alltoall),
     cmocka_unit_test(a_dense_model_sends_nothing_to_experts),
