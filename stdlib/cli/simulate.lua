@@ -264,19 +264,34 @@ local function add_measured(run, measured, memory)
   for rank, bytes in ipairs(held) do run.peak_bytes[rank] = bytes + memory.weights[rank] end
 end
 
+-- How many actions a legal request has, without building it; 0 where only the program says how many pairs there are.
+local function actions_of(request, traits)
+  if traits.overlaps then return 0 end
+  return (traits.split_backward and 3 or 2) * request.ranks * virtual_of(request) * request.microbatches
+end
+
+-- Usage, where the format shows nothing of so many actions.
+local function check_drawn(name, actions)
+  local shown = formats[name]
+  if shown.no_more and actions > shown.drawn then
+    failure.usage("--format %s shows at most %s actions, and this schedule has %s", name, format.integer(shown.drawn),
+                  format.integer(actions))
+  end
+end
+
 -- What the writers write; or nil and the rule that the schedule or its runtime breaks.
 local function run_of(asked, request, read)
   local traits = not request.file and engine.schedule.traits(request.kind)
-  if traits then read = times_for(asked, read, shape_of(request), traits) end
+  if traits then
+    read = times_for(asked, read, shape_of(request), traits)
+    if engine.schedule.check(request) then check_drawn(asked.format, actions_of(request, traits)) end
+  end
   local schedule, rule = build(request, read)
   if not schedule then return nil, rule end
   local info, shown = schedule:info(), formats[asked.format]
   traits = traits or info   -- info says of a program what traits say of a kind
   if request.file or asked.profile then read = times_for(asked, read, info, traits) end
-  if shown.no_more and info.actions > shown.drawn then
-    failure.usage("--format %s shows at most %s actions, and this schedule has %s", asked.format, format.integer(shown.drawn),
-                  format.integer(info.actions))
-  end
+  check_drawn(asked.format, info.actions)
   local arguments, memory = times.arguments(read), asked.profile and profile_times.memory(asked.profile, info, traits)
   arguments.runtime, arguments.pairs, arguments.queues = asked.runtime.name, asked.runtime.pairs, asked.runtime.queues
   arguments.bytes = arguments.bytes or memory and memory.bytes

@@ -13,8 +13,10 @@ local simulation = {}
 function simulation.stages_of_ranks(info)
   local stages = {}
   for stage, rank in ipairs(info.placement) do
-    stages[rank + 1] = (stages[rank + 1] and stages[rank + 1] .. "," or "") .. (stage - 1)
+    local list = stages[rank + 1] or {}
+    list[#list + 1], stages[rank + 1] = stage - 1, list
   end
+  for rank, list in pairs(stages) do stages[rank] = table.concat(list, ",") end
   return stages
 end
 
@@ -123,7 +125,10 @@ local function rank_table(lines, run)
   local result, peaks, info = run.result, run.peaks, run.info
   local split = run.traits.split_backward
   local stages, widest = simulation.stages_of_ranks(info), 6
-  for _, list in ipairs(stages) do widest = math.max(widest, #list) end
+  for rank, list in ipairs(stages) do
+    stages[rank] = format.cut(list, timeline.width)
+    widest = math.max(widest, format.width(stages[rank]))
+  end
   local function row(rank, list, busy, idle, share, peak, peak_i, bytes)
     lines[#lines + 1] = (format.pad(rank, 4, true) .. "  " .. format.pad(list, widest) .. format.pad(busy, 11, true)
       .. format.pad(idle, 11, true) .. format.pad(share, 9, true) .. format.pad(peak, split and 18 or 13, true)
