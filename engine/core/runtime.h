@@ -139,7 +139,7 @@ int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end);
 ** rank waits) of time constant heat_tau, actions take 1 + heat_slope × max(0, u − heat_onset) / (1 − heat_onset) times as long.
 ** Two steps are simulated and the second is reported, whose u starts where the first ended.
 */
-#define PP_MOST_SLOWING 1e6
+#define PP_MOST_SLOWING 1e24   /* what a profile may come to */
 
 typedef struct {
   double contention;   /* 1 … PP_MOST_SLOWING */

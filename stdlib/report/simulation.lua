@@ -12,11 +12,9 @@ local simulation = {}
 -- The stages of each rank: { "0,7", … }.
 function simulation.stages_of_ranks(info)
   local stages = {}
-  for stage, rank in ipairs(info.placement) do
-    local list = stages[rank + 1] or {}
-    list[#list + 1], stages[rank + 1] = stage - 1, list
-  end
-  for rank, list in pairs(stages) do stages[rank] = table.concat(list, ",") end
+  for rank = 1, info.ranks do stages[rank] = {} end
+  for stage, rank in ipairs(info.placement) do table.insert(stages[rank + 1], stage - 1) end
+  for rank, list in ipairs(stages) do stages[rank] = table.concat(list, ",") end
   return stages
 end
 
@@ -125,10 +123,7 @@ local function rank_table(lines, run)
   local result, peaks, info = run.result, run.peaks, run.info
   local split = run.traits.split_backward
   local stages, widest = simulation.stages_of_ranks(info), 6
-  for rank, list in ipairs(stages) do
-    stages[rank] = format.cut(list, timeline.width)
-    widest = math.max(widest, format.width(stages[rank]))
-  end
+  for _, list in ipairs(stages) do widest = math.max(widest, #list) end
   local function row(rank, list, busy, idle, share, peak, peak_i, bytes)
     lines[#lines + 1] = (format.pad(rank, 4, true) .. "  " .. format.pad(list, widest) .. format.pad(busy, 11, true)
       .. format.pad(idle, 11, true) .. format.pad(share, 9, true) .. format.pad(peak, split and 18 or 13, true)
@@ -256,12 +251,12 @@ function simulation.text(run)
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""
-  if not result.intervals then
+  if result.intervals then
+    for _, line in ipairs(timeline.draw(run, run.colour)) do lines[#lines + 1] = line end
+  else
     lines[#lines + 1] = string.format("%s actions are too many to draw", format.integer(run.info.actions))
-    return format.page(lines)
   end
-  -- The picture may have colours: it is our own text, and stands as it is.
-  return format.page(lines) .. table.concat(timeline.draw(run, run.colour), "\n") .. "\n"
+  return table.concat(lines, "\n") .. "\n"
 end
 
 return simulation
