@@ -105,7 +105,8 @@ local function numeric_atoms(field, list)
   if not integer and least then low = -math.huge end
   for _, point in ipairs(points) do
     interval(low, point)
-    local reachable = (not least or point >= least) and point <= most and (not integer or math.type(point) == "integer" or math.tointeger(point))
+    local whole = not integer or math.type(point) == "integer" or math.tointeger(point)
+    local reachable = (not least or point >= least) and point <= most and whole
     if reachable then
       atoms[#atoms + 1] = { low = point, high = point, point = true, samples = { integer and math.tointeger(point) or point } }
     end
