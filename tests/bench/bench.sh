@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.."
   python=build/torch/bin/python
   [ -x "$python" ] || python=python3
   "$python" tests/bench/python_bench.py "$build/tests/schedule_bench" "$build/pipeplan"
+  "$python" tests/bench/plan_growth.py "$build/pipeplan"
   LUA_CPATH="$build/?.so;;" lua5.4 tests/bench/search_bench.lua
   LUA_CPATH="$build/?.so;;" lua5.4 tests/bench/policy_bench.lua "$build/pipeplan"
   tests/bench/cold_start.sh "$build/pipeplan"
