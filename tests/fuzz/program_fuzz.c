@@ -3,6 +3,7 @@
 ** pairs, cool and hot → peaks → lowering → CSV, which is read again. The first byte says where a program comes from:
 **   '1', '2'  the rest is a CSV of one or of two directions
 **   'b'       the rest is a request for a constructor, with times
+**   'c'       the rest is a request of any size, which is only checked: what is said to be the nearest legal value must be legal
 **   else      the rest chooses ranks, stages, placement and order: an execution is followed action by action, so that the program it leaves
 **             must be accepted, unless the last bytes damage it
 ** Whatever is wrong with a program must have an id and a message; whatever runs must keep the order of its data.
@@ -333,10 +334,13 @@ static void check_program(const pp_schedule *schedule) {
 static bool check_text(const char *text, size_t length, int directions, bool *verified) {
   pp_schedule schedule;
   pp_csv_place place;
+  pp_csv_extent extent;
   pp_error error = { .id = "" };
   pp_status status = pp_schedule_read_csv(text, length, directions, &schedule, &place, &error);
   if (status == PP_ILLEGAL) require(error.id[0] && error.message[0] && !schedule.action, "an error says what it is");
   if (status != PP_OK) return false;
+  require(pp_schedule_measure_csv(text, length, &extent, NULL, NULL) == PP_OK && pp_csv_bytes(&extent) >= pp_schedule_size(&schedule),
+          "a program is no larger than its text says");
   *verified = schedule.verified;
   if (schedule.first[schedule.request.ranks] <= MOST_PROGRAM && (size_t)schedule.stages * (size_t)schedule.chunks_per_rank <= 1 << 20)
     check_program(&schedule);
@@ -365,6 +369,36 @@ static void check_request(fuzz_bytes *bytes) {
   require(schedule.verified && pp_schedule_size(&schedule) == pp_schedule_bytes(&request), "what is built runs");
   check_program(&schedule);
   pp_schedule_free(&schedule);
+}
+
+/* Small, or any positive int. */
+static int take_size(fuzz_bytes *bytes) {
+  unsigned value = take_byte(bytes);
+  if (value & 1) return 1 + (int)(value >> 1);
+  for (int k = 0; k < 3; k++) value = value << 8 | take_byte(bytes);
+  return 1 + (int)(value & 0x7FFFFFFE);
+}
+
+/* The field of that name; NULL for one that no number mends. */
+static int *field_of(pp_schedule_request *request, const char *name) {
+  return strcmp(name, "ranks") == 0 ? &request->ranks : strcmp(name, "microbatches") == 0 ? &request->microbatches
+       : strcmp(name, "virtual") == 0 ? &request->chunks : strcmp(name, "group") == 0 ? &request->group : NULL;
+}
+
+static void check_legality(fuzz_bytes *bytes) {
+  pp_schedule_request request = { .kind = (pp_schedule_kind)take_below(bytes, PP_SCHEDULE_KINDS), .ranks = take_size(bytes),
+                                  .microbatches = take_size(bytes), .chunks = take_size(bytes), .group = take_size(bytes) - 1 };
+  pp_error error = { .id = "" };
+  if (take_byte(bytes) & 1) request.group = take_byte(bytes) & 1 ? PP_GROUP_ROUNDS : 0;
+  for (int k = 0; k < 8 && pp_schedule_check(&request, &error) != PP_OK; k++) {
+    int *field = field_of(&request, error.field);
+    require(error.id[0] && error.message[0], "what is illegal says why");
+    if (!field || !isfinite(error.nearest)) return;
+    require(error.nearest >= 1 && error.nearest <= INT32_MAX && *field != (int)error.nearest, "the nearest legal value is another");
+    *field = (int)error.nearest;
+  }
+  require(pp_schedule_check(&request, &error) == PP_OK, "to go from one nearest value to the next ends at something legal");
+  require(pp_schedule_bytes(&request) >= pp_schedule_actions(&request) * sizeof(pp_action), "and of some size");
 }
 
 /* An execution: what each (stage, microbatch) of each chain has had, and each rank's actions so far as text. */
@@ -461,6 +495,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   switch (data[0]) {
     case '1': case '2': check_text((const char *)data + 1, size - 1, data[0] - '0', &verified); break;
     case 'b': check_request(&bytes); break;
+    case 'c': check_legality(&bytes); break;
     default: check_execution(&bytes); break;
   }
   return 0;
