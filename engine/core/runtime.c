@@ -172,9 +172,7 @@ static double seconds_of(const run_state *run, const pp_step *step) {
     case PP_B: return times->full;
     case PP_I: return no_input ? 0 : times->input;
     case PP_W: return no_input ? times->full : times->weight;
-    default:
-      if (!run->times->pair) return times->forward + run->times->stage[action->stage_b].full;
-      return run->times->pair[action->stage * schedule->chunks_per_rank + schedule->slot_of[action->stage_b]];
+    default: return pp_pair_seconds(schedule, run->times, action->stage, action->stage_b);
   }
 }
 
@@ -340,15 +338,11 @@ static pp_status check_hardware(const pp_runtime *runtime, const pp_hardware *ha
 }
 
 /* One block for all that a run needs. The heap's arrays are laid out from the widest to the narrowest. */
-static size_t run_bytes(size_t ranks, size_t queues, size_t batches) {
-  return ranks * sizeof(rank_state) + batches * sizeof(batch_state) + (ranks + queues) * (sizeof(double) + 2 * sizeof(uint32_t)) +
-         queues * sizeof(queue_state);
-}
-
 static void *prepare(run_state *run) {
   const pp_lowered *lowered = run->lowered;
-  size_t ranks = (size_t)lowered->ranks, places = ranks + lowered->queues;
-  char *memory = pp_allocate_zeros(run_bytes(ranks, lowered->queues, lowered->batches));
+  size_t ranks = (size_t)lowered->ranks, queues = lowered->queues, places = ranks + queues;
+  char *memory = pp_allocate_zeros(ranks * sizeof(rank_state) + places * (sizeof(double) + 2 * sizeof(uint32_t)) +
+                                   queues * sizeof(queue_state) + lowered->batches * sizeof(batch_state));
   if (!memory) return NULL;
   run->rank = (rank_state *)(void *)memory;
   run->batch = (batch_state *)(void *)(run->rank + ranks);
@@ -363,16 +357,6 @@ static void *prepare(run_state *run) {
 /* What pp_simulation_allocate is asked for. */
 static int intervals_of(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals) {
   return !with_intervals ? 0 : schedule->traits.overlaps && runtime->pairs != PP_PAIR_OVERLAPPED ? 2 : 1;
-}
-
-size_t pp_runtime_bytes(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals) {
-  if (runtime->kind == PP_RUNTIME_IDEAL) return pp_simulation_bytes(schedule, with_intervals);
-  size_t ranks = (size_t)schedule->request.ranks, queues = ranks;
-  if (runtime->queues == PP_QUEUE_PER_PEER) queues += 2 * (size_t)schedule->stages;
-  pp_lowered_size lowered = pp_runtime_lowered_size(schedule, runtime);
-  size_t run = run_bytes(ranks, queues, lowered.batches) +
-               pp_simulation_result_bytes(schedule, intervals_of(schedule, runtime, with_intervals));
-  return lowered.kept + (run > lowered.work ? run : lowered.work);
 }
 
 static pp_status simulate(run_state *run, bool with_intervals, pp_simulation *out, pp_error *error) {

@@ -119,15 +119,6 @@ void pp_lowered_free(pp_lowered *lowered);
 
 enum { PP_MAX_LOWERED = 1 << 21 };   /* actions of a schedule: some 200 bytes each */
 
-/* What pp_runtime_lower allocates for a verified schedule that the runtime runs. O(ranks + stages). */
-typedef struct {
-  size_t kept;      /* bytes of *out */
-  size_t work;      /* bytes that it frees before it returns */
-  size_t batches;   /* that there are at most */
-} pp_lowered_size;
-
-pp_lowered_size pp_runtime_lowered_size(const pp_schedule *schedule, const pp_runtime *runtime);
-
 /* A message end as PyTorch writes it, "2RECV_F0": the stage is that of the end's own rank. Returns what snprintf returns. */
 int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end);
 
@@ -157,8 +148,6 @@ typedef struct {
 */
 pp_status pp_runtime_simulate(const pp_schedule *schedule, const pp_times *times, const pp_runtime *runtime, const pp_hardware *hardware,
                               bool with_intervals, pp_simulation *out, pp_error *error);
-/* The most bytes that it holds at once, of a verified schedule that the runtime runs, its result included. O(ranks + stages). */
-size_t pp_runtime_bytes(const pp_schedule *schedule, const pp_runtime *runtime, bool with_intervals);
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
 

@@ -254,17 +254,6 @@ static void lower(pp_lowering *lowering, known_queue *last, void *scratch) {
   join_ends(lowering);
 }
 
-pp_lowered_size pp_runtime_lowered_size(const pp_schedule *schedule, const pp_runtime *runtime) {
-  pp_lowering lowering = { .schedule = schedule, .runtime = runtime };
-  pp_lowered nothing;
-  known_queue *last;
-  void *scratch;
-  pp_lowered_size size = { .kept = lay_out(&lowering, &nothing, NULL) };
-  size.work = lay_out_work(&lowering, &last, &scratch, NULL);
-  size.batches = lowering.most_ends;
-  return size;
-}
-
 pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtime, pp_lowered *out, pp_error *error) {
   pp_lowering lowering = { .schedule = schedule, .runtime = runtime, .out = out };
   known_queue *last;
@@ -272,8 +261,7 @@ pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtim
   *out = (pp_lowered){ 0 };
   pp_status status = check(schedule, runtime, error);
   if (status != PP_OK) return status;
-  pp_lowered_size size = pp_runtime_lowered_size(schedule, runtime);
-  char *kept = pp_allocate(size.kept), *work = pp_allocate_zeros(size.work);
+  char *kept = pp_allocate(lay_out(&lowering, out, NULL)), *work = pp_allocate_zeros(lay_out_work(&lowering, &last, &scratch, NULL));
   if (kept && work) {
     lay_out(&lowering, out, kept);
     lay_out_work(&lowering, &last, &scratch, work);

@@ -277,14 +277,9 @@ size_t pp_schedule_actions(const pp_schedule_request *request) {
   return actions;
 }
 
-size_t pp_schedule_bytes(const pp_schedule_request *request) {
+static size_t bytes_of(const pp_schedule_request *request) {
   size_t ranks = (size_t)request->ranks, stages = ranks * (size_t)request->chunks * (size_t)kinds[request->kind].traits.chains;
   return pp_schedule_actions(request) * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int);
-}
-
-size_t pp_schedule_working_bytes(const pp_schedule_request *request) {
-  const pp_constructor *constructor = kinds[request->kind].constructor;
-  return constructor->working_bytes ? constructor->working_bytes(request) : 0;
 }
 
 /* Sizes, and one block for everything: actions first, for they are the largest and want the start's alignment. */
@@ -298,7 +293,7 @@ static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedu
   schedule->microbatches_per_chain = request->microbatches / chains;
 
   size_t actions = pp_schedule_actions(request);
-  char *memory = pp_allocate(pp_schedule_bytes(request));
+  char *memory = pp_allocate(bytes_of(request));
   if (!memory) {
     *schedule = (pp_schedule){ 0 };
     return pp_fail(error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", actions);
@@ -338,11 +333,6 @@ pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out
     constructor->write(request, rank, &writer);
   }
   return PP_OK;
-}
-
-size_t pp_schedule_size(const pp_schedule *schedule) {
-  size_t ranks = (size_t)schedule->request.ranks, stages = (size_t)schedule->stages;
-  return schedule->first[ranks] * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int);
 }
 
 void pp_schedule_free(pp_schedule *schedule) {

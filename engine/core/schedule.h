@@ -126,13 +126,8 @@ int pp_schedule_group(const pp_schedule_request *request);
 /* Most chunks that a rank of zb_auto, v_half or v_min may hold: what was asked for or the kind's own; 0 for kinds without a limit. */
 int pp_schedule_limit(const pp_schedule_request *request);
 
-/*
-** Actions of the program of a request that pp_schedule_check accepts, the bytes that pp_schedule_build allocates for it, and the bytes that it
-** frees before it returns: 0 for kinds that are not planned from times. O(ranks).
-*/
+/* Actions of the program of a request that pp_schedule_check accepts. O(ranks). */
 size_t pp_schedule_actions(const pp_schedule_request *request);
-size_t pp_schedule_bytes(const pp_schedule_request *request);
-size_t pp_schedule_working_bytes(const pp_schedule_request *request);
 
 /*
 ** Builds the program. O(actions) time, one allocation. zb_auto, v_half and v_min: O(actions × log P), at most 14 times, a brief zb_auto 3
@@ -140,8 +135,6 @@ size_t pp_schedule_working_bytes(const pp_schedule_request *request);
 */
 pp_status pp_schedule_build(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
 void pp_schedule_free(pp_schedule *schedule);
-/* Bytes of a program, whoever made it. */
-size_t pp_schedule_size(const pp_schedule *schedule);
 
 /*
 ** The action as PyTorch's pipelining writes it (torch/distributed/pipelining/schedules.py, _Action): "3F0", "(0F3;3B1)OVERLAP_F_B".

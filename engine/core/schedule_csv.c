@@ -177,7 +177,15 @@ static read_result next(csv_reader *reader, pp_action *out) {
   }
 }
 
-static void include(pp_csv_extent *extent, const pp_action *action) {
+/* What a text holds. */
+typedef struct {
+  int ranks, stages;
+  uint32_t microbatches;   /* one more than the largest */
+  size_t actions;
+  bool split, overlaps;
+} csv_extent;
+
+static void include(csv_extent *extent, const pp_action *action) {
   extent->actions++;
   if (action->stage >= extent->stages) extent->stages = action->stage + 1;
   if (action->microbatch >= extent->microbatches) extent->microbatches = action->microbatch + 1;
@@ -188,8 +196,8 @@ static void include(pp_csv_extent *extent, const pp_action *action) {
   if (action->microbatch_b >= extent->microbatches) extent->microbatches = action->microbatch_b + 1;
 }
 
-static pp_status measure(csv_reader *reader, pp_csv_extent *out) {
-  *out = (pp_csv_extent){ 0 };
+static pp_status measure(csv_reader *reader, csv_extent *out) {
+  *out = (csv_extent){ 0 };
   size_t before = 0;
   for (;;) {
     pp_action action;
@@ -257,7 +265,7 @@ static pp_status missing(const csv_reader *reader, const char *id, const char *w
                     count > 1 || many ? "" : "s", all - 1);
 }
 
-static pp_status check_numbers(const csv_reader *reader, const pp_schedule *schedule, const pp_csv_extent *extent,
+static pp_status check_numbers(const csv_reader *reader, const pp_schedule *schedule, const csv_extent *extent,
                                const csv_scratch *scratch) {
   uint32_t first = 0, count = 0, all = extent->microbatches;
   for (int stage = schedule->stages - 1; stage >= 0; stage--)
@@ -269,35 +277,19 @@ static pp_status check_numbers(const csv_reader *reader, const pp_schedule *sche
   return missing(reader, "engine.missing_microbatch", "microbatch", first, count, scratch->limit < all, all);
 }
 
-static pp_status place_stages(const csv_reader *reader, pp_schedule *schedule) {
+static void place_stages(pp_schedule *schedule) {
   pp_spend(8 * (uint64_t)(schedule->stages + schedule->request.ranks));
   int most = pp_schedule_place(schedule);
   schedule->request.chunks = schedule->traits.chunks = (most + schedule->chains - 1) / schedule->chains;
   schedule->chunks_per_rank = schedule->request.chunks * schedule->chains;
-  int64_t pairs = (int64_t)schedule->stages * schedule->chunks_per_rank;
-  *reader->place = (pp_csv_place){ 0, 0 };
-  if (schedule->traits.overlaps && pairs > PP_MAX_ACTIONS)
-    return pp_illegal(reader->error, "engine.csv_size", "csv", NAN, "%d stages, %d on a rank, can overlap in more than %d ways",
-                      schedule->stages, schedule->chunks_per_rank, PP_MAX_ACTIONS);
-  return PP_OK;
 }
 
 /* One block as in schedule.c. */
-static size_t program_bytes(const pp_csv_extent *extent) {
-  return extent->actions * sizeof(pp_action) + ((size_t)extent->ranks + 1) * (sizeof(size_t) + sizeof(int)) +
-         3 * (size_t)extent->stages * sizeof(int);
-}
-
-/* Of how many microbatches csv_scratch says whether they occur. */
-static size_t limit_of(const pp_csv_extent *extent) {
-  return extent->microbatches > 2 * extent->actions ? 2 * extent->actions : extent->microbatches;
-}
-
-static bool allocate(pp_schedule *schedule, const pp_csv_extent *extent, csv_scratch *scratch) {
+static bool allocate(pp_schedule *schedule, const csv_extent *extent, csv_scratch *scratch) {
   size_t ranks = (size_t)extent->ranks, stages = (size_t)extent->stages;
-  scratch->limit = (uint32_t)limit_of(extent);
+  scratch->limit = extent->microbatches > 2 * extent->actions ? (uint32_t)(2 * extent->actions) : extent->microbatches;
   scratch->occurs = pp_allocate_zeros(scratch->limit / 8 + 1);
-  char *memory = pp_allocate(program_bytes(extent));
+  char *memory = pp_allocate(extent->actions * sizeof(pp_action) + (ranks + 1) * (sizeof(size_t) + sizeof(int)) + 3 * stages * sizeof(int));
   schedule->action = (pp_action *)(void *)memory;   /* owned by *schedule from here on */
   if (!memory || !scratch->occurs) return false;
   schedule->first = (size_t *)(void *)(memory + extent->actions * sizeof(pp_action));
@@ -313,7 +305,7 @@ static bool allocate(pp_schedule *schedule, const pp_csv_extent *extent, csv_scr
 }
 
 /* Fills a schedule from a text that measure() has read. */
-static pp_status build(csv_reader *reader, const pp_csv_extent *extent, int directions, pp_schedule *out) {
+static pp_status build(csv_reader *reader, const csv_extent *extent, int directions, pp_schedule *out) {
   csv_scratch scratch = { NULL, 0 };
   pp_status status = PP_OK;
   if (extent->stages % directions != 0)
@@ -332,8 +324,8 @@ static pp_status build(csv_reader *reader, const pp_csv_extent *extent, int dire
     status = check_numbers(reader, out, extent, &scratch);
   }
   pp_free(scratch.occurs);
-  if (status == PP_OK) status = place_stages(reader, out);
   if (status == PP_OK) {
+    place_stages(out);
     out->microbatches_per_chain = (int)extent->microbatches;   /* ≤ 2 × actions: none is missing */
     out->request.microbatches = out->microbatches_per_chain * directions;
     status = pp_schedule_verify(out, reader->error);
@@ -344,32 +336,18 @@ static pp_status build(csv_reader *reader, const pp_csv_extent *extent, int dire
   return status;
 }
 
-size_t pp_csv_bytes(const pp_csv_extent *extent) {
-  const size_t most = 2 * extent->actions;   /* of stages, and of microbatches, that can occur */
-  const pp_verify_size size = { .ranks = (size_t)extent->ranks, .stages = (size_t)extent->stages, .microbatches = extent->microbatches,
-                                .actions = extent->actions };
-  size_t beside = limit_of(extent) / 8 + 1, verification = size.stages > most || size.microbatches > most ? 0 : pp_verify_bytes(&size);
-  return program_bytes(extent) + (verification > beside ? verification : beside);
-}
-
-pp_status pp_schedule_measure_csv(const char *text, size_t length, pp_csv_extent *out, pp_csv_place *place, pp_error *error) {
-  pp_csv_place nobody_asks;
-  pp_error nobody_reads;
-  csv_reader reader = { .cursor = { .at = text, .end = text + length }, .place = place ? place : &nobody_asks,
-                        .error = error ? error : &nobody_reads };
-  *reader.place = (pp_csv_place){ 0, 0 };
-  return measure(&reader, out);
-}
-
 pp_status pp_schedule_read_csv(const char *text, size_t length, int directions, pp_schedule *out, pp_csv_place *place, pp_error *error) {
   pp_csv_place nobody_asks;
   pp_error nobody_reads;
   csv_reader reader = { .cursor = { .at = text, .end = text + length }, .place = place ? place : &nobody_asks,
                         .error = error ? error : &nobody_reads };
-  pp_csv_extent extent;
+  csv_extent extent;
   *out = (pp_schedule){ 0 };
+  *reader.place = (pp_csv_place){ 0, 0 };
   if (!pp_spend(4 * (uint64_t)length)) return pp_stopped(error);
   if (directions != 1 && directions != 2) return pp_fail(error, PP_INVALID, "directions must be 1 or 2, got %d", directions);
-  pp_status status = pp_schedule_measure_csv(text, length, &extent, reader.place, reader.error);
-  return status == PP_OK ? build(&reader, &extent, directions, out) : status;
+  pp_status status = measure(&reader, &extent);
+  if (status != PP_OK) return status;
+  reader.cursor = (csv_cursor){ .at = text, .end = text + length };
+  return build(&reader, &extent, directions, out);
 }

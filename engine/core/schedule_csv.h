@@ -9,9 +9,7 @@
 #ifndef PP_SCHEDULE_CSV_H
 #define PP_SCHEDULE_CSV_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/schedule.h"
 
@@ -19,19 +17,6 @@
 typedef struct {
   size_t line, column;
 } pp_csv_place;
-
-/* What a text holds. */
-typedef struct {
-  int ranks, stages;       /* of stages one more than the largest */
-  uint32_t microbatches;   /* the same */
-  size_t actions;
-  bool split, overlaps;
-} pp_csv_extent;
-
-/* PP_ILLEGAL as pp_schedule_read_csv says, where the text cannot be read. O(length), no memory. */
-pp_status pp_schedule_measure_csv(const char *text, size_t length, pp_csv_extent *out, pp_csv_place *place, pp_error *error);
-/* The most bytes that pp_schedule_read_csv holds at once for such a text, the program's own included. */
-size_t pp_csv_bytes(const pp_csv_extent *extent);
 
 /*
 ** Reads a program of one pipeline, or with directions = 2 of two: then the upper half of the stages is direction 1, as in the CSV of a
@@ -44,13 +29,13 @@ size_t pp_csv_bytes(const pp_csv_extent *extent);
 **   engine.csv_old_dialect      BW, the full backward of PyTorch's files of 2024
 **   engine.csv_communication    an action of the compute_comms format
 **   engine.csv_row              an empty text, a line without actions
-**   engine.csv_size             more than PP_MAX_STAGES stages or ranks, than PP_MAX_ACTIONS actions, microbatches or pairs of stages
+**   engine.csv_size             more than PP_MAX_STAGES stages or ranks, than PP_MAX_ACTIONS actions or microbatches
 ** or when no schedule can be made of it:
 **   engine.missing_stage, engine.missing_microbatch      a number under the largest that occurs nowhere
 **   engine.directions           two directions with an odd number of stages
 ** PP_INVALID when directions is neither 1 nor 2. On PP_OK the caller frees *out with pp_schedule_free; its kind is PP_CUSTOM, its traits are
-** what its actions show. O(length) time: the text is read twice and the program verified once. Memory: pp_csv_bytes, some 20 bytes an action,
-** whatever numbers it claims.
+** what its actions show. O(length) time: the text is read twice and the program verified once. Memory: some 20 bytes an action, and
+** dozens a stage and rank, whatever numbers it claims.
 */
 pp_status pp_schedule_read_csv(const char *text, size_t length, int directions, pp_schedule *out, pp_csv_place *place, pp_error *error);
 

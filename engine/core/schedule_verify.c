@@ -178,24 +178,6 @@ static pp_status check_lists(const verification *v) {
   return missing(v, (int)(i / microbatches), i % microbatches, v->had[i]);
 }
 
-/* Has a program fewer actions than (stage, microbatch) pairs? */
-static bool is_sparse(const pp_verify_size *size) { return size->stages * size->microbatches > size->actions; }
-
-size_t pp_verify_bytes(const pp_verify_size *size) {
-  if (is_sparse(size)) return size->stages * sizeof(size_t) + size->microbatches;
-  return size->stages * size->microbatches + size->stages * sizeof(stage_link) + size->ranks * (sizeof(rank_state) + sizeof(int));
-}
-
-static pp_verify_size size_of(const pp_schedule *schedule) {
-  return (pp_verify_size){ .ranks = (size_t)schedule->request.ranks, .stages = (size_t)schedule->stages,
-                           .microbatches = (size_t)schedule->microbatches_per_chain, .actions = schedule->first[schedule->request.ranks] };
-}
-
-size_t pp_schedule_verify_bytes(const pp_schedule *schedule) {
-  const pp_verify_size size = size_of(schedule);
-  return pp_verify_bytes(&size);
-}
-
 /*
 ** A program with fewer actions than (stage, microbatch) pairs lacks some, since each needs two actions or halves of pairs. Its table had[]
 ** might be far larger than itself, so only the row of the stage with the fewest is made.
@@ -203,7 +185,7 @@ size_t pp_schedule_verify_bytes(const pp_schedule *schedule) {
 static pp_status find_missing(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t microbatches = (size_t)schedule->microbatches_per_chain, stages = (size_t)schedule->stages;
-  size_t *count = pp_allocate_zeros(pp_schedule_verify_bytes(schedule));
+  size_t *count = pp_allocate_zeros(stages * sizeof *count + microbatches);
   if (!count) return pp_fail(v->error, PP_NO_MEMORY, "no memory to verify %d stages", schedule->stages);
   unsigned char *had = (unsigned char *)(count + stages);
   const pp_action *end = schedule->action + schedule->first[schedule->request.ranks];
@@ -469,7 +451,7 @@ static pp_status check_waits(verification *v, int buffers) {
 static bool prepare(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, microbatches = v->microbatches;
-  char *memory = pp_allocate_zeros(pp_schedule_verify_bytes(schedule));
+  char *memory = pp_allocate_zeros(stages * microbatches + stages * sizeof(stage_link) + ranks * (sizeof(rank_state) + sizeof(int)));
   if (!memory) return false;
   v->stage = (stage_link *)(void *)memory;
   v->rank = (rank_state *)(void *)(v->stage + stages);
@@ -488,10 +470,10 @@ static pp_status start(verification *v, const pp_schedule *schedule, pp_finding 
   *v = (verification){ .schedule = schedule, .stages = schedule->stages, .microbatches = (uint32_t)schedule->microbatches_per_chain,
                        .finding = finding, .error = error };
   *finding = (pp_finding){ .rank = NOWHERE, .position = -1 };
-  const pp_verify_size size = size_of(schedule);
-  if (!pp_spend(4 * (size.actions + size.stages))) return pp_stopped(v->error);
-  if (is_sparse(&size)) return find_missing(v);
-  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", size.actions);
+  size_t actions = schedule->first[schedule->request.ranks], stages = (size_t)schedule->stages;
+  if (!pp_spend(4 * (actions + stages))) return pp_stopped(v->error);
+  if (stages * (size_t)schedule->microbatches_per_chain > actions) return find_missing(v);
+  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", actions);
   pp_status status = check_lists(v);
   if (status == PP_OK) return PP_OK;
   pp_free(v->stage);

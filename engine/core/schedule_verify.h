@@ -58,18 +58,10 @@ typedef struct {
 **   engine.deadlock           ranks wait for each other whatever the runtime
 **   engine.blocking_deadlock  only where p2p blocks with so few buffers
 ** *finding (may be NULL) says where. The schedule's tables must be consistent, as pp_schedule_build and pp_schedule_read_csv make them; its
-** actions may be anything. O(actions + stages + ranks) time; one allocation of pp_schedule_verify_bytes: at most a byte an action, of a program
-** whose actions are fewer than its (stage, microbatch) pairs a byte a microbatch, and some dozens a stage and rank.
+** actions may be anything. O(actions + stages + ranks) time; one allocation of at most a byte an action, of a program whose
+** actions are fewer than its (stage, microbatch) pairs a byte a microbatch, and some dozens a stage and rank.
 */
 pp_status pp_schedule_verify_p2p(const pp_schedule *schedule, int buffers, pp_finding *finding, pp_error *error);
-size_t pp_schedule_verify_bytes(const pp_schedule *schedule);
-
-/* The same of a program that is not made yet; microbatches of one chain. */
-typedef struct {
-  size_t ranks, stages, microbatches, actions;
-} pp_verify_size;
-
-size_t pp_verify_bytes(const pp_verify_size *size);
 
 /*
 ** The least number of receive buffers with which a program that pp_schedule_verify accepts runs where p2p blocks, in *buffers. 1 for most

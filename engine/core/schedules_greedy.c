@@ -172,20 +172,13 @@ static void set_times(const pp_schedule_request *request, const pp_schedule *sch
     }
 }
 
-static pp_greedy_problem problem_of(const pp_schedule_request *request) {
-  return (pp_greedy_problem){ .ranks = request->ranks, .microbatches = request->microbatches, .queues = 2 * request->chunks,
-                              .limit = pp_schedule_limit(request), .released = request->released, .hop = request->p2p };
-}
-
-static size_t shop_bytes(const pp_greedy_problem *problem) {
-  size_t entries = (size_t)problem->ranks * (size_t)problem->queues;
-  return pp_greedy_scratch(problem) + entries * (2 * sizeof(double) + sizeof(int64_t)) + entries / 2 * sizeof(pp_stage_times);
-}
-
 static pp_status open_shop(const pp_schedule_request *request, const pp_schedule *schedule, workshop *shop, pp_error *error) {
-  shop->problem = problem_of(request);
-  size_t entries = (size_t)request->ranks * (size_t)shop->problem.queues;
-  shop->scratch = pp_allocate(shop_bytes(&shop->problem));
+  int queues = 2 * request->chunks;
+  size_t ranks = (size_t)request->ranks, entries = ranks * (size_t)queues;
+  shop->problem = (pp_greedy_problem){ .ranks = request->ranks, .microbatches = request->microbatches, .queues = queues,
+                                       .limit = pp_schedule_limit(request), .released = request->released, .hop = request->p2p };
+  shop->scratch = pp_allocate(pp_greedy_scratch(&shop->problem) + entries * (2 * sizeof(double) + sizeof(int64_t)) +
+                              (size_t)schedule->stages * sizeof *shop->times);
   if (!shop->scratch) return pp_fail(error, PP_NO_MEMORY, "no memory to plan %zu actions", schedule->first[request->ranks]);
   shop->seconds = (double *)(void *)((char *)shop->scratch + pp_greedy_scratch(&shop->problem));
   shop->weight = shop->seconds + entries;
@@ -306,11 +299,4 @@ static size_t count_greedy(const pp_schedule_request *request, int rank) {
   return 3 * (size_t)request->microbatches * (size_t)request->chunks;
 }
 
-/* zb_auto simulates the handcrafted orders, too. */
-static size_t working_bytes(const pp_schedule_request *request) {
-  const pp_greedy_problem problem = problem_of(request);
-  const pp_schedule shape = { .request = *request, .stages = request->ranks, .microbatches_per_chain = request->microbatches };
-  return shop_bytes(&problem) + (request->kind == PP_ZB_AUTO ? pp_simulation_bytes(&shape, false) : 0);
-}
-
-const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy, .working_bytes = working_bytes };
+const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy };

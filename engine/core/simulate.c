@@ -68,13 +68,9 @@ static size_t scratch_bytes(const pp_schedule *schedule) {
   return arrivals(schedule) * sizeof(double) + (size_t)schedule->stages * sizeof(stage_plan) + ranks * (sizeof(rank_state) + sizeof(int));
 }
 
-size_t pp_simulation_result_bytes(const pp_schedule *schedule, int intervals) {
+static size_t result_bytes(const pp_schedule *schedule, int intervals) {
   size_t ranks = (size_t)schedule->request.ranks;
   return 3 * ranks * sizeof(double) + (intervals ? (size_t)intervals * schedule->first[ranks] * sizeof(pp_interval) : 0);
-}
-
-size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals) {
-  return pp_simulation_result_bytes(schedule, with_intervals) + scratch_bytes(schedule);
 }
 
 static void lay_out_result(const pp_schedule *schedule, int intervals, void *memory, pp_simulation *out) {
@@ -88,9 +84,19 @@ static void lay_out_result(const pp_schedule *schedule, int intervals, void *mem
 
 /* -- preparation ---------------------------------------------------------------------------------------------------------------------- */
 
+static pp_status check_pairs(const pp_schedule *schedule, const pp_times *times, int stage, pp_error *error) {
+  const int count = times->pair_beside ? 1 : pp_schedule_stages_on(schedule, schedule->rank_of[stage]);
+  const double *pair = times->pair_beside ? times->pair + stage : times->pair + stage * schedule->chunks_per_rank;
+  const double beside = times->pair_beside ? times->pair_beside[stage] : 0;
+  for (int k = 0; k < count; k++)
+    if (!pp_is_seconds(pair[k]) || !pp_is_seconds(beside))
+      return pp_fail(error, PP_INVALID, "F&B of stage %d must be " PP_SECONDS ", got %g", stage, pair[k] + beside);
+  return PP_OK;
+}
+
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
   if (!pp_is_seconds(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be " PP_SECONDS ", got %g", times->p2p);
-  pp_spend((uint64_t)schedule->stages * (4 + (times->pair ? (uint64_t)schedule->chunks_per_rank : 0)));
+  pp_spend((uint64_t)schedule->stages * (4 + (times->pair && !times->pair_beside ? (uint64_t)schedule->chunks_per_rank : 0)));
   for (int s = 0; s < schedule->stages; s++) {
     const pp_stage_times *stage = &times->stage[s];
     const double value[] = { stage->forward, stage->input, stage->weight, stage->full };
@@ -98,10 +104,8 @@ pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_
     for (int i = 0; i < 4; i++)
       if (!pp_is_seconds(value[i]))
         return pp_fail(error, PP_INVALID, "%s of stage %d must be " PP_SECONDS ", got %g", name[i], s, value[i]);
-    for (int k = 0; times->pair && k < pp_schedule_stages_on(schedule, schedule->rank_of[s]); k++) {
-      double pair = times->pair[s * schedule->chunks_per_rank + k];
-      if (!pp_is_seconds(pair)) return pp_fail(error, PP_INVALID, "F&B of stage %d must be " PP_SECONDS ", got %g", s, pair);
-    }
+    pp_status status = times->pair ? check_pairs(schedule, times, s, error) : PP_OK;
+    if (status != PP_OK) return status;
   }
   return PP_OK;
 }
@@ -181,11 +185,6 @@ static inline bool inputs_have_arrived(const run_state *run, const pp_action *ac
   }
 }
 
-static inline double pair_seconds(const run_state *run, const pp_action *action) {
-  if (!run->times->pair) return run->stage[action->stage].forward + run->stage[action->stage_b].full;
-  return run->times->pair[action->stage * run->schedule->chunks_per_rank + run->schedule->slot_of[action->stage_b]];
-}
-
 static inline double seconds_of(const run_state *run, const pp_action *action) {
   const stage_plan *stage = &run->stage[action->stage];
   switch (action->kind) {
@@ -193,7 +192,7 @@ static inline double seconds_of(const run_state *run, const pp_action *action) {
     case PP_B: return stage->full;
     case PP_I: return stage->input;
     case PP_W: return stage->weight;
-    default: return pair_seconds(run, action);
+    default: return pp_pair_seconds(run->schedule, run->times, action->stage, action->stage_b);
   }
 }
 
@@ -291,7 +290,7 @@ pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, boo
   pp_status status = check(schedule, times, error);
   *out = (pp_simulation){ 0 };
   if (status != PP_OK) return status;
-  size_t results = pp_simulation_result_bytes(schedule, with_intervals), bytes = pp_simulation_bytes(schedule, with_intervals);
+  size_t results = result_bytes(schedule, with_intervals), bytes = results + scratch_bytes(schedule);
   if (bytes > workspace->size) {
     void *memory = pp_allocate(bytes);
     if (!memory) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
@@ -309,7 +308,7 @@ void pp_workspace_free(pp_workspace *workspace) {
 }
 
 pp_status pp_simulation_allocate(const pp_schedule *schedule, int intervals, pp_simulation *out, pp_error *error) {
-  void *results = pp_allocate(pp_simulation_result_bytes(schedule, intervals));
+  void *results = pp_allocate(result_bytes(schedule, intervals));
   if (!results) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
   lay_out_result(schedule, intervals, results, out);
   return PP_OK;

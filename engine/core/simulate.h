@@ -28,12 +28,23 @@ struct pp_stage_times {
   double forward, input, weight, full;
 };
 
+/*
+** F&B seconds of a pair. NULL: forward + full. A number for each pair of stages may be far more numbers than there are pairs of actions, so
+** what depends on the forward's stage, but for something beside it on the backward's, needs only those.
+*/
 typedef struct {
   const pp_stage_times *stage;  /* [stages] */
-  const double *pair;           /* [stages × chunks_per_rank]: F&B seconds of forward stage s with backward of its rank's slot k, at
-                                   pair[s × chunks_per_rank + k], of the slots that its rank has; NULL: forward + full */
+  const double *pair;           /* [stages × chunks_per_rank] of forward stage s with backward of its rank's slot k, at
+                                   pair[s × chunks_per_rank + k], of the slots that its rank has; with pair_beside [stages] */
+  const double *pair_beside;    /* NULL, or [stages] to add for the backward's stage */
   double p2p;                   /* seconds a hop between ranks */
 } pp_times;
+
+static inline double pp_pair_seconds(const pp_schedule *schedule, const pp_times *times, int forward, int backward) {
+  if (!times->pair) return times->stage[forward].forward + times->stage[backward].full;
+  if (times->pair_beside) return times->pair[forward] + times->pair_beside[backward];
+  return times->pair[forward * schedule->chunks_per_rank + schedule->slot_of[backward]];
+}
 
 typedef struct {
   double start, end;
@@ -54,21 +65,17 @@ typedef struct {
 } pp_simulation;
 
 /*
-** O(actions + stages + ranks) time, with pair also O(stages × chunks_per_rank) to look at it; memory: pp_simulation_bytes. PP_INVALID when
+** O(actions + stages + ranks) time, with a pair of two stages also O(stages × chunks_per_rank). PP_INVALID when
 ** times are out of range; of a program that is not verified, what pp_schedule_verify says of it. On PP_OK the caller frees *out.
 */
 pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool with_intervals, pp_simulation *out, pp_error *error);
 void pp_simulation_free(pp_simulation *simulation);
 
-/* The most bytes that pp_simulate holds at once of a verified schedule, its result included. */
-size_t pp_simulation_bytes(const pp_schedule *schedule, bool with_intervals);
-
 /* What every simulation does at its start and at its end: */
-/* PP_INVALID when a time is out of range. O(stages), with pair O(stages × chunks_per_rank). */
+/* PP_INVALID when a time is out of range. O(stages), with a pair of two stages O(stages × chunks_per_rank). */
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error);
 /* Arrays for the results, all else 0; on PP_OK the caller frees *out. intervals: 0, 1, or 2: between, too. */
 pp_status pp_simulation_allocate(const pp_schedule *schedule, int intervals, pp_simulation *out, pp_error *error);
-size_t pp_simulation_result_bytes(const pp_schedule *schedule, int intervals);
 /* Fills what follows from makespan, busy and span. */
 void pp_simulation_summarise(pp_simulation *out);
 

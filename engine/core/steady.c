@@ -106,9 +106,7 @@ static double seconds_of(const program_run *run, const pp_action *action) {
     case PP_B: return stage->full;
     case PP_I: return stage->input;
     case PP_W: return stage->weight;
-    default:
-      if (!run->times->pair) return stage->forward + run->times->stage[action->stage_b].full;
-      return run->times->pair[action->stage * run->schedule->chunks_per_rank + run->schedule->slot_of[action->stage_b]];
+    default: return pp_pair_seconds(run->schedule, run->times, action->stage, action->stage_b);
   }
 }
 

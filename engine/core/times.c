@@ -33,23 +33,32 @@ static pp_stage_times extra_of(const pp_schedule *schedule, const pp_time_extras
   return sum;
 }
 
-pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, pp_error *error) {
+/* Of a pair whose forward is in that stage, with the backward of any of its rank's. */
+static void adjust_pairs(const pp_schedule *schedule, const pp_time_extras *extras, int stage, double speed, double *pair) {
+  const int rank = schedule->rank_of[stage];
+  const double forward = extra_of(schedule, extras, stage).forward;
+  for (int k = 0; k < pp_schedule_stages_on(schedule, rank); k++) {
+    const double backward = extra_of(schedule, extras, pp_schedule_stages_of(schedule, rank)[k]).full;
+    pair[k] = (pair[k] + forward + backward) / speed + extras->launch;
+  }
+}
+
+pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, double *beside,
+                          pp_error *error) {
   pp_status status = check_extras(schedule, extras, error);
   if (status != PP_OK) return status;
   int slots = schedule->chunks_per_rank;
-  pp_spend((uint64_t)schedule->stages * (8 + (pair ? 4 * (uint64_t)slots : 0)));
+  pp_spend((uint64_t)schedule->stages * (8 + (pair && !beside ? 4 * (uint64_t)slots : 0)));
   for (int s = 0; s < schedule->stages; s++) {
-    int rank = schedule->rank_of[s];
-    double speed = extras->rank_speed ? extras->rank_speed[rank] : 1;
+    double speed = extras->rank_speed ? extras->rank_speed[schedule->rank_of[s]] : 1;
     pp_stage_times extra = extra_of(schedule, extras, s);
     stage[s].forward = (stage[s].forward + extra.forward) / speed + extras->launch;
     stage[s].input = (stage[s].input + extra.input) / speed + extras->launch;
     stage[s].weight = (stage[s].weight + extra.weight) / speed + extras->launch;
     stage[s].full = (stage[s].full + extra.full) / speed + extras->launch;
-    for (int k = 0; pair && k < pp_schedule_stages_on(schedule, rank); k++) {
-      double backward = extra_of(schedule, extras, pp_schedule_stages_of(schedule, rank)[k]).full;
-      pair[s * slots + k] = (pair[s * slots + k] + extra.forward + backward) / speed + extras->launch;
-    }
+    if (pair && !beside) adjust_pairs(schedule, extras, s, speed, pair + (size_t)s * (size_t)slots);
+    if (pair && beside) pair[s] = (pair[s] + extra.forward) / speed + extras->launch;
+    if (beside) beside[s] = extra.full / speed;
   }
   return PP_OK;
 }

@@ -18,10 +18,12 @@ typedef struct {
 
 /*
 ** Changes, in place, the seconds of each stage's layers into those of its actions: (layers + first or last) / speed + launch.
-** stage: [stages]; pair: [stages × chunks_per_rank] as in pp_times, or NULL. A pair has the extra work of both its halves and one launch.
-** PP_INVALID when an extra or a speed is out of range. O(stages), with pair O(stages × chunks_per_rank).
+** stage: [stages]; pair: as in pp_times, or NULL; beside: NULL, or [stages], which is filled, as pp_times' pair_beside. A pair has the extra
+** work of both its halves and one launch.
+** PP_INVALID when an extra or a speed is out of range. O(stages), with a pair of two stages O(stages × chunks_per_rank).
 */
-pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, pp_error *error);
+pp_status pp_times_adjust(const pp_schedule *schedule, const pp_time_extras *extras, pp_stage_times *stage, double *pair, double *beside,
+                          pp_error *error);
 
 /* Seconds of a message over a link: latency + bytes / bandwidth (bytes per second). */
 static inline double pp_hop_seconds(double latency, double bytes, double bandwidth) { return latency + bytes / bandwidth; }

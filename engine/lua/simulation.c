@@ -107,42 +107,26 @@ static bool read_stages(lua_State *L, int index, const char *name, const pp_sche
   return pp_check_stage_seconds(L, index, call, name, schedule->stages, schedule->stages_per_chain, values);
 }
 
-/* Entries of the matrix of pairs: none without FB, and none for a schedule that has no pair to look up. */
-static size_t pairs_of(lua_State *L, const pp_schedule *schedule) {
-  const pp_action *action = schedule->action, *end = action + schedule->first[schedule->request.ranks];
-  if (!pp_args_has(L, 2, "FB")) return 0;
-  pp_charge(L, schedule->first[schedule->request.ranks]);
-  while (action < end && action->kind != PP_FB) action++;
-  size_t pairs = action < end ? (size_t)schedule->stages * (size_t)schedule->chunks_per_rank : 0;
-  if (pairs > PP_MAX_ACTIONS) luaL_error(L, "%s: 'FB' of %d stages and %d slots a rank is more than %d pairs", call, schedule->stages,
-                                         schedule->chunks_per_rank, PP_MAX_ACTIONS);
-  return pairs;
+/* Is FB a list of lists: by the stage that runs forward, then by the slot of the one that runs backward? */
+static bool has_matrix(lua_State *L) {
+  int top = lua_gettop(L);
+  bool matrix = lua_getfield(L, 2, "FB") == LUA_TTABLE && lua_geti(L, -1, 1) == LUA_TTABLE;
+  lua_settop(L, top);
+  return matrix;
 }
 
-/*
-** FB: as any other time, of the stage that runs forward, or a list of lists: by that stage, then by the slot of the one that runs backward.
-** pair may be NULL: it must be right also where it is not used.
-*/
-static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values, double *pair) {
+/* FB as such; pair may be NULL: it must be right also where it is not used. */
+static void read_matrix(lua_State *L, const pp_schedule *schedule, double *pair) {
   int slots = schedule->chunks_per_rank;
-  bool matrix = false;
-  pp_charge(L, 4 * (uint64_t)schedule->stages * (uint64_t)slots);
-  if (lua_getfield(L, 2, "FB") == LUA_TTABLE) {
-    matrix = lua_geti(L, -1, 1) == LUA_TTABLE;
-    lua_pop(L, 1);
-  }
-  if (!matrix) {
-    lua_pop(L, 1);
-    read_stages(L, 2, "FB", schedule, values);
-    for (int i = 0; pair && i < schedule->stages * slots; i++) pair[i] = values[i / slots];
-    return;
-  }
+  pp_charge(L, 8 * (uint64_t)schedule->stages);
+  lua_getfield(L, 2, "FB");
   lua_Integer length = check_length(L, call, "FB", "stage", schedule->stages_per_chain, schedule->stages);
   for (int stage = 0; stage < schedule->stages; stage++) {
     if (lua_geti(L, -1, stage % length + 1) != LUA_TTABLE)
       luaL_error(L, "%s: 'FB' of stage %d must be a list as that of stage 0, got %s", call, stage, luaL_typename(L, -1));
     const int own = pp_schedule_stages_on(schedule, schedule->rank_of[stage]);
     check_length(L, call, "FB", "slot", own, own);
+    pp_charge(L, 8 * (uint64_t)own);
     for (int slot = 0; slot < own; slot++) {
       lua_geti(L, -1, slot + 1);
       double value = pop_number(L, call, "FB", "slot", slot);
@@ -151,6 +135,15 @@ static void read_pairs(lua_State *L, const pp_schedule *schedule, double *values
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
+}
+
+/* Entries of pp_times' pair: none without FB, and none for a schedule that has no pairs. */
+static size_t pairs_of(lua_State *L, const pp_schedule *schedule, bool matrix) {
+  if (!schedule->traits.overlaps || !pp_args_has(L, 2, "FB")) return 0;
+  size_t pairs = (size_t)schedule->stages * (matrix ? (size_t)schedule->chunks_per_rank : 1);
+  if (pairs > PP_MAX_ACTIONS) luaL_error(L, "%s: 'FB' of %d stages and %d slots a rank is more than %d pairs", call, schedule->stages,
+                                         schedule->chunks_per_rank, PP_MAX_ACTIONS);
+  return pairs;
 }
 
 /* -- times ----------------------------------------------------------------------------------------------------------------------------- */
@@ -209,18 +202,22 @@ static double read_hop(lua_State *L) {
 /* What actions take, from the arguments at index 2; the arrays are in a userdata that stays on the stack. */
 static pp_times read_times(lua_State *L, const pp_schedule *schedule) {
   pp_error error;
-  size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, pairs = pairs_of(L, schedule);
-  double *values = lua_newuserdatauv(L, (stages + pairs + ranks) * sizeof *values + stages * sizeof(pp_stage_times), 0);
-  double *pair = values + stages, *speed = pair + pairs;
+  const bool matrix = has_matrix(L);
+  size_t stages = (size_t)schedule->stages, ranks = (size_t)schedule->request.ranks, pairs = pairs_of(L, schedule, matrix);
+  double *values = lua_newuserdatauv(L, (2 * stages + pairs + ranks) * sizeof *values + stages * sizeof(pp_stage_times), 0);
+  double *pair = values + stages, *beside = pair + pairs, *speed = beside + stages;
   pp_stage_times *stage = (pp_stage_times *)(void *)(speed + ranks);
   read_stage_times(L, schedule, values, stage);
-  read_pairs(L, schedule, values, pairs > 0 ? pair : NULL);
+  if (matrix) read_matrix(L, schedule, pairs > 0 ? pair : NULL);
+  else read_stages(L, 2, "FB", schedule, pairs > 0 ? pair : values);   /* must be right also where it is not used */
   pp_time_extras extras = { .first = read_extra(L, "first_stage", "schedule:simulate, first_stage"),
                             .last = read_extra(L, "last_stage", "schedule:simulate, last_stage"),
                             .launch = pp_args_number_or(L, 2, call, "launch", 0, HUGE_VAL, 0) };
   if (read_numbers(L, 2, call, "rank_speed", "rank", (int)ranks, (int)ranks, speed)) extras.rank_speed = speed;
-  if (pp_times_adjust(schedule, &extras, stage, pairs > 0 ? pair : NULL, &error) != PP_OK) pp_args_raise(L, call, &error);
-  return (pp_times){ .stage = stage, .pair = pairs > 0 ? pair : NULL, .p2p = read_hop(L) };
+  if (pairs == 0) pair = NULL;
+  if (pairs == 0 || matrix) beside = NULL;
+  if (pp_times_adjust(schedule, &extras, stage, pair, beside, &error) != PP_OK) pp_args_raise(L, call, &error);
+  return (pp_times){ .stage = stage, .pair = pair, .pair_beside = beside, .p2p = read_hop(L) };
 }
 
 /* -- runtime --------------------------------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@ local times = {}
 -- least a femtosecond.
 local ranges = { second = { 0, 1e9 }, byte = { 0, 1e18 }, ["byte/s"] = { 1, 1e18 }, fraction = { 0.001, 1000 } }
 local least = { second = 1e-15 }
+local max_pairs = 1 << 27   -- of stages, for which schedule:simulate has a table
 
 -- Fields of a times file. shape: one number ("number"); a number for all, or a list with one per stage ("stages") or rank ("ranks");
 -- "pairs": as stages, or for each stage a list with one per chunk of its rank; or an object with fields of its own, instead of which
@@ -145,6 +146,10 @@ function times.check(read, file, shape)
     local value = read[field.name]
     if type(value) == "table" and (field.shape == "stages" or field.shape == "pairs") then
       check_length(file, field.name, value, "stage", stages, shape.stages)
+      if type(value[1]) == "table" and shape.stages * shape.chunks_per_rank > max_pairs then
+        failure.usage("%s: %s by both stages of %d with up to %d a rank is too large: say it by the stage that runs forward", file, field.name,
+                      shape.stages, shape.chunks_per_rank)
+      end
       for i, entry in ipairs(value) do
         if type(entry) == "table" then
           check_length(file, string.format("%s[%d]", field.name, i - 1), entry, "chunk of its rank", beside(i))

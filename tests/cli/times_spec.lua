@@ -75,6 +75,17 @@ describe("a times file", function()
     assert.equal(9, value.makespan_seconds)   -- (M + P − 1)(F + B)
   end)
 
+  it("gives one time to all pairs of very many stages", function()
+    -- F of all stages, then their B, and of the second microbatch each pair: on one rank there is no wait
+    local value = value_of("interleaved_1f1b_overlap --ranks 1 --microbatches 2 --virtual 40000", '{"F": 1, "I": 1, "W": 1, "FB": 3}')
+    assert.equal(0, value.bubble.fraction)
+    assert.equal(2 * 40000 * 3, value.makespan_seconds)
+    local result = simulate("interleaved_1f1b_overlap --ranks 1 --microbatches 2 --virtual 12000", '{"F": 1, "I": 1, "W": 1, "FB": ['
+      .. ("[3],"):rep(11999) .. "[3]]}")
+    assert.equal(2, result.status)
+    assert.is_truthy(result.stderr:find("FB by both stages of 12000 with up to 12000 a rank is too large", 1, true), result.stderr)
+  end)
+
   it("gives the bytes of activations, whose peaks are then printed", function()
     local value = value_of(two, '{"F": 1, "I": 1, "W": 1, "activation_bytes": ["1 GiB", 3e9]}')
     assert.same({ 2 * 2 ^ 30, 3e9 }, value.peak_activation_bytes)   -- rank 0 holds two chunks, rank 1 one

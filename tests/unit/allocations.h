@@ -1,11 +1,10 @@
 /*
-** allocations.h: allocations that fail on demand, and a count of what was not given back, in blocks and in bytes. The linker sends everything that the test's
+** allocations.h: allocations that fail on demand, and a count of what was not given back. The linker sends everything that the test's
 ** own objects and libpipeplan allocate here (--wrap, tests/CMakeLists.txt); shared libraries keep theirs. Include after cmocka.h.
 */
 #ifndef PP_TEST_ALLOCATIONS_H
 #define PP_TEST_ALLOCATIONS_H
 
-#include <malloc.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,8 +22,6 @@ static struct {
   size_t first;    /* the first that fails; 0: none */
   bool for_good;   /* and all behind it */
   size_t live;     /* blocks */
-  size_t bytes;    /* of them; a block is a little larger than what was asked for */
-  size_t most;     /* bytes at once since it was last set */
 } allocations;
 
 /* The n-th allocation from now on fails, n = 1, 2, …; 0: none. */
@@ -41,8 +38,6 @@ static inline bool allocation_fails(void) {
 
 static inline void *count_block(void *pointer) {
   allocations.live += pointer != NULL;
-  allocations.bytes += malloc_usable_size(pointer);
-  if (allocations.bytes > allocations.most) allocations.most = allocations.bytes;
   return pointer;
 }
 
@@ -51,17 +46,11 @@ void *__wrap_calloc(size_t count, size_t size) { return allocation_fails() ? NUL
 
 void *__wrap_realloc(void *pointer, size_t size) {
   if (allocation_fails()) return NULL;
-  size_t before = malloc_usable_size(pointer);
-  void *moved = __real_realloc(pointer, size);
-  if (!moved) return NULL;
-  allocations.live -= pointer != NULL;
-  allocations.bytes -= before;
-  return count_block(moved);
+  return pointer ? __real_realloc(pointer, size) : count_block(__real_malloc(size));
 }
 
 void __wrap_free(void *pointer) {
   allocations.live -= pointer != NULL;
-  allocations.bytes -= malloc_usable_size(pointer);
   __real_free(pointer);
 }
 

@@ -164,8 +164,15 @@ static void a_pair_has_the_extras_of_the_stages_that_its_rank_holds(void **state
   double pair[] = { 3, 3, 3, -1, 3, 3 };   /* stage 1 has no second slot */
   const pp_time_extras extras = { .first = { .forward = 10 }, .last = { .full = 100 } };
   const double expected[] = { 13, 113, 3, -1, 3, 103 };
-  assert_int_equal(pp_times_adjust(&schedule, &extras, stage, pair, NULL), PP_OK);
+  assert_int_equal(pp_times_adjust(&schedule, &extras, stage, pair, NULL, NULL), PP_OK);
   for (int k = 0; k < 6; k++) assert_near(pair[k], expected[k]);
+  /* The same by the forward's stage, and beside it by the backward's. */
+  double by_stage[] = { 3, 3, 3 }, beside[3];
+  assert_int_equal(pp_times_adjust(&schedule, &extras, stage, by_stage, beside, NULL), PP_OK);
+  const pp_times matrix = { .stage = stage, .pair = pair }, sums = { .stage = stage, .pair = by_stage, .pair_beside = beside };
+  for (int forward = 0; forward <= 2; forward += 2)
+    for (int backward = 0; backward <= 2; backward += 2)
+      assert_near(pp_pair_seconds(&schedule, &sums, forward, backward), pp_pair_seconds(&schedule, &matrix, forward, backward));
   pp_schedule_free(&schedule);
 }
 

@@ -1,7 +1,4 @@
-/*
-** Memory of schedules and simulations: each allocation fails once; nothing leaks, nothing is left half made, the status says so. And as much
-** is allocated as is said beforehand.
-*/
+/* Memory of schedules and simulations: each allocation fails once; nothing leaks, nothing is left half made, the status says so. */
 #include "schedules.h"
 
 #include "allocations.h"
@@ -151,86 +148,6 @@ static void a_workspace_allocates_only_to_grow(void **state) {
   assert_int_equal(allocations.live, 0);
 }
 
-/* -- what is said of it beforehand ----------------------------------------------------------------------------------------------------- */
-
-/* malloc rounds each of the few blocks up, large ones to pages. */
-static size_t room(size_t bytes) { return bytes < 1 << 17 ? 256 : 1 << 14; }
-
-/* What was held at once since start_counting is what was said. */
-static size_t bytes_before;
-
-static void start_counting(void) { bytes_before = allocations.most = allocations.bytes; }
-
-static void assert_held(size_t said) {
-  size_t held = allocations.most - bytes_before;
-  if (held + 8 < said || held > said + room(said)) fail_msg("held %zu bytes, said %zu", held, said);
-}
-
-static void sizes_are_what_is_allocated(void **state) {
-  (void)state;
-  uint64_t seed = 5;
-  int built_kinds[PP_SCHEDULE_KINDS] = { 0 }, simulated_under[PP_RUNTIMES] = { 0 };
-  pp_stage_times many[64];
-  for (int s = 0; s < 64; s++) many[s] = stages[0];
-  const pp_times all = { .stage = many };
-  for (int k = 0; k < 1500; k++) {
-    pp_schedule_request request = request_of((pp_schedule_kind)(draw(&seed, PP_SCHEDULE_KINDS) - 1), draw(&seed, 12), draw(&seed, 40));
-    if (pp_schedule_check(&request, NULL) != PP_OK) continue;
-    start_counting();
-    pp_schedule schedule = built(request);
-    assert_held(pp_schedule_bytes(&request) + pp_schedule_working_bytes(&request));
-    assert_int_equal(pp_schedule_size(&schedule), pp_schedule_bytes(&request));
-    built_kinds[request.kind]++;
-    start_counting();
-    assert_int_equal(pp_schedule_verify(&schedule, NULL), PP_OK);
-    assert_held(pp_schedule_verify_bytes(&schedule));
-    for (int kind = 0; kind < PP_RUNTIMES; kind++) {
-      pp_runtime runtime = *pp_runtime_preset((pp_runtime_kind)kind);
-      const pp_hardware hardware = { .contention = 1 };
-      const bool intervals = draw(&seed, 2) == 1;
-      pp_simulation result;
-      if (kind == PP_RUNTIME_TORCH_MULTI) {
-        runtime.queues = (pp_queueing)(draw(&seed, 2) - 1);
-        runtime.receives = (pp_receiving)(draw(&seed, 2) - 1);
-        runtime.pairs = (pp_pairing)(draw(&seed, 3) - 1);
-      }
-      start_counting();
-      if (pp_runtime_simulate(&schedule, &all, &runtime, &hardware, intervals, &result, NULL) != PP_OK) continue;
-      size_t said = pp_runtime_bytes(&schedule, &runtime, intervals), held = allocations.most - bytes_before;
-      if (held > said + room(said)) fail_msg("%s under %s held %zu bytes, said %zu", schedule.traits.name, runtime.name, held, said);
-      assert_true(said < 3 * held || said < 4096);   /* batches that share a group, and queues that are not there, are counted */
-      pp_simulation_free(&result);
-      simulated_under[kind]++;
-    }
-    pp_schedule_free(&schedule);
-  }
-  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) assert_true(built_kinds[kind] > 0);
-  for (int kind = 0; kind < PP_RUNTIMES; kind++) assert_true(simulated_under[kind] > 0);
-}
-
-/* A text says how large its program is before anything is allocated, whatever numbers it claims. */
-static void reading_holds_what_measuring_says(void **state) {
-  (void)state;
-  static const struct { const char *text; pp_status status; } cases[] = {
-    { "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n", PP_OK },
-    { "0F0,2F0,2B0,0B0\n1F0,1B0\n", PP_OK },
-    { "0F0,1F0,0F1,2F0\n", PP_OK },              /* sparse */
-    { "0F0,65534F0\n", PP_ILLEGAL },             /* 65,532 stages missing */
-    { "0F0,0B0,0F134217719", PP_ILLEGAL },       /* as many microbatches */
-  };
-  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    pp_csv_extent extent;
-    pp_schedule schedule;
-    const char *text = cases[k].text;
-    start_counting();
-    assert_int_equal(pp_schedule_measure_csv(text, strlen(text), &extent, NULL, NULL), PP_OK);
-    assert_int_equal(allocations.most, bytes_before);
-    assert_int_equal(pp_schedule_read_csv(text, strlen(text), 1, &schedule, NULL, NULL), cases[k].status);
-    assert_held(pp_csv_bytes(&extent));
-    pp_schedule_free(&schedule);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(building_survives_each_failing_allocation),
@@ -239,8 +156,6 @@ int main(void) {
     cmocka_unit_test(runtimes_survive_each_failing_allocation),
     cmocka_unit_test(periods_survive_each_failing_allocation),
     cmocka_unit_test(a_workspace_allocates_only_to_grow),
-    cmocka_unit_test(sizes_are_what_is_allocated),
-    cmocka_unit_test(reading_holds_what_measuring_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
