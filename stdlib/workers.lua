@@ -54,7 +54,7 @@ function workers.run(how)
     while first <= last and (items[first].answer or items[first].lost) do
       local item = items[first]
       items[first] = nil
-      first, held = first + 1, held - (item.held or 0)
+      first, held = first + 1, held - #(item.answer or "")
       how.done(item)
     end
   end
@@ -64,7 +64,7 @@ function workers.run(how)
     local worker = idle[#idle]
     local taken = give(crew, running, worker, item)
     if taken or item.lost.kind == "none" and next(busy) then idle[#idle] = nil end
-    if taken then busy[worker] = item
+    if taken then busy[worker], item.text = item, nil
     elseif item.lost.kind == "none" and next(busy) then item.lost, unasked = nil, item end
   end
 
@@ -84,7 +84,7 @@ function workers.run(how)
         if more then
           last = last + 1
           items[last] = item
-          if not item.answer then ask(item) end
+          if item.answer then held = held + #item.answer else ask(item) end
         end
       end
       hand_on()
@@ -99,8 +99,7 @@ function workers.run(how)
     if not item then return end  -- an idle one ended
     busy[worker], idle[#idle + 1] = nil, worker
     item.answer, item.lost = answer, not answer and { kind = kind, number = number, words = words } or nil
-    item.held = #(answer or "")
-    held = held + item.held
+    held = held + #(answer or "")
     hand_on()
   end
 

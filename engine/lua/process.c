@@ -13,7 +13,7 @@
 **                           standard output any more (that ends this process, as writing there would, unless SIGPIPE is ignored)
 ** crew:answer(worker) → text [, true]: it has ended after that | nil, "status" or "signal", number, words: it ended without one
 ** crew:close()              ends all workers; so does the end of a <close> variable
-** engine.process.read() → what standard input has | nil: it ended | nil, why
+** engine.process.read() → what standard input has ("": nothing yet, though it seemed so) | nil: it ended | nil, why
 ** engine.process.input_size() → bytes that standard input still has, or nil: nobody can know
 ** engine.process.same_file(path, path) → are they names of one file?
 */
@@ -255,8 +255,8 @@ static int process_read(lua_State *L) {
   ssize_t size;
   do size = read(STDIN_FILENO, room, READ_SIZE);
   while (size < 0 && errno == EINTR);
-  if (size < 0) return push_why(L, strerror(errno));
-  luaL_pushresultsize(&buffer, (size_t)size);
+  if (size < 0 && errno != EAGAIN) return push_why(L, strerror(errno));
+  luaL_pushresultsize(&buffer, size > 0 ? (size_t)size : 0);
   if (size == 0) lua_pushnil(L);
   return 1;
 }
