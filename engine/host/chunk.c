@@ -25,8 +25,8 @@ static int refuse_global(lua_State *L) {
 }
 
 /* A name of a file beside: letters, digits, underscores. No dots, no slashes: it cannot leave the directory. */
-static bool is_plain_name(const char *name) {
-  return *name && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(name);
+static bool is_plain_name(const char *name, size_t length) {
+  return length > 0 && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == length;
 }
 
 /* Pushes the text of a file beside and returns its size, or raises. `directory` ends with "/" or is "". */
@@ -92,9 +92,9 @@ static void set_result(lua_State *L, const char *path) {
 /* require "name". Upvalues: directory of the file that calls (ends with "/" or is ""), whether that is embedded. */
 static int require_beside(lua_State *L) {
   bool embedded = lua_toboolean(L, lua_upvalueindex(2));
-  const char *name = luaL_checkstring(L, 1), *directory = lua_tostring(L, lua_upvalueindex(1)), *path, *text;
   size_t size;
-  if (!is_plain_name(name)) return luaL_error(L, "require '%s': only the plain name of a policy file beside this one, without '.lua'", name);
+  const char *name = luaL_checklstring(L, 1, &size), *directory = lua_tostring(L, lua_upvalueindex(1)), *path, *text;
+  if (!is_plain_name(name, size)) return luaL_error(L, "require '%s': only the plain name of a policy file beside this one, without '.lua'", name);
   path = lua_pushfstring(L, "%s%s.lua", directory, name);
   if (!pp_sandbox_of(L)->loading) return luaL_error(L, "cannot require '%s' in a rule's function: write it at the top of the file", path);
   push_result(L, path);

@@ -160,7 +160,7 @@ local list = {
   { "a simulation near the end of doubles", says = "times", arguments = "simulate v_half --ranks 4 --microbatches 8 --times 1e308,1e308,1e308" },
   { "a monitor of nothing", says = "metrics", arguments = "monitor SPEC" },
   { "a topic that does not exist", says = "factz", arguments = "facts factz" },
-  { "mutants of nothing", status = 5, says = "", arguments = "policy mutate" },
+  { "mutants of nothing", says = "path", arguments = "policy mutate" },
 }
 
 for _, entry in ipairs(list) do entry.status = entry.status or 2 end

@@ -55,10 +55,10 @@ local list = {
   { "a change of what does not exist", says = "nope", "change { id = 'nope', gpus = over(1) }" },
   { "a kernel without a reason", says = "why", "kernel { id = 'deepep' }" },
   { "a preference without its width", says = "within", "prefer { id = 'x', gpus = over(1) }" },
-  { "a site without a name", says = "name", "site ''" },
+  { "a site without a name", says = "name", "site '' set { small_run_gpus = 100 }" },
   { "a site of a number", says = "site", "site(3)" },
-  { "two names of a site", says = "site", "site 'x' site 'y'" },
-  { "the name of the default layer", says = "default", "site 'default'" },
+  { "two names of a site", says = "site", "site 'x' site 'y' set { small_run_gpus = 100 }" },
+  { "the name of the default layer", says = "default", "site 'default' set { small_run_gpus = 100 }" },
   { "a statement of nothing", says = "reject", "reject()" },
   { "a statement of a text", says = "reject", "reject 'x'" },
   { "a statement that does not exist", says = "rejct", "rejct { id = 'x' }" },
@@ -67,8 +67,8 @@ local list = {
   { "a file by its path", says = "plain name", "require '/etc/passwd'" },
   { "a file with a NUL in its name", says = "plain name", "require 'a\\0b'" },
   { "itself", says = "requires itself", "require 'policy'" },
-  { "too many values", says = "too many values", "local t = { id = 'x', try = {} } for i = 1, 30000 do t.try[i] = '1f1b' end row(t)" },
-  { "values that nest too deep", says = "nested too deeply", "local t = {} for i = 1, 100 do t = { t } end row { id = 'x', try = t }" },
+  { "too many values", says = "20000 values", "local t = { id = 'x', try = {} } for i = 1, 30000 do t.try[i] = '1f1b' end row(t)" },
+  { "values that nest too deep", says = "nested deeper than 8", "local t = {} for i = 1, 100 do t = { t } end row { id = 'x', try = t }" },
 }
 
 -- More of each statement than a table has room for: loaded, or refused by a limit that is named; never a bug.
