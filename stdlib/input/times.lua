@@ -147,8 +147,8 @@ function times.check(read, file, shape)
     if type(value) == "table" and (field.shape == "stages" or field.shape == "pairs") then
       check_length(file, field.name, value, "stage", stages, shape.stages)
       if type(value[1]) == "table" and shape.stages * shape.chunks_per_rank > max_pairs then
-        failure.usage("%s: %s by both stages of %d with up to %d a rank is too large: say it by the stage that runs forward", file, field.name,
-                      shape.stages, shape.chunks_per_rank)
+        failure.usage("%s: %s by both stages of %d with up to %d a rank is too large: say it by the stage that runs forward", file,
+                      field.name, shape.stages, shape.chunks_per_rank)
       end
       for i, entry in ipairs(value) do
         if type(entry) == "table" then

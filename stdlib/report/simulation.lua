@@ -123,7 +123,10 @@ local function rank_table(lines, run)
   local result, peaks, info = run.result, run.peaks, run.info
   local split = run.traits.split_backward
   local stages, widest = simulation.stages_of_ranks(info), 6
-  for _, list in ipairs(stages) do widest = math.max(widest, #list) end
+  for rank, list in ipairs(stages) do
+    stages[rank] = format.cut(list, timeline.width)
+    widest = math.max(widest, format.width(stages[rank]))
+  end
   local function row(rank, list, busy, idle, share, peak, peak_i, bytes)
     lines[#lines + 1] = (format.pad(rank, 4, true) .. "  " .. format.pad(list, widest) .. format.pad(busy, 11, true)
       .. format.pad(idle, 11, true) .. format.pad(share, 9, true) .. format.pad(peak, split and 18 or 13, true)
@@ -251,12 +254,12 @@ function simulation.text(run)
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""
-  if result.intervals then
-    for _, line in ipairs(timeline.draw(run, run.colour)) do lines[#lines + 1] = line end
-  else
+  if not result.intervals then
     lines[#lines + 1] = string.format("%s actions are too many to draw", format.integer(run.info.actions))
+    return format.page(lines)
   end
-  return table.concat(lines, "\n") .. "\n"
+  -- The picture may have colours: it is our own text, and stands as it is.
+  return format.page(lines) .. table.concat(timeline.draw(run, run.colour), "\n") .. "\n"
 end
 
 return simulation

@@ -22,7 +22,7 @@ for _, runtime in ipairs { "torch-single", "torch-multi", "deepseek" } do
       .. "error(r and 'simulated' or why.message)", runtime))
   add("a runtime again and again: " .. runtime, { 4, 6 }, "policy.lua", string.format(
       "while true do local s = engine.schedule { kind = 'dualpipe', ranks = 16, microbatches = 32 } s:simulate { F = 1, I = 1, W = 1, runtime = %q } end", runtime))
-  add("many ranks under a runtime: " .. runtime, { 4, 6 }, "policy.lua", string.format(
+  add("many ranks under a runtime: " .. runtime, { 0, 4, 6 }, "policy.lua", string.format(
       "for i = 1, 9 do local s = engine.schedule { kind = '1f1b', ranks = 60000, microbatches = 1 } s:simulate { F = 1, I = 1, W = 1, runtime = %q } end", runtime))
 end
 
@@ -62,9 +62,9 @@ for _, kind in ipairs { "zb_auto", "v_half", "v_min" } do
   add(kind .. " planned for times near the end of doubles", 6, "policy.lua", string.format(
       "local s = engine.schedule { kind = %q, ranks = 4, microbatches = 8, F = 1e308, I = 1e308, W = 1e308 } error('action ' .. s:actions(0)[1].kind)", kind))
 end
-add("a schedule that does not exist", 6, "policy.lua:1:", "engine.schedule { kind = '1f2b', ranks = 4, microbatches = 8 }")
-add("no arguments", 6, "policy.lua:1:", "engine.schedule()")
-add("an argument that does not exist", 6, "policy.lua:1:", "engine.schedule { kind = '1f1b', ranks = 4, microbatches = 8, virtul = 2 }")
+add("a schedule that does not exist", 6, "policy.lua: engine.schedule", "engine.schedule { kind = '1f2b', ranks = 4, microbatches = 8 }")
+add("no arguments", 6, "policy.lua: engine.schedule", "engine.schedule()")
+add("an argument that does not exist", 6, "policy.lua: engine.schedule", "engine.schedule { kind = '1f1b', ranks = 4, microbatches = 8, virtul = 2 }")
 add("a rank that is not there", 6, "policy.lua:1:", "engine.schedule { kind = '1f1b', ranks = 4, microbatches = 8 }:actions(4)")
 add("a rank before the first", 6, "policy.lua:1:", "engine.schedule { kind = '1f1b', ranks = 4, microbatches = 8 }:actions(-1)")
 add("another method's self", 6, "policy.lua:1:", "engine.schedule { kind = '1f1b', ranks = 4, microbatches = 8 }.actions({}, 1)")
@@ -78,7 +78,7 @@ add("a model of nothing", 6, "policy.lua:1:", "engine.model.parameters {}")
 add("uneven ranks under a runtime", 6, "peaks 3.0 ", [[
   local s = engine.schedule.from_csv("0F0,2F0,2B0,0B0\n1F0,1B0\n", {})
   local r = s:simulate { F = 1, I = 1, W = 1, runtime = "torch-multi", bytes = { stored = 1, message = 1 } }
-  error("peaks " .. r.peak_bytes.runtime[1] .. " ")]])
+  error("peaks " .. r.peak_bytes.runtime[2] .. " ")]])
 add("uneven ranks with a queue a peer", 0, nil, [[
   local s = engine.schedule.from_csv("0F0,2F0,2B0,0B0\n1F0,1B0\n", {})
   s:simulate { F = 1, I = 1, W = 1, runtime = "torch-multi", queues = "per_peer" }]])
