@@ -1,6 +1,6 @@
 /*
 ** main.c: the program. argv → trusted Lua (stdlib/cli/main.lua) → exit status.
-** All judgement about status is in Lua; what Lua cannot report (no memory for a state, an error in the error path) is 70 here.
+** All judgement about status is in Lua; what Lua cannot report (no memory for a state, an error in the error path) is said here.
 */
 #include <lauxlib.h>
 #include <lua.h>
@@ -14,7 +14,7 @@
 #include "host/streams.h"
 #include "host/terminal.h"
 
-enum { STATUS_USAGE = 2, STATUS_BUG = 70 };
+enum { STATUS_USAGE = 2, STATUS_NO_MEMORY = 4, STATUS_BUG = 70 };
 
 /* `--stdlib DIR` is read here because it decides where the option parser itself is loaded from. What stands behind `--` is no option. */
 static const char *stdlib_option(int argc, char **argv) {
@@ -73,21 +73,25 @@ static int traceback(lua_State *L) {
   return 1;
 }
 
+static int out_of_memory(void) {
+  pp_complain("out of memory");
+  return STATUS_NO_MEMORY;
+}
+
 int main(int argc, char **argv) {
-  int status = STATUS_BUG;
+  int status = STATUS_BUG, outcome;
   pp_last_resort_enable();
   static lua_State *L;  /* static: the heap it is not freed with stays reachable for leak checkers */
   pp_prepare_streams();
   L = luaL_newstate();
-  if (!L) {
-    pp_complain("out of memory");
-    return STATUS_BUG;
-  }
+  if (!L) return out_of_memory();
   lua_pushcfunction(L, traceback);
   lua_pushcfunction(L, run);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
-  if (lua_pcall(L, 2, 1, 1) == LUA_OK) status = (int)lua_tointeger(L, -1);
+  outcome = lua_pcall(L, 2, 1, 1);
+  if (outcome == LUA_ERRMEM) return out_of_memory();
+  if (outcome == LUA_OK) status = (int)lua_tointeger(L, -1);
   else pp_complain(lua_tostring(L, -1));
   /* The state is not closed: the process ends here, and freeing a heap block by block is a twentieth of what a plan takes. */
   return status;

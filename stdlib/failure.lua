@@ -21,6 +21,13 @@ function failure.raise_lines(status, lines)
   error(setmetatable({ status = assert(failure.status[status], status), message = table.concat(lines, "\n"), lines = lines }, metatable), 0)
 end
 
+-- What a policy's host says went wrong (engine.host's problem) as an answer. `status`: where neither its budget nor memory ran out.
+function failure.of_host(problem, status, format, ...)
+  local ran_out = problem.kind ~= "broken"
+  error(setmetatable({ status = failure.status[ran_out and "over_budget" or status], memory = problem.kind == "memory" or nil,
+                       message = string.format(format, ...) }, metatable), 0)
+end
+
 -- A command line or an input that cannot be read or understood: exit 2.
 function failure.usage(format, ...)
   failure.raise("usage", format, ...)
@@ -34,6 +41,31 @@ end
 -- Is this error value an answer?
 function failure.is(value)
   return getmetatable(value) == metatable
+end
+
+-- Is it that the system has no memory left? Lua's own words; the engine's begin with them.
+local function is_memory(value)
+  return type(value) == "string" and value:find("not enough memory", 1, true) ~= nil
+end
+
+-- The answer that an error value is: itself, or for memory that ran out one that says so. nil: a bug.
+function failure.of(value)
+  if failure.is(value) then return value end
+  if not is_memory(value) then return nil end
+  local what = value:match "^[^:]*:%d+: (.*)$"  -- of the engine; Lua does not say where
+  return setmetatable({ status = failure.status.over_budget, memory = true, message = "out of memory" .. (what and ": " .. what or "") },
+                      metatable)
+end
+
+local function pass_memory(good, ...)
+  local problem = not good and failure.of((...))
+  if problem and problem.memory then error(problem, 0) end
+  return good, ...
+end
+
+-- pcall for whoever makes something of an error. Memory that ran out is not what went wrong there, and goes on.
+function failure.try(run, ...)
+  return pass_memory(pcall(run, ...))
 end
 
 -- The name in `names` (a list) that is nearest to `name`, or nil when none is near: Levenshtein distance at most a third of its length + 1,

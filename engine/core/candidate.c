@@ -24,7 +24,7 @@ static pp_status append(pp_candidates *list, const pp_candidate *candidate, pp_e
   if (list->count == list->capacity) {
     size_t capacity = list->capacity ? 2 * list->capacity : 256;
     pp_candidate *grown = pp_resize(list->candidate, capacity * sizeof *grown);
-    if (!grown) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", capacity);
+    if (!grown) return pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu candidates", capacity);
     list->candidate = grown;
     list->capacity = capacity;
   }

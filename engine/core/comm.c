@@ -165,7 +165,7 @@ static int ascending(const void *a, const void *b) {
 static pp_status fit_errors(const pp_test_run *run, pp_link_fit *out, pp_error *error) {
   double *list = pp_allocate((size_t)run->count * sizeof *list);
   pp_spend(64 * (uint64_t)run->count);
-  if (!list) return pp_fail(error, PP_NO_MEMORY, "no memory for %d sizes", run->count);
+  if (!list) return pp_fail(error, PP_NO_MEMORY, "not enough memory for %d sizes", run->count);
   for (int i = 0; i < run->count; i++) list[i] = line_error(run, out, i);
   qsort(list, (size_t)run->count, sizeof *list, ascending);
   out->median_error = (list[run->count / 2] + list[(run->count - 1) / 2]) / 2;

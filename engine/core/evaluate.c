@@ -78,7 +78,7 @@ static pp_status times_of(const pp_problem *problem, const pp_layout_costs *cost
   size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
   pp_device device = *problem->device;
   *stage = pp_allocate(stages * sizeof **stage + stages * slots * sizeof **pair);
-  if (!*stage) return pp_fail(error, PP_NO_MEMORY, "no memory for the times of %zu stages", stages);
+  if (!*stage) return pp_fail(error, PP_NO_MEMORY, "not enough memory for the times of %zu stages", stages);
   *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
   device.hides_alltoall = true;
   device.pair_share = costs->pair_share;
@@ -447,7 +447,7 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
   out->stored = pp_allocate_zeros((2 * entries + 2 * slots) * sizeof *out->stored);
   if (!out->stored) {
     pp_schedule_free(&out->schedule);
-    return pp_fail(error, PP_NO_MEMORY, "no memory for the profile of %d ranks", request.ranks);
+    return pp_fail(error, PP_NO_MEMORY, "not enough memory for the profile of %d ranks", request.ranks);
   }
   out->pending = out->stored + entries;
   for (int rank = 0; rank < request.ranks; rank++)

@@ -364,7 +364,7 @@ static pp_status simulate(run_state *run, bool with_intervals, pp_simulation *ou
   void *memory = prepare(run);
   const int intervals = intervals_of(run->schedule, run->runtime, with_intervals);
   pp_status status = memory ? pp_simulation_allocate(run->schedule, intervals, out, error)
-                            : pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", actions);
+                            : pp_fail(error, PP_NO_MEMORY, "not enough memory to simulate %zu actions", actions);
   if (status == PP_OK) {
     run->interval = out->interval;
     run->between = out->between;

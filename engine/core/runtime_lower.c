@@ -268,7 +268,7 @@ pp_status pp_runtime_lower(const pp_schedule *schedule, const pp_runtime *runtim
     lower(&lowering, last, scratch);
     if (!pp_spend(0)) status = pp_stopped(error);
   } else {
-    status = pp_fail(error, PP_NO_MEMORY, "no memory to lower %zu actions", schedule->first[schedule->request.ranks]);
+    status = pp_fail(error, PP_NO_MEMORY, "not enough memory to lower %zu actions", schedule->first[schedule->request.ranks]);
   }
   if (status != PP_OK) pp_free(kept);
   if (status != PP_OK) *out = (pp_lowered){ 0 };

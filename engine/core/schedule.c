@@ -296,7 +296,7 @@ static pp_status lay_out(const pp_schedule_request *request, pp_schedule *schedu
   char *memory = pp_allocate(bytes_of(request));
   if (!memory) {
     *schedule = (pp_schedule){ 0 };
-    return pp_fail(error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", actions);
+    return pp_fail(error, PP_NO_MEMORY, "not enough memory for a schedule of %zu actions", actions);
   }
   schedule->action = (pp_action *)(void *)memory;
   schedule->first = (size_t *)(void *)(memory + actions * sizeof(pp_action));

@@ -318,7 +318,7 @@ static pp_status build(csv_reader *reader, const csv_extent *extent, int directi
   out->stages = extent->stages;
   out->stages_per_chain = extent->stages / directions;
   if (!allocate(out, extent, &scratch))
-    status = pp_fail(reader->error, PP_NO_MEMORY, "no memory for a schedule of %zu actions", extent->actions);
+    status = pp_fail(reader->error, PP_NO_MEMORY, "not enough memory for a schedule of %zu actions", extent->actions);
   if (status == PP_OK) {
     write_actions(reader, out, &scratch);
     status = check_numbers(reader, out, extent, &scratch);

@@ -186,7 +186,7 @@ static pp_status find_missing(verification *v) {
   const pp_schedule *schedule = v->schedule;
   size_t microbatches = (size_t)schedule->microbatches_per_chain, stages = (size_t)schedule->stages;
   size_t *count = pp_allocate_zeros(stages * sizeof *count + microbatches);
-  if (!count) return pp_fail(v->error, PP_NO_MEMORY, "no memory to verify %d stages", schedule->stages);
+  if (!count) return pp_fail(v->error, PP_NO_MEMORY, "not enough memory to verify %d stages", schedule->stages);
   unsigned char *had = (unsigned char *)(count + stages);
   const pp_action *end = schedule->action + schedule->first[schedule->request.ranks];
   for (const pp_action *action = schedule->action; action < end; action++) {
@@ -473,7 +473,7 @@ static pp_status start(verification *v, const pp_schedule *schedule, pp_finding 
   size_t actions = schedule->first[schedule->request.ranks], stages = (size_t)schedule->stages;
   if (!pp_spend(4 * (actions + stages))) return pp_stopped(v->error);
   if (stages * (size_t)schedule->microbatches_per_chain > actions) return find_missing(v);
-  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "no memory to verify %zu actions", actions);
+  if (!prepare(v)) return pp_fail(error, PP_NO_MEMORY, "not enough memory to verify %zu actions", actions);
   pp_status status = check_lists(v);
   if (status == PP_OK) return PP_OK;
   pp_free(v->stage);

@@ -179,7 +179,7 @@ static pp_status open_shop(const pp_schedule_request *request, const pp_schedule
                                        .limit = pp_schedule_limit(request), .released = request->released, .hop = request->p2p };
   shop->scratch = pp_allocate(pp_greedy_scratch(&shop->problem) + entries * (2 * sizeof(double) + sizeof(int64_t)) +
                               (size_t)schedule->stages * sizeof *shop->times);
-  if (!shop->scratch) return pp_fail(error, PP_NO_MEMORY, "no memory to plan %zu actions", schedule->first[request->ranks]);
+  if (!shop->scratch) return pp_fail(error, PP_NO_MEMORY, "not enough memory to plan %zu actions", schedule->first[request->ranks]);
   shop->seconds = (double *)(void *)((char *)shop->scratch + pp_greedy_scratch(&shop->problem));
   shop->weight = shop->seconds + entries;
   shop->key = (int64_t *)(void *)(shop->weight + entries);

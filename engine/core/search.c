@@ -48,7 +48,7 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   search->fullest = pp_allocate_zeros((rows + 1) * sizeof *search->fullest);
   search->split = pp_allocate_zeros((rows + 1) * sizeof *search->split);
   if (!block || !search->layout_of || !search->fullest || !search->split)
-    return pp_fail(error, PP_NO_MEMORY, "no memory for %zu candidates", rows);
+    return pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
   for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
   search->bound = block + PP_COLUMNS * (rows + 1);
@@ -87,7 +87,7 @@ static pp_status price_layouts(pp_search *search, pp_error *error) {
   if (priced(search)) return PP_OK;
   for (size_t row = 0; row < rows; row++) prices += !same_price(search, row);
   costs = pp_allocate((prices + 1) * sizeof *costs);
-  if (!costs) return pp_fail(error, PP_NO_MEMORY, "no memory for %zu layouts", prices);
+  if (!costs) return pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu layouts", prices);
   prices = 0;
   for (size_t row = 0; row < rows; row++) {
     if (same_price(search, row)) continue;
@@ -229,7 +229,7 @@ static pp_status fill_memory(pp_search *search, size_t row, pp_fit_programs *pro
   if (status != PP_OK) return status;
   if (candidate->layers_per_stage) {
     candidate->layers_per_stage = search->split[row] = pp_allocate(bytes);
-    if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "no memory for a split of %zu stages", bytes / sizeof(int));
+    if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "not enough memory for a split of %zu stages", bytes / sizeof(int));
     memcpy(search->split[row], layers, bytes);
   }
   search->column[PP_COLUMN_PEAK_BYTES][row] = fit.bytes;
@@ -259,7 +259,7 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   program_key *key = pp_allocate((rows + 1) * sizeof *key);
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status built = PP_ILLEGAL, status = PP_OK;
-  if (!key) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
+  if (!key) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++) {
     const pp_candidate *candidate = &search->candidates.candidate[row];
     if (!pp_mask_has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
@@ -329,7 +329,7 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
   double fastest = INFINITY;
   pp_status status = PP_OK;
   bounded_row *order = pp_allocate((rows + 1) * sizeof *order);
-  if (!order) return pp_fail(error, PP_NO_MEMORY, "no memory to sort %zu candidates", rows);
+  if (!order) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
   *found = false;
   for (size_t row = 0; row < rows; row++) {
     if (!pp_mask_has(mask, row)) continue;

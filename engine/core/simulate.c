@@ -293,7 +293,7 @@ pp_status pp_simulate_in(const pp_schedule *schedule, const pp_times *times, boo
   size_t results = result_bytes(schedule, with_intervals), bytes = results + scratch_bytes(schedule);
   if (bytes > workspace->size) {
     void *memory = pp_allocate(bytes);
-    if (!memory) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+    if (!memory) return pp_fail(error, PP_NO_MEMORY, "not enough memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
     pp_workspace_free(workspace);
     *workspace = (pp_workspace){ memory, bytes };
   }
@@ -309,7 +309,7 @@ void pp_workspace_free(pp_workspace *workspace) {
 
 pp_status pp_simulation_allocate(const pp_schedule *schedule, int intervals, pp_simulation *out, pp_error *error) {
   void *results = pp_allocate(result_bytes(schedule, intervals));
-  if (!results) return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+  if (!results) return pp_fail(error, PP_NO_MEMORY, "not enough memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
   lay_out_result(schedule, intervals, results, out);
   return PP_OK;
 }
@@ -326,7 +326,7 @@ pp_status pp_simulate(const pp_schedule *schedule, const pp_times *times, bool w
     return PP_OK;
   }
   pp_simulation_free(out);
-  return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+  return pp_fail(error, PP_NO_MEMORY, "not enough memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
 }
 
 void pp_simulation_free(pp_simulation *simulation) {

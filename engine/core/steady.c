@@ -311,7 +311,7 @@ static pp_status run_periods(period_orbit *orbit, int64_t most, pp_error *error)
 /* -- the whole ------------------------------------------------------------------------------------------------------------------------ */
 
 static pp_status no_memory(const pp_schedule *schedule, pp_error *error) {
-  return pp_fail(error, PP_NO_MEMORY, "no memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
+  return pp_fail(error, PP_NO_MEMORY, "not enough memory to simulate %zu actions", schedule->first[schedule->request.ranks]);
 }
 
 /* One block, which value[] begins. A period has at most an F, an I and a W of each of its microbatches on each stage. */

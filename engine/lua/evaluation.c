@@ -285,13 +285,14 @@ static pp_problem without_heat(const pp_problem *problem) {
   return cool;
 }
 
-/* The same layout and M under another schedule, without overlap: what savings are counted against. Nothing where it cannot be built. */
-static void set_baseline(lua_State *L, const pp_lua_search *search, const evaluation *self, pp_schedule_kind kind) {
-  const pp_problem *problem = &search->search.problem;
-  pp_candidate baseline = *self->candidate;
-  pp_fit_programs programs = { .workspace = { 0 } };
+typedef struct {
   pp_fit fit;
   pp_timing timing, cool;
+} baseline_result;
+
+static pp_status compute_baseline(const pp_problem *problem, const evaluation *self, pp_schedule_kind kind, baseline_result *out, pp_error *error) {
+  pp_candidate baseline = *self->candidate;
+  pp_fit_programs programs = { .workspace = { 0 } };
   const pp_problem cool_problem = without_heat(problem);
   int layers[PP_MAX_LAYERS];
   pp_status status;
@@ -299,23 +300,33 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   baseline.layout.chunks = baseline.configured_virtual = 1;
   baseline.group = baseline.limit = 0;
   baseline.layers_per_stage = NULL;
-  if (pp_evaluate_check(problem, &baseline, NULL) != PP_OK) return;
-  if (pp_fit_programs_build(&baseline, &programs, NULL) != PP_OK) return;
-  status = pp_fit_candidate(problem, &baseline, self->costs, self->kernel, &programs, layers, &fit, NULL);
+  if ((status = pp_evaluate_check(problem, &baseline, error)) != PP_OK) return status;
+  if ((status = pp_fit_programs_build(&baseline, &programs, error)) != PP_OK) return status;
+  status = pp_fit_candidate(problem, &baseline, self->costs, self->kernel, &programs, layers, &out->fit, error);
   pp_fit_programs_free(&programs);
   pp_workspace_free(&programs.workspace);
+  if (status == PP_OK)
+    status = pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &out->timing, NULL, NULL, error);
+  if (status != PP_OK) return status;
+  out->cool = out->timing;
+  if (!(problem->hardware.heat_slope > 0)) return PP_OK;
+  return pp_evaluate_time(&cool_problem, &baseline, self->costs, self->kernel, false, &out->cool, NULL, NULL, error);
+}
+
+/* The same layout and M under another schedule, without overlap: what savings are counted against. Nothing where it cannot be built. */
+static void set_baseline(lua_State *L, const pp_lua_search *search, const evaluation *self, pp_schedule_kind kind) {
+  baseline_result found;
+  pp_error error;
+  const pp_status status = compute_baseline(&search->search.problem, self, kind, &found, &error);
+  if (status == PP_NO_MEMORY) pp_args_raise(L, evaluation_call, &error);
   if (status != PP_OK) return;
-  if (pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &timing, NULL, NULL, NULL) != PP_OK) return;
-  cool = timing;
-  if (problem->hardware.heat_slope > 0 &&
-      pp_evaluate_time(&cool_problem, &baseline, self->costs, self->kernel, false, &cool, NULL, NULL, NULL) != PP_OK) return;
   lua_createtable(L, 0, 6);
-  pp_set_number(L, "step_seconds", timing.step_seconds);
-  pp_set_number(L, "cool_step_seconds", cool.step_seconds);
-  pp_set_number(L, "makespan_seconds", timing.makespan_seconds);
-  pp_set_number(L, "bubble_fraction", timing.bubble_fraction);
-  pp_set_number(L, "peak_bytes", fit.bytes);
-  pp_set_boolean(L, "fits", fit.bytes <= search->usable_bytes);
+  pp_set_number(L, "step_seconds", found.timing.step_seconds);
+  pp_set_number(L, "cool_step_seconds", found.cool.step_seconds);
+  pp_set_number(L, "makespan_seconds", found.timing.makespan_seconds);
+  pp_set_number(L, "bubble_fraction", found.timing.bubble_fraction);
+  pp_set_number(L, "peak_bytes", found.fit.bytes);
+  pp_set_boolean(L, "fits", found.fit.bytes <= search->usable_bytes);
   lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
 }
 

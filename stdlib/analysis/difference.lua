@@ -35,7 +35,7 @@ local function line_of(plan)
 end
 
 local function outcome(policy, entry)
-  local good, result = pcall(function()
+  local good, result = failure.try(function()
     return planner.plan { request = spec.from_table(entry.spec, entry.base), policy = policy, explain = true }
   end)
   if good then

@@ -31,7 +31,7 @@ local SHRINKS = 80  -- smaller specs that are tried for one finding
 
 -- The plan of a spec, or nil and the error when it raised one that is no answer.
 local function plan_of(policy, object)
-  local good, result = pcall(function()
+  local good, result = failure.try(function()
     return planner.plan { request = spec.from_table(copy(object)), policy = policy }
   end)
   if good then return result end

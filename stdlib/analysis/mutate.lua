@@ -21,7 +21,7 @@ local mutate = {}
 -- The first test that fails, or nil.
 local function first_failure(tests, apply)
   load.observer = apply
-  local good, results = pcall(runner.run, { files = tests, stop = true })
+  local good, results = failure.try(runner.run, { files = tests, stop = true })
   load.observer = nil
   if not good and failure.is(results) and results.status == failure.status.usage then error(results, 0) end
   if not good then return failure.is(results) and results.message or tostring(results) end

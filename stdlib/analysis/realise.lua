@@ -240,7 +240,7 @@ end
 
 -- What a function returns, or nil when it answers that a draft is no spec; any other error is one of ours and goes on.
 local function unless_answered(run, ...)
-  local good, result = pcall(run, ...)
+  local good, result = failure.try(run, ...)
   if good then return result end
   if not failure.is(result) then error(result, 0) end
   return nil
@@ -277,7 +277,7 @@ local function accepted(policy, draft, wanted)
   local mask = rows_of(set, wanted)
   if #mask == 0 then return nil end
   policy.host:refill()
-  local good, problem = pcall(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
+  local good, problem = failure.try(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
   if not good and failure.is(problem) then return nil end  -- any other error is an invariant that the plan breaks, and worth showing
   if wanted.shows and not wanted.shows(draft) then return nil end
   local row, clear = telling(set, mask, wanted)

@@ -13,6 +13,7 @@ Cost: at most some dozens of plans for each rule.
 local boxes = require "pipeplan.analysis.boxes"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
+local failure = require "pipeplan.failure"
 local lists = require "pipeplan.lists"
 local load = require "pipeplan.policy.load"
 local planner = require "pipeplan.plan.init"
@@ -39,7 +40,7 @@ local function same(a, b)
 end
 
 local function plan_of(policy, draft)
-  local good, plan = pcall(function() return planner.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
+  local good, plan = failure.try(function() return planner.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
   return good and plan or nil
 end
 
@@ -126,7 +127,7 @@ function witness.of(options, policy, mutant)
     left = PLANNED
     local good, found = true, nil
     if box then
-      good, found = pcall(realise.any, policy, { space = space, holds = edge.holds, fails = edge.fails, shows = shows }, { box })
+      good, found = failure.try(realise.any, policy, { space = space, holds = edge.holds, fails = edge.fails, shows = shows }, { box })
     end
     if not good and found ~= given_up then error(found, 0) end
     if good and found then return found end

@@ -18,7 +18,6 @@ local lines = {}
 
 local LINE_BYTES = 2 ^ 20          -- of a spec
 local GARBAGE_KIB = 16 * 1024      -- that a worker keeps from line to line
-local NO_MEMORY = "not enough memory"  -- Lua's own words
 local SIGKILL, SIGXCPU = 9, 24
 
 -- Exit statuses from worst to best, for several inputs.
@@ -36,8 +35,7 @@ local function problem(number, status, message)
 end
 
 local function caught(what)
-  if failure.is(what) or what == NO_MEMORY then return what end
-  return debug.traceback(tostring(what), 2)
+  return failure.of(what) or debug.traceback(tostring(what), 2)
 end
 
 -- → its answer, and whether all went as it should.
@@ -48,8 +46,9 @@ local function plan(number, text, how)
     return pack(planned.status == "planned" and failure.status.ok or failure.status.refused, json.encode(json.shape(planned, schema)), "")
   end, caught)
   if good then return outcome, true end
-  if failure.is(outcome) then return problem(number, outcome.status, outcome.message), outcome.status == failure.status.usage end
-  return problem(number, failure.status.bug, outcome == NO_MEMORY and "out of memory" or outcome), false
+  local answer = failure.of(outcome)
+  if answer then return problem(number, answer.status, answer.message), answer.status == failure.status.usage end
+  return problem(number, failure.status.bug, outcome), false
 end
 
 -- What one plan leaves behind is collected when it is worth it, or the next one's garbage comes on top of it. After a rule that failed, a

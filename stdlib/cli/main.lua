@@ -4,8 +4,6 @@
 local failure = require "pipeplan.failure"
 local output = require "pipeplan.cli.output"
 
-local NO_MEMORY = "not enough memory"  -- Lua's own words
-
 local commands = { "plan", "simulate", "monitor", "facts", "policy" }
 
 local usage = [[
@@ -52,11 +50,11 @@ end
 
 return function(arguments)
   local good, outcome = xpcall(run, function(problem)
-    if failure.is(problem) or problem == NO_MEMORY then return problem end
-    return debug.traceback(tostring(problem), 2)
+    return failure.of(problem) or debug.traceback(tostring(problem), 2)
   end, arguments)
   if good then return outcome end
-  if outcome ~= NO_MEMORY then return output.tell(outcome) end
-  output.complain "out of memory"
-  return failure.status.bug
+  local answer = failure.of(outcome)
+  if not answer or not answer.memory then return output.tell(answer or outcome) end
+  output.complain(answer.message .. " (in pipeplan " .. table.concat(arguments, " ") .. ")")
+  return answer.status
 end

@@ -133,7 +133,7 @@ end
 
 -- A value as an error shows it: JSON, cut to a line.
 function fields.show(value)
-  local good, text = pcall(writer.encode, value)
+  local good, text = failure.try(writer.encode, value)
   if not good then text = tostring(value) end
   return #text > 60 and text:sub(1, 57):gsub("[\x80-\xBF]*$", "") .. "…" or text
 end

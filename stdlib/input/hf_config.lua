@@ -278,7 +278,7 @@ end
 
 -- The exact totals, and what the engine may still find wrong with the shape.
 local function count(self, shape)
-  local good, totals = pcall(engine.model.parameters, shape)
+  local good, totals = failure.try(engine.model.parameters, shape)
   if not good then failure.usage("%s: %s", self.file, tostring(totals):gsub("^.-model shape: ", "")) end
   return totals
 end

@@ -60,7 +60,7 @@ end
 
 -- What the engine counts, or its complaint about the shape.
 function builder:parameters(shape)
-  local good, totals = pcall(engine.model.parameters, shape)
+  local good, totals = failure.try(engine.model.parameters, shape)
   if not good then failure.usage("%s: model: %s", self.file, (tostring(totals):gsub("^.-model shape: ", ""))) end
   return totals
 end

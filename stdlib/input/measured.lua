@@ -51,7 +51,8 @@ local function fit(run, members, inner)
     points[i] = { point.bytes, point.seconds }
     largest = math.max(largest, point.bytes)
   end
-  local good, result = pcall(engine.comm.fit, { test = run.test, ranks = run.ranks, members = members, points = points, inner = inner })
+  local asked = { test = run.test, ranks = run.ranks, members = members, points = points, inner = inner }
+  local good, result = failure.try(engine.comm.fit, asked)
   if not good and not tostring(result):find("do not grow with the size", 1, true) then
     failure.usage("%s:%d: no line fits this table: %s", run.file, run.line, (tostring(result):gsub("^engine%.comm%.fit: ", "")))
   end

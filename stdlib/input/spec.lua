@@ -155,7 +155,7 @@ local function build_any(given, name)
     for path, field in pairs(given) do copy[path] = field end
     copy["cluster.gpus"] = { value = gpus, origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
     local request = build(copy, name)
-    local good, problem = pcall(contradictions.check, request, copy, complain)
+    local good, problem = failure.try(contradictions.check, request, copy, complain)
     request.stated = copy
     if good then return request end
     if not failure.is(problem) then error(problem, 0) end
@@ -182,7 +182,7 @@ function spec.with(request, path, value)
   value = fields.check(fields.by_path[path], value)
   if value == nil then return nil end
   given[path] = { value = value, origin = at.origin, shown = at.shown, base = at.base }
-  local good, changed = pcall(function()
+  local good, changed = failure.try(function()
     local other = build(given, request.source.file)
     contradictions.check(other, given, complain)
     return other

@@ -40,7 +40,7 @@ local NAME = math.log(2)        -- how far another name is
 -- What choose would decide for a request, and what tells outcomes apart; nil where its budget is spent.
 local function outcome(request, policy)
   policy.host:refill()
-  local good, result = pcall(function()
+  local good, result = failure.try(function()
     local known = facts.of(request, policy)
     return choose.outcome { request = request, policy = policy, record = known.record, arguments = known.arguments }
   end)

@@ -198,7 +198,7 @@ local function call_when(rule, policy, record)
   if result ~= nil then return result end
   local text = problem.message
   if problem.unknown then text = text .. failure.suggestion(problem.unknown, policy.names) end
-  failure.raise(problem.kind == "broken" and "policy_error" or "over_budget", "%s: %s", name, text)
+  failure.of_host(problem, "policy_error", "%s: %s", name, text)
 end
 
 -- Does the whole rule hold for that record (field → value, nil: absent)? Raises an answer when its function fails.

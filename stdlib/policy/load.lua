@@ -98,7 +98,7 @@ local function run(host, file)
   local message = in_full(problem.message, file.path)
   if problem.unknown then message = message .. failure.suggestion(problem.unknown, sorted_keys(engine.host.allowed)) end
   if not message:find(file.path, 1, true) and not message:match("^[^:]+%.lua:%d+:") then message = file.path .. ": " .. message end
-  failure.raise(problem.kind == "budget" and "over_budget" or "policy_unloadable", "%s", message)
+  failure.of_host(problem, "policy_unloadable", "%s", message)
 end
 
 -- Statements of a layer in order; `site` gives the layer its name.
@@ -185,7 +185,7 @@ function load.load(options)
     problems[#problems + 1] = (line > 0 and string.format("%s:%d: ", file, line) or file .. ": ") .. text
   end
   local host, problem = engine.host.open { fields = vocabulary.names, work = options.work, bytes = options.bytes }
-  if not host then failure.raise("over_budget", "%s", problem.message) end
+  if not host then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
   local list, given = { default_layer(options.policies) }, {}
   for _, path in ipairs(options.files or {}) do
     if given[path] then failure.usage("%s: given twice", path) end

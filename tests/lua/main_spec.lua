@@ -20,9 +20,19 @@ describe("a command that fails", function()
     assert.matches("^pipeplan: internal error, please report it\n.*main_spec%.lua:%d+: attempt to concatenate", text)
   end)
 
-  it("for want of memory says so", function()
+  it("for want of memory says so, what it did, and what is known of where", function()
     local status, text = run(function() error("not enough memory", 0) end)  -- as Lua raises it
-    assert.equal(70, status)
-    assert.equal("pipeplan: out of memory\n", text)
+    assert.same({ 4, "pipeplan: out of memory (in pipeplan plan)\n" }, { status, text })
+    status, text = run(function() error "engine.search: not enough memory for 256 candidates" end)  -- as the engine does
+    assert.same({ 4, "pipeplan: out of memory: engine.search: not enough memory for 256 candidates (in pipeplan plan)\n" }, { status, text })
+  end)
+
+  it("for want of memory does so also where something was to be made of its errors", function()
+    local failure = require "pipeplan.failure"
+    assert.same({ false, "no memory of ours" }, { failure.try(error, "no memory of ours", 0) })
+    local status = run(function() failure.try(error, "not enough memory", 0) end)
+    assert.equal(4, status)
+    status = run(function() failure.try(failure.of_host, { kind = "memory" }, "policy_error", "a rule") end)
+    assert.equal(4, status)
   end)
 end)

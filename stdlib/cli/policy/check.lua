@@ -39,7 +39,7 @@ end
 -- The findings, and the policy unless it cannot be loaded.
 local function found(options)
   local policy, problem
-  local good, outcome = pcall(command_line.policy, options)
+  local good, outcome = failure.try(command_line.policy, options)
   if good then policy = outcome
   elseif failure.is(outcome) and outcome.status == failure.status.policy_unloadable and options.format ~= "text" then problem = outcome
   else error(outcome, 0) end

@@ -83,7 +83,7 @@ function command.run(arguments)
   must_not_exist(policy)
   must_not_exist(spec)
   output.write(policy_text:format(site, policy, policy, site), policy)
-  local good, problem = pcall(output.write, spec_text:format(site, spec, spec, policy, site), spec)
+  local good, problem = failure.try(output.write, spec_text:format(site, spec, spec, policy, site), spec)
   if not good then
     os.remove(policy)  -- or the next attempt would find it there
     error(problem, 0)
