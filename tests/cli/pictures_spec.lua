@@ -54,6 +54,19 @@ describe("simulate --format trace", function()
 end)
 
 describe("simulate --format svg", function()
+  -- letters of sans-serif fonts are on average 0.6 em wide: 6.6 px at 11 px, 5.4 at 9
+  it("writes on an action only what fits it", function()
+    local seen = {}
+    for microbatches = 8, 36, 4 do
+      local text = program.run(string.format("simulate 1f1b --ranks 4 --microbatches %d --format svg", microbatches)).stdout
+      for width, small, words in text:gmatch('<rect class="F[^>]- width="([%d.]+)"[^\n]-</title></rect><text class="on([^"]*)"[^>]*>([^<]+)<') do
+        assert.is_true(#words * (small == "" and 6.6 or 5.4) <= tonumber(width), microbatches .. ": " .. words .. " in " .. width)
+        seen[small .. (words:find "%a" and "letter" or "")] = true
+      end
+    end
+    assert.is_true(seen["letter"] and (seen[" smallletter"] or seen[" small"]))
+  end)
+
   -- P × M × V of each kind; DualPipe's 8 × 20 × 2 / 2 forwards, its backwards whole (B) or parted (I and W)
   for arguments, expected in pairs {
     ["1f1b --ranks 4 --microbatches 8"] = "B 32, F 32",

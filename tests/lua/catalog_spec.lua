@@ -85,6 +85,33 @@ describe("accelerators", function()
     assert.equal(1979e12, accelerators.find("H100").flops.fp8)
   end)
 
+  -- Data sheets of NVIDIA (dense: half of what they headline with sparsity), AMD and Google: TFLOP/s in bf16 (V100: fp16) and fp8, GB/s of
+  -- memory. B200 and B300 are those of the HGX boards
+  it("have the peaks and the memory bandwidth of their data sheets", function()
+    local sheets = {
+      ["V100-SXM-32GB"] = { 125, nil, 900 }, ["A100-SXM-40GB"] = { 312, nil, 1555 }, ["A100-SXM-80GB"] = { 312, nil, 2039 },
+      ["A100-PCIe-80GB"] = { 312, nil, 1935 }, ["H100-SXM"] = { 989, 1979, 3350 }, ["H100-PCIe"] = { 756, 1513, 2000 },
+      ["H200-SXM"] = { 989, 1979, 4800 }, ["H800-SXM"] = { 989, 1979, 3350 }, ["H20"] = { 148, 296, 4000 }, ["L40S"] = { 362, 733, 864 },
+      ["GB200-NVL72"] = { 2500, 5000, 8000 }, ["MI250X"] = { 383, nil, 3277 }, ["MI300X"] = { 1307.4, 2614.9, 5300 },
+      ["MI325X"] = { 1307.4, 2614.9, 6000 }, ["TPU-v5p"] = { 459, 459, 2765 },
+    }
+    for name, sheet in pairs(sheets) do
+      local entry = accelerators.find(name)
+      assert.equal(sheet[1] * 1e12, entry.flops.bf16 or entry.flops.fp16, name)
+      assert.equal(sheet[2] and sheet[2] * 1e12, entry.flops.fp8, name)
+      assert.equal(sheet[3] * 1e9, entry.memory_bandwidth, name)
+    end
+  end)
+
+  -- Ascend 910B: 64 GB of HBM2e at 1.6 TB/s; 910C is two of its dies
+  it("have the memory bandwidth of an Ascend 910B, and of two in a 910C", function()
+    local one = accelerators.find("Ascend-910B").memory_bandwidth
+    assert.is_true(one >= 1.6e12 and one < 1.8e12)
+    for name, dies in pairs { ["Ascend-910B2"] = 1, ["Ascend-910B3"] = 1, ["Ascend-910C"] = 2 } do
+      assert.equal(dies * one, accelerators.find(name).memory_bandwidth)
+    end
+  end)
+
   -- The report's own figures: NVLink 160 GB/s, InfiniBand 50 GB/s
   it("give an H800 the links of the DeepSeek-V3 report", function()
     local entry = accelerators.find("H800-SXM-80GB")

@@ -58,6 +58,13 @@ describe("nccl-tests output", function()
     assert.is_true(math.abs(only.points[1].seconds - (50e-6 + 2 ^ 20 / 200e9)) < 1e-8)
   end)
 
+  it("has no size in a line of numbers alone, whatever printed it there", function()
+    local text = run("all_reduce", 2, 8, "sum", 1.875, 50e-6, 200e9)
+    local line = row(2 ^ 22 // 1 | 0, "sum", 1, 1.875):gsub("float", "    4")
+    local torn = text:gsub("# Out of bounds", line:gsub("%%", "%%%%") .. "\n# Out of bounds")
+    assert.same(#nccl.read(text, "out.txt")[1].points, #nccl.read(torn, "out.txt")[1].points)
+  end)
+
   it("may hold several runs", function()
     local text = run("all_gather", 1, 8, "none", 0.875, 10e-6, 400e9) .. run("sendrecv", 2, 8, "sum", 1, 20e-6, 45e9)
     local runs = nccl.read(text, "out.txt")
