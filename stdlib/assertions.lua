@@ -4,8 +4,8 @@
 --   assert.decided(plan, "rejected", "too_deep")     … and a rule among its reasons
 --   assert.is_not.decided(plan, "planned")
 
-local failure = require "pipeplan.failure"
-local lists = require "pipeplan.lists"
+local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
 
 local assertions = {}

@@ -6,7 +6,7 @@
 
 local engine = require "engine"
 local assertions = require "pipeplan.assertions"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local vocabulary = require "pipeplan.vocabulary"
 
 local pipeplan = { version = engine.version }

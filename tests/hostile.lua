@@ -37,7 +37,7 @@ local plain_spec = [[{ "cluster": { "gpus": 16, "accelerator": "H100-SXM", "netw
   "model": { "architecture": "dense", "total": "8B", "layers": 32 }, "training": { "tokens": "2T" },
   "parallelism": { "pipeline": 4, "tensor": 1 } }]]
 
-function hostile.plain_spec() return require("pipeplan.input.json").decode(plain_spec, "spec") end
+function hostile.plain_spec() return require("pipeplan.base.json").decode(plain_spec, "spec") end
 
 local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 

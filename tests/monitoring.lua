@@ -4,7 +4,7 @@
 -- = 3 s with B = I + W (Qi et al. 2023, table 2): 27 s a step, 24/27 = 88.9 %. The fallback 1F1B has (P−1)(F+B) = 9 s (Narayanan et al.
 -- 2021): 33 s, 24/33 = 72.7 %, the threshold. 8 GPUs: P 4, DP 2; 64 sequences of 4,096 tokens a step: 262,144.
 
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 
 local monitoring = { ideal = 24, step = 27, fallback_step = 33, threshold = 24 / 33, tokens = 262144, gpus = 8 }
 

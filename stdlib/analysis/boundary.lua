@@ -8,7 +8,7 @@ Cost: a few small searches per rule and condition (realise.lua).
 ]]
 
 local cells = require "pipeplan.analysis.cells"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local mutants = require "pipeplan.analysis.mutants"
 local realise = require "pipeplan.analysis.realise"
 

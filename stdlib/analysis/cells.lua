@@ -18,7 +18,7 @@ local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local impossible = require "pipeplan.analysis.impossible"
 local kernels = require "pipeplan.catalog.kernels"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local cells = {}

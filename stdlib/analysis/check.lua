@@ -9,7 +9,7 @@ local boxes = require "pipeplan.analysis.boxes"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local findings = require "pipeplan.analysis.findings"
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local realise = require "pipeplan.analysis.realise"
 local tables = require "pipeplan.analysis.table"
 

@@ -13,7 +13,7 @@ coverage.lua: how much of a policy its tests look at. Every plan that a test mak
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local coverage = {}

@@ -9,9 +9,9 @@ difference.lua: what changes for whom when one policy takes the place of another
     before, after  { status, line: the outcome in a line, reasons: ids }
 ]]
 
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
-local layout = require "pipeplan.report.layout"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
+local layout = require "pipeplan.base.layout"
 local planner = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
 

@@ -14,8 +14,8 @@ Cost: a plan for each spec, its layout, and each loosening.
 ]]
 
 local boundary = require "pipeplan.analysis.boundary"
-local failure = require "pipeplan.failure"
-local lists = require "pipeplan.lists"
+local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local load = require "pipeplan.policy.load"
 local mutants = require "pipeplan.analysis.mutants"
 local planner = require "pipeplan.plan.init"

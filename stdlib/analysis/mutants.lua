@@ -15,7 +15,7 @@ its list), list (of a row: without its first name, first two swapped), parameter
 
 local conditions = require "pipeplan.policy.conditions"
 local statements = require "pipeplan.policy.statements"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local mutants = {}

@@ -9,12 +9,12 @@ Raises an answer when the tests fail without any mutant, when `equivalent` names
 Cost: the tests once per mutant, stopped at the first failure, those named after the mutant's file first; in `jobs` processes.
 ]]
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local load = require "pipeplan.policy.load"
 local mutants = require "pipeplan.analysis.mutants"
 local runner = require "pipeplan.analysis.runner"
 local witness = require "pipeplan.analysis.witness"
-local workers = require "pipeplan.workers"
+local workers = require "pipeplan.base.workers"
 
 local mutate = {}
 

@@ -11,7 +11,7 @@ Lua with all its libraries: whoever runs one runs a program. Tests run in the or
 ]]
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 local runner = {}
 

@@ -12,7 +12,7 @@
 -- latency               seconds of a call beside its transfers: from the low-latency or small-message tables
 -- measured              { where, GB/s a GPU (logical: own copies counted): dispatch, combine }
 
-local contains = require("pipeplan.lists").contains
+local contains = require("pipeplan.base.lists").contains
 local lookup = require "pipeplan.catalog.lookup"
 
 local nvidia = { "ampere", "hopper", "blackwell", "gb200", "gb300" }

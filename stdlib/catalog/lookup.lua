@@ -1,6 +1,6 @@
 -- lookup.lua: what all catalogues have in common: entries with a name and aliases, found whatever their case.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 -- Adds to a catalogue of { entries = list }: names (in the order of the entries) and find(name) → entry, or nil and the nearest names.
 local function lookup(catalogue)

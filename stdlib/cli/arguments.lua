@@ -1,6 +1,6 @@
 -- arguments.lua: what every command does with its command line, and the options that several of them share.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 local arguments = {}
 

@@ -3,8 +3,8 @@
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 
 local facts = {}
 
@@ -176,10 +176,10 @@ function show.schema(which)
   }
   local schema = schemas[which]
   if not schema then
-    local names = table.concat(require("pipeplan.lists").sorted_keys(schemas), ", ")
+    local names = table.concat(require("pipeplan.base.lists").sorted_keys(schemas), ", ")
     failure.usage("facts schema: expected one of %s%s", names, which and ": got '" .. which .. "'" or "")
   end
-  return require("pipeplan.report.json").encode(schema(), { indent = 2 }) .. "\n"
+  return require("pipeplan.base.json").encode(schema(), { indent = 2 }) .. "\n"
 end
 
 function facts.run(arguments)

@@ -2,17 +2,16 @@
 -- as those before it are, whatever else is still to come; what is held does not grow with the number of lines.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local input_lines = require "pipeplan.cli.input_lines"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local output = require "pipeplan.cli.output"
 local planner = require "pipeplan.plan.init"
 local progress = require "pipeplan.cli.progress"
-local read_json = require "pipeplan.input.json"
 local resume = require "pipeplan.cli.resume"
 local schema = require "pipeplan.schema.plan"
 local spec = require "pipeplan.input.spec"
-local workers = require "pipeplan.workers"
+local workers = require "pipeplan.base.workers"
 
 local lines = {}
 
@@ -41,7 +40,7 @@ end
 -- → its answer, and whether all went as it should.
 local function plan(number, text, how)
   local good, outcome = xpcall(function()
-    local request = spec.from_table(read_json.decode(text, "line " .. number))
+    local request = spec.from_table(json.decode(text, "line " .. number))
     local planned = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
     return pack(planned.status == "planned" and failure.status.ok or failure.status.refused, json.encode(json.shape(planned, schema)), "")
   end, caught)

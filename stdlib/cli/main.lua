@@ -1,7 +1,7 @@
 -- main.lua: the command line. Picks the command, catches answers, decides the exit status. Results are written at
 -- the end.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local output = require "pipeplan.cli.output"
 
 local commands = { "plan", "simulate", "monitor", "facts", "policy" }

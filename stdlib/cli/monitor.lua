@@ -3,7 +3,7 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local metrics = require "pipeplan.input.metrics.init"
 
 local monitor = {}
@@ -141,7 +141,7 @@ end
 local function render(run, format_name)
   local report = require "pipeplan.report.monitor"
   if format_name ~= "json" then return report.text(run) end
-  return require("pipeplan.report.json").encode(report.object(run), { indent = 2 }) .. "\n"
+  return require("pipeplan.base.json").encode(report.object(run), { indent = 2 }) .. "\n"
 end
 
 function monitor.run(arguments)

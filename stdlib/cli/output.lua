@@ -2,8 +2,8 @@
 -- The only place that writes files. What cannot be written is a usage failure that says where and why.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local visible = require "pipeplan.visible"
+local failure = require "pipeplan.base.failure"
+local visible = require "pipeplan.base.visible"
 
 local output = {}
 

@@ -2,7 +2,7 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local options = require "pipeplan.input.options"
 
 local command = {}
@@ -79,7 +79,7 @@ function render.text(plan) return require("pipeplan.report.text").render(plan) e
 function render.markdown(plan) return require("pipeplan.report.markdown").render(plan) end
 
 function render.json(plan)
-  local json = require "pipeplan.report.json"
+  local json = require "pipeplan.base.json"
   local schema = require "pipeplan.schema.plan"
   return json.encode(json.shape(plan, schema), { indent = 2 }) .. "\n"
 end

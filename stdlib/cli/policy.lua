@@ -1,7 +1,7 @@
 -- policy.lua: `pipeplan policy COMMAND`: what the commands are. Each is a file in policy/, with run(arguments) → text, status.
 
-local failure = require "pipeplan.failure"
-local lists = require "pipeplan.lists"
+local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 
 local command = {}
 

@@ -7,8 +7,8 @@ these lines are planned as now, byte for byte. What stands after the last line e
 ]]
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local read_json = require "pipeplan.input.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 
 local resume = {}
 
@@ -61,7 +61,7 @@ end
 
 -- Whose answer it is, as far as it says itself. → its exit status, is it a plan?
 local function read_answer(self, text, line)
-  local good, answer = pcall(read_json.decode, text, self.path)
+  local good, answer = pcall(json.decode, text, self.path)
   local problem = good and type(answer) == "table" and answer.error
   if type(problem) == "table" and math.type(problem.line) == "integer" and statuses[problem.status] then
     if problem.line ~= line then wrong(self, "answers line %d; here the spec stands on line %d of standard input", problem.line, line) end

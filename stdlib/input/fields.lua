@@ -13,12 +13,11 @@
 -- low, high limits, inclusive; where there are none here, those that the vocabulary has for that name
 -- word      what an integer may be instead, and word_meaning what that is
 
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.input.json"
-local lists = require "pipeplan.lists"
-local units = require "pipeplan.input.units"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
-local writer = require "pipeplan.report.json"
 
 local fields = {}
 
@@ -133,7 +132,7 @@ end
 
 -- A value as an error shows it: JSON, cut to a line.
 function fields.show(value)
-  local good, text = failure.try(writer.encode, value)
+  local good, text = failure.try(json.encode, value)
   if not good then text = tostring(value) end
   return #text > 60 and text:sub(1, 57):gsub("[\x80-\xBF]*$", "") .. "…" or text
 end

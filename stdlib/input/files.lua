@@ -1,7 +1,7 @@
 -- files.lua: files that the command line or a field of a spec names.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 
 local files = {}

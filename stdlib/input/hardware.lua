@@ -1,11 +1,11 @@
 -- hardware.lua: the field `cluster` of a spec, completed from the catalogues: memory, peaks and links of a GPU that is known by name.
 
 local accelerators = require "pipeplan.catalog.accelerators"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local kernels = require "pipeplan.catalog.kernels"
 local network = require "pipeplan.input.network"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 
 local hardware = {}
 

@@ -3,7 +3,7 @@
 
 local catalog = require "pipeplan.catalog.families"
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local reader = require "pipeplan.input.hf_reader"
 
 local names, given, one_line, show = reader.names, reader.given, reader.one_line, reader.show

@@ -2,8 +2,8 @@
 -- known to change no parameter (catalog/config_keys.lua), or refused by name: it may make another model of the same file.
 
 local config_keys = require "pipeplan.catalog.config_keys"
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.input.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 
 -- null, whichever decoder made it, is as good as absent.
 local function given(value)

@@ -16,8 +16,8 @@ The counts that the spec gives are kept as they are; the shape reproduces them w
 ]]
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.input.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 
 local known_keys = { "name", "architecture", "total", "active", "max_positions" }
 for _, key in ipairs(engine.model.fields) do known_keys[#known_keys + 1] = key end

@@ -2,9 +2,9 @@
 -- tier: the host's GPUs and links from the matrix, latency and bandwidth from the tables (engine/core/comm.c, pp_comm_fit).
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.input.json"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 local nccl = require "pipeplan.input.nccl"
 local topology = require "pipeplan.input.topology"
 

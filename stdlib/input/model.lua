@@ -1,11 +1,11 @@
 -- model.lua: the field `model` of a spec: a Hugging Face config.json, or a shape written inline.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
 local hf = require "pipeplan.input.hf_config"
-local json = require "pipeplan.input.json"
-local units = require "pipeplan.input.units"
+local json = require "pipeplan.base.json"
+local units = require "pipeplan.base.units"
 
 local model = {}
 

@@ -4,7 +4,7 @@
 --
 -- The out-of-place columns are read: frameworks reduce into another buffer, and sendrecv and alltoall have no in-place variant.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 local nccl = {}
 

@@ -1,7 +1,7 @@
 -- network.lua: the links of a cluster: what the spec says of them, then what was measured, then what the catalogues have.
 
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local links = require "pipeplan.catalog.links"
 
 local network = {}

@@ -2,7 +2,7 @@
 -- and --per-gpu too. Made from fields.lua; for lua-argparse.
 
 local fields = require "pipeplan.input.fields"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 
 local options = {}
 

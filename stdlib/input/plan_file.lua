@@ -1,7 +1,7 @@
 -- plan_file.lua: a plan read back from what `plan --format json` printed: what watching a run needs of it, checked field by field.
 
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.input.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 local most = require("pipeplan.vocabulary").most
 
 local plan_file = {}

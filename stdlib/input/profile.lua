@@ -3,11 +3,11 @@
 -- schedule's stages take, with no model: input/profile_times.lua, which reads parts of it by the functions here.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local fields = require "pipeplan.input.fields"
-local json = require "pipeplan.input.json"
-local lists = require "pipeplan.lists"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 
 local profile = {}
 

@@ -3,8 +3,8 @@
 -- Read in two steps, as times.lua does, for how many stages there must be depends on the schedule.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local profile = require "pipeplan.input.profile"
 
 local profile_times = {}

@@ -2,7 +2,7 @@
 -- but is no program of a training step, is answered with a finding, as engine.schedule answers what cannot be built.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 local program = {}
 

@@ -3,7 +3,7 @@
 
 local fields = require "pipeplan.input.fields"
 local vocabulary = require "pipeplan.vocabulary"
-local writer = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 
 local schema = {}
 
@@ -69,7 +69,7 @@ end
 
 -- As JSON text.
 function schema.text()
-  return writer.encode(schema.spec(), { indent = 2 }) .. "\n"
+  return json.encode(schema.spec(), { indent = 2 }) .. "\n"
 end
 
 return schema

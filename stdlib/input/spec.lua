@@ -3,14 +3,14 @@
 -- What is wrong raises a usage failure of one line: where, which field, its value, what was expected, the nearest legal value.
 
 local contradictions = require "pipeplan.input.contradictions"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
 local hardware = require "pipeplan.input.hardware"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 local model = require "pipeplan.input.model"
 local recipe = require "pipeplan.input.recipe"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 
 local spec = {}
 

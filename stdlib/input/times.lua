@@ -1,9 +1,9 @@
 -- times.lua: what the actions of a schedule take: --times, as F,I,W[,FB] or as a JSON file, in seconds and bytes. Read in two steps, for
 -- how long a list must be depends on the schedule: times.read knows numbers and units; times.check stages, chunks and ranks.
 
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.input.json"
-local units = require "pipeplan.input.units"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
+local units = require "pipeplan.base.units"
 
 local times = {}
 

@@ -4,7 +4,7 @@
 -- NODE between host bridges of one NUMA node; SYS (older drivers SOC) between NUMA nodes. Behind NVSwitch each pair shows all links of a
 -- GPU, on a board without it each pair shows its own.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 local topology = {}
 

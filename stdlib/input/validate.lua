@@ -1,10 +1,10 @@
 -- validate.lua: a value against one of our JSON Schemas: the keywords that they use. What is wrong is a usage failure of one line: where,
 -- which field, its value, what was expected, the nearest legal name.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
-local json = require "pipeplan.input.json"
-local lists = require "pipeplan.lists"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 
 local articles = { number = "a number", integer = "a whole number", boolean = "true or false", string = "a text", array = "a list",
                    object = "an object" }

@@ -3,7 +3,7 @@
 -- The rule is the plan's: utilisation, ideal step ÷ measured step over the window, below its threshold. What is added here is only when a
 -- measurement does not support an answer.
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 
 local verdict = {}
 

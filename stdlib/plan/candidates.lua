@@ -6,7 +6,7 @@ local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local frameworks = require "pipeplan.catalog.frameworks"
 local kernels = require "pipeplan.catalog.kernels"
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
 
 local candidates = {}

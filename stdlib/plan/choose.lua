@@ -41,8 +41,8 @@ evaluation: tensor context expert expert_tensor data pipeline virtual chunks gro
 
 local candidates = require "pipeplan.plan.candidates"
 local compare = require "pipeplan.plan.compare"
-local format = require "pipeplan.report.format"
-local lists = require "pipeplan.lists"
+local format = require "pipeplan.base.format"
+local lists = require "pipeplan.base.lists"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
 local statements = require "pipeplan.policy.statements"

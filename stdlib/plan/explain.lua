@@ -2,11 +2,11 @@
 -- nearest change of the spec with another outcome, which formula each figure comes from, and why another choice lost.
 
 local conditions = require "pipeplan.policy.conditions"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local figures = require "pipeplan.plan.figures"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local layers = require "pipeplan.policy.layers"
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local vocabulary = require "pipeplan.vocabulary"
 local why = require "pipeplan.plan.why"

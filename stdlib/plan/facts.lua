@@ -2,7 +2,7 @@
 -- the model would fit one GPU. Fills in the batch where the spec gives none.
 
 local engine = require "engine"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local recipe = require "pipeplan.input.recipe"
 

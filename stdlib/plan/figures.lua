@@ -1,7 +1,7 @@
 -- figures.lua: where each number of a plan comes from: the formula by name and in words, the numbers that went into it, and its source.
 -- For --explain. A figure that the plan does not have is left out.
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local links = require "pipeplan.catalog.links"
 
 local figures = {}

@@ -2,8 +2,8 @@
 -- every plan, whatever the policy says, and is a bug where it does not.
 
 local conditions = require "pipeplan.policy.conditions"
-local format = require "pipeplan.report.format"
-local layout = require "pipeplan.report.layout"
+local format = require "pipeplan.base.format"
+local layout = require "pipeplan.base.layout"
 local message = require "pipeplan.policy.message"
 local vocabulary = require "pipeplan.vocabulary"
 

@@ -4,8 +4,8 @@
 local choose = require "pipeplan.plan.choose"
 local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local what_if = require "pipeplan.plan.what_if"
 
 local minimum = {}

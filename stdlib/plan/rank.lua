@@ -7,7 +7,7 @@
 --   5  position in the row's list, then in the family's; smaller P, V, TP, bytes, EP. The order is total.
 
 local candidates = require "pipeplan.plan.candidates"
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
 
 local rank = {}

@@ -1,7 +1,7 @@
 -- reasons.lua: why a candidate was dropped, in words: { id, kind, message, source, layer, file, line, recommend, nearest }.
 
 local conditions = require "pipeplan.policy.conditions"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local message = require "pipeplan.policy.message"
 local vocabulary = require "pipeplan.vocabulary"
 

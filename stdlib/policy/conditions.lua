@@ -8,8 +8,8 @@
 -- A ref is the name of a parameter or a field. After `resolve` a parameter's value stands beside its name.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local units = require "pipeplan.input.units"
+local failure = require "pipeplan.base.failure"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local conditions = {}

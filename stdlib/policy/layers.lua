@@ -2,11 +2,11 @@
 -- disables those of an earlier one, and sets parameters. Every rule and parameter remembers where it comes from and what it hides.
 
 local conditions = require "pipeplan.policy.conditions"
-local failure = require "pipeplan.failure"
-local lists = require "pipeplan.lists"
+local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local loosening = require "pipeplan.policy.loosening"
 local statements = require "pipeplan.policy.statements"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local layers = {}

@@ -1,9 +1,9 @@
 -- load.lua: from files to a policy. Reads them in a fresh sandbox, puts the layers together, and raises everything that is wrong at once.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local layers = require "pipeplan.policy.layers"
-local sorted_keys = require("pipeplan.lists").sorted_keys
+local sorted_keys = require("pipeplan.base.lists").sorted_keys
 local statements = require "pipeplan.policy.statements"
 local vocabulary = require "pipeplan.vocabulary"
 

@@ -1,7 +1,7 @@
 -- message.lua: the texts of rules. "{name}" becomes the value of that field or parameter, in the unit people read it in.
 
-local format = require "pipeplan.report.format"
-local units = require "pipeplan.input.units"
+local format = require "pipeplan.base.format"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local message = {}

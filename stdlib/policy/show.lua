@@ -1,9 +1,9 @@
 -- show.lua: the effective policy as text and as data: every row, rule and parameter, where it comes from, and what each override hides.
 
 local conditions = require "pipeplan.policy.conditions"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local layers = require "pipeplan.policy.layers"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 
 local show = {}
 

@@ -4,9 +4,9 @@
 
 local engine = require "engine"
 local conditions = require "pipeplan.policy.conditions"
-local failure = require "pipeplan.failure"
-local lists = require "pipeplan.lists"
-local units = require "pipeplan.input.units"
+local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 local statements = {}

@@ -1,7 +1,7 @@
 -- comparison.lua: several simulated schedules side by side, on the same ranks, microbatches and work: a schedule whose ranks hold V chunks
 -- has chunks of a V-th of the work, and what a rank holds is counted in microbatches of all its chunks together.
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local simulation = require "pipeplan.report.simulation"
 
 local comparison = {}

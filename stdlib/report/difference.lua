@@ -1,8 +1,8 @@
 -- difference.lua: changes between two policies as text and JSON.
 
 local difference = require "pipeplan.analysis.difference"
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.report.json"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 
 local report = {}
 

@@ -2,9 +2,9 @@
 -- annotations ("::warning file=…,line=…::…").
 
 local findings = require "pipeplan.analysis.findings"
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.report.json"
-local visible = require "pipeplan.visible"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
+local visible = require "pipeplan.base.visible"
 
 local report = {}
 

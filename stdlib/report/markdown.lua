@@ -1,6 +1,6 @@
 -- markdown.lua: a plan as Markdown, for a review or a ticket: everything the page says, nothing cut.
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local page = require "pipeplan.report.page"
 
 local markdown = {}

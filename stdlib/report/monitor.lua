@@ -2,8 +2,8 @@
 -- verdict, reasons, first, last }: the plan as input/plan_file.lua reads it, what monitor/steps.lua finished, and its collector;
 -- found.measured is nil where only counters were given.
 
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.report.json"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 local verdict = require "pipeplan.monitor.verdict"
 
 local report = {}

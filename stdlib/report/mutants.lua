@@ -1,7 +1,7 @@
 -- mutants.lua: results of `pipeplan policy mutate` as text and JSON.
 
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.report.json"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 
 local report = {}
 

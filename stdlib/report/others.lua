@@ -1,7 +1,7 @@
 -- others.lua: the end of the page: what was compared with the plan, what rules dropped, what was assumed, and by which policy.
 
-local format = require "pipeplan.report.format"
-local layout = require "pipeplan.report.layout"
+local format = require "pipeplan.base.format"
+local layout = require "pipeplan.base.layout"
 local message = require "pipeplan.policy.message"
 
 local others = {}

@@ -6,8 +6,8 @@
 --   too long; sections of smaller `weight` are cut first. Sections of one group stand together. A column's `short` makes its cells shorter
 --   where a row would be wider than the page.
 
-local format = require "pipeplan.report.format"
-local layout = require "pipeplan.report.layout"
+local format = require "pipeplan.base.format"
+local layout = require "pipeplan.base.layout"
 local others = require "pipeplan.report.others"
 local run = require "pipeplan.report.run"
 local verdict = require "pipeplan.report.verdict"

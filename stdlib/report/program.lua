@@ -7,8 +7,8 @@
 -- Both directions of DualPipe are no program of PyTorch's, and stay as they are.
 
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local format = require "pipeplan.report.format"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local recipe = require "pipeplan.input.recipe"
 

@@ -2,7 +2,7 @@
 -- the schedule can be run. Each function returns a paragraph, a list of them, or nil where there is nothing to say.
 
 local engine = require "engine"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 
 local run = {}

@@ -3,8 +3,8 @@
 -- of its bubble, which a program from a file has not; with a profile also step_seconds, held_bytes and peak_bytes of each rank, or why they
 -- are unknown.
 
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.report.json"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 local timeline = require "pipeplan.report.timeline"
 
 local simulation = {}

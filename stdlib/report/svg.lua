@@ -2,7 +2,7 @@
 -- microbatch where that fits. A pair is drawn in two halves, forward above backward; chunks after a rank's first are paler. The picture
 -- stands alone: no script, no font, no link; it brings a light and a dark background, and says in words what it shows.
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local rows = require "pipeplan.report.rows"
 local simulation = require "pipeplan.report.simulation"
 local xml = require "pipeplan.report.xml"

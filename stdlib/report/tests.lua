@@ -1,8 +1,8 @@
 -- tests.lua: results of `pipeplan policy test` as text, TAP (version 13), JUnit XML and JSON, with the coverage of the policy.
 
 local coverage = require "pipeplan.analysis.coverage"
-local format = require "pipeplan.report.format"
-local json = require "pipeplan.report.json"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 local xml = require("pipeplan.report.xml").escape
 
 local report = {}

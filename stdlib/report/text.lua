@@ -1,7 +1,7 @@
 -- text.lua: a plan as one page of at most 66 lines of 80 columns that ends with the rollback paragraph, whatever the plan holds.
 -- What does not fit is cut where it matters least, and said: "… 7 more, see --format json".
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local page = require "pipeplan.report.page"
 
 local text = {}

@@ -6,7 +6,7 @@
 -- Where there is no room for a number its last digits remain, then nothing but the letter. Where not even each action has a column, a
 -- column shows what takes most of it. Colour adds to the letters and never replaces them.
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local rows = require "pipeplan.report.rows"
 
 local timeline = {}

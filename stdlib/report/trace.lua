@@ -5,8 +5,8 @@
 --   C  how many chunks' activations the rank holds, from F to B, or to W
 -- Times are microseconds with three decimals, for the viewers count in nanoseconds.
 
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.report.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 local rows = require "pipeplan.report.rows"
 local simulation = require "pipeplan.report.simulation"
 

@@ -1,8 +1,8 @@
 -- verdict.lua: the first lines of the page: whether the plan fits, its bubble, what it saves and takes, which rules decided, what would be
 -- faster, what is loosened, and warnings. Each function returns a paragraph or a list of them.
 
-local format = require "pipeplan.report.format"
-local layout = require "pipeplan.report.layout"
+local format = require "pipeplan.base.format"
+local layout = require "pipeplan.base.layout"
 
 local verdict = {}
 

@@ -1,5 +1,5 @@
 -- plan.lua: the JSON Schema of a plan (draft 2020-12), as a Lua table. It is the contract with everything that reads plans, and
--- report/json.lua fills in from it what a plan leaves out: every declared property is there, null where it does not apply.
+-- base/json.lua fills in from it what a plan leaves out: every declared property is there, null where it does not apply.
 -- Names carry units: _seconds, _bytes, _fraction.
 -- luacheck: no max line length
 
@@ -22,7 +22,7 @@ local function optional(schema)
   schema.type = { schema.type, "null" }
   if schema.enum then
     local values = { table.unpack(schema.enum) }
-    values[#values + 1] = require("pipeplan.report.json").null
+    values[#values + 1] = require("pipeplan.base.json").null
     schema.enum = values
   end
   return schema

@@ -1,7 +1,7 @@
 -- Whatever a log holds, `monitor` answers with one of its exit statuses, never a crash: logs of all formats, cut and changed at random.
 
 require "pipeplan"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 local monitor = require "pipeplan.cli.monitor"
 local monitoring = require "monitoring"

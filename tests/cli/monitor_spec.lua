@@ -3,7 +3,7 @@
 
 require "pipeplan"
 local files = require "policy_files"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 local monitoring = require "monitoring"
 local program = require "program"
 
@@ -147,7 +147,7 @@ describe("a run", function()
   end)
 
   it("without a fallback is told that the estimate is wrong", function()
-    local none = files.write("plan.json", monitoring.plan { ["rollback.fallback"] = require("pipeplan.report.json").null })
+    local none = files.write("plan.json", monitoring.plan { ["rollback.fallback"] = json.null })
     local status, out = monitor(slow, "", none)
     assert.equal(1, status)
     assert.matches("nothing simpler fits: the estimate is wrong", out, 1, true)

@@ -3,7 +3,7 @@
 local program = require "program"
 require "pipeplan"
 local files = require "policy_files"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local random_specs = require "random_specs"
 
 teardown(files.remove)

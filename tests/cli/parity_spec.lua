@@ -3,8 +3,7 @@
 local pipeplan = require "pipeplan"
 
 local engine = require "engine"
-local json = require "pipeplan.report.json"
-local json_in = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 local program = require "program"
 local schema = require "pipeplan.schema.plan"
 
@@ -52,7 +51,7 @@ describe("the program and the module give the same bytes for", function()
         local policy, corpus = pipeplan.policy(path, { date = date }), {}
         local expected = {}
         for i, spec in ipairs(specs) do
-          local object = json_in.read(spec)
+          local object = json.read(spec)
           for _, field in ipairs { "model", "profile" } do  -- paths as seen from here
             if type(object[field]) == "string" then object[field] = spec:match "^(.*/)" .. object[field] end
           end

@@ -48,7 +48,7 @@ describe("pipeplan policy show", function()
   end)
 
   it("prints JSON", function()
-    local json = require("pipeplan") and require("pipeplan.input.json")
+    local json = require("pipeplan") and require("pipeplan.base.json")
     local data = json.decode(show "--format json --policy examples/sites/aws-p5.lua", "stdout")
     assert.equal("long_context", data.rows[1].id)
     assert.equal("aws-p5", data.rows[1].layer)

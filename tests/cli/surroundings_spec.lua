@@ -38,7 +38,7 @@ local function fill(directory)
     end
   end
   for _, name in ipairs { ".busted", ".luacov", ".luacheckrc" } do write(directory .. "/" .. name, text) end
-  for _, place in ipairs { "stdlib/cli", "stdlib/input", "policies/default", "pipeplan/cli" } do
+  for _, place in ipairs { "stdlib/base", "stdlib/cli", "stdlib/input", "policies/default", "pipeplan/base", "pipeplan/cli" } do
     assert(os.execute(string.format("mkdir -p '%s/%s'", directory, place)))
     for _, file in ipairs { "init.lua", "main.lua", "spec.lua", "json.lua", "failure.lua" } do
       write(directory .. "/" .. place .. "/" .. file, text)

@@ -3,7 +3,7 @@
 
 require "pipeplan"
 local files = require "policy_files"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local names = require "hostile_names"
 local program = require "program"
 

@@ -6,7 +6,7 @@
 local planning = require "planning"  -- first: it loads the module
 local choose = require "pipeplan.plan.choose"
 local facts = require "pipeplan.plan.facts"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local load = require("pipeplan.policy.load").load
 local random_specs = require "random_specs"
 local spec = require "pipeplan.input.spec"

@@ -1,7 +1,7 @@
 -- The Lua API: policies to plan with, answers as errors, and the assertion for tests.
 
 local pipeplan = require "pipeplan"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 
 teardown(files.remove)

@@ -6,7 +6,7 @@ local candidates = require "pipeplan.plan.candidates"
 local choose = require "pipeplan.plan.choose"
 local conditions = require "pipeplan.policy.conditions"
 local facts = require "pipeplan.plan.facts"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 local load = require("pipeplan.policy.load").load
 local spec = require "pipeplan.input.spec"
@@ -99,7 +99,7 @@ describe("the headline", function()
   end)
 
   it("is the same on every run", function()
-    local json = require "pipeplan.report.json"
+    local json = require "pipeplan.base.json"
     assert.equal(json.encode(decide(deepseek).evaluation), json.encode(decide(deepseek).evaluation))
   end)
 end)

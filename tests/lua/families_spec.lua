@@ -5,9 +5,9 @@
 require "pipeplan"
 local catalog = require "pipeplan.catalog.families"
 local config_keys = require "pipeplan.catalog.config_keys"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local hf = require "pipeplan.input.hf_config"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 
 local source = os.getenv("PIPEPLAN_SOURCE") or "."
 

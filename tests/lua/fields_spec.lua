@@ -2,7 +2,7 @@
 
 require "pipeplan"
 local fields = require "pipeplan.input.fields"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 local options = require "pipeplan.input.options"
 local schema = require "pipeplan.input.schema"
 

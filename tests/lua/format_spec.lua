@@ -1,7 +1,7 @@
 -- Quantities as a reader of a plan expects to see them.
 
 require "pipeplan"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 
 describe("format", function()
   it("writes counts with the suffix that papers use", function()

@@ -2,9 +2,9 @@
 
 require "pipeplan"
 local cjson = require "cjson"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local hf = require "pipeplan.input.hf_config"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 
 local source = os.getenv("PIPEPLAN_SOURCE") or "."
 local data = os.getenv("PIPEPLAN_DATA")

@@ -3,7 +3,7 @@
 
 local pipeplan = require "pipeplan"
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 local hostile = require "hostile"
 local vocabulary = require "pipeplan.vocabulary"

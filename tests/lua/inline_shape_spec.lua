@@ -2,7 +2,7 @@
 
 require "pipeplan"
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local hf = require "pipeplan.input.hf_config"
 
 local function within(fraction, value, expected)

@@ -1,7 +1,7 @@
 -- Writing JSON: what must hold so that two runs give the same bytes and any reader gets the same numbers (RFC 8259).
 
 require "pipeplan"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local cjson = require "cjson"
 
 describe("json.encode", function()

@@ -1,6 +1,6 @@
 -- Layers: default ← each --policy ← --set. What a later layer does to an earlier one, what it must say for it, and what it hides.
 
-local failure = require("pipeplan") and require "pipeplan.failure"
+local failure = require("pipeplan") and require "pipeplan.base.failure"
 local files = require "policy_files"
 local load = require("pipeplan.policy.load").load
 

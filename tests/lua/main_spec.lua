@@ -28,7 +28,7 @@ describe("a command that fails", function()
   end)
 
   it("for want of memory does so also where something was to be made of its errors", function()
-    local failure = require "pipeplan.failure"
+    local failure = require "pipeplan.base.failure"
     assert.same({ false, "no memory of ours" }, { failure.try(error, "no memory of ours", 0) })
     local status = run(function() failure.try(error, "not enough memory", 0) end)
     assert.equal(4, status)

@@ -1,7 +1,7 @@
 -- Damaged files of measurements: whatever they hold, the answer is a request or a usage failure, never an error of ours.
 
 require "pipeplan"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 local planning = require "planning"
 local simulate = require "pipeplan.cli.simulate"

@@ -6,7 +6,7 @@ local files = require "policy_files"
 local counters = require "pipeplan.monitor.counters"
 local monitoring = require "monitoring"
 local plan_file = require "pipeplan.input.plan_file"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local steps = require "pipeplan.monitor.steps"
 local verdict = require "pipeplan.monitor.verdict"
 

@@ -2,8 +2,8 @@
 
 require "pipeplan"
 local engine = require "engine"
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.report.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 local load = require "pipeplan.policy.load"
 local markdown = require "pipeplan.report.markdown"
 local planner = require "pipeplan.plan.init"

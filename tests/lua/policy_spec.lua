@@ -1,6 +1,6 @@
 -- Policy files: what each statement may say, and how every mistake in one is told: file, line, what was expected, the nearest name.
 
-local failure = require("pipeplan") and require "pipeplan.failure"
+local failure = require("pipeplan") and require "pipeplan.base.failure"
 local conditions = require "pipeplan.policy.conditions"
 local files = require "policy_files"
 local load = require("pipeplan.policy.load").load

@@ -4,8 +4,8 @@
 -- 1,000 where CI is set, else 200; PIPEPLAN_SPECS=N tries N instead; PIPEPLAN_FIRST=K begins with the K-th, to look at one that failed.
 
 local planning = require "planning"  -- first: it loads the module
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.report.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 local random_specs = require "random_specs"
 local schema = require "pipeplan.schema.plan"
 

@@ -3,12 +3,12 @@
 
 local pipeplan = require "pipeplan"
 local engine = require "engine"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "policy_files"
 local load = require "pipeplan.policy.load"
 local planning = require "planning"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
 teardown(files.remove)

@@ -1,9 +1,9 @@
 -- Damaged specs: whatever stands in a field, the answer is a request or one clear line, never a bug (exit 70).
 
 require "pipeplan"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 local spec = require "pipeplan.input.spec"
 
 -- Values that have broken readers: wrong types, edges of numbers, text that looks like numbers, control characters.

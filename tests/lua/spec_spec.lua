@@ -1,7 +1,7 @@
 -- stdlib/input/spec.lua: from spec files and options to the request, and one clear line for everything that is wrong.
 
 require "pipeplan"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local spec = require "pipeplan.input.spec"
 local vocabulary = require "pipeplan.vocabulary"
 

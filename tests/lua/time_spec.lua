@@ -3,7 +3,7 @@
 require "pipeplan"
 local cjson = require "cjson"
 local files = require "policy_files"
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 local planning = require "planning"
 
 local anyway = require("pipeplan").policy("examples/sites/pipeline-anyway.lua", { date = "2026-11-27" })

@@ -1,7 +1,7 @@
--- stdlib/input/units.lua: quantities with units, checked for their dimension.
+-- stdlib/base/units.lua: quantities with units, checked for their dimension.
 
 require "pipeplan"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 
 local function parses(expected, text, unit)
   local value, problem = units.parse(text, unit)

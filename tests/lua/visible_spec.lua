@@ -5,14 +5,13 @@ local pipeplan = require "pipeplan"
 local check = require "pipeplan.analysis.check"
 local engine = require "engine"
 local files = require "policy_files"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local markdown = require "pipeplan.report.markdown"
 local names = require "hostile_names"
 local planning = require "planning"
-local read_json = require "pipeplan.input.json"
 local schema = require "pipeplan.schema.plan"
 local text = require "pipeplan.report.text"
-local visible = require "pipeplan.visible"
+local visible = require "pipeplan.base.visible"
 
 teardown(files.remove)
 
@@ -24,7 +23,7 @@ end
 -- In JSON nothing is left raw either, and what was given comes back; bytes that are no UTF-8 JSON cannot hold.
 local function kept(encoded, name, find)
   clean(encoded, name)
-  local value = find(read_json.decode(encoded, "report"))
+  local value = find(json.decode(encoded, "report"))
   if utf8.len(name) then assert.equal(name, value) end
 end
 
@@ -178,7 +177,7 @@ describe("a name made of anything", function()
   end)
 
   it("takes as many columns as it is shown in, and is never cut inside a character", function()
-    local format = require "pipeplan.report.format"
+    local format = require "pipeplan.base.format"
     for round = 1, 400 do
       local name = any() .. " " .. any()
       local width = 8 + round % 30

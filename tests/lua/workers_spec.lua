@@ -1,8 +1,8 @@
--- pipeplan.workers: work in several processes, and its answers in order.
+-- pipeplan.base.workers: work in several processes, and its answers in order.
 
 require "pipeplan"
 local crew = require("engine").process.crew
-local workers = require "pipeplan.workers"
+local workers = require "pipeplan.base.workers"
 
 -- Runs `work` on each text of a list. → for each its answer, or how its worker ended.
 local function run(jobs, texts, work)

@@ -6,7 +6,7 @@
 
 require "pipeplan"
 local engine = require "engine"
-local json = require "pipeplan.input.json"
+local json = require "pipeplan.base.json"
 
 local measured_runs = {}
 

@@ -3,7 +3,7 @@
 local argparse = require "pipeplan.argparse"
 local check = require "pipeplan.analysis.check"
 local command_line = require "pipeplan.cli.arguments"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local findings = require "pipeplan.analysis.findings"
 local report = require "pipeplan.report.findings"
 

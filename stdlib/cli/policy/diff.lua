@@ -4,11 +4,10 @@ local argparse = require "pipeplan.argparse"
 local boundary = require "pipeplan.analysis.boundary"
 local command_line = require "pipeplan.cli.arguments"
 local difference = require "pipeplan.analysis.difference"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local input_files = require "pipeplan.input.files"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local load = require "pipeplan.policy.load"
-local read_json = require "pipeplan.input.json"
 local report = require "pipeplan.report.difference"
 
 local examples = [[
@@ -54,7 +53,7 @@ local function read_corpus(path, specs)
   for number, line in input_files.lines(path) do
     if line:find "%S" then
       local name = string.format("%s:%d", path, number)
-      specs[#specs + 1] = { name = name, spec = read_json.decode(line, name), base = path ~= "-" and base_of(path) or nil }
+      specs[#specs + 1] = { name = name, spec = json.decode(line, name), base = path ~= "-" and base_of(path) or nil }
     end
   end
 end
@@ -62,7 +61,7 @@ end
 local function specs_of(options, old, new)
   local specs = {}
   for _, path in ipairs(options.spec) do
-    specs[#specs + 1] = { name = path, spec = read_json.read(path), base = base_of(path) }
+    specs[#specs + 1] = { name = path, spec = json.read(path), base = base_of(path) }
   end
   if options.corpus then read_corpus(options.corpus, specs) end
   for _, spec in ipairs(options.boundary and boundary.specs(old, new) or {}) do

@@ -2,7 +2,7 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local output = require "pipeplan.cli.output"
 
 local examples = [[

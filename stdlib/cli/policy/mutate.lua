@@ -2,7 +2,7 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local input_files = require "pipeplan.input.files"
 local mutate = require "pipeplan.analysis.mutate"
 local report = require "pipeplan.report.mutants"

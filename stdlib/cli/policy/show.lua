@@ -2,7 +2,7 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
-local json = require "pipeplan.report.json"
+local json = require "pipeplan.base.json"
 local show = require "pipeplan.policy.show"
 
 local examples = [[

@@ -3,7 +3,7 @@
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local coverage = require "pipeplan.analysis.coverage"
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.tests"
 local runner = require "pipeplan.analysis.runner"

@@ -1,7 +1,7 @@
 -- init.lua: reading the files that `pipeplan monitor` is given. Each line is offered to the readers in turn, so that one file may hold
 -- several formats (a job's output with dmon's rows between the log's lines), and what none of them knows is passed over.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 local lines = require "pipeplan.input.metrics.lines"
 local marks = require "pipeplan.input.metrics.marks"
 

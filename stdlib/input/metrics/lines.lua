@@ -3,7 +3,7 @@
 -- A carriage return ends a line too, for progress bars write over themselves. What stands after the last line end may be torn: whoever
 -- wrote it may not be done, and "812" may be the beginning of "8123.4". It is counted, not read.
 
-local failure = require "pipeplan.failure"
+local failure = require "pipeplan.base.failure"
 
 local lines = {}
 

@@ -1,7 +1,7 @@
 -- api.lua: definitions of what `require "pipeplan"` returns: policies to plan with, what a spec may say, and the plan as its schema has it.
 
 local fields = require "pipeplan.input.fields"
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local plan_schema = require "pipeplan.schema.plan"
 local writer = require "generate.writer"
 

@@ -1,6 +1,6 @@
 -- engine.lua: definitions of the engine's primitives, from their description.
 
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local primitives = require "generate.primitives"
 local writer = require "generate.writer"
 

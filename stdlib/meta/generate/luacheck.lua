@@ -1,7 +1,7 @@
 -- luacheck.lua: the luacheck std of policy files, from the allow-list of their sandbox: it knows what a policy has and nothing else.
 
 local engine = require "engine"
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 
 -- Names without a dot, and below each name with one its fields.
 local function tree()

@@ -1,10 +1,10 @@
 -- policy.lua: definitions of what a policy file can say: statements from their schemas, fields from the vocabulary, parameters and rules
 -- from the default policy.
 
-local lists = require "pipeplan.lists"
+local lists = require "pipeplan.base.lists"
 local load = require("pipeplan.policy.load").load
 local statements = require "pipeplan.policy.statements"
-local units = require "pipeplan.input.units"
+local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 local writer = require "generate.writer"
 

@@ -1,9 +1,8 @@
--- stdlib/input/json.lua: what comes out of a JSON file, and what is said when it is none.
+-- Reading JSON: what comes out of a JSON file, and what is said when it is none.
 
 require "pipeplan"
-local failure = require "pipeplan.failure"
-local json = require "pipeplan.input.json"
-local writer = require "pipeplan.report.json"
+local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 
 local function message_of(f, ...)
   local good, problem = pcall(f, ...)
@@ -43,7 +42,7 @@ describe("decoding JSON", function()
 
   it("writes back what it read", function()
     local text = '{"a":[],"b":{},"c":null,"d":[1,2.5,"x",true],"e":-0.25}'
-    assert.equal(text, writer.encode(json.decode(text, "x")))
+    assert.equal(text, json.encode(json.decode(text, "x")))
   end)
 
   it("keeps null apart from absent", function()

@@ -1,6 +1,6 @@
 -- layout.lua: the degrees of a layout as people write them: "P 16 · M 120 · TP 1 · EP 64 · DP 128".
 
-local format = require "pipeplan.report.format"
+local format = require "pipeplan.base.format"
 
 local layout = {}
 

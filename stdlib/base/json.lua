@@ -1,11 +1,16 @@
--- json.lua: values to JSON text, the same bytes on every run: keys sorted, integers as integers, other numbers with the fewest digits that
--- read back as the same double. Reading JSON is stdlib/input's subject.
+-- json.lua: JSON, both ways.
+--
+-- Writing: the same bytes on every run: keys sorted, integers as integers, other numbers with the fewest digits that read back as the same
+-- double. Reading: strictly RFC 8259, no key twice, no integer that a double cannot hold. Integers are Lua integers, null is json.null,
+-- arrays are marked, so that [] is not {}. Everything that goes wrong there is a usage failure that begins "FILE:LINE:COLUMN: ".
 
-local visible = require "pipeplan.visible"
+local engine = require "engine"
+local failure = require "pipeplan.base.failure"
+local visible = require "pipeplan.base.visible"
 
 local json = {}
 
--- A null that a table can hold.
+-- A null that a table can hold. Truthy, so compare with it.
 json.null = setmetatable({}, { __name = "json.null", __tostring = function() return "null" end })
 
 local array_mark = { __name = "json.array" }
@@ -14,6 +19,13 @@ local array_mark = { __name = "json.array" }
 function json.array(list)
   return setmetatable(list or {}, array_mark)
 end
+
+-- Was this table a JSON array, or is it marked as one? A table that came from somewhere else is one when it has a first element.
+function json.is_array(value)
+  return type(value) == "table" and (getmetatable(value) == array_mark or value[1] ~= nil)
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------------ writing
 
 local max_depth = 64  -- no value of ours nests nearly as deep: deeper is a cycle
 
@@ -145,6 +157,40 @@ function json.shape(value, schema, root)
   for key, member in pairs(value) do copy[key] = member end
   for key, property in pairs(schema.properties or {}) do copy[key] = json.shape(value[key], property, root) end
   return copy
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------------ reading
+
+-- The value of a JSON text; `name` is the file it came from.
+function json.decode(text, name)
+  local good, value = engine.json.decode(text, json.null, array_mark)
+  if not good then failure.usage("%s:%d:%d: %s", name, value.line, value.column, value.message) end
+  return value
+end
+
+local max_bytes = 16 * 2 ^ 20
+
+-- The text of a file; "-" is standard input. A usage failure that names the file when it cannot be read.
+function json.text(file)
+  local handle = io.stdin
+  if file ~= "-" then
+    local opened, why = io.open(file, "rb")
+    if not opened then failure.usage("%s: cannot be read: %s", file, why:match(": ([^:]+)$") or why) end
+    handle = opened
+  end
+  local text, problem = handle:read(max_bytes + 1)
+  if file ~= "-" then handle:close() end
+  if not text and problem then failure.usage("%s: cannot be read: %s", file, problem) end
+  text = text or ""
+  if #text > max_bytes then failure.usage("%s: larger than %d MiB: this is no file of ours", file, max_bytes // 2 ^ 20) end
+  return text
+end
+
+-- The value in a JSON file.
+function json.read(file)
+  local text = json.text(file)
+  if not text:find("%S") then failure.usage("%s: empty file, expected JSON", file) end
+  return json.decode(text, file == "-" and "standard input" or file)
 end
 
 return json

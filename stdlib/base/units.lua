@@ -9,6 +9,8 @@
 --   fraction   % or nothing ("8%" is 0.08)
 -- A number without suffix is in the unit itself. Results are SI (bytes, bytes per second, seconds); integers where they are whole.
 
+local format = require "pipeplan.base.format"
+
 local units = {}
 
 local powers = { k = 3, K = 3, M = 6, G = 9, B = 9, T = 12, P = 15, E = 18 }
@@ -143,7 +145,7 @@ end
 
 -- A value in the unit that people read it in ("80 GiB", "400 Gb/s", "14.8 T", "8.57 %").
 function units.format(value, unit)
-  return require("pipeplan.report.format").quantity(value, unit)
+  return format.quantity(value, unit)
 end
 
 -- A value as a spec would write it: with a unit where a bare number says too little ("400 Gb/s", "989T"), else as it is.

@@ -2,7 +2,7 @@
 -- Everything shown goes through here; nothing computed does.
 
 local engine = require("engine").text
-local visible = require "pipeplan.visible"
+local visible = require "pipeplan.base.visible"
 
 local format = {}
 
