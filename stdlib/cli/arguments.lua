@@ -31,7 +31,7 @@ function arguments.declare_policy(parser)
   return parser:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),
          parser:option("--set", "parameter of the policy, laid over everything; reason=… says why one is loosened")
            :argname("NAME=VALUE"):count("*"),
-         parser:option("--date", "date at which the expiry of loosened rules is judged (default: today)"):argname("YYYY-MM-DD"),
+         parser:option("--date", "date at which the expiry of loosened rules is judged (default: today in UTC)"):argname("YYYY-MM-DD"),
          parser:option("--policies", "read the default policies from this directory"):argname("DIR"),
          parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")  -- done before Lua starts
 end

@@ -2,6 +2,7 @@
 -- disables those of an earlier one, and sets parameters. Every rule and parameter remembers where it comes from and what it hides.
 
 local conditions = require "pipeplan.policy.conditions"
+local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
 local loosening = require "pipeplan.policy.loosening"
@@ -69,17 +70,12 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------- overrides
 
-local function days(date)
-  local year, month, day = date:match("^(%d+)-(%d+)-(%d+)$")
-  return os.time { year = tonumber(year), month = tonumber(month), day = tonumber(day), hour = 12 } // 86400
-end
-
 -- Every override may expire, and then is an error: nobody meant it to hold longer.
 local function check_expiry(builder, statement, title)
   if not statement.expires then return end
   if statement.expires < builder.date then
     complain(builder, statement, "%s: expired on %s (the date is %s)", title, statement.expires, builder.date)
-  elseif days(statement.expires) - days(builder.date) <= EXPIRES_SOON_DAYS then
+  elseif dates.days(statement.expires) - dates.days(builder.date) <= EXPIRES_SOON_DAYS then
     builder.warnings[#builder.warnings + 1] = {
       id = "expires_soon", severity = "warning",
       message = string.format("%s: %s expires on %s", place(statement), title, statement.expires),

@@ -1,5 +1,6 @@
 -- load.lua: from files to a policy. Reads them in a fresh sandbox, puts the layers together, and raises everything that is wrong at once.
 
+local dates = require "pipeplan.base.dates"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local layers = require "pipeplan.policy.layers"
@@ -176,8 +177,8 @@ end
 -- `set` may hold `reason` and `expires`, as a `set` statement may.
 -- Raises an answer: exit 6 for what cannot be loaded, 4 over budget, 5 nothing there.
 function load.load(options)
-  local date = options.date or os.date("%Y-%m-%d")
-  local _, undated = statements.date(date)
+  local date = options.date or dates.today()
+  local _, undated = dates.check(date)
   if undated then failure.usage("--date: %s, got '%s'", undated, tostring(date)) end
   local problems, more = {}, 0
   local function report(file, line, text)

@@ -4,6 +4,7 @@
 
 local engine = require "engine"
 local conditions = require "pipeplan.policy.conditions"
+local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
@@ -123,15 +124,7 @@ function check.recommend(value)
   return nil, string.format("no schedule or layout '%s'%s", value, failure.suggestion(value, known))
 end
 
-function check.date(value)
-  local year, month, day = tostring(value):match("^(%d%d%d%d)-(%d%d)-(%d%d)$")
-  if not year then return nil, "a date such as \"2027-06-30\" is expected" end
-  local time = os.time { year = tonumber(year), month = tonumber(month), day = tonumber(day), hour = 12 }
-  if os.date("%Y-%m-%d", time) ~= value then return nil, "there is no day " .. value end
-  return value
-end
-
-statements.date = check.date
+check.date = dates.check
 
 -- "{field}" in a message must name a field or a parameter.
 function check.template(value, names)

@@ -99,7 +99,7 @@ local functions = [[
 --- How a policy is loaded.
 ---@class pipeplan.policy_options
 ---@field set? table<string, any> parameters, laid over everything; reason and expires as in a `set` statement
----@field date? string YYYY-MM-DD at which overrides expire (default: today)
+---@field date? string YYYY-MM-DD at which overrides expire (default: today in UTC)
 ---@field policies? string directory to read the default policies from
 ---@field work? integer budget of work for loading, and for each plan
 ---@field bytes? integer budget of memory
