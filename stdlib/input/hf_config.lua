@@ -88,18 +88,24 @@ end
 -- Keys of the files of latent attention that its classes keep and do not use.
 local unread_in_mla = { "num_key_value_heads", "head_dim" }
 
+-- The name by which the file has a size.
+local function key_of(self, keys)
+  return select(2, self:first_given(keys)) or keys[1]
+end
+
 local function read_head_dim(self, family, shape)
   local keys, class = family.head_dim_keys or names.head_dim, family.head_dim
   if class == "not null" and self:is_null(keys[1]) then self:complain(keys[1], "an integer ≥ 1", self.config[keys[1]]) end
   shape.head_dim = class == "given" and self:required(keys) or self:size_or_class(keys, math.type(class) and class)
   if shape.head_dim and class ~= "hidden" then return end
   if shape.hidden % shape.heads ~= 0 then
-    failure.usage("%s: '%s%s' (%d) must divide the hidden size (%d) when there is no 'head_dim'", self.file, self.prefix, names.heads[1],
-                  shape.heads, shape.hidden)
+    failure.usage("%s: '%s%s' (%d) must divide '%s%s' (%d) when there is no 'head_dim'", self.file, self.prefix,
+                  key_of(self, names.heads), shape.heads, self.prefix, key_of(self, names.hidden), shape.hidden)
   end
   local derived = shape.hidden // shape.heads
   if shape.head_dim and shape.head_dim ~= derived then
-    self:complain(keys[1], string.format("hidden / heads (%d) in %s", derived, self.label), shape.head_dim)
+    self:complain(key_of(self, keys), string.format("'%s' / '%s' (%d) in %s", key_of(self, names.hidden), key_of(self, names.heads),
+                                                    derived, self.label), shape.head_dim)
   end
   shape.head_dim = derived
 end
@@ -136,6 +142,13 @@ local function read_attention(self, family, shape)
   shape.qk_norm = norm
 end
 
+local MOST_SHARED_EXPERTS = 4096
+
+-- Of sizes ≥ 0 of which the engine has yet to say whether they are plausible; the largest integer where it would be more.
+local function product(a, b)
+  return a > 0 and b > math.maxinteger // a and math.maxinteger or a * b
+end
+
 local function ffn_keys(family)
   return family.ffn or { "intermediate_size" }
 end
@@ -143,7 +156,7 @@ end
 -- The dense feed-forward's width: of every layer, or of those that are dense.
 local function read_ffn(self, family, shape)
   local keys = ffn_keys(family)
-  local derived = keys.times and (not keys.times_with or given(self.config[keys.times_with])) and keys.times * shape.hidden
+  local derived = keys.times and (not keys.times_with or given(self.config[keys.times_with])) and product(keys.times, shape.hidden)
   shape.ffn = self:size_of(keys, derived) or self:missing(keys)
   shape.mlp_bias = self:resolve(family.mlp_bias)
 end
@@ -200,13 +213,15 @@ local function read_experts(self, family, shape)
   shape.experts = experts
   shape.experts_per_token = self:uniform_size(names.top) or self:missing(names.top)
   if shape.experts_per_token < 1 or shape.experts_per_token > experts then
-    self:complain(moe.top or names.top[1], string.format("from 1 to the number of experts (%d)", experts), shape.experts_per_token)
+    self:complain(key_of(self, names.top), string.format("from 1 to the number of experts (%d)", experts), shape.experts_per_token)
   end
   shape.expert_ffn = self:required(moe.ffn)
   local shared = moe.shared and self:size_of(moe.shared, nil, 0)
   if moe.shared and not shared then self:missing(moe.shared) end
   if moe.shared_count then
-    shared = (self:size(moe.shared_count, nil, 0) or self:missing{ moe.shared_count }) * shape.expert_ffn
+    local number = self:size(moe.shared_count, nil, 0) or self:missing{ moe.shared_count }
+    if number > MOST_SHARED_EXPERTS then self:complain(moe.shared_count, "at most " .. MOST_SHARED_EXPERTS, number) end
+    shared = product(number, shape.expert_ffn)
   end
   if shared and shared > 0 then shape.shared_ffn = shared end
   shape.shared_gate = shape.shared_ffn and moe.shared_gate or nil
@@ -233,7 +248,10 @@ local function read_ends(self, family, shape)
   end
   shape.tied_embeddings = tied or nil
   shape.head_bias = self:resolve(family.head_bias)
-  if family.positions then shape.learned_positions = self:required(names.positions) + family.positions end
+  if family.positions then
+    local positions = self:required(names.positions)
+    shape.learned_positions = math.max(positions, positions + family.positions)  -- the engine refuses what would overflow
+  end
   local mtp = self:size_of(names.mtp, nil, 0)
   if not mtp and self:flag("use_mtp", false) then mtp = self:size("num_mtp_modules", 0, 0) end
   if mtp and mtp > 0 then shape.mtp_layers = mtp end
@@ -241,7 +259,7 @@ end
 
 local function read_shape(self, family)
   local shape = { hidden = self:required(names.hidden), layers = self:required(names.layers) }
-  if shape.layers > 1024 then self:complain(names.layers[1], "at most 1024", shape.layers) end
+  if shape.layers > 1024 then self:complain(key_of(self, names.layers), "at most 1024", shape.layers) end
   shape.vocab = self:required(names.vocab, family.vocab)
   read_attention(self, family, shape)
   for _, expected in ipairs(family.expects or {}) do self:expect(table.unpack(expected)) end
@@ -253,8 +271,8 @@ local function read_shape(self, family)
   read_ends(self, family, shape)
   if family.adjust then family.adjust(self, shape) end
   if shape.kv_heads and shape.heads % shape.kv_heads ~= 0 then
-    failure.usage("%s: '%s%s' (%d) must divide the number of attention heads (%d)", self.file, self.prefix,
-                  select(2, self:first_given(names.kv_heads)) or names.kv_heads[1], shape.kv_heads, shape.heads)
+    failure.usage("%s: '%s%s' (%d) must divide '%s%s' (%d)", self.file, self.prefix, key_of(self, names.kv_heads), shape.kv_heads,
+                  self.prefix, key_of(self, names.heads), shape.heads)
   end
   return shape
 end
@@ -276,11 +294,28 @@ local function max_domains(self)
   if math.type(groups) == "integer" and math.type(kept) == "integer" and kept > 0 and kept < groups then return kept end
 end
 
--- The exact totals, and what the engine may still find wrong with the shape.
-local function count(self, shape)
+-- Fields of a shape → names of the keys that they are read from.
+local function keys_of_fields(family)
+  local moe = family.moe or {}
+  return {
+    hidden = names.hidden, layers = names.layers, vocab = names.vocab, heads = names.heads, kv_heads = names.kv_heads,
+    head_dim = family.head_dim_keys or names.head_dim, attention_sinks = names.heads, qk_nope_dim = { "qk_nope_head_dim" },
+    qk_rope_dim = { "qk_rope_head_dim" }, v_dim = { "v_head_dim" }, ffn = ffn_keys(family), experts = names.experts,
+    experts_per_token = names.top, expert_ffn = moe.ffn, shared_ffn = moe.shared_count and { moe.shared_count } or moe.shared,
+    learned_positions = names.positions, mtp_layers = { names.mtp[1], names.mtp[2], names.mtp[3], "num_mtp_modules" },
+  }
+end
+
+-- The exact totals, and what the engine may still find wrong with the shape, said of the file's own keys.
+local function count(self, family, shape)
   local good, totals = failure.try(engine.model.parameters, shape)
-  if not good then failure.usage("%s: %s", self.file, tostring(totals):gsub("^.-model shape: ", "")) end
-  return totals
+  if good then return totals end
+  local keys = keys_of_fields(family)
+  local function key(field)
+    local own = keys[field] and keys[field][1] and key_of(self, keys[field])
+    return own and string.format("'%s%s'", self.prefix, own)
+  end
+  failure.usage("%s: %s", self.file, (tostring(totals):gsub("^.-model shape: ", ""):gsub("'([%w_]+)'", key)))
 end
 
 --[[
@@ -300,7 +335,7 @@ function hf.read(config, file)
   local positions = self:first_given(names.positions) and self:size(select(2, self:first_given(names.positions)))
   self:check_unread(family.ignores or {})
   self:check_outer()
-  local totals = count(self, shape)
+  local totals = count(self, family, shape)
   return {
     name = name_of(self), architecture = shape.experts and "moe" or "dense", shape = shape, layers = shape.layers,
     max_positions = positions or family.max_positions, max_domains = max_domains(self), assumptions = self.assumptions,

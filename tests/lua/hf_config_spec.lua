@@ -418,8 +418,8 @@ describe("what is no config of a language model is one clear line:", function()
   says("'hidden_size' must be an integer ≥ 1, got '4096'", llama{ hidden_size = "4096" })
   says("'hidden_size' must be an integer ≥ 1, got 4096.5", llama{ hidden_size = 4096.5 })
   says("'hidden_size' must be an integer ≥ 1, got an object", llama{ hidden_size = {} })
-  says("'num_key_value_heads' (12) must divide the number of attention heads (32)", llama{ num_key_value_heads = 12 })
-  says("'num_attention_heads' (30) must divide the hidden size (4096) when there is no 'head_dim'",
+  says("'num_key_value_heads' (12) must divide 'num_attention_heads' (32)", llama{ num_key_value_heads = 12 })
+  says("'num_attention_heads' (30) must divide 'hidden_size' (4096) when there is no 'head_dim'",
        llama{ num_attention_heads = 30, num_key_value_heads = 30 })
   says("'tie_word_embeddings' must be true or false, got 'yes'", llama{ tie_word_embeddings = "yes" })
   says("'attention_bias' must be true or false, got 1", llama{ attention_bias = 1 })
@@ -453,4 +453,48 @@ describe("a family that pipeplan does not know", function()
                                  num_kv_shared_layers = 0, attn_output_gate = json.null }, "x")
     assert.equal(8030261248, model.total_parameters)
   end)
+end)
+
+describe("a size beyond any model", function()
+  -- a published file of each family, and the limit of engine/core/model.c
+  local most = {
+    hidden_size = 1048576, n_embd = 1048576, vocab_size = 16777216, num_attention_heads = 16384, n_head = 16384, intermediate_size = 4194304,
+    n_inner = 4194304, head_dim = 16384, num_key_value_heads = 32, num_experts = 65536, num_local_experts = 65536, n_routed_experts = 65536,
+    moe_intermediate_size = 4194304, n_shared_experts = 4096, num_nextn_predict_layers = 64, q_lora_rank = 1048576, kv_lora_rank = 1048576,
+    qk_nope_head_dim = 16384, qk_rope_head_dim = 16384, v_head_dim = 16384, num_hidden_layers = 1024, n_layer = 1024, n_positions = 16777216,
+  }
+  local files = {
+    { "llama", llama() },
+    { "qwen3_moe", { model_type = "qwen3_moe", hidden_size = 2048, moe_intermediate_size = 768, num_hidden_layers = 48,
+                     num_attention_heads = 32, num_key_value_heads = 4, head_dim = 128, vocab_size = 151936, num_experts = 128,
+                     num_experts_per_tok = 8, max_position_embeddings = 40960, tie_word_embeddings = false } },
+    { "mixtral", { model_type = "mixtral", hidden_size = 4096, intermediate_size = 14336, num_hidden_layers = 32, num_attention_heads = 32,
+                   num_key_value_heads = 8, vocab_size = 32000, num_local_experts = 8, num_experts_per_tok = 2, tie_word_embeddings = false } },
+    { "gpt2", { model_type = "gpt2", n_embd = 768, n_layer = 12, n_head = 12, vocab_size = 50257, n_positions = 1024, n_inner = 3072 } },
+    { "deepseek_v3", { model_type = "deepseek_v3", hidden_size = 7168, intermediate_size = 18432, moe_intermediate_size = 2048,
+                       num_hidden_layers = 61, num_attention_heads = 128, vocab_size = 129280, n_routed_experts = 256, n_shared_experts = 1,
+                       num_experts_per_tok = 8, first_k_dense_replace = 3, moe_layer_freq = 1, q_lora_rank = 1536, kv_lora_rank = 512,
+                       qk_nope_head_dim = 128, qk_rope_head_dim = 64, v_head_dim = 128, num_nextn_predict_layers = 1,
+                       tie_word_embeddings = false } },
+  }
+  for _, file in ipairs(files) do
+    it("is told by the key of the file and its limit: " .. file[1], function()
+      assert.is_true(hf.read(file[2], "config.json").total_parameters > 1e8)
+      local checked = 0
+      for _, key in ipairs(sorted_keys(file[2])) do
+        for _, value in ipairs(most[key] and { 2 ^ 53, 2 ^ 53 + 2, 2 ^ 62, 1 << 62, math.maxinteger, 1e308 } or {}) do
+          local config = {}
+          for name, own in pairs(file[2]) do config[name] = own end
+          config[key] = value
+          local message = refusal(config)
+          assert(message:find("'" .. key .. "'", 1, true) and not message:find "'%-%d", message)
+          -- what is not divisible is told first
+          local limit = message:find(tostring(most[key]), 1, true) or message:find("must divide", 1, true) or value == 1e308
+          assert(limit, key .. " " .. value .. ": " .. message)
+          checked = checked + 1
+        end
+      end
+      assert.is_true(checked >= 36)
+    end)
+  end
 end)
