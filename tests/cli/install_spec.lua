@@ -37,7 +37,7 @@ describe("an installed tree", function()
   end)
 
   it("holds a program that reads its example policies", function()
-    local result = run("env -u LD_PRELOAD %s/bin/pipeplan policy show --policy %s/share/pipeplan/examples/sites/aws-p5.lua", prefix, prefix)
+    local result = run("env -u LD_PRELOAD %s/bin/pipeplan policy show --date 2026-12-01 --policy %s/share/pipeplan/examples/sites/aws-p5.lua", prefix, prefix)
     assert.equal(0, result.status, result.text)
     assert.matches("^policy  default ← aws%-p5\n", result.text)
   end)

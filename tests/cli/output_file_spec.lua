@@ -174,10 +174,10 @@ describe("every command with -o", function()
     "plan examples/specs/llama-3.1-405b.json --date 2026-12-01",
     "simulate 1f1b --ranks 2 --microbatches 2",
     "monitor $D/plan.json examples/monitor/healthy.log",
-    "policy check --policy examples/sites/aws-p5.lua --format sarif --no-witnesses",
-    "policy diff default examples/sites/aws-p5.lua --corpus $D/corpus",
+    "policy check --policy examples/sites/aws-p5.lua --date 2026-12-01 --format sarif --no-witnesses",
+    "policy diff default examples/sites/aws-p5.lua --date 2026-12-01 --corpus $D/corpus",
     "policy test examples/sites/aws-p5_spec.lua --format tap",
-    "policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua --filter small_run --no-witnesses",
+    "policy mutate --policy examples/sites/aws-p5.lua --date 2026-12-01 examples/sites/aws-p5_spec.lua --filter small_run --no-witnesses",
   }
 
   it("writes what it would print, whole or not at all", function()

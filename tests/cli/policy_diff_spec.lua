@@ -44,7 +44,7 @@ describe("pipeplan policy diff", function()
   end)
 
   it("takes spec files, and writes JSON", function()
-    local data = json.decode((run("diff default examples/sites/aws-p5.lua examples/specs/deepseek-v3.json --format json", 0)))
+    local data = json.decode((run("diff default examples/sites/aws-p5.lua examples/specs/deepseek-v3.json --date 2026-12-01 --format json", 0)))
     assert.equal(1, data.specs)
     assert.equal("replanned", data.changes[1].kind)
     assert.equal("moe_with_ep", data.changes[1].rule)
