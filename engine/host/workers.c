@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +24,18 @@ _Static_assert((int)PP_MAX_WORKERS <= (int)PP_MAX_CHILDREN, "every worker is one
 ** In the child. The other channels are closed, or their workers would never see them end. Nothing but the parent reads its input or writes its
 ** results: what a worker prints is a message. An interrupt is for the parent, which ends its workers.
 */
-static void become_worker(const pp_crew *crew, pid_t parent) {
+static void become_worker(const pp_crew *crew, pid_t parent, int words) {
   int nothing = open("/dev/null", O_RDONLY);
   pp_leftovers_forget();
   for (int i = 0; i < crew->count; i++)
-    if (crew->process[i] > 0) close(crew->channel[i]);
+    if (crew->process[i] > 0) {
+      close(crew->channel[i]);
+      close(crew->words[i]);
+    }
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   if (nothing > STDERR_FILENO) close(nothing);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
+  dup2(words, STDERR_FILENO);
+  dup2(words, STDOUT_FILENO);
   signal(SIGINT, SIG_IGN);
   signal(SIGQUIT, SIG_IGN);
 #ifdef __linux__
@@ -39,32 +44,53 @@ static void become_worker(const pp_crew *crew, pid_t parent) {
   if (getppid() != parent) _exit(0);  /* it ended before we asked to be told */
 }
 
+/* A channel and a pipe that neither end waits for; −1 and errno. */
+static int open_ends(int ends[2], int words[2]) {
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
+  if (pipe(words) != 0) {
+    int number = errno;
+    close(ends[0]);
+    close(ends[1]);
+    errno = number;
+    return -1;
+  }
+  for (int i = 0; i < 2; i++) {
+    fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    fcntl(words[i], F_SETFD, FD_CLOEXEC);
+    fcntl(words[i], F_SETFL, O_NONBLOCK);
+  }
+  return 0;
+}
+
 int pp_crew_start(pp_crew *crew, int worker, int *channel) {
-  int ends[2];
+  int ends[2], words[2];
   sigset_t before;
   pid_t parent = getpid(), process;
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
-  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-  fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  if (open_ends(ends, words) != 0) return -1;
   pp_leftovers_hold(&before);
   process = fork();
   if (process > 0) pp_leftovers_child(process);
-  if (process == 0) become_worker(crew, parent);
+  if (process == 0) become_worker(crew, parent, words[1]);
   pp_leftovers_release(&before);
   if (process == 0) {
     close(ends[0]);
+    close(words[0]);
+    close(words[1]);
     *channel = ends[1];
     return 0;
   }
   close(ends[1]);
+  close(words[1]);
   if (process < 0) {
     int number = errno;
     close(ends[0]);
+    close(words[0]);
     errno = number;
     return -1;
   }
   crew->process[worker] = process;
   crew->channel[worker] = ends[0];
+  crew->words[worker] = words[0];
   return 1;
 }
 
@@ -83,9 +109,29 @@ int pp_crew_end(pp_crew *crew, int worker) {
   return status;
 }
 
+void pp_crew_hush(pp_crew *crew, int worker) {
+  close(crew->words[worker]);
+}
+
+size_t pp_crew_words(const pp_crew *crew, int worker, char *out, size_t size) {
+  char block[4096];
+  size_t length = 0;
+  for (;;) {
+    ssize_t got = read(crew->words[worker], block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return length;
+    const size_t new = (size_t)got < size ? (size_t)got : size;          /* of this block */
+    const size_t old = length + new <= size ? length : size - new;       /* of what was read before */
+    memmove(out, out + length - old, old);
+    memcpy(out + old, block + (size_t)got - new, new);
+    length = old + new;
+  }
+}
+
 void pp_crew_kill(pp_crew *crew, int worker) {
   kill(crew->process[worker], SIGKILL);
   pp_crew_end(crew, worker);
+  pp_crew_hush(crew, worker);
 }
 
 /* Only what is waited for is in the list: poll takes no list that is longer than the files this process may open. */

@@ -1,6 +1,7 @@
 /*
 ** workers.h: processes that work for this one. Each is a copy of it, made when it is started, and has a channel to it for messages. A worker
-** ends when its channel does, and on Linux when its parent does.
+** ends when its channel does, and on Linux when its parent does. What it prints on either stream is for its parent, who may never look: of
+** what nobody has read only so much is kept as a pipe holds, and printing never waits.
 */
 #ifndef PP_WORKERS_H
 #define PP_WORKERS_H
@@ -15,14 +16,19 @@ typedef struct {
   int count;
   pid_t process[PP_MAX_WORKERS]; /* 0: not running */
   int channel[PP_MAX_WORKERS];
+  int words[PP_MAX_WORKERS];     /* what the worker prints can be read here */
 } pp_crew;
 
 /* 1 in the parent, 0 in the new worker, whose channel is *channel; -1 and errno when there is no process for it. Flush streams before. */
 int pp_crew_start(pp_crew *crew, int worker, int *channel);
 
-/* Waits for a worker whose channel has ended, or ends it. Returns its status, as waitpid gives it. */
+/* Waits for a worker whose channel has ended, or ends it. Returns its status, as waitpid gives it. Its words can still be read: hush it then. */
 int pp_crew_end(pp_crew *crew, int worker);
+void pp_crew_hush(pp_crew *crew, int worker);
 void pp_crew_kill(pp_crew *crew, int worker);
+
+/* What the worker has printed since the last time, its end if that is longer than `size`. Returns the length. */
+size_t pp_crew_words(const pp_crew *crew, int worker, char *out, size_t size);
 
 /*
 ** Waits until a worker's channel can be read (or has ended), or `input` can, or the reader of `output` is gone; -1: not waited for.

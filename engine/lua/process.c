@@ -11,7 +11,8 @@
 ** crew:ask(worker, text) → is it there to answer?
 ** crew:wait(input, output) → the worker whose answer (or end) can be taken, or "input": standard input can be read, or "gone": nobody reads
 **                           standard output any more (that ends this process, as writing there would, unless SIGPIPE is ignored)
-** crew:answer(worker) → text [, true]: it has ended after that | nil, "status" or "signal", number, words: it ended without one
+** crew:answer(worker) → text, last: it has ended after that, said | nil, "status" or "signal", number, words, said: it ended without one;
+**                           said: what the worker has printed since the last answer, the end of it where it is long, or nil
 ** crew:close()              ends all workers; so does the end of a <close> variable
 ** engine.process.read() → what standard input has ("": nothing yet, though it seemed so) | nil: it ended | nil, why
 ** engine.process.input_size() → bytes that standard input still has, or nil: nobody can know
@@ -36,7 +37,7 @@
 #define OUTPUT "pipeplan.output"
 #define CREW "pipeplan.crew"
 
-enum { WORKER_FAILED = 70, READ_SIZE = 64 * 1024 };
+enum { WORKER_FAILED = 70, READ_SIZE = 64 * 1024, SAID_SIZE = 1000 };
 
 static int push_why(lua_State *L, const char *why) {
   lua_pushnil(L);
@@ -213,6 +214,13 @@ static int crew_wait(lua_State *L) {
   return 1;
 }
 
+static void push_said(lua_State *L, const pp_crew *crew, int worker) {
+  char said[SAID_SIZE];
+  size_t size = pp_crew_words(crew, worker, said, sizeof said);
+  if (size > 0) lua_pushlstring(L, said, size);
+  else lua_pushnil(L);
+}
+
 static int crew_answer(lua_State *L) {
   int worker, status;
   bool last;
@@ -221,14 +229,18 @@ static int crew_answer(lua_State *L) {
   if (receive_text(L, &last, crew->channel[worker])) {
     if (last) pp_crew_end(crew, worker);
     lua_pushboolean(L, last);
-    return 2;
+    push_said(L, crew, worker);
+    if (last) pp_crew_hush(crew, worker);
+    return 3;
   }
   status = pp_crew_end(crew, worker);
   lua_pushnil(L);
   lua_pushstring(L, WIFSIGNALED(status) ? "signal" : "status");
   lua_pushinteger(L, WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   lua_pushstring(L, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
-  return 4;
+  push_said(L, crew, worker);
+  pp_crew_hush(crew, worker);
+  return 5;
 }
 
 static int crew_close(lua_State *L) {

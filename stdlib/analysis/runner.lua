@@ -126,7 +126,7 @@ function runner.files(paths)
     local names = level <= MOST_LEVELS and engine.host.directory(path)
     if not names then
       if not given and not path:match "_spec%.lua$" then return end
-      local good, problem = engine.host.readable(path, not given)  -- a FIFO that nobody named would be waited for
+      local good, problem = engine.host.readable(path, true)  -- busted finds nothing else
       if not good then failure.usage("%s: cannot be read: %s", path, problem) end
       list[#list + 1] = path
       return

@@ -8,7 +8,8 @@ workers.lua: work on many items in several processes, its answers in the order o
     next = function() → item: { text = for `work`, or answer = known already, … } | false: wait for input | nil: no more
     input = function(): standard input can be read
     done = function(item): in order, once for each; item.answer is what `work` returned, or nil and item.lost = { kind, number, words }:
-           how its worker ended (kind "signal" or "status"), or why none could be started ("none")
+           how its worker ended (kind "signal" or "status"), or why none could be started ("none"); item.said: the end of what the worker
+           printed meanwhile, as it came, or nil
     output = true, gone = function(): nobody reads standard output any more (and SIGPIPE, which ends this process then, is ignored)
   }
 
@@ -37,7 +38,8 @@ local function give(crew, running, worker, item)
     end
     item.lost = nil
     if crew:ask(worker, item.text) then return true end
-    local _, kind, number, words = crew:answer(worker)
+    local _, kind, number, words, said = crew:answer(worker)
+    item.said = said
     running[worker], item.lost = false, { kind = kind, number = number, words = words }
   end
   return false
@@ -94,10 +96,12 @@ function workers.run(how)
 
   local function take(worker)
     local item = busy[worker]
-    local answer, kind, number, words = crew:answer(worker)
+    local answer, kind, number, words, said = crew:answer(worker)
     if not answer or kind then running[worker] = false end
+    if answer then said = number end
     if not item then return end  -- an idle one ended
     busy[worker], idle[#idle + 1] = nil, worker
+    item.said = said
     item.answer, item.lost = answer, not answer and { kind = kind, number = number, words = words } or nil
     held = held + #(answer or "")
     hand_on()

@@ -11,6 +11,7 @@ local progress = require "pipeplan.cli.progress"
 local resume = require "pipeplan.cli.resume"
 local schema = require "pipeplan.schema.plan"
 local spec = require "pipeplan.input.spec"
+local visible = require "pipeplan.base.visible"
 local workers = require "pipeplan.base.workers"
 
 local lines = {}
@@ -61,6 +62,11 @@ local function worker_of(how)
   end
 end
 
+-- What a worker printed, of which only the end was kept, on one line.
+local function words_of(said)
+  return visible.line((said:gsub("^[\x80-\xBF]+", ""):gsub("%s+$", "")))
+end
+
 -- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU.
 local function lost(item)
   local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
@@ -73,6 +79,7 @@ local function lost(item)
     message = string.format("the process that planned it was ended by signal %d (%s)%s", number, words,
                             number == SIGKILL and ": by hand, or for want of memory" or "")
   end
+  if item.said then message = message .. "; its last words: " .. words_of(item.said) end
   return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message)
 end
 
@@ -120,6 +127,10 @@ function lines.plan(how)
     end
     if before then status, text, message = before.status, before.text, "" end
     if severity[status] < severity[worst] then worst = status end
+    if item.answer and item.said then
+      seen:clear()
+      output.complain(string.format("line %d: the process that planned it printed: %s", item.number, words_of(item.said)))
+    end
     if message ~= "" then
       seen:clear()
       output.complain(string.format("line %d: %s", item.number, message))

@@ -96,6 +96,15 @@ describe("pipeplan policy test", function()
     assert.matches("no/such/place: cannot be read: No such file or directory", problem)
   end)
 
+  it("exits 2 for what is no file, whoever names it", function()
+    local fifo = files.directory {} .. "/fifo"
+    assert(os.execute("mkfifo " .. fifo))
+    for path, what in pairs { ["/dev/null"] = "a device", [fifo] = "a FIFO" } do
+      local _, problem = test(path, 2)
+      assert.equal(string.format("pipeplan: %s: cannot be read: %s, not a regular file\n", path, what), problem)
+    end
+  end)
+
   it("counts a spec that cannot be loaded as an error", function()
     local text = test(directory "  it(", 1)
     assert.matches("ERROR", text)

@@ -174,6 +174,38 @@ describe("a stream of specs", function()
     assert.equal(70, select(3, one:finish()))
   end)
 
+  -- Here it is the Lua of --stdlib that prints and ends it; of a real one, a C library or a sanitizer.
+  it("tells the last words of a worker that dies, on one line and no longer than 1000 bytes, and what one printed that lives", function()
+    local stdlib = files.directory {}
+    assert(os.execute(string.format("cp -r '%s/stdlib/.' %s", os.getenv "PIPEPLAN_SOURCE", stdlib)))
+    local text = read(stdlib .. "/plan/init.lua")
+    files.write("init.lua", (text:gsub("return (%w+)%s*$", [[
+local make = %1.plan
+function %1.plan(how)
+  local gpus = how.request.cluster.gpus
+  if gpus == 24 then io.stderr:write("heap \27[31m corrupt\nabort\n") os.execute "kill -ABRT $PPID" os.execute "sleep 10" end
+  if gpus == 32 then print(("€"):rep(5000) .. "end") os.exit(3) end
+  if gpus == 40 then print "a warning" end
+  return make(how)
+end
+return %1
+]])), stdlib .. "/plan")
+    local lines = {}
+    for _, gpus in ipairs { 16, 24, 32, 40 } do lines[#lines + 1] = spec(gpus) end
+    local result = run("--stdlib " .. stdlib, table.concat(lines, "\n") .. "\n")
+    local answers = {}
+    for line in result.stdout:gmatch "[^\n]+" do answers[#answers + 1] = cjson.decode(line) end
+    assert.equal(70, result.status)
+    assert.is_nil(answers[1].error)
+    assert.is_nil(answers[4].error)
+    assert.equal([[the process that planned it was ended by signal 6 (Aborted); its last words: heap \x1b[31m corrupt\nabort]], answers[2].error.message)
+    local words = answers[3].error.message:match "^the process that planned it ended with exit status 3; its last words: (.*)$"
+    assert.equal("end", (words:gsub("€", "")))
+    assert.is_true(#words <= 1000 and #words > 990)
+    assert.matches("pipeplan: line 4: the process that planned it printed: a warning\n", result.stderr, 1, true)
+    assert.equal(3, select(2, result.stderr:gsub("\n", "")))
+  end)
+
   it("does not mind that an idle worker is killed", function()
     local one = start "--jobs 2"
     one:write(spec(64))

@@ -51,6 +51,30 @@ describe("workers", function()
     assert.equal(0, count)
   end)
 
+  -- What runs in a worker may print what it likes: a C library that ends it, or Lua.
+  it("have what they printed told, its end where it is long", function()
+    local said = {}
+    local long = ("x"):rep(200000) .. "\27[31mthe end"
+    workers.run {
+      jobs = 1,
+      work = function(text)
+        if text == "quiet" then return text end
+        io.stderr:write(text == "long" and long or text .. " \255\0 words")
+        io.stderr:flush()
+        if text == "dies" then os.execute "kill -9 $PPID" end
+        return text, text == "last"
+      end,
+      next = coroutine.wrap(function()
+        for _, text in ipairs { "quiet", "lives", "quiet", "dies", "last", "quiet", "long", "quiet" } do coroutine.yield { text = text } end
+      end),
+      done = function(item) said[#said + 1] = item.said or false end,
+    }
+    assert.same({ false, "lives \255\0 words", false, "dies \255\0 words", "last \255\0 words", false }, { table.unpack(said, 1, 6) })
+    assert.equal(1000, #said[7])  -- a pipe holds less than it printed (Linux: 64 KiB), and nothing waits for it
+    assert.matches("^x+$", said[7])
+    assert.is_false(said[8])
+  end)
+
   it("that end cost what they were at", function()
     local out = run(2, numbers(6), function(text)
       if text == "2" then os.exit(3) end
