@@ -39,12 +39,28 @@ local function read_row(line, columns, at)
   for word in line:gmatch "%S+" do words[#words + 1] = word end
   for i, name in ipairs(columns) do
     local cell = words[i + 1]
-    if not cell or not (cells_known[cell] or cell:find "^NV%d+$") then
+    if not cell or not (cells_known[cell] or cell:find "^NV%d%d?%d?$") then
       failure.usage("%s: %s to %s is %s: expected X, NV#, PIX, PXB, PHB, NODE or SYS", at, words[1], name, cell or "missing")
     end
     row[name] = cell
   end
   return row
+end
+
+-- Every GPU of the columns has one row, and none else has.
+local function check_gpus(columns, gpus, rows_at, at)
+  local has_column, seen = {}, {}
+  for _, column in ipairs(columns) do
+    if is_gpu(column) and has_column[column] then failure.usage("%s: two columns are %s: is the output whole?", at, column) end
+    has_column[column] = is_gpu(column)
+  end
+  for i, gpu in ipairs(gpus) do
+    if not has_column[gpu] or seen[gpu] then
+      failure.usage("%s: %s: is the output whole?", rows_at[i],
+                    seen[gpu] and "a second row of " .. gpu or gpu .. " has a row, but no column")
+    end
+    seen[gpu] = true
+  end
 end
 
 local function links(cell) return math.tointeger(tonumber(cell:match "^NV(%d+)$")) or 0 end
@@ -100,7 +116,7 @@ end
 -- → { gpus, joined, links, cards, cards_beside, without_card = { names }, line }: GPUs of the host, how many of them each NVLink domain
 -- joins (1: none), NVLinks of one GPU, network cards, those a PCIe switch joins with a GPU, GPUs without such a card.
 function topology.read(text, name)
-  local number, columns, first_line, gpus, matrix = 0, nil, nil, {}, {}
+  local number, columns, first_line, gpus, matrix, rows_at = 0, nil, nil, {}, {}, {}
   for line in (text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     line = bare(line)
@@ -109,7 +125,8 @@ function topology.read(text, name)
       if is_gpu(first) and not line:find "%sX%s" then columns, first_line = columns_of(line), number end
     elseif is_gpu(first) then
       gpus[#gpus + 1] = first
-      matrix[first] = read_row(line, columns, name .. ":" .. number)
+      rows_at[#gpus] = name .. ":" .. number
+      matrix[first] = read_row(line, columns, rows_at[#gpus])
     elseif first and first:find "^Legend" then
       break
     end
@@ -120,6 +137,7 @@ function topology.read(text, name)
   if #gpus ~= expected then
     failure.usage("%s:%d: %d columns of GPUs, but %d rows: is the output whole?", name, first_line, expected, #gpus)
   end
+  check_gpus(columns, gpus, rows_at, name .. ":" .. first_line)
   local group = joined(matrix, gpus, gpus[1])
   local lanes = math.huge
   for _, gpu in ipairs(gpus) do

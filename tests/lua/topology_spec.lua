@@ -87,4 +87,19 @@ describe("nvidia-smi topo -m", function()
     assert.matches("^topo.txt:1: 2 columns of GPUs, but 1 rows", problem((matrix { "X NV4", "NV4 X" }:gsub("GPU1\tNV4[^\n]*\n", ""))))
     assert.matches("^topo.txt:2: GPU0 to GPU1 is missing", problem "\tGPU0\tGPU1\nGPU0\t X\n")
   end)
+
+  -- the first was found by fuzzing: a column's name had become another word
+  it("takes no matrix whose rows are of other GPUs than its columns", function()
+    local whole = matrix { "X NV6 NV6", "NV6 X NV6", "NV6 NV6 X" }
+    assert.equal(3, read(whole).gpus)
+    assert.matches("topo.txt:3: GPU1 has a row, but no column", problem((whole:gsub("GPU1", "GPU9", 1))), 1, true)
+    assert.matches("topo.txt:4: a second row of GPU1", problem((whole:gsub("\nGPU2", "\nGPU1", 1))), 1, true)
+    assert.matches("topo.txt:1: two columns are GPU1", problem((whole:gsub("GPU2", "GPU1", 1))), 1, true)
+  end)
+
+  it("takes no number of links that no GPU can have", function()
+    for _, links in ipairs { "NV9223372036854775807", "NV99999999999999999999", "NV-1", "NV1e3", "NV" } do
+      assert.matches("topo.txt:2: GPU0 to GPU1 is " .. links .. ": expected X", problem(matrix { "X " .. links, "NV6 X" }), 1, true)
+    end
+  end)
 end)

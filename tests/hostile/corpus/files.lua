@@ -81,6 +81,8 @@ local list = {
   { "links of nothing", says = "", "", command = links },
   { "links of words", says = "", "fast\nfaster\n", command = links },
   { "links of numbers alone", says = "", "1 2 3 4 5\n", command = links },
+  { "links of a matrix whose row is of no column", says = "file:3: GPU1 has a row, but no column", "\tGPU0\tGPU2\tCPU Affinity\nGPU0\t X \tNV18\t0-63\nGPU1\tNV18\t X \t0-63\n", command = links },
+  { "links without end", says = "file:2: GPU0 to GPU1 is NV9223372036854775807", "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV9223372036854775807\t0-63\nGPU1\tNV18\t X \t0-63\n", command = links },
   { "links of binary", says = "", ("\0\255\27"):rep(1000), command = links },
   -- plans and logs
   { "a plan of nothing", says = "", "{}", command = watched },
