@@ -12,12 +12,6 @@ local assertions = {}
 
 local outcomes = { "planned", "refused", "rejected" }
 
-local function reason_ids(plan)
-  local ids = {}
-  for i, reason in ipairs(plan.reasons or {}) do ids[i] = reason.id end
-  return ids
-end
-
 -- What made a plan: so that a rule that a test names can be looked up. Forgotten with the plan.
 local made_by = setmetatable({}, { __mode = "k" })
 
@@ -47,7 +41,7 @@ local function decided(state, arguments)
       error(string.format("assert.decided: no rule '%s'%s", tostring(rule), failure.suggestion(rule, known)), 2)
     end
   end
-  local ids = reason_ids(plan)
+  local ids = lists.column(plan.reasons or {}, "id")
   state.failure_message = string.format("expected the plan to be %s%s; it is %s (%s)", outcome, rule and " by " .. rule or "", plan.status,
                                         #ids > 0 and table.concat(ids, ", ") or "no reasons")
   return plan.status == outcome and (rule == nil or lists.contains(ids, rule))

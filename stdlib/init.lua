@@ -7,6 +7,7 @@
 local engine = require "engine"
 local assertions = require "pipeplan.assertions"
 local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local vocabulary = require "pipeplan.vocabulary"
 
 local pipeplan = { version = engine.version }
@@ -46,11 +47,7 @@ function methods:with(facts)
                     or failure.suggestion(tostring(name), vocabulary.names))
     end
   end
-  local all = {}
-  for _, some in ipairs { self.facts or {}, facts } do
-    for name, value in pairs(some) do all[name] = value end
-  end
-  return setmetatable({ policy = self.policy, facts = all }, { __index = methods })
+  return setmetatable({ policy = self.policy, facts = lists.with(self.facts or {}, facts) }, { __index = methods })
 end
 
 -- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory }]) → a policy to plan with.

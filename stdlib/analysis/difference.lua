@@ -12,6 +12,7 @@ difference.lua: what changes for whom when one policy takes the place of another
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local planner = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
 
@@ -22,15 +23,9 @@ difference.kinds = { "accepted", "dropped", "replanned", "reasoned", "failed" }
 local rank = {}
 for i, kind in ipairs(difference.kinds) do rank[kind] = i end
 
-local function reason_ids(plan)
-  local ids = {}
-  for i, reason in ipairs(plan.reasons) do ids[i] = reason.id end
-  return ids
-end
-
 -- What a plan comes to, in a line.
 local function line_of(plan)
-  if plan.status ~= "planned" then return plan.status .. " by " .. table.concat(reason_ids(plan), ", ") end
+  if plan.status ~= "planned" then return plan.status .. " by " .. table.concat(lists.column(plan.reasons, "id"), ", ") end
   return string.format("%s, %s", format.schedule(plan.schedule), layout.line(plan.parallelism, plan.microbatches, ", "))
 end
 
@@ -43,7 +38,7 @@ local function outcome(policy, entry)
     for _, rule in ipairs(result.explanation.rules) do
       if rule.verb == "row" and rule.holds and not row then row = rule.id end
     end
-    return { status = result.status, line = line_of(result), reasons = reason_ids(result), row = row }
+    return { status = result.status, line = line_of(result), reasons = lists.column(result.reasons, "id"), row = row }
   end
   if not failure.is(result) then error(result, 0) end
   return { status = "failed", line = result.message, reasons = {}, unreadable = result.status == failure.status.usage }

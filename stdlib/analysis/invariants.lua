@@ -122,10 +122,7 @@ local function smaller(object)
     list[#list + 1] = out
   end
   for _, group in ipairs { "parallelism", "training", "cluster" } do
-    local names = {}
-    for name in pairs(object[group] or {}) do names[#names + 1] = name end
-    table.sort(names)
-    for _, name in ipairs(names) do
+    for _, name in ipairs(lists.sorted_keys(object[group] or {})) do
       if name ~= "gpus" and name ~= "accelerator" and name ~= "tokens" then with(function(out) out[group][name] = nil end) end
     end
   end

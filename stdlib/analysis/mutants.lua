@@ -17,6 +17,7 @@ local conditions = require "pipeplan.policy.conditions"
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
+local with = require("pipeplan.base.lists").with
 
 local mutants = {}
 
@@ -25,13 +26,6 @@ local TENTH = 1.1
 local lists = { row = "rows", reject = "rejects", refuse = "refuses", prefer = "prefers", kernel = "kernels", warn = "warns" }
 local verbs = { "row", "reject", "refuse", "prefer", "kernel", "warn" }
 local ordered = { row = true, prefer = true, kernel = true, refuse = true }
-
-local function copy(from, changes)
-  local out = {}
-  for key, value in pairs(from) do out[key] = value end
-  for key, value in pairs(changes or {}) do out[key] = value end
-  return out
-end
 
 -- ------------------------------------------------------------------------------------------------------------------------- applying
 
@@ -47,7 +41,7 @@ local function with_conditions(rule, list)
     local target = same_rule(policy, rule)
     if not target then return false end
     target.conditions = {}
-    for i, condition in ipairs(list) do target.conditions[i] = copy(condition) end
+    for i, condition in ipairs(list) do target.conditions[i] = with(condition) end
     target.phase = statements.phase(target)
     return true
   end
@@ -114,18 +108,18 @@ local negated = {
 local function negation(condition)
   local field = vocabulary.by_name[condition.field]
   if condition.op == "equal" and condition.ref == nil then
-    if field.type == "boolean" then return copy(condition, { value = not condition.value }) end
+    if field.type == "boolean" then return with(condition, { value = not condition.value }) end
     return { field = condition.field, op = "none_of", values = { condition.value } }
   end
   local op = negated[condition.op]
-  return op and copy(condition, { op = op })
+  return op and with(condition, { op = op })
 end
 
 local open = { under = "at_most", at_most = "under", over = "at_least", at_least = "over" }
 
 -- As conditions.text, but with every digit: what names a mutant must tell it from its neighbours.
 local function exact(condition)
-  local plain = copy(condition)
+  local plain = with(condition)
   for _, key in ipairs { "value", "low", "high" } do
     local value = plain[key]
     if type(value) == "number" then plain[key] = string.format(math.type(value) == "integer" and "%d" or "%.6g", value) end
@@ -144,11 +138,11 @@ local function moved(condition)
   local field, out = vocabulary.by_name[condition.field], {}
   if field.type ~= "integer" and field.type ~= "number" or condition.values then return out end
   local integer = field.type == "integer"
-  if open[condition.op] and not integer then out[1] = copy(condition, { op = open[condition.op] }) end
+  if open[condition.op] and not integer then out[1] = with(condition, { op = open[condition.op] }) end
   for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
     local value = condition[side[1]]
     if type(value) == "number" and not condition[side[2]] and (integer or value ~= 0) then  -- a tenth of nothing is nothing
-      for _, other in ipairs(steps(value, integer)) do out[#out + 1] = copy(condition, { [side[1]] = other }) end
+      for _, other in ipairs(steps(value, integer)) do out[#out + 1] = with(condition, { [side[1]] = other }) end
     end
   end
   return out
@@ -171,7 +165,7 @@ local function of_conditions(out, rule)
   for i, condition in ipairs(rule.conditions) do
     local function change(kind, text, new)
       local list = replaced(rule, i, new)
-      add(out, rule, kind, text, with_conditions(rule, list), copy(rule, { conditions = list }))
+      add(out, rule, kind, text, with_conditions(rule, list), with(rule, { conditions = list }))
     end
     local was = exact(condition)
     for _, other in ipairs(moved(condition)) do change("bound", was .. " → " .. exact(other), other) end
@@ -184,10 +178,10 @@ end
 local function of_list(out, rule)
   if rule.verb ~= "row" or #rule.try < 2 then return end
   local shorter = table.move(rule.try, 2, #rule.try, 1, {})
-  add(out, rule, "list", "tries without " .. rule.try[1], with_try(rule, shorter), copy(rule, { try = shorter }))
+  add(out, rule, "list", "tries without " .. rule.try[1], with_try(rule, shorter), with(rule, { try = shorter }))
   local turned = table.move(rule.try, 1, #rule.try, 1, {})
   turned[1], turned[2] = turned[2], turned[1]
-  add(out, rule, "list", string.format("tries %s before %s", turned[1], turned[2]), with_try(rule, turned), copy(rule, { try = turned }))
+  add(out, rule, "list", string.format("tries %s before %s", turned[1], turned[2]), with_try(rule, turned), with(rule, { try = turned }))
 end
 
 local function of_parameter(out, parameter)

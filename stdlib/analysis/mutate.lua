@@ -10,6 +10,7 @@ Cost: the tests once per mutant, stopped at the first failure, those named after
 ]]
 
 local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local load = require "pipeplan.policy.load"
 local mutants = require "pipeplan.analysis.mutants"
 local runner = require "pipeplan.analysis.runner"
@@ -68,8 +69,7 @@ local function killers(list, tests, jobs, progress)
 end
 
 local function check_equivalent(list, equivalent)
-  local ids = {}
-  for _, mutant in ipairs(list) do ids[#ids + 1] = mutant.id end
+  local ids = lists.column(list, "id")
   for id in pairs(equivalent) do
     local known = false
     for _, other in ipairs(ids) do known = known or other == id end

@@ -23,6 +23,16 @@ function format.integer(number)
   return (number < 0 and text ~= "0" and "-" or "") .. text
 end
 
+-- "1 layer", "2,048 layers".
+function format.plural(number, word)
+  return format.integer(number) .. " " .. word .. (number == 1 and "" or "s")
+end
+
+-- Where something stands: "FILE:LINE", or "FILE" where it has no line.
+function format.place(entry)
+  return entry.line > 0 and string.format("%s:%d", entry.file, entry.line) or entry.file
+end
+
 -- The first unit whose size the number reaches (units from large to small), after rounding: 999.96 million is "1 B", not "1000 M".
 local function scaled(number, units, significant)
   for _, unit in ipairs(units) do

@@ -18,6 +18,31 @@ function lists.sorted_keys(map)
   return keys
 end
 
+-- A copy of a table with `changes`, where there are any, laid over it.
+function lists.with(map, changes)
+  local out = {}
+  for key, value in pairs(map) do out[key] = value end
+  for key, value in pairs(changes or {}) do out[key] = value end
+  return out
+end
+
+-- What each entry of a list has under a key.
+function lists.column(list, key)
+  local out = {}
+  for i, entry in ipairs(list) do out[i] = entry[key] end
+  return out
+end
+
+-- The entry of a list for which `of(entry)` is largest, the first of equals; nil: the list is empty.
+function lists.largest(list, of)
+  local best, most
+  for _, entry in ipairs(list) do
+    local value = of(entry)
+    if not best or value > most then best, most = entry, value end
+  end
+  return best
+end
+
 -- A copy of a value, tables and what is in them too; without metatables, and not for what contains itself.
 function lists.deep_copy(value)
   if type(value) ~= "table" then return value end

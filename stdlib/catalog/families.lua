@@ -21,6 +21,8 @@
 --   ignores             keys that this family's classes keep and do not use, beyond config_keys.lua
 --   adjust              function(config, shape): what no table says; config:flag(key, default), config:size(key, default), config:refuse(feature)
 
+local with = require("pipeplan.base.lists").with
+
 local function key(name, default, kind)
   return { key = name, default = default, kind = kind }
 end
@@ -73,13 +75,6 @@ local deepseek_moe = { ffn = { "moe_intermediate_size" },
                        shared_count = "n_shared_experts", dense = dense.first_k }
 local mixtral_moe = { ffn = { "intermediate_size" } }
 local qwen_moe = { ffn = { "moe_intermediate_size" }, dense = dense.sparse_step }
-
-local function with(entry, changes)
-  local copy = {}
-  for name, value in pairs(entry) do copy[name] = value end
-  for name, value in pairs(changes) do copy[name] = value end
-  return copy
-end
 
 local families = {
   arcee = { classes = { "ArceeForCausalLM" }, tied = false, gated = false, qkv_bias = attention_bias, output_bias = attention_bias,

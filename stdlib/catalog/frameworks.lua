@@ -11,6 +11,7 @@
 -- tied_embeddings     can embedding and output weights be tied across stages?
 -- names               what its users call M and P
 
+local lists = require "pipeplan.base.lists"
 local lookup = require "pipeplan.catalog.lookup"
 
 -- What Megatron-LM's arguments.py asks of --overlap-moe-expert-parallel-comm beside virtual stages.
@@ -158,10 +159,7 @@ end
 
 -- Sorted names of the schedules that a framework runs.
 function catalogue.schedules(entry)
-  local list = {}
-  for name in pairs(entry.schedules) do list[#list + 1] = name end
-  table.sort(list)
-  return list
+  return lists.sorted_keys(entry.schedules)
 end
 
 return catalogue

@@ -229,9 +229,7 @@ local function times_for(asked, read, shape, traits)
     times.check(read, asked.times_file, shape)
     return read
   end
-  local whole = { split_backward = traits.split_backward, overlaps = traits.overlaps }
-  for name, value in pairs(shape) do whole[name] = value end
-  return profile_times.of(asked.profile, whole)
+  return profile_times.of(asked.profile, lists.with({ split_backward = traits.split_backward, overlaps = traits.overlaps }, shape))
 end
 
 -- The schedule, verified; or nil and the rule it breaks. A file's request is completed with what the file says. Some schedules are planned
@@ -243,9 +241,7 @@ local function build(request, read)
     if info then request.ranks, request.microbatches, request.virtual = info.ranks, info.microbatches, info.virtual end
     return schedule, finding
   end
-  local arguments = { F = read.F, I = read.I, W = read.W, p2p = read.p2p }
-  for name, value in pairs(request) do arguments[name] = value end
-  local schedule, rule = engine.schedule(arguments)
+  local schedule, rule = engine.schedule(lists.with({ F = read.F, I = read.I, W = read.W, p2p = read.p2p }, request))
   if not schedule then return nil, rule end
   local verified, finding = schedule:verify()
   if not verified then return nil, finding end

@@ -28,8 +28,7 @@ local schedules = vocabulary.schedules
 local counted = { low = 1, high = (1 << 31) - 1 }
 
 local function field(path, type, meaning, more)
-  local entry = { path = path, name = path:match("[^.]+$"), type = type, meaning = meaning }
-  for key, value in pairs(more or {}) do entry[key] = value end
+  local entry = lists.with({ path = path, name = path:match("[^.]+$"), type = type, meaning = meaning }, more)
   local known = vocabulary.by_name[entry.like or path:match("^parallelism%.") and vocabulary.parallelism[entry.name] or entry.name]
   if known then entry.low, entry.high, entry.unit = entry.low or known.low, entry.high or known.high, entry.unit or known.unit end
   if type == "integer" then

@@ -4,6 +4,7 @@
 local config_keys = require "pipeplan.catalog.config_keys"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 
 -- null, whichever decoder made it, is as good as absent.
 local function given(value)
@@ -202,9 +203,7 @@ function reader:uniform_size(keys, low)
 end
 
 local function refuse_unread(self, key)
-  local known = {}
-  for name in pairs(self.seen) do known[#known + 1] = name end
-  table.sort(known)
+  local known = lists.sorted_keys(self.seen)
   failure.usage("%s: pipeplan does not know what '%s%s' (%s) is to %s%s; it may change the model's size. Take it out of the file if it "
                 .. "does not, or %s", self.file, self.prefix, one_line(key), show(self.config[key]), self.label,
                 failure.suggestion(key, known), self:published_sizes())

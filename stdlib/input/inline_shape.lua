@@ -18,6 +18,7 @@ The counts that the spec gives are kept as they are; the shape reproduces them w
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 
 local known_keys = { "name", "architecture", "total", "active", "max_positions" }
 for _, key in ipairs(engine.model.fields) do known_keys[#known_keys + 1] = key end
@@ -52,10 +53,7 @@ end
 
 -- A copy of the shape with changes.
 function builder:with(changes)
-  local copy = {}
-  for key, value in pairs(self.shape) do copy[key] = value end
-  for key, value in pairs(changes) do copy[key] = value end
-  return copy
+  return lists.with(self.shape, changes)
 end
 
 -- What the engine counts, or its complaint about the shape.

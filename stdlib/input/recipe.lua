@@ -1,6 +1,8 @@
 -- recipe.lua: from the request to the tables that the engine's memory and cost models take: bytes per parameter, recompute flags, tiers of
 -- the network, what the accelerator reaches. What is chosen here for the user is listed by recipe.assumptions.
 
+local lists = require "pipeplan.base.lists"
+
 local recipe = {}
 
 -- Block-scaled fp8 carries one fp32 scale per 128 elements (DeepSeek-V3 report, 3.3.1: 1×128 tiles; DeepEP dispatches the same).
@@ -94,8 +96,7 @@ end
 -- and what does a call cost beside its transfers? A name that the catalogue lacks is taken for a custom kernel. With nil, the policy's
 -- choice, as with that name a call costs what the request assumes.
 function recipe.device(request, kernel)
-  local device = {}
-  for key, value in pairs(request.device) do device[key] = value end
+  local device = lists.with(request.device)
   local entry = kernel ~= nil and require("pipeplan.catalog.kernels").find(kernel or "nccl_alltoall")
   device.hides_alltoall = kernel ~= false and (not entry or entry.overlapping)
   if entry then device.alltoall_latency = entry.latency end

@@ -8,6 +8,7 @@ local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
 local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 local model = require "pipeplan.input.model"
 local recipe = require "pipeplan.input.recipe"
 local units = require "pipeplan.base.units"
@@ -49,16 +50,10 @@ local function collect(given, object, group, origin, base)
 end
 
 local function collect_options(given, options, base)
-  local names = {}
-  for name in pairs(options) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(lists.sorted_keys(options)) do
     local entry = fields.by_name[name]
     if not entry then
-      local known = {}
-      for known_name in pairs(fields.by_name) do known[#known + 1] = known_name end
-      table.sort(known)
-      failure.usage("command line: no option --%s%s", name, failure.suggestion(name, known))
+      failure.usage("command line: no option --%s%s", name, failure.suggestion(name, lists.sorted_keys(fields.by_name)))
     end
     given[entry.path] = { value = options[name], origin = "command line", shown = "--" .. name, base = base }
   end

@@ -3,6 +3,7 @@
 
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
 
 local times = {}
@@ -163,8 +164,7 @@ end
 
 -- The arguments of schedule:simulate.
 function times.arguments(read)
-  local arguments = {}
-  for name, value in pairs(read) do arguments[name] = value end
+  local arguments = lists.with(read)
   arguments.activation_bytes, arguments.pending_bytes = nil, nil
   if not read.I then arguments.I, arguments.W = 0, read.B end   -- a profile without them, of a schedule that runs neither
   if read.activation_bytes then arguments.bytes = { stored = read.activation_bytes, pending = read.pending_bytes } end

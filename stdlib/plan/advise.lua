@@ -10,6 +10,7 @@ local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local kernels = require "pipeplan.catalog.kernels"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
 local vocabulary = require "pipeplan.vocabulary"
@@ -20,9 +21,7 @@ local advise = {}
 
 -- All fields of the finished plan, for rules and messages that read them.
 function advise.record(plan, known, result)
-  local record = {}
-  for key, value in pairs(known.record) do record[key] = value end
-  for key, value in pairs(result.fields or {}) do record[key] = value end
+  local record = lists.with(known.record, result.fields)
   record.status = plan.status
   if plan.host then record.host_bytes, record.host_memory = plan.host.optimizer_bytes, plan.host.memory_bytes end
   local avoidable = result.avoidable and result.avoidable.fields

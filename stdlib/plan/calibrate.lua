@@ -2,6 +2,7 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
+local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
 
 local calibrate = {}
@@ -66,8 +67,7 @@ function calibrate.expected_error(runs, schedule)
     if run.schedule == schedule then worst, count = math.max(worst, math.abs(run.error_fraction)), count + 1 end
   end
   if count == 0 then return accuracy end
-  local out = {}
-  for key, value in pairs(accuracy) do out[key] = value end
+  local out = lists.with(accuracy)
   out.time_fraction = worst
   out.source = string.format("time by the profile's own %s, memory %s", count == 1 and "run" or count .. " runs", accuracy.source)
   return out

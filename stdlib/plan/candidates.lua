@@ -155,9 +155,7 @@ end
 
 local function add(set, kind, id, mask, more)
   if #mask == 0 then return end
-  local entry = { kind = kind, id = id, mask = mask }
-  for key, value in pairs(more or {}) do entry[key] = value end
-  set.entries[#set.entries + 1] = entry
+  set.entries[#set.entries + 1] = lists.with({ kind = kind, id = id, mask = mask }, more)
 end
 
 -- Rules of the policy in one pass: those that a candidate's own fields decide, then those that need its bytes or seconds.
@@ -325,8 +323,7 @@ local function refuses_schedule(entry) return entry.kind == "refuse" and candida
 
 -- A copy of `fixed` without a field and what only makes sense with it.
 function candidates.without(fixed, field)
-  local copy = {}
-  for key, value in pairs(fixed) do copy[key] = value end
+  local copy = lists.with(fixed)
   copy[field] = nil
   if field == "schedule" or field == "virtual" or field == "pipeline" then copy.layers_per_stage = nil end
   return copy
@@ -376,10 +373,7 @@ candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fix
 function candidates.open(context)
   local set = setmetatable({ c = search_of(context), policy = context.policy, context = context, entries = {} }, methods)
   local c = set.c
-  local names = {}
-  for name in pairs(context.record) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do c:set(name, context.record[name]) end
+  for _, name in ipairs(lists.sorted_keys(context.record)) do c:set(name, context.record[name]) end
   set_kernels(set)
   set.alone = c:match { { field = "pipeline_parallel", op = "equal", value = 1 } }
   set.main = context.fixed.pipeline == 1 and set.alone or c:all() - set.alone

@@ -49,13 +49,6 @@ local statements = require "pipeplan.policy.statements"
 
 local choose = {}
 
-local function copy(from, changes)
-  local out = {}
-  for key, value in pairs(from) do out[key] = value end
-  for key, value in pairs(changes or {}) do out[key] = value end
-  return out
-end
-
 -- --------------------------------------------------------------------------------------------------- planned: the wanted and the chosen
 
 -- Of some rows the one whose depth is nearest to the plan's.
@@ -266,18 +259,18 @@ local LARGEST_BATCH = 2 ^ 31 - 1  -- that a spec can give
 -- The context with another batch, where there is one batch to change and a spec can give the other.
 local function with_batch(context, batch)
   if context.arguments.smallest_batch ~= context.arguments.global_batch or batch > LARGEST_BATCH then return nil end
-  return copy(context, {
-    arguments = copy(context.arguments, { global_batch = batch, smallest_batch = batch }),
-    record = copy(context.record, { global_batch_size = batch, smallest_batch_size = batch }),
+  return lists.with(context, {
+    arguments = lists.with(context.arguments, { global_batch = batch, smallest_batch = batch }),
+    record = lists.with(context.record, { global_batch_size = batch, smallest_batch_size = batch }),
   })
 end
 
 -- The context with micro-batches of one sequence.
 local function with_single_sequences(context)
   if context.record.micro_batch_size == 1 then return nil end
-  return copy(context, {
-    arguments = copy(context.arguments, { training = copy(context.arguments.training, { micro_batch = 1 }) }),
-    record = copy(context.record, { micro_batch_size = 1 }),
+  return lists.with(context, {
+    arguments = lists.with(context.arguments, { training = lists.with(context.arguments.training, { micro_batch = 1 }) }),
+    record = lists.with(context.record, { micro_batch_size = 1 }),
   })
 end
 
@@ -285,8 +278,10 @@ end
 local function with_full_recompute(context)
   local training = context.arguments.training
   if training.recompute.full then return nil end
-  return copy(context, { arguments = copy(context.arguments, { training = copy(training, { recompute = { full = true } }) }),
-                         recompute = "full" })
+  return lists.with(context, {
+    arguments = lists.with(context.arguments, { training = lists.with(training, { recompute = { full = true } }) }),
+    recompute = "full",
+  })
 end
 
 -- Data parallelism alone over all GPUs. Where the GPUs do not divide the batch, at the nearest batch that they do.
@@ -302,7 +297,7 @@ local function data_parallel_only(context, source)
   end
   if not context then return nil end
   local fixed = { pipeline = 1, tensor = 1, context = 1, expert = 1, expert_tensor = 1 }
-  local set = candidates.open(copy(context, { fixed = fixed }))
+  local set = candidates.open(lists.with(context, { fixed = fixed }))
   local row = compare.alone(set)
   if record.micro_batch_size < context.request.training.micro_batch_size then why = why .. ", micro-batches of one sequence" end
   return row and recommendation(set, row, "data parallelism only, " .. why, source)
@@ -311,7 +306,7 @@ end
 -- A layout without a pipeline where none fits as the spec has it: with full recompute.
 local function recomputed(context, source)
   local full = with_full_recompute(context)
-  local set = full and candidates.open(copy(full, { fixed = { pipeline = 1 } }))
+  local set = full and candidates.open(lists.with(full, { fixed = { pipeline = 1 } }))
   local row = set and compare.alone(set)
   local why = "no pipeline: data parallelism with tensor parallelism, with full recompute: without it none fits"
   return row and recommendation(set, row, why, source) or nil
@@ -325,7 +320,7 @@ local function without_pipeline(context, set, source)
   if found then return found end
   local row = compare.alone(set)
   if not row then
-    set = candidates.open(copy(context, { fixed = { pipeline = 1 } }))
+    set = candidates.open(lists.with(context, { fixed = { pipeline = 1 } }))
     row = compare.alone(set)
   end
   if row then
@@ -355,7 +350,7 @@ local function freed_contexts(context, result)
   local list, fixed = {}, context.fixed
   local function free(field)
     if fixed[field] ~= nil then
-      list[#list + 1] = { copy(context, { fixed = candidates.without(fixed, field) }), field,
+      list[#list + 1] = { lists.with(context, { fixed = candidates.without(fixed, field) }), field,
                           "the plan where the spec leaves " .. field .. " free" }
     end
   end
@@ -365,7 +360,7 @@ local function freed_contexts(context, result)
   local other = batch and with_batch(context, batch)
   if other then
     local words = string.format("the plan with a batch of %s: %s micro-batches", format.integer(batch), format.integer(microbatches))
-    list[#list + 1] = { copy(other, { fixed = candidates.without(fixed, "microbatches") }),
+    list[#list + 1] = { lists.with(other, { fixed = candidates.without(fixed, "microbatches") }),
                         fixed.microbatches and "microbatches" or "batch", words }
   elseif fixed.microbatches then
     free "microbatches"
@@ -413,7 +408,7 @@ end
 
 -- The layout that choose would plan, as c:evaluate gives it, or nil: for who only asks whether there is one.
 function choose.layout(arguments)
-  local set = candidates.open(copy(context_of(arguments), { no_comparison = true }))
+  local set = candidates.open(lists.with(context_of(arguments), { no_comparison = true }))
   local choice = rank.pick(set, set.main & set.alive)
   return choice and set.c:evaluate(choice.row) or nil
 end
@@ -432,7 +427,7 @@ end
 
 -- Why choose would plan nothing: the first of its reasons, with what the fullest rank's bytes are where these are the reason.
 function choose.obstacle(arguments)
-  local result = decide(copy(context_of(arguments), { no_comparison = true }))
+  local result = decide(lists.with(context_of(arguments), { no_comparison = true }))
   local reason = assert(result.reasons)[1]
   if reason.kind == "memory" and result.judged then
     reason.message = reason.message .. reasons.bytes(result.candidates, result.judged)

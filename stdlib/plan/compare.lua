@@ -2,6 +2,7 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local candidates = require "pipeplan.plan.candidates"
+local lists = require "pipeplan.base.lists"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
 
@@ -11,10 +12,7 @@ local compare = {}
 local function open_others(set)
   local fixed = set.context.fixed
   if not fixed.virtual and not fixed.layers_per_stage and not fixed.schedule then return set end
-  local context = {}
-  for key, value in pairs(set.context) do context[key] = value end
-  context.fixed = candidates.without(candidates.without(fixed, "virtual"), "schedule")
-  return candidates.open(context)
+  return candidates.open(lists.with(set.context, { fixed = candidates.without(candidates.without(fixed, "virtual"), "schedule") }))
 end
 
 -- The row that speaks for a schedule: the fastest survivor, else the fastest of those with the fewest rules against them.

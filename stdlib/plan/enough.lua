@@ -1,5 +1,6 @@
 -- enough.lua: how many GPUs it would take when nothing fits: the same request on more GPUs, until one is planned.
 
+local lists = require "pipeplan.base.lists"
 local what_if = require "pipeplan.plan.what_if"
 
 local enough = {}
@@ -15,7 +16,7 @@ local function plan_on(gpus, request, policy)
   local network = request.cluster.network
   -- beyond one scale-up domain the network's speed has to be known
   if gpus > network.scale_up_gpus and not network.per_gpu then return nil end
-  return (what_if.layout(what_if.with(request, { cluster = what_if.with(request.cluster, { gpus = gpus }) }), policy))
+  return (what_if.layout(lists.with(request, { cluster = lists.with(request.cluster, { gpus = gpus }) }), policy))
 end
 
 -- → GPUs, the layout; nil when none of the counts works.

@@ -113,8 +113,7 @@ end
 local function candidate(answer, known)
   local fields = answer.fields
   if not fields then return nil end
-  local list = {}
-  for i, reason in ipairs(answer.reasons) do list[i] = reason.id end
+  local list = lists.column(answer.reasons, "id")
   if answer.lost then list[1] = answer.lost.id or answer.lost.by end
   return measure.other(fields, known, list)
 end

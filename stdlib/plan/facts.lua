@@ -4,6 +4,7 @@
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
 
 local facts = {}
@@ -46,8 +47,7 @@ end
 -- The whole model on one GPU: TP = PP = EP = 1, microbatch of one, the optimizer's state sharded over all GPUs unless the spec says no, or
 -- weights and gradients too (ZeRO-3). Bytes.
 local function one_gpu_bytes(request, training, overhead_bytes, sharded)
-  local one = {}
-  for key, value in pairs(training) do one[key] = value end
+  local one = lists.with(training)
   one.micro_batch, one.shard_gradients, one.shard_parameters = 1, sharded, sharded
   one.shard_optimizer = training.shard_optimizer or sharded
   local schedule = engine.schedule { kind = "1f1b", ranks = 1, microbatches = 1 }

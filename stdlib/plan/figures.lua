@@ -3,25 +3,18 @@
 
 local format = require "pipeplan.base.format"
 local links = require "pipeplan.catalog.links"
+local lists = require "pipeplan.base.lists"
 
 local figures = {}
 
 local count, integer, percent, seconds, bytes = format.count, format.integer, format.percent, format.seconds, format.bytes
 
 local function fullest(plan)
-  local best
-  for _, rank in ipairs(plan.memory and plan.memory.ranks or {}) do
-    if not best or rank.total_bytes > best.total_bytes then best = rank end
-  end
-  return best
+  return lists.largest(plan.memory and plan.memory.ranks or {}, function(rank) return rank.total_bytes end)
 end
 
 local function slowest(plan)
-  local best
-  for _, stage in ipairs(plan.stages or {}) do
-    if not best or stage.forward_seconds + stage.full_seconds > best.forward_seconds + best.full_seconds then best = stage end
-  end
-  return best
+  return lists.largest(plan.stages or {}, function(stage) return stage.forward_seconds + stage.full_seconds end)
 end
 
 local function sent(traffic)

@@ -22,7 +22,7 @@ local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local format = require "pipeplan.base.format"
-local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local spec = require "pipeplan.input.spec"
 local vocabulary = require "pipeplan.vocabulary"
@@ -48,17 +48,11 @@ local function outcome(request, policy)
     if failure.is(result) then return nil end
     error(result, 0)
   end
-  local ids = {}
-  for i, reason in ipairs(result.reasons) do ids[i] = reason.id end
+  local ids = lists.column(result.reasons, "id")
   table.sort(ids)
   result.ids = ids
   result.key = result.status .. " " .. (result.decision or "") .. " " .. table.concat(ids, " ")
   return result
-end
-
-local function label(result)
-  local c = result.fields
-  return format.schedule(c.schedule) .. " at " .. layout.line(measure.parallelism_of_fields(c), c.microbatches, ", ")
 end
 
 local function without(list, other)
@@ -70,10 +64,10 @@ end
 
 local function effect(before, after)
   if after.status ~= "planned" then return after.status .. " by " .. table.concat(after.ids, ", ") end
-  if before.status ~= "planned" then return "planned: " .. label(after) end
-  if after.decision ~= before.decision then return "row " .. tostring(after.decision) .. " decides: " .. label(after) end
+  if before.status ~= "planned" then return "planned: " .. measure.label(after.fields) end
+  if after.decision ~= before.decision then return "row " .. tostring(after.decision) .. " decides: " .. measure.label(after.fields) end
   local new, gone = without(after.ids, before.ids), without(before.ids, after.ids)
-  return (new ~= "" and new .. " holds: " or gone .. " no longer holds: ") .. label(after)
+  return (new ~= "" and new .. " holds: " or gone .. " no longer holds: ") .. measure.label(after.fields)
 end
 
 -- Does the second outcome answer what the first leaves to ask? That nothing divides any more is no rule's doing.

@@ -7,6 +7,7 @@ local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.base.format"
 local guard = require "pipeplan.plan.guard"
+local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local reasons = require "pipeplan.plan.reasons"
 
@@ -15,11 +16,7 @@ local plan = {}
 -- What every outcome says about the request and the policy.
 local function base(request, policy, known)
   local model, cluster, training = request.model, request.cluster, request.training
-  local recompute = {}
-  for name in pairs(training.recompute) do recompute[#recompute + 1] = name end
-  table.sort(recompute)
-  local layers = {}
-  for i, layer in ipairs(policy.layers) do layers[i] = layer.name end
+  local recompute, layers = lists.sorted_keys(training.recompute), lists.column(policy.layers, "name")
   return {
     model = {
       name = model.name, architecture = model.architecture, layers = model.layers, total_parameters = model.total_parameters,

@@ -3,7 +3,10 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
+local format = require "pipeplan.base.format"
 local host = require "pipeplan.plan.host"
+local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local vocabulary = require "pipeplan.vocabulary"
 
 local measure = {}
@@ -21,6 +24,11 @@ function measure.parallelism_of_fields(fields)
   local parallelism = {}
   for name, field in pairs(vocabulary.parallelism) do parallelism[name] = fields[field] end
   return parallelism
+end
+
+-- A candidate in a sentence: "DualPipeV at P 8, M 60, TP 1, EP 64, DP 256"; M at the smallest batch.
+function measure.label(fields)
+  return format.schedule(fields.schedule) .. " at " .. layout.line(measure.parallelism_of_fields(fields), fields.microbatches, ", ")
 end
 
 -- Does the schedule run a forward and a backward at once?
@@ -45,8 +53,7 @@ end
 -- The same layout and schedule at another batch, and perhaps with other layers a stage; nil where that batch cannot be had there (a
 -- schedule that is illegal below 2 P, say).
 local function evaluate_at(arguments, evaluation, schedule, kernel, batch, layers)
-  local again = {}
-  for key, value in pairs(arguments) do again[key] = value end
+  local again = lists.with(arguments)
   again.device_bytes = nil  -- the choice's, not the search's
   again.global_batch, again.smallest_batch = batch, batch
   again.schedules = { schedule ~= "none" and schedule or "1f1b" }  -- depth 1 needs no schedule to be planned, but some list
@@ -317,8 +324,7 @@ function measure.fill(plan, request, known, result)
   local kernel = result.kernel and result.kernel.name
   local goodput = training.goodput or 1
   local list = segments(request, known, evaluation, kernel)
-  local device = {}
-  for key, value in pairs(known.arguments.device) do device[key] = value end
+  local device = lists.with(known.arguments.device)
   device.hides_alltoall, device.pair_share = measure.hides_alltoall(evaluation.schedule, kernel), evaluation.pair_share
 
   plan.parallelism = measure.parallelism(evaluation)
@@ -393,8 +399,7 @@ function measure.alternatives(result, known, step_seconds)
   end
   for _, other in ipairs(result.alternatives or {}) do
     if other.fields then
-      local why_not = {}
-      for i, reason in ipairs(other.why_not) do why_not[i] = reason.id end
+      local why_not = lists.column(other.why_not, "id")
       if #why_not == 0 then why_not[1] = other.fits == false and "does_not_fit" or compared(other.fields) end
       list[#list + 1] = measure.other(other.fields, known, why_not)
     end

@@ -6,6 +6,7 @@ local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local lists = require "pipeplan.base.lists"
 local what_if = require "pipeplan.plan.what_if"
 
 local minimum = {}
@@ -57,7 +58,7 @@ local function request_on(any, gpus, policy)
   if what_if.layout(request, policy) then return request end
   local fixed = request.parallelism
   if fixed.pipeline or fixed.schedule then return nil end
-  local alone = what_if.with(request, { parallelism = what_if.with(fixed, { pipeline = 1 }) })
+  local alone = lists.with(request, { parallelism = lists.with(fixed, { pipeline = 1 }) })
   if not what_if.layout(alone, policy) then return nil end
   table.insert(alone.assumptions, { field = "parallelism.pipeline", value = 1, why = "without a pipeline the run fits on fewer GPUs" })
   return alone

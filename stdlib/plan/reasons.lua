@@ -2,6 +2,7 @@
 
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.base.format"
+local lists = require "pipeplan.base.lists"
 local message = require "pipeplan.policy.message"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -29,8 +30,7 @@ end
 
 -- Rejects and refusals that hold for what the spec says, whatever a candidate of those depths would be: for where there is none.
 function reasons.without_candidate(set, depths)
-  local fields, fixed, list = {}, set.context.fixed, {}
-  for name, value in pairs(set.context.record) do fields[name] = value end
+  local fields, fixed, list = lists.with(set.context.record), set.context.fixed, {}
   fields.schedule, fields.tensor_parallel, fields.expert_parallel = fixed.schedule, fixed.tensor, fixed.expert
   for _, kind in ipairs { "reject", "refuse" } do
     for _, rule in ipairs(set.policy[kind .. "s"]) do

@@ -2,12 +2,13 @@
 -- where none does, some together.
 
 local candidates = require "pipeplan.plan.candidates"
+local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local what_if = require "pipeplan.plan.what_if"
 
 local ways = {}
 
-local with = what_if.with
+local with = lists.with
 
 local function training(request, changes)
   return with(request, { training = with(request.training, changes) })

@@ -5,14 +5,6 @@ local facts = require "pipeplan.plan.facts"
 
 local what_if = {}
 
--- A copy of `list` with `changes` laid over it.
-function what_if.with(list, changes)
-  local out = {}
-  for key, value in pairs(list) do out[key] = value end
-  for key, value in pairs(changes) do out[key] = value end
-  return out
-end
-
 -- → what choose.layout evaluated, and what facts.of knows; nil where there is no plan. Each is a plan of its own for the policy's budget.
 function what_if.layout(request, policy)
   policy.host:refill()

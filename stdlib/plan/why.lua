@@ -7,7 +7,7 @@ local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local kernels = require "pipeplan.catalog.kernels"
-local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
 local rank = require "pipeplan.plan.rank"
@@ -74,10 +74,8 @@ end
 
 -- --------------------------------------------------------------------------------------------------------------------------- in words
 
--- "DualPipeV at P 8, M 60, TP 1, EP 64, DP 256"; M at the smallest batch.
 local function label(c, row)
-  local fields = c:row(row)
-  return format.schedule(fields.schedule) .. " at " .. layout.line(measure.parallelism_of_fields(fields), fields.microbatches, ", ")
+  return measure.label(c:row(row))
 end
 
 -- "16.5 % slower than the plan's 16.3 s".
@@ -279,11 +277,7 @@ local function fixed(set, answer, field, value, choice, decide)
   answer.verdict = "fixed"
   answer.text = string.format("the spec fixes %s to %s", option, format.quantity(given))
   if not decide or field == "alltoall_kernel" then return answer end
-  local context = {}
-  for key, entry in pairs(set.context) do context[key] = entry end
-  context.fixed = candidates.without(context.fixed, option)
-  context.fixed[option] = value
-  local other = decide(context)
+  local other = decide(lists.with(set.context, { fixed = lists.with(candidates.without(set.context.fixed, option), { [option] = value }) }))
   local there = string.format(". With %s %s ", option, format.quantity(value))
   if other.status == "planned" then
     other.candidates:simulate(other.row)

@@ -6,6 +6,7 @@ local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
 local loosening = require "pipeplan.policy.loosening"
+local place = require("pipeplan.base.format").place
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -22,11 +23,6 @@ local plural = {
 }
 
 local EXPIRES_SOON_DAYS = 30
-
-local function place(entry)
-  return entry.line > 0 and string.format("%s:%d", entry.file, entry.line) or entry.file
-end
-layers.place = place
 
 -- Says what is wrong with something that has a file and a line.
 local function complain(builder, at, format, ...)

@@ -3,6 +3,7 @@
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.base.format"
 local layers = require "pipeplan.policy.layers"
+local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
 
 local show = {}
@@ -41,7 +42,7 @@ local function consequence(rule)
 end
 
 local function origin_text(entry)
-  return string.format("%s  %s", entry.layer, layers.place(entry))
+  return string.format("%s  %s", entry.layer, format.place(entry))
 end
 
 local function value_text(value)
@@ -71,9 +72,7 @@ local function add_rule(add, rule)
 end
 
 local function header(policy, add)
-  local names = {}
-  for i, layer in ipairs(policy.layers) do names[i] = layer.name end
-  add("policy  %s", table.concat(names, " ← "))
+  add("policy  %s", table.concat(lists.column(policy.layers, "name"), " ← "))
   add("digest  %s  date %s", policy.digest, policy.date)
   for _, layer in ipairs(policy.layers) do
     if layer.name ~= "default" and #layer.files > 0 then add("layer   %s: %s", layer.name, table.concat(layer.files, ", ")) end

@@ -4,15 +4,14 @@
 local findings = require "pipeplan.analysis.findings"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 local visible = require "pipeplan.base.visible"
 
 local report = {}
 
 local WIDTH = 100
 
-local function place(finding)
-  return finding.line > 0 and string.format("%s:%d", finding.file, finding.line) or finding.file
-end
+local place = format.place
 
 local function spec_text(witness)
   return json.encode(witness.spec)
@@ -32,9 +31,7 @@ local function summary(list)
 end
 
 local function layers_text(policy)
-  local names = {}
-  for i, layer in ipairs(policy.layers) do names[i] = layer.name end
-  return table.concat(names, " ← ")
+  return table.concat(lists.column(policy.layers, "name"), " ← ")
 end
 
 function report.text(list, policy, left_out)
@@ -69,8 +66,7 @@ end
 function report.json(list, policy)
   local out = json.array {}
   for i, finding in ipairs(list) do out[i] = data_of(finding) end
-  local layers = json.array {}
-  for i, layer in ipairs(policy and policy.layers or {}) do layers[i] = layer.name end
+  local layers = json.array(lists.column(policy and policy.layers or {}, "name"))
   return json.encode({ findings = out, layers = layers, digest = policy and policy.digest or json.null }, { indent = 2 }) .. "\n"
 end
 

@@ -12,9 +12,7 @@ local WIDTH, LABEL = 80, 10
 local max_listed = 6   -- gaps, ranks, files that a page names
 local far = 2          -- times the predicted step: no estimate that was held against a published run is off by as much
 
-local function plural(n, word)
-  return format.integer(n) .. " " .. word .. ((n == 1 or word == "more") and "" or "s")
-end
+local plural = format.plural
 
 local function range(first, last)
   return first == last and format.integer(first) or format.integer(first) .. "–" .. format.integer(last)
@@ -117,7 +115,7 @@ local function gap_lines(run)
     if i <= max_listed then parts[i] = range(gap.first, gap.last) end
   end
   if #gaps == 0 then return nil end
-  if #gaps > max_listed then parts[#parts + 1] = plural(#gaps - max_listed, "more") end
+  if #gaps > max_listed then parts[#parts + 1] = format.integer(#gaps - max_listed) .. " more" end
   return { plural(steps, "iteration") .. " of the window missing: " .. table.concat(parts, ", ") }
 end
 
@@ -225,7 +223,7 @@ local titles = { keep = "KEEP", roll_back = "ROLL BACK", undecided = "UNDECIDED"
 local function shortened(list)
   if #list <= max_listed then return list end
   local out = table.move(list, 1, max_listed, 1, {})
-  out[#out + 1] = plural(#list - max_listed, "more") .. ": --format json"
+  out[#out + 1] = format.integer(#list - max_listed) .. " more" .. ": --format json"
   return out
 end
 

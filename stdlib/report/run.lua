@@ -4,12 +4,9 @@
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local lists = require "pipeplan.base.lists"
 
 local run = {}
-
-local function plural(n, word)
-  return format.integer(n) .. " " .. word .. (n == 1 and "" or "s")
-end
 
 -- Consecutive numbers as ranges: { 0, 1, 2, 5 } → "0–2, 5".
 local function ranges(numbers)
@@ -51,7 +48,7 @@ function run.described(plan)
   local model, cluster, training = plan.model, plan.cluster, plan.training
   local lines = {
     string.format("%s: %s, %s, %s parameters%s", model.name, model.architecture == "moe" and "MoE" or "dense",
-                  plural(model.layers, "layer"), format.count(model.total_parameters),
+                  format.plural(model.layers, "layer"), format.count(model.total_parameters),
                   model.architecture == "moe" and ", " .. format.count(model.active_parameters) .. " active" or ""),
     string.format("%s × %s, %d a node%s", format.integer(cluster.gpus), cluster.accelerator, cluster.gpus_per_node, links(cluster)),
   }
@@ -168,18 +165,9 @@ function run.memory(plan)
   }
 end
 
-local function slowest(stages)
-  local best = stages[1]
-  local function work(stage) return stage.forward_seconds + stage.full_seconds end
-  for _, stage in ipairs(stages) do
-    if work(stage) > work(best) then best = stage end
-  end
-  return best
-end
-
 function run.stage_time(plan)
   if not plan.stages or #plan.stages == 0 then return nil end
-  local stage = slowest(plan.stages)
+  local stage = lists.largest(plan.stages, function(one) return one.forward_seconds + one.full_seconds end)
   local parts = { "F " .. format.ms(stage.forward_seconds), "I " .. format.ms(stage.input_seconds),
                   "W " .. format.ms(stage.weight_seconds) }
   if stage.pair_seconds then parts[#parts + 1] = "F&B " .. format.ms(stage.pair_seconds) end

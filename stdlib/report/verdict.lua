@@ -3,6 +3,7 @@
 
 local format = require "pipeplan.base.format"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 
 local verdict = {}
 
@@ -25,14 +26,6 @@ function verdict.reasons(plan)
   return lines
 end
 
-local function fullest(ranks)
-  local best = ranks[1]
-  for _, rank in ipairs(ranks) do
-    if rank.total_bytes > best.total_bytes then best = rank end
-  end
-  return best
-end
-
 -- "184: 1F1B at P 4, …: rank 0 takes 81.2 GiB of 73.3 GiB usable, 7.9 GiB too much"
 function verdict.minimum(minimum)
   if not minimum then return nil end
@@ -42,7 +35,7 @@ function verdict.minimum(minimum)
 end
 
 function verdict.fits(memory)
-  local rank = fullest(memory.ranks)
+  local rank = lists.largest(memory.ranks, function(rank) return rank.total_bytes end)
   local spare = memory.device_bytes - memory.headroom_bytes - rank.total_bytes
   local answer = memory.fit == "tight" and "yes, tightly" or memory.fit == "fits" and "yes" or "NO"
   return string.format("%s: %s of %s on rank %d, the fullest (activations %s); %s GiB %s the headroom of %s", answer,

@@ -3,6 +3,10 @@
 -- Names carry units: _seconds, _bytes, _fraction.
 -- luacheck: no max line length
 
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
+local schedules = require("pipeplan.vocabulary").schedules
+
 local function text(description) return { type = "string", description = description } end
 local function number(description) return { type = "number", description = description } end
 local function fraction(description) return { type = "number", description = description } end
@@ -22,7 +26,7 @@ local function optional(schema)
   schema.type = { schema.type, "null" }
   if schema.enum then
     local values = { table.unpack(schema.enum) }
-    values[#values + 1] = require("pipeplan.base.json").null
+    values[#values + 1] = json.null
     schema.enum = values
   end
   return schema
@@ -30,13 +34,10 @@ end
 
 -- All properties are required: what does not apply is null, never missing.
 local function object(properties, description)
-  local required = {}
-  for name in pairs(properties) do required[#required + 1] = name end
-  table.sort(required)
-  return { type = "object", properties = properties, required = required, additionalProperties = false, description = description }
+  return { type = "object", properties = properties, required = lists.sorted_keys(properties), additionalProperties = false,
+           description = description }
 end
 
-local schedules = require("pipeplan.vocabulary").schedules
 local fits = { "fits", "tight", "does_not_fit" }
 
 local definitions = {

@@ -4,6 +4,14 @@ require "pipeplan"
 local format = require "pipeplan.base.format"
 
 describe("format", function()
+  it("writes how many of a word there are, and where something stands", function()
+    assert.equal("1 layer", format.plural(1, "layer"))
+    assert.equal("2,048 layers", format.plural(2048, "layer"))
+    assert.equal("0 layers", format.plural(0, "layer"))
+    assert.equal("site.lua:7", format.place { file = "site.lua", line = 7 })
+    assert.equal("--set", format.place { file = "--set", line = 0 })
+  end)
+
   it("writes counts with the suffix that papers use", function()
     assert.equal("671 B", format.count(671026419200))
     assert.equal("14.8 T", format.count(14.8e12))
