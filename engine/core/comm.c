@@ -4,7 +4,6 @@
 #include "core/comm.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/meter.h"
@@ -201,9 +200,7 @@ static void explain(const pp_test_run *run, const pp_measured_link *inner, pp_li
 }
 
 static pp_status bad_run(pp_error *error, const char *field, const char *problem) {
-  const pp_status status = pp_fail(error, PP_INVALID, "'%s' %s", field, problem);
-  if (error) snprintf(error->field, sizeof error->field, "%s", field);
-  return status;
+  return pp_invalid(error, field, NAN, "'%s' %s", field, problem);
 }
 
 pp_status pp_comm_fit(const pp_test_run *run, const pp_measured_link *inner, pp_link_fit *out, pp_error *error) {

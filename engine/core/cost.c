@@ -341,9 +341,7 @@ static void time_embedding(const scene *at, pp_block_seconds *out) {
 /* --- checking ------------------------------------------------------------------------------------------------------------------ */
 
 static pp_status bad_number(pp_error *error, const char *field, double value) {
-  const pp_status status = pp_fail(error, PP_INVALID, "'%s' must be a positive finite number, got %g", field, value);
-  if (error) strncpy(error->field, field, sizeof error->field - 1);
-  return status;
+  return pp_invalid(error, field, NAN, "'%s' must be a positive finite number, got %g", field, value);
 }
 
 static pp_status check_scene(const pp_training *training, const pp_device *device, const pp_network *network, pp_error *error) {

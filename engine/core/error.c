@@ -9,32 +9,37 @@
 
 #include "core/text.h"
 
+static void fill(pp_error *error, const char *id, const char *field, double nearest, const char *format, va_list arguments) {
+  if (!error) return;
+  snprintf(error->id, sizeof error->id, "%s", id);
+  snprintf(error->field, sizeof error->field, "%s", field);
+  error->nearest = nearest;
+  vsnprintf(error->message, sizeof error->message, format, arguments);
+  pp_text_mend(error->message);
+}
+
 pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...) {
-  if (error) {
-    va_list arguments;
-    error->id[0] = '\0';
-    error->field[0] = '\0';
-    error->nearest = NAN;
-    va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
-    va_end(arguments);
-    pp_text_mend(error->message);
-  }
+  va_list arguments;
+  va_start(arguments, format);
+  fill(error, "", "", NAN, format, arguments);
+  va_end(arguments);
   return status;
 }
 
 pp_status pp_stopped(pp_error *error) { return pp_fail(error, PP_STOPPED, "over budget"); }
 
+pp_status pp_invalid(pp_error *error, const char *field, double nearest, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fill(error, "", field, nearest, format, arguments);
+  va_end(arguments);
+  return PP_INVALID;
+}
+
 pp_status pp_illegal(pp_error *error, const char *id, const char *field, double nearest, const char *format, ...) {
-  if (error) {
-    va_list arguments;
-    snprintf(error->id, sizeof error->id, "%s", id);
-    snprintf(error->field, sizeof error->field, "%s", field);
-    error->nearest = nearest;
-    va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
-    va_end(arguments);
-    pp_text_mend(error->message);
-  }
+  va_list arguments;
+  va_start(arguments, format);
+  fill(error, id, field, nearest, format, arguments);
+  va_end(arguments);
   return PP_ILLEGAL;
 }

@@ -32,6 +32,13 @@ pp_status pp_fail(pp_error *error, pp_status status, const char *format, ...)
 /* The status of a computation whose meter is spent (meter.h). */
 pp_status pp_stopped(pp_error *error);
 
+/* The same for a field that is outside its range: PP_INVALID with the field and its nearest legal value (NAN: there is none). */
+pp_status pp_invalid(pp_error *error, const char *field, double nearest, const char *format, ...)
+#if defined(__GNUC__)
+  __attribute__((format(printf, 4, 5)))
+#endif
+  ;
+
 /* The same for a broken legality rule: PP_ILLEGAL with the rule's id, the field and its nearest legal value. */
 pp_status pp_illegal(pp_error *error, const char *id, const char *field, double nearest, const char *format, ...)
 #if defined(__GNUC__)

@@ -225,9 +225,7 @@ static void add_state(pp_state_bytes *sum, double count, const pp_state_bytes *s
 }
 
 static pp_status bad_number(pp_error *error, const char *field, const char *bound, double limit, double value) {
-  const pp_status status = pp_fail(error, PP_INVALID, "'%s' must be %s %g, got %g", field, bound, limit, value);
-  if (error) strncpy(error->field, field, sizeof error->field - 1);
-  return status;
+  return pp_invalid(error, field, NAN, "'%s' must be %s %g, got %g", field, bound, limit, value);
 }
 
 static pp_status check_recipe(const pp_layout *layout, const pp_training *training, int copies, pp_error *error) {

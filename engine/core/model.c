@@ -6,7 +6,6 @@
 #include "core/model.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- checking ------------------------------------------------------------------------------------------------------------------ */
@@ -16,22 +15,14 @@ typedef struct {
   int64_t value, low, high;
 } size_check;
 
-static pp_status bad_field(pp_error *error, const char *field, double nearest) {
-  if (error) {
-    snprintf(error->field, sizeof error->field, "%s", field);
-    error->nearest = nearest;
-  }
-  return PP_INVALID;
-}
-
 /* The limits on top are far beyond any model; they keep every product below within int64. */
 static pp_status check_sizes(const size_check *sizes, size_t count, pp_error *error) {
   for (size_t i = 0; i < count; i++) {
     const size_check *size = &sizes[i];
     if (size->value >= size->low && size->value <= size->high) continue;
-    pp_fail(error, PP_INVALID, "'%s' must be from %lld to %lld, got %lld", size->name, (long long)size->low, (long long)size->high,
-            (long long)size->value);
-    return bad_field(error, size->name, (double)(size->value < size->low ? size->low : size->high));
+    return pp_invalid(error, size->name, (double)(size->value < size->low ? size->low : size->high),
+                      "'%s' must be from %lld to %lld, got %lld", size->name, (long long)size->low, (long long)size->high,
+                      (long long)size->value);
   }
   return PP_OK;
 }
@@ -61,8 +52,8 @@ static pp_status check_attention(const pp_model *model, pp_error *error) {
   const pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status != PP_OK) return status;
   if (model->heads % model->kv_heads != 0) {
-    pp_fail(error, PP_INVALID, "'kv_heads' must divide 'heads', got %lld and %lld", (long long)model->kv_heads, (long long)model->heads);
-    return bad_field(error, "kv_heads", (double)divisor_below(model->heads, model->kv_heads));
+    return pp_invalid(error, "kv_heads", (double)divisor_below(model->heads, model->kv_heads),
+                      "'kv_heads' must divide 'heads', got %lld and %lld", (long long)model->kv_heads, (long long)model->heads);
   }
   return PP_OK;
 }
@@ -70,8 +61,7 @@ static pp_status check_attention(const pp_model *model, pp_error *error) {
 static pp_status check_experts(const pp_model *model, int64_t moe_layers, pp_error *error) {
   if (moe_layers == 0) {
     if (model->experts == 0) return PP_OK;
-    pp_fail(error, PP_INVALID, "'experts' is %lld but no layer is a mixture of experts", (long long)model->experts);
-    return bad_field(error, "experts", 0);
+    return pp_invalid(error, "experts", 0, "'experts' is %lld but no layer is a mixture of experts", (long long)model->experts);
   }
   const size_check sizes[] = {
     { "experts", model->experts, 1, 1 << 16 },
@@ -102,9 +92,8 @@ pp_status pp_model_check(const pp_model *model, pp_error *error) {
   if ((status = check_sizes(&ffn, 1, error)) != PP_OK) return status;
   const double experts = 3.0 * (double)model->experts * (double)model->hidden * (double)model->expert_ffn * (double)moe_layers;
   if (experts > 1e17) {
-    pp_fail(error, PP_INVALID, "'experts' × 'expert_ffn' × 'hidden' over %lld layers would be more than 10^17 parameters",
-            (long long)moe_layers);
-    return bad_field(error, "experts", NAN);
+    return pp_invalid(error, "experts", NAN, "'experts' × 'expert_ffn' × 'hidden' over %lld layers would be more than 10^17 parameters",
+                      (long long)moe_layers);
   }
   return PP_OK;
 }

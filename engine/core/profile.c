@@ -4,7 +4,6 @@
 #include "core/profile.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static int layers_of(const pp_stage *stage) {
   return stage->count[PP_BLOCK_DENSE] + stage->count[PP_BLOCK_MOE];
@@ -98,9 +97,7 @@ static void computed_costs(const pp_block_seconds *seconds, const pp_block_bytes
 }
 
 static pp_status bad(pp_error *error, const char *field, int stage, double value, const char *problem) {
-  const pp_status status = pp_fail(error, PP_INVALID, "stage %d: '%s' is %g: %s", stage, field, value, problem);
-  if (error) snprintf(error->field, sizeof error->field, "%s", field);
-  return status;
+  return pp_invalid(error, field, NAN, "stage %d: '%s' is %g: %s", stage, field, value, problem);
 }
 
 static pp_status check(const pp_profile *profile, pp_error *error) {

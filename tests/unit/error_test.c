@@ -17,6 +17,16 @@ static void a_failure_carries_its_message_and_no_rule(void **state) {
   assert_true(isnan(error.nearest));
 }
 
+static void a_field_outside_its_range_is_named_with_the_nearest_value(void **state) {
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_invalid(&error, "experts", 0, "'experts' is %d", -1), PP_INVALID);
+  assert_string_equal(error.message, "'experts' is -1");
+  assert_string_equal(error.id, "");
+  assert_string_equal(error.field, "experts");
+  assert_true(error.nearest >= 0 && error.nearest <= 0);
+}
+
 static void an_illegal_request_names_rule_field_and_nearest_value(void **state) {
   pp_error error;
   (void)state;
@@ -29,11 +39,13 @@ static void an_illegal_request_names_rule_field_and_nearest_value(void **state) 
 static void a_caller_may_not_care(void **state) {
   (void)state;
   assert_int_equal(pp_fail(NULL, PP_NO_MEMORY, "x"), PP_NO_MEMORY);
+  assert_int_equal(pp_invalid(NULL, "ranks", NAN, "x"), PP_INVALID);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failure_carries_its_message_and_no_rule),
+    cmocka_unit_test(a_field_outside_its_range_is_named_with_the_nearest_value),
     cmocka_unit_test(an_illegal_request_names_rule_field_and_nearest_value),
     cmocka_unit_test(a_caller_may_not_care),
   };
