@@ -342,12 +342,10 @@ void pp_schedule_free(pp_schedule *schedule) {
 
 /* -- properties of a program ---------------------------------------------------------------------------------------------------------- */
 
-static const char letter[] = { 'F', 'B', 'I', 'W' };
-
 int pp_action_print(char *buffer, size_t size, const pp_action *action) {
   if (action->kind == PP_FB)
     return snprintf(buffer, size, "(%uF%u;%uB%u)OVERLAP_F_B", action->stage, action->microbatch, action->stage_b, action->microbatch_b);
-  return snprintf(buffer, size, "%u%c%u", action->stage, letter[action->kind], action->microbatch);
+  return snprintf(buffer, size, "%u%c%u", action->stage, PP_KIND_LETTERS[action->kind], action->microbatch);
 }
 
 double pp_schedule_peak(const pp_schedule *schedule, int rank, const double *stored, const double *pending) {

@@ -25,6 +25,9 @@ typedef enum {
 
 typedef enum { PP_F, PP_B, PP_I, PP_W, PP_FB } pp_action_kind;
 
+/* Of single actions, by kind. */
+#define PP_KIND_LETTERS "FBIW"
+
 enum {
   PP_MAX_STAGES = 65535,        /* a stage is a 16-bit number */
   PP_MAX_ACTIONS = 1 << 27,     /* 2 GiB of actions */

@@ -70,7 +70,7 @@ typedef struct {
 } single_action;
 
 static bool take_single(csv_cell *rest, single_action *out) {
-  static const char letters[] = "FBIW";   /* in the order of pp_action_kind */
+  static const char letters[] = PP_KIND_LETTERS;
   if (!take_number(rest, &out->stage) || rest->begin == rest->end) return false;
   const char *letter = *rest->begin ? strchr(letters, *rest->begin) : NULL;
   if (!letter) return false;

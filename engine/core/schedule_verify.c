@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/prefetch.h"
 
 /* Bits of had[]: 1 << kind for what was seen; whether the result of the forward, of the backward has come where it is needed. */
 enum { HAS_F = 1 << PP_F, HAS_B = 1 << PP_B, HAS_I = 1 << PP_I, HAS_W = 1 << PP_W, SEEN = 15, FORWARD_CAME = 16, BACKWARD_CAME = 32 };
@@ -21,15 +22,9 @@ enum { HAS_F = 1 << PP_F, HAS_B = 1 << PP_B, HAS_I = 1 << PP_I, HAS_W = 1 << PP_
 enum { NOWHERE = -1 };
 
 /* With dozens of ranks the second pass hops between more lists than a processor follows by itself. */
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address)
-#else
-#define PREFETCH(address) ((void)(address))
-#endif
 enum { ACTIONS_AHEAD = 8 };
 
 static const size_t NOTHING = (size_t)-1;
-static const char letter[] = { 'F', 'B', 'I', 'W' };
 
 /* A stage's neighbours: forward results go up, backward results go down. */
 typedef struct {
@@ -75,7 +70,7 @@ static pp_status fault(const verification *v, int rank, size_t i, single_action 
   va_end(arguments);
   *v->finding = (pp_finding){ .rank = rank, .position = (int64_t)(i - v->schedule->first[rank]) };
   return pp_illegal(v->error, id, "action", NAN, "rank %d, action %lld, %d%c%u: %s", rank, (long long)v->finding->position + 1, one.stage,
-                    letter[one.kind], one.microbatch, text);
+                    PP_KIND_LETTERS[one.kind], one.microbatch, text);
 }
 
 /* What is wrong with an action, or a half of one, that check_one did not pass. */
@@ -316,7 +311,7 @@ static inline void run_rank(verification *shared, int rank, bool blocking) {
   rank_state *state = &v->rank[rank];
   for (size_t next = state->next; next < end; ) {
     const pp_action *action = &actions[next];
-    if (end - next > ACTIONS_AHEAD) PREFETCH(action + ACTIONS_AHEAD);
+    if (end - next > ACTIONS_AHEAD) PP_PREFETCH(action + ACTIONS_AHEAD, 0);
     if (!can_run(v, state, action)) break;
     state->next = ++next;
     switch (action->kind) {
@@ -383,9 +378,9 @@ static pp_wait wait_of(const verification *v, int rank) {
 
 static int print_wait(const pp_wait *wait, const char *before, char *text, size_t size) {
   if (wait->sends)
-    return snprintf(text, size, "%srank %d waits for rank %d to take %d%c%u", before, wait->rank, wait->of, wait->stage, letter[wait->kind],
-                    wait->microbatch);
-  return snprintf(text, size, "%srank %d waits for %d%c%u of rank %d", before, wait->rank, wait->stage, letter[wait->kind],
+    return snprintf(text, size, "%srank %d waits for rank %d to take %d%c%u", before, wait->rank, wait->of, wait->stage,
+                    PP_KIND_LETTERS[wait->kind], wait->microbatch);
+  return snprintf(text, size, "%srank %d waits for %d%c%u of rank %d", before, wait->rank, wait->stage, PP_KIND_LETTERS[wait->kind],
                   wait->microbatch, wait->of);
 }
 

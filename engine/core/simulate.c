@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/prefetch.h"
 #include "core/schedule_verify.h"
 
 /* What running an action of a stage means: how long, where the result goes, who may be waiting for it, how long it travels. */
@@ -50,11 +51,6 @@ static const size_t NOBODY = (size_t)-1;
 ** With dozens of ranks the run hops between more streams of memory than a processor follows by itself: asking early for what comes next
 ** halves the time of programs that outgrow the second-level cache.
 */
-#if defined(__GNUC__)
-#define PREFETCH(address, for_writing) __builtin_prefetch(address, for_writing)
-#else
-#define PREFETCH(address, for_writing) ((void)(address))
-#endif
 enum { ACTIONS_AHEAD = 8, ARRIVALS_AHEAD = 16 };
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
@@ -155,7 +151,7 @@ static void prepare(run_state *run, const pp_schedule *schedule, const pp_times 
 
 static inline void deliver(run_state *run, size_t entry, double when, int rank) {
   run->arrival[entry] = when;
-  PREFETCH(&run->arrival[entry + ARRIVALS_AHEAD], 1);
+  PP_PREFETCH(&run->arrival[entry + ARRIVALS_AHEAD], 1);
   if (run->rank[rank].waiting == entry) {
     run->rank[rank].waiting = NOBODY;
     run->stack[run->depth++] = rank;
@@ -220,7 +216,7 @@ static inline void run_rank(run_state *run, int rank, pp_interval *interval) {
   for (; next < end; next++) {
     const pp_action *action = &run->schedule->action[next];
     double ready = clock;
-    if (next + ACTIONS_AHEAD < end) PREFETCH(action + ACTIONS_AHEAD, 0);
+    if (next + ACTIONS_AHEAD < end) PP_PREFETCH(action + ACTIONS_AHEAD, 0);
     if (!inputs_have_arrived(run, action, &ready, &state->waiting)) break;
     if (next == first) state->start = ready;
     double seconds = seconds_of(run, action);
