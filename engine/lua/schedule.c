@@ -19,6 +19,7 @@
 #include "core/schedule_csv.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
+#include "lua/class.h"
 #include "lua/results.h"
 #include "lua/simulation.h"
 #include "lua/verification.h"
@@ -298,20 +299,8 @@ static const luaL_Reg schedule_functions[] = {
   { NULL, NULL }
 };
 
-static void new_class(lua_State *L, const char *name, lua_CFunction gc, const luaL_Reg *methods) {
-  luaL_newmetatable(L, name);
-  lua_pushcfunction(L, gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushboolean(L, 0);   /* scripts see no metatable */
-  lua_setfield(L, -2, "__metatable");
-  lua_newtable(L);
-  luaL_setfuncs(L, methods, 0);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
-}
-
 int pp_open_schedule(lua_State *L) {
-  new_class(L, SCHEDULE, schedule_gc, schedule_methods);
+  pp_new_class(L, SCHEDULE, schedule_gc, schedule_methods);
   pp_open_simulation(L);
   luaL_newlib(L, schedule_functions);
   lua_createtable(L, PP_SCHEDULE_KINDS, 0);

@@ -13,6 +13,7 @@
 #include "core/times.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
+#include "lua/class.h"
 #include "lua/results.h"
 #include "lua/schedule.h"
 
@@ -38,18 +39,9 @@ static int lowered_gc(lua_State *L) {
   return 0;
 }
 
-static void new_class(lua_State *L, const char *name, lua_CFunction gc) {
-  luaL_newmetatable(L, name);
-  lua_pushcfunction(L, gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushboolean(L, 0);   /* scripts see no metatable */
-  lua_setfield(L, -2, "__metatable");
-  lua_pop(L, 1);
-}
-
 void pp_open_simulation(lua_State *L) {
-  new_class(L, WORKSPACE, workspace_gc);
-  new_class(L, LOWERED, lowered_gc);
+  pp_new_class(L, WORKSPACE, workspace_gc, NULL);
+  pp_new_class(L, LOWERED, lowered_gc, NULL);
 }
 
 /* -- numbers by stage and by rank ------------------------------------------------------------------------------------------------------ */
