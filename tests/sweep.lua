@@ -36,7 +36,7 @@ local words = {
   "-1", "0", "1", "2", "-0.0", "0.5", "1.5", "9007199254740993", "4611686018427387904", "9223372036854775807", "9223372036854775808",
   "-9223372036854775808", "1e308", "-1e308", "1e-308", "1e18", "1e999", "nan", "inf", "-inf", "", " ", ("x"):rep(5000), ("9"):rep(400),
     "true",
-  "null", "[]", "{}", "0x10", "%s%d", "\27[31m", "\u{202e}right", "a\nb", "\xff\xfe", "/", "/dev/null", "-", "--", "=", ",", ":", "1,",
+  "null", "[]", "{}", "0x10", "%s%d", "\27[31m", "\u{202e}right", "a\nb", "\xff\xfe", "/", "/dev/null", "--", "=", ",", ":", "1,",
     ",1", "1:", "1e300T",
   "-5GiB", "1,2,3", "9223372036854775807,1",
 }
@@ -65,7 +65,7 @@ end
 
 local documented = { [0] = true, [1] = true, [2] = true, [3] = true, [4] = true, [5] = true, [6] = true }
 
-local MOST_SECONDS = 10
+local MOST_SECONDS = 30
 
 -- Words that no figure is: what has been added up past its range.
 local impossible = { "nan", "-nan", "inf", "-inf" }
@@ -97,7 +97,7 @@ local function wrong(names, value, status, out, err, seconds)
     if not value:find "^\"?%-" and out:find "[%s:%[]%-9223372036%d+" then return "a figure has wrapped around" end
     return nil
   end
-  local path = value:match '^"?(/.*[^"])"?$'   -- the error is of the file that the value names
+  local path = value:match '^"?(/[^"]*)"?$'   -- the error is of the file that the value names
   if path and err:find(path, 1, true) then return nil end
   for _, name in ipairs(names) do
     if err:find(name, 1, true) then return nil end
@@ -306,7 +306,7 @@ local function options_kind(kind, names, arguments)
   kinds[#kinds + 1] = { name = kind, healthy = function() return arguments end, each = function(try)
     for _, name in ipairs(names) do
       for _, value in ipairs(words) do
-        try("--" .. name, value, { name, (name:gsub("_", "-")), "no schedule", "cannot be read" }, function()
+        try("--" .. name, value, { name, (name:gsub("_", "-")), "no schedule", "cannot be read", "command line: --" }, function()
           local given = { table.unpack(arguments) }
           for i = 1, #given - 1 do
             if given[i] == "--" .. name then table.remove(given, i) table.remove(given, i) break end

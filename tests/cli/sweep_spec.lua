@@ -18,7 +18,7 @@ it("the sweep sees what is wrong", function()
     ["no message"] = { 2, "", "" }, ["a control character is shown"] = { 2, "", "pipeplan: gpus \27[31m\n" },
     ["what is shown is no UTF-8"] = { 2, "", "pipeplan: gpus \xff\n" }, ["names neither of gpus"] = { 2, "", "pipeplan: wrong\n" },
     ["a figure is nan"] = { 0, "step  nan s\n", "" }, ["a figure is inf"] = { 0, '{"step_seconds": inf}', "" },
-    ["a figure has wrapped around"] = { 0, "tokens -9223372036854775808\n", "" }, ["11.0 s"] = { 0, "", "", 11 },
+    ["a figure has wrapped around"] = { 0, "tokens -9223372036854775808\n", "" }, ["31.0 s"] = { 0, "", "", 31 },
   } do
     assert.equal(what, sweep.wrong({ "gpus" }, "1e308", outcome[1], outcome[2], outcome[3], outcome[4] or 0))
   end
