@@ -74,7 +74,14 @@ static pp_status squeeze(const fitting *job, choice *now, int *layers, pp_error 
   return status;
 }
 
-/* Of equals the first. *best_seconds: what that takes, 0 where nothing had to be compared. */
+static bool is_even(const fitting *job, const int *layers) {
+  const int stages = pp_stages_count(job->candidate);
+  for (int s = 0; s < stages; s++)
+    if (layers[s] != pp_layout_even((int)job->problem->model->layers, stages, s)) return false;
+  return true;
+}
+
+/* Of equals the first; less memory is no reason to be slower than the even split. *best_seconds: what that takes, 0 where nothing had to be compared. */
 static pp_status best_of(const fitting *job, const choice *from, int count, int *best, double *best_seconds, pp_error *error) {
   const double usable = job->problem->usable_bytes;
   double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
@@ -83,6 +90,8 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
   for (int i = 0; i < count && fits > 1; i++) {
     if (from[i].fit.bytes > usable) continue;
     job->candidate->layers_per_stage = from[i].layers;
+    seconds[i] = INFINITY;
+    if (pp_evaluate_bound(job->problem, job->candidate, job->costs, job->kernel) > fastest * (1 + same_time)) continue;
     pp_status status = pp_evaluate_split(job->problem, job->candidate, job->costs, job->kernel, &job->programs->memory.schedule,
                                          &job->programs->comparison, &job->programs->workspace, &seconds[i], error);
     if (status != PP_OK) return status;
@@ -94,6 +103,8 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     least = from[i].fit.bytes;
     *best = i;
   }
+  for (int i = 0; i < count && fits > 1; i++)
+    if (is_even(job, from[i].layers) && from[i].fit.bytes <= usable && seconds[i] < seconds[*best]) *best = i;
   *best_seconds = seconds[*best];
   return PP_OK;
 }

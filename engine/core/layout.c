@@ -13,18 +13,18 @@ int pp_layout_expert_data(const pp_layout *layout) {
 }
 
 /*
-** Place k of the stages that get one layer less: last, first, last but one, second, …: the ends carry embedding, head and MTP beside their
-** layers (Llama-3 405B gives its first and last stage one layer less for the same reason; report §3.3.2).
+** Stages get one layer less in this order: last, first, last but one, second, …: the ends carry embedding, head and MTP beside their layers
+** (Llama-3 405B gives its first and last stage one layer less for the same reason; report §3.3.2).
 */
-static int place_from_the_ends(int k, int stages) {
-  return k % 2 == 0 ? stages - 1 - k / 2 : k / 2;
+int pp_layout_even(int layers, int stages, int stage) {
+  const int each = layers / stages, more = layers % stages;
+  const int from_the_ends = stage < stages / 2 ? 2 * stage + 1 : 2 * (stages - 1 - stage);
+  return each + (more > 0 && from_the_ends >= stages - more);
 }
 
 /* out[s].count[DENSE] = layers of stage s; which kind they are is decided afterwards. */
 static void spread_evenly(int layers, int stages, pp_stage *out) {
-  const int each = layers / stages, more = layers % stages;
-  for (int s = 0; s < stages; s++) out[s].count[PP_BLOCK_DENSE] = each + (more > 0);
-  for (int k = 0; more > 0 && k < stages - more; k++) out[place_from_the_ends(k, stages)].count[PP_BLOCK_DENSE]--;
+  for (int s = 0; s < stages; s++) out[s].count[PP_BLOCK_DENSE] = pp_layout_even(layers, stages, s);
 }
 
 static pp_status spread_as_given(int layers, int stages, const int *layers_per_stage, pp_stage *out, pp_error *error) {

@@ -27,6 +27,9 @@ typedef struct {
 */
 enum { PP_EMPTY_ENDS = 2 };
 
+/* Layers of a stage where they are spread as evenly as possible. 0 ≤ stage < stages. */
+int pp_layout_even(int layers, int stages, int stage);
+
 /*
 ** Splits the model's layers over `stages` stages (stage 0 has the embedding, the last one head and MTP). With layers_per_stage (`stages`
 ** entries that sum to model->layers) as given; with NULL as evenly as possible, stages that get one layer less chosen from the ends

@@ -107,8 +107,11 @@ static int find_splits(const pp_problem *problem, const pp_candidate *candidate,
     pp_split_phases(problem->model, &weights, candidate->layout.pipeline, candidate->layout.chunks, true, layers[count]);
     count = keep_if_new(layers, count, stages);
   }
-  if (layers[0][0] > 0 && layers[0][stages - 1] > 0) return count;
-  split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, false, layers[count]);
+  if (layers[0][0] == 0 || layers[0][stages - 1] == 0) {
+    split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, false, layers[count]);
+    count = keep_if_new(layers, count, stages);
+  }
+  for (int s = 0; s < stages; s++) layers[count][s] = pp_layout_even((int)problem->model->layers, stages, s);
   return keep_if_new(layers, count, stages);
 }
 

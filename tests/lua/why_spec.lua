@@ -33,7 +33,8 @@ describe("a choice that lost", function()
 
   it("says why the wanted schedule is not there, with the bytes that are missing and their rank", function()
     local answer = ask("deepseek-v3", "pipeline=8")
-    assert.matches("DualPipe at P 8, .* is dropped by does_not_fit: rank 0 takes %S+ GiB of 73.3 GiB usable, %S+ GiB too much", answer.answer)
+    assert.matches("DualPipe at P 8, .* is dropped by replication_does_not_fit: rank 0 takes %S+ GiB of 73.3 GiB usable with two copies of its "
+      .. "stages, %S+ GiB with one, %S+ GiB too much", answer.answer)
   end)
 
   it("on step time is told by how much", function()
