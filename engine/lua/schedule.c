@@ -213,14 +213,25 @@ static int check_rank(lua_State *L, const pp_schedule *schedule, int index, cons
   return (int)rank;
 }
 
-/* schedule:actions(rank) */
+pp_action_range pp_check_range(lua_State *L, const pp_schedule *schedule, int index, const char *call) {
+  const int rank = check_rank(L, schedule, index, call);
+  const size_t start = schedule->first[rank], count = schedule->first[rank + 1] - start;
+  const lua_Integer first = luaL_optinteger(L, index + 1, 1), last = luaL_optinteger(L, index + 2, LUA_MAXINTEGER);
+  pp_action_range range = { start, start };
+  if (first < 1 || last < 0) luaL_error(L, "%s: places are from 1, got %I to %I", call, (LUAI_UACINT)first, (LUAI_UACINT)last);
+  if (first <= last && (size_t)first <= count)
+    range = (pp_action_range){ start + (size_t)first - 1, start + ((size_t)last < count ? (size_t)last : count) };
+  pp_charge(L, 1 + 8 * (range.end - range.first));
+  return range;
+}
+
+/* schedule:actions(rank, first?, last?) */
 static int schedule_actions(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
-  int rank = check_rank(L, schedule, 2, "schedule:actions");
-  size_t count = schedule->first[rank + 1] - schedule->first[rank];
-  lua_createtable(L, (int)count, 0);
-  for (size_t i = 0; i < count; i++) {
-    const pp_action *action = &schedule->action[schedule->first[rank] + i];
+  const pp_action_range range = pp_check_range(L, schedule, 2, "schedule:actions");
+  lua_createtable(L, (int)(range.end - range.first), 0);
+  for (size_t i = range.first; i < range.end; i++) {
+    const pp_action *action = &schedule->action[i];
     lua_createtable(L, 0, action->kind == PP_FB ? 5 : 3);
     pp_set_string(L, "kind", action_kinds[action->kind]);
     pp_set_integer(L, "stage", action->stage);
@@ -229,7 +240,7 @@ static int schedule_actions(lua_State *L) {
       pp_set_integer(L, "stage_b", action->stage_b);
       pp_set_integer(L, "microbatch_b", action->microbatch_b);
     }
-    lua_rawseti(L, -2, (lua_Integer)i + 1);
+    lua_rawseti(L, -2, (lua_Integer)(i - range.first) + 1);
   }
   return 1;
 }

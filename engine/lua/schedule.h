@@ -20,4 +20,13 @@ void pp_check_schedule_request(lua_State *L, int index, const char *call, const 
 /* The schedule object at that index, or a Lua error. */
 const pp_schedule *pp_check_schedule(lua_State *L, int index);
 
+/* Actions of a schedule from `first` up to `end`. */
+typedef struct {
+  size_t first, end;
+} pp_action_range;
+
+/* The actions of the rank at `index`: those from the place at index + 1 (default 1) to the one at index + 2 (default: the last), as many of
+** them as there are. Charges for them. */
+pp_action_range pp_check_range(lua_State *L, const pp_schedule *schedule, int index, const char *call);
+
 #endif

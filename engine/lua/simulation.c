@@ -308,17 +308,37 @@ static void push_interval(lua_State *L, const pp_simulation *result, const pp_ac
   pp_set_number(L, "backward_start", result->between[number].end);
 }
 
+/* Of the rank's actions first … last, from 0: a list. */
+static void push_intervals_of(lua_State *L, const pp_schedule *schedule, const pp_simulation *result, pp_action_range range) {
+  lua_createtable(L, (int)(range.end - range.first), 0);
+  for (size_t i = range.first; i < range.end; i++) {
+    push_interval(L, result, &schedule->action[i], i);
+    lua_rawseti(L, -2, (lua_Integer)(i - range.first) + 1);
+  }
+}
+
 static void push_intervals(lua_State *L, const pp_schedule *schedule, const pp_simulation *result) {
   lua_createtable(L, schedule->request.ranks, 0);
   for (int rank = 0; rank < schedule->request.ranks; rank++) {
-    const size_t first = schedule->first[rank], count = schedule->first[rank + 1] - first;
-    lua_createtable(L, (int)count, 0);
-    for (size_t i = 0; i < count; i++) {
-      push_interval(L, result, &schedule->action[first + i], first + i);
-      lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
+    push_intervals_of(L, schedule, result, (pp_action_range){ schedule->first[rank], schedule->first[rank + 1] });
     lua_rawseti(L, -2, rank + 1);
   }
+}
+
+/* result.intervals_of(rank, first?, last?). Upvalues: the schedule, the results, and the workspace that they point into. */
+static int intervals_of(lua_State *L) {
+  const pp_schedule *schedule = pp_check_schedule(L, lua_upvalueindex(1));
+  const pp_simulation *result = lua_touserdata(L, lua_upvalueindex(2));
+  push_intervals_of(L, schedule, result, pp_check_range(L, schedule, 1, "intervals_of"));
+  return 1;
+}
+
+/* The function, in the place of the workspace on top of the stack. */
+static void push_intervals_function(lua_State *L, const pp_simulation *result) {
+  lua_pushvalue(L, 1);
+  *(pp_simulation *)lua_newuserdatauv(L, sizeof *result, 0) = *result;
+  lua_rotate(L, -3, -1);
+  lua_pushcclosure(L, intervals_of, 3);
 }
 
 static void push_simulation(lua_State *L, const pp_simulation *result) {
@@ -348,14 +368,15 @@ static pp_status run(const pp_schedule *schedule, const pp_times *times, const p
 
 /*
 ** schedule:simulate{ F, I, W, B?, FB?, first_stage?, last_stage?, rank_speed?, launch?, p2p?, bytes?, runtime?, queues?, receives?, pairs?,
-** contention?, heat?, intervals? }. Times are seconds, each one number or a list with one per stage; B is by default I + W, FB F + B.
+** contention?, heat?, intervals?, intervals_of? }. Times are seconds, each one number or a list with one per stage; B is by default I + W, FB F + B.
 ** → { makespan, max_span, max_idle, min_idle, span_bubble, bubble_fraction, max_idle_fraction, span_bubble_fraction, busy, idle, span },
 ** with bytes also peak_bytes, and with intervals = true intervals[rank + 1][i] = { start, finish } of the rank's i-th action; of a pair whose
-** halves the runtime runs in turn also { forward_finish, backward_start }.
+** halves the runtime runs in turn also { forward_finish, backward_start }. With intervals_of = true instead intervals_of(rank, first?, last?),
+** a list of those of some of a rank's actions: a table for each action takes ten times the memory that they do.
 */
 int pp_schedule_simulate(lua_State *L) {
   static const char *const known[] = { "F", "I", "W", "B", "FB", "first_stage", "last_stage", "rank_speed", "launch", "p2p", "bytes",
-                                       "runtime", "queues", "receives", "pairs", "contention", "heat", "intervals", NULL };
+                                       "runtime", "queues", "receives", "pairs", "contention", "heat", "intervals", "intervals_of", NULL };
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   pp_simulation result;
   pp_error error;
@@ -363,9 +384,10 @@ int pp_schedule_simulate(lua_State *L) {
   pp_times times = read_times(L, schedule);
   pp_runtime runtime = read_runtime(L, call, times.pair != NULL);
   pp_hardware hardware = read_hardware(L);
-  bool intervals = pp_args_boolean_or(L, 2, call, "intervals", false);
+  const bool intervals = pp_args_boolean_or(L, 2, call, "intervals", false);
+  const bool by_piece = pp_args_boolean_or(L, 2, call, "intervals_of", false);
   pp_workspace *workspace = pp_push_workspace(L);
-  pp_status status = run(schedule, &times, &runtime, &hardware, intervals, workspace, &result, &error);
+  pp_status status = run(schedule, &times, &runtime, &hardware, intervals || by_piece, workspace, &result, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, call, &error);
   push_simulation(L, &result);
@@ -373,7 +395,13 @@ int pp_schedule_simulate(lua_State *L) {
     push_intervals(L, schedule, &result);
     lua_setfield(L, -2, "intervals");
   }
-  pp_workspace_free(workspace);
+  if (by_piece) {
+    lua_pushvalue(L, -2);
+    push_intervals_function(L, &result);
+    lua_setfield(L, -2, "intervals_of");
+  } else {
+    pp_workspace_free(workspace);
+  }
   if (pp_args_has(L, 2, "bytes")) set_peak_bytes(L, schedule, &runtime);
   return 1;
 }

@@ -291,7 +291,7 @@ local function run_of(asked, request, read)
   local arguments, memory = times.arguments(read), asked.profile and profile_times.memory(asked.profile, info, traits)
   arguments.runtime, arguments.pairs, arguments.queues = asked.runtime.name, asked.runtime.pairs, asked.runtime.queues
   arguments.bytes = arguments.bytes or memory and memory.bytes
-  arguments.intervals = info.actions <= shown.drawn and #asked.requests == 1
+  arguments.intervals_of = info.actions <= shown.drawn and #asked.requests == 1
   local result
   result, rule = schedule:simulate(arguments)
   if not result then return nil, rule end

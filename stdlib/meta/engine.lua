@@ -326,6 +326,7 @@
 ---@field span number[] own last end − own first start
 ---@field peak_bytes? pipeplan.engine.peak_bytes most activations held at once, if bytes were given
 ---@field intervals? pipeplan.engine.interval[][] of each rank's actions, if asked for
+---@field intervals_of? fun(rank: integer, first?: integer, last?: integer): pipeplan.engine.interval[] the same of some of a rank's actions, as actions() counts them, if asked for
 
 --- How many blocks of each kind a stage holds.
 ---@class pipeplan.engine.stage
@@ -574,6 +575,7 @@
 ---@field contention? number factor on actions while a batch of messages is under way; ≥ 1; default 1
 ---@field heat? pipeplan.engine.heat of the devices
 ---@field intervals? boolean list when each action runs; default false
+---@field intervals_of? boolean the same by pieces: for programs of which a list would be too large; default false
 
 --- Arguments. Is it complete, in order, and does no rank wait for ever?
 ---@class pipeplan.engine.verify_arguments
@@ -585,8 +587,10 @@ local schedule_object = {}
 
 --- What a rank does, in order.
 ---@param rank integer from 0; ≥ 0
+---@param first? integer place of the first of them; default 1; ≥ 1
+---@param last? integer place of the last of them; default: the last of all; ≥ 0
 ---@return pipeplan.engine.action[]
-function schedule_object:actions(rank) end
+function schedule_object:actions(rank, first, last) end
 
 --- The actions as PyTorch's schedule CSV: a line a rank.
 ---@param rank? integer that line alone; ≥ 0

@@ -2,44 +2,74 @@
 
 local rows = {}
 
--- What a rank does, in order: { kind, stage, microbatch, start, finish }; of a pair whose halves ran at once ("FB") also stage_b and
--- microbatch_b. A pair whose halves ran in turn is an F and a B. `run`: see simulation.lua; its result has intervals.
-function rows.of(run, rank)
-  local list, intervals = {}, run.result.intervals[rank + 1]
-  for i, action in ipairs(run.schedule:actions(rank)) do
-    local interval = intervals[i]
-    action.start, action.finish = interval.start, interval.finish
-    if interval.forward_finish then
-      list[#list + 1] = { kind = "F", stage = action.stage, microbatch = action.microbatch, start = interval.start,
-                          finish = interval.forward_finish }
-      action.kind, action.stage, action.microbatch, action.start = "B", action.stage_b, action.microbatch_b, interval.backward_start
-    end
-    list[#list + 1] = action
+local piece = 4096   -- actions that are tables at a time
+
+-- Two lists of a rank's actions and their intervals, piece by piece.
+local function pieces(run, rank)
+  local first = 1
+  return function()
+    local actions = run.schedule:actions(rank, first, first + piece - 1)
+    if #actions == 0 then return nil end
+    local intervals = run.result.intervals_of(rank, first, first + piece - 1)
+    first = first + piece
+    return actions, intervals
   end
-  return list
+end
+
+-- What a rank does, in order: an iterator over { kind, stage, microbatch, start, finish }; of a pair whose halves ran at once ("FB") also
+-- stage_b and microbatch_b. A pair whose halves ran in turn is an F and a B. `run`: see simulation.lua; its result has intervals_of.
+function rows.each(run, rank)
+  return coroutine.wrap(function()
+    for actions, intervals in pieces(run, rank) do
+      for i, action in ipairs(actions) do
+        local interval = intervals[i]
+        action.start, action.finish = interval.start, interval.finish
+        if interval.forward_finish then
+          coroutine.yield { kind = "F", stage = action.stage, microbatch = action.microbatch, start = interval.start,
+                            finish = interval.forward_finish }
+          action.kind, action.stage, action.microbatch, action.start = "B", action.stage_b, action.microbatch_b, interval.backward_start
+        end
+        coroutine.yield(action)
+      end
+    end
+  end)
+end
+
+-- rows.text(make) → an iterator over the text that make(write) writes, some thousand parts at a time: a picture is never held whole.
+function rows.text(make)
+  return coroutine.wrap(function()
+    local parts, count = {}, 0
+    make(function(part)
+      count = count + 1
+      parts[count] = part
+      if count < piece then return end
+      coroutine.yield(table.concat(parts))
+      parts, count = {}, 0
+    end)
+    coroutine.yield(table.concat(parts))
+  end)
 end
 
 -- Did pairs run, both halves at once?
 function rows.has_pairs(run)
   if not run.traits.overlaps then return false end
-  for _, row in ipairs(run.result.intervals) do
-    for _, interval in ipairs(row) do
-      if interval.forward_finish then return false end   -- all in turn, then
+  for rank = 0, run.info.ranks - 1 do
+    for _, intervals in pieces(run, rank) do
+      for _, interval in ipairs(intervals) do
+        if interval.forward_finish then return false end   -- all in turn, then
+      end
     end
   end
   return true
 end
 
 -- Seconds of the shortest action that takes any time; infinity when none does.
-function rows.shortest(result)
+function rows.shortest(run)
   local shortest = math.huge
-  local function look(seconds)
-    if seconds > 0 and seconds < shortest then shortest = seconds end
-  end
-  for _, row in ipairs(result.intervals) do
-    for _, interval in ipairs(row) do
-      look((interval.forward_finish or interval.finish) - interval.start)
-      if interval.backward_start then look(interval.finish - interval.backward_start) end
+  for rank = 0, run.info.ranks - 1 do
+    for action in rows.each(run, rank) do
+      local seconds = action.finish - action.start
+      if seconds > 0 and seconds < shortest then shortest = seconds end
     end
   end
   return shortest

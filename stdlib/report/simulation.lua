@@ -254,7 +254,7 @@ function simulation.text(run)
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""
-  if not result.intervals then
+  if not result.intervals_of then
     lines[#lines + 1] = string.format("%s actions are too many to draw", format.integer(run.info.actions))
     return format.page(lines)
   end

@@ -36,9 +36,10 @@ local function text_at(x, y, class, text)
 end
 
 -- Pixels of one second: the shortest action as wide as its number asks for, as long as the whole fits.
-local function pixels_of_second(result)
-  if result.makespan <= 0 then return 0 end
-  return math.min(widest_action / rows.shortest(result), widest_plot / result.makespan)
+local function pixels_of_second(run)
+  local makespan = run.result.makespan
+  if makespan <= 0 then return 0 end
+  return math.min(widest_action / rows.shortest(run), widest_plot / makespan)
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------ the rows
@@ -67,25 +68,23 @@ local function box(run, later, kind, stage, microbatch, at)
   return table.concat(parts)
 end
 
-local function row(run, later, rank, scale)
+-- Writes a rank's row, action by action.
+local function row(run, later, rank, scale, write)
   local y = top + rank * (row_height + row_gap)
-  local parts = {
-    text_at(left - 8, y + row_height / 2 + 4, "end", "rank " .. rank),
-    string.format('<rect class="idle" x="%d" y="%d" width="%s" height="%d"/>\n', left, y, px(run.result.makespan * scale), row_height),
-  }
-  for _, action in ipairs(rows.of(run, rank)) do
+  write(text_at(left - 8, y + row_height / 2 + 4, "end", "rank " .. rank))
+  write(string.format('<rect class="idle" x="%d" y="%d" width="%s" height="%d"/>\n', left, y, px(run.result.makespan * scale), row_height))
+  for action in rows.each(run, rank) do
     local at = { x = left + action.start * scale, y = y, width = (action.finish - action.start) * scale, height = row_height,
                  start = action.start, finish = action.finish }
     if action.kind == "FB" then
       at.height = row_height / 2
-      parts[#parts + 1] = box(run, later, "F", action.stage, action.microbatch, at)
+      write(box(run, later, "F", action.stage, action.microbatch, at))
       at.y = y + row_height / 2
-      parts[#parts + 1] = box(run, later, "B", action.stage_b, action.microbatch_b, at)
+      write(box(run, later, "B", action.stage_b, action.microbatch_b, at))
     else
-      parts[#parts + 1] = box(run, later, action.kind, action.stage, action.microbatch, at)
+      write(box(run, later, action.kind, action.stage, action.microbatch, at))
     end
   end
-  return table.concat(parts)
 end
 
 -- --------------------------------------------------------------------------------------------------------------- around the rows
@@ -138,16 +137,16 @@ local function legend(run, y)
   return table.concat(parts)
 end
 
--- The picture of a run (see simulation.lua) whose result has intervals: an iterator over its text, rank by rank. O(actions) time.
+-- The picture of a run (see simulation.lua) whose result has intervals_of: an iterator over its text, piece by piece. O(actions) time.
 function svg.write(run)
   local result, ranks, later = run.result, run.info.ranks, rows.later_chunks(run.info)
-  local scale = pixels_of_second(result)
+  local scale = pixels_of_second(run)
   local rows_height = ranks * (row_height + row_gap) - row_gap
   local what, costs = simulation.subject(run), simulation.costs_per_chunk(run) .. ". " .. simulation.summary(run)
   local width = math.ceil(left + right + math.max(result.makespan * scale, letter_width * #costs, least_width))
   local height = top + rows_height + bottom + (run.info.chunks_per_rank > 1 and 22 or 0)
-  return coroutine.wrap(function()
-    coroutine.yield(table.concat {
+  return rows.text(function(write)
+    write(table.concat {
       string.format('<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d"', width, height, width, height),
       ' role="img" aria-labelledby="title desc">\n',
       '<title id="title">', xml.escape(format.schedule(run.info.kind)), " timeline</title>\n",
@@ -156,8 +155,8 @@ function svg.write(run)
       '<rect class="page" width="100%" height="100%"/>\n',
       text_at(left, 26, "title", what), text_at(left, 46, nil, costs), axis(run, scale, rows_height),
     })
-    for rank = 0, ranks - 1 do coroutine.yield(row(run, later, rank, scale)) end
-    coroutine.yield(legend(run, top + rows_height + 34) .. "</svg>\n")
+    for rank = 0, ranks - 1 do row(run, later, rank, scale, write) end
+    write(legend(run, top + rows_height + 34) .. "</svg>\n")
   end)
 end
 

@@ -25,8 +25,8 @@ local function paint(text, class, colour)
 end
 
 -- Seconds of one column: a whole part of the shortest action where that leaves room, so that equal actions look equal. And whether it does.
-local function seconds_of_column(result, room)
-  local shortest = rows.shortest(result)
+local function seconds_of_column(run, room)
+  local result, shortest = run.result, rows.shortest(run)
   local columns = math.min(max_columns, math.floor(room * shortest / result.makespan + 1e-9))
   if columns >= 1 then return shortest / columns, true end
   return result.makespan / room, false
@@ -59,7 +59,7 @@ end
 -- One rank, each action in columns of its own.
 local function row(actions, later, seconds, columns, colour)
   local parts, at = {}, 0
-  for _, action in ipairs(actions) do
+  for action in actions do
     local from, to = math.floor(action.start / seconds + 0.5), math.floor(action.finish / seconds + 0.5)
     if to > from then
       parts[#parts + 1] = paint(string.rep(".", from - at), ".", colour)
@@ -75,7 +75,7 @@ end
 local function dense_row(actions, later, seconds, columns, colour)
   local shares = {}   -- of each column: letter → seconds
   for column = 1, columns do shares[column] = {} end
-  for _, action in ipairs(actions) do
+  for action in actions do
     local start, finish = action.start / seconds, action.finish / seconds
     local what = action.kind == "FB" and "&" or letter(action.kind, action.stage, later)
     for column = math.floor(start) + 1, math.min(columns, math.ceil(finish)) do
@@ -115,18 +115,18 @@ local function legend(run, seconds, roomy)
   return table.concat(parts, " · ")
 end
 
--- Lines that show a run (see simulation.lua) whose result has intervals. O(actions) time.
+-- Lines that show a run (see simulation.lua) whose result has intervals_of. O(actions) time.
 function timeline.draw(run, colour)
   local result, ranks = run.result, run.info.ranks
   local label_width = #tostring(ranks - 1) + 6   -- "rank 7 "
   if result.makespan <= 0 then return { "nothing takes any time" } end
-  local seconds, roomy = seconds_of_column(result, timeline.width - label_width)
+  local seconds, roomy = seconds_of_column(run, timeline.width - label_width)
   local columns = math.floor(result.makespan / seconds + 0.5)
   local draw_row, later, lines = roomy and row or dense_row, rows.later_chunks(run.info), {}
   for rank = 0, ranks - 1 do
     if ranks <= max_rows or rank < max_rows // 2 or rank >= ranks - max_rows // 2 then
       local label = format.pad("rank " .. rank, label_width)
-      lines[#lines + 1] = label .. draw_row(rows.of(run, rank), later, seconds, columns, colour)
+      lines[#lines + 1] = label .. draw_row(rows.each(run, rank), later, seconds, columns, colour)
     elseif rank == max_rows // 2 then
       lines[#lines + 1] = string.format("… %d more ranks", ranks - 2 * (max_rows // 2))
     end

@@ -22,27 +22,27 @@ local function microseconds(ns)
   return string.format("%d.%03d", ns // 1000, ns % 1000)
 end
 
-local function metadata(events, rank, name, value)
-  events[#events + 1] = json.encode { ph = "M", pid = rank, tid = value.tid or 0, name = name, args = value.args }
-end
-
-local function names(rank, stages, threads, events)
-  metadata(events, rank, "process_name", { args = { name = "rank " .. rank } })
-  metadata(events, rank, "process_labels", { args = { labels = "stage " .. stages } })
-  metadata(events, rank, "process_sort_index", { args = { sort_index = rank } })
+-- How processes and threads are called, by `event`, which writes one.
+local function names(rank, stages, threads, event)
+  local function metadata(name, value)
+    event(json.encode { ph = "M", pid = rank, tid = value.tid or 0, name = name, args = value.args })
+  end
+  metadata("process_name", { args = { name = "rank " .. rank } })
+  metadata("process_labels", { args = { labels = "stage " .. stages } })
+  metadata("process_sort_index", { args = { sort_index = rank } })
   for tid = 0, threads - 1 do
-    metadata(events, rank, "thread_name", { tid = tid, args = { name = tid == 0 and "compute" or "backward of pairs" } })
-    metadata(events, rank, "thread_sort_index", { tid = tid, args = { sort_index = tid } })
+    metadata("thread_name", { tid = tid, args = { name = tid == 0 and "compute" or "backward of pairs" } })
+    metadata("thread_sort_index", { tid = tid, args = { sort_index = tid } })
   end
 end
 
 -- Writes the slices of one rank's actions and what hangs on them.
-local function actions(run, rank, events)
+local function actions(run, rank, event)
   local info = run.info
   local chain_length, placement = info.stages // info.chains, info.placement
   local held = 0
 
-  local function add(...) events[#events + 1] = string.format(...) end
+  local function add(...) event(string.format(...)) end
 
   local function hold(change, at)
     held = held + change
@@ -75,7 +75,7 @@ local function actions(run, rank, events)
     if to then flow("s", tid, stage, microbatch, backward, math.max(start, finish - 1)) end
   end
 
-  for _, action in ipairs(rows.of(run, rank)) do
+  for action in rows.each(run, rank) do
     local kind, start, finish = action.kind, nanoseconds(action.start), nanoseconds(action.finish)
     if kind == "F" or kind == "FB" then hold(1, start) end
     if kind == "FB" then
@@ -88,22 +88,25 @@ local function actions(run, rank, events)
   end
 end
 
--- The trace of a run (see simulation.lua) whose result has intervals: an iterator over its text, rank by rank. O(actions) time.
+-- The trace of a run (see simulation.lua) whose result has intervals_of: an iterator over its text, piece by piece. O(actions) time.
 function trace.write(run)
   if run.result.makespan > longest then
     failure.usage("--format trace counts nanoseconds, which ends at %.0f days; this schedule takes %g s", longest / 86400,
                   run.result.makespan)
   end
   local stages, threads = simulation.stages_of_ranks(run.info), rows.has_pairs(run) and 2 or 1
-  return coroutine.wrap(function()
-    coroutine.yield('{"displayTimeUnit":"ms","otherData":' .. json.encode { schedule = simulation.headline(run) } .. ',"traceEvents":[\n')
-    for rank = 0, run.info.ranks - 1 do
-      local events = {}
-      names(rank, stages[rank + 1], threads, events)
-      actions(run, rank, events)
-      coroutine.yield(table.concat(events, ",\n") .. (rank + 1 < run.info.ranks and ",\n" or "\n"))
+  return rows.text(function(write)
+    local before = '{"displayTimeUnit":"ms","otherData":' .. json.encode { schedule = simulation.headline(run) } .. ',"traceEvents":[\n'
+    local function event(text)
+      write(before)
+      write(text)
+      before = ",\n"
     end
-    coroutine.yield("]}\n")
+    for rank = 0, run.info.ranks - 1 do
+      names(rank, stages[rank + 1], threads, event)
+      actions(run, rank, event)
+    end
+    write "\n]}\n"
   end)
 end
 

@@ -24,6 +24,16 @@ local function plan(arguments)
   return cjson.decode(result.stdout)
 end
 
+-- 300,000 actions, of which each would be two tables and three lines: half a gigabyte if it were held at once.
+describe("a trace", function()
+  it("of a program of many actions is written as it is made", function()
+    local result = small "simulate 1f1b --ranks 1 --microbatches 150000 --format trace"
+    assert.equal(0, result.status, result.stderr)
+    -- opening and end; 5 names of the rank; of each F a slice and a count, and of each B too
+    assert.equal(1 + 1 + 5 + 150000 * 4, select(2, result.stdout:gsub("\n", "")))
+  end)
+end)
+
 describe("a plan", function()
   it("of a million and of a hundred million microbatches is that of ten thousand, but for their number", function()
     -- 16 replicas; what a step takes beside its microbatches is below a hundredth of a ten thousandth

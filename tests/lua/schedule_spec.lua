@@ -66,6 +66,32 @@ describe("a simulated schedule", function()
     assert.same({ 9, 5 }, result.idle)
   end)
 
+  it("tells by pieces what it tells as a list", function()
+    local schedule = engine.schedule { kind = "dualpipev", ranks = 4, microbatches = 8 }
+    for _, runtime in ipairs { "ideal", "torch-multi" } do
+      local function simulate(how) return schedule:simulate { F = 1, I = 1, W = 1, p2p = 0.5, runtime = runtime, [how] = true } end
+      local whole, by_piece = simulate "intervals", simulate "intervals_of"
+      assert.is_nil(whole.intervals_of)
+      assert.is_nil(by_piece.intervals)
+      collectgarbage()
+      for rank = 0, 3 do
+        local actions = schedule:actions(rank)
+        assert.same(actions, schedule:actions(rank, 1, #actions))
+        assert.same(whole.intervals[rank + 1], by_piece.intervals_of(rank))
+        assert.same(table.move(actions, 5, 7, 1, {}), schedule:actions(rank, 5, 7))
+        assert.same(table.move(whole.intervals[rank + 1], 5, 7, 1, {}), by_piece.intervals_of(rank, 5, 7))
+        assert.same({ actions[#actions] }, schedule:actions(rank, #actions, #actions + 100))
+        assert.same({ whole.intervals[rank + 1][#actions] }, by_piece.intervals_of(rank, #actions))
+        for _, range in ipairs { { #actions + 1 }, { 5, 4 }, { 1, 0 }, { math.maxinteger, math.maxinteger } } do
+          assert.same({}, schedule:actions(rank, range[1], range[2]))
+          assert.same({}, by_piece.intervals_of(rank, range[1], range[2]))
+        end
+      end
+      assert.error_matches(function() schedule:actions(0, 0) end, "schedule:actions: places are from 1, got 0")
+      assert.error_matches(function() by_piece.intervals_of(4) end, "intervals_of: rank must be 0 … 3, got 4")
+    end
+  end)
+
   it("lets a bidirectional list leave out the second direction", function()
     local schedule = engine.schedule { kind = "dualpipe", ranks = 4, microbatches = 8 }
     local short = schedule:simulate { F = { 1, 2, 3, 4 }, I = 1, W = 1 }

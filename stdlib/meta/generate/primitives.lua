@@ -282,6 +282,8 @@ classes.simulation = { meaning = "A simulated step of the pipeline; times in sec
   { "busy", "number[]", "" }, { "idle", "number[]", "makespan − busy" }, { "span", "number[]", "own last end − own first start" },
   { "peak_bytes", "pipeplan.engine.peak_bytes", "most activations held at once, if bytes were given", optional = true },
   { "intervals", "pipeplan.engine.interval[][]", "of each rank's actions, if asked for", optional = true },
+  { "intervals_of", "fun(rank: integer, first?: integer, last?: integer): pipeplan.engine.interval[]",
+    "the same of some of a rank's actions, as actions() counts them, if asked for", optional = true },
 } }
 classes.peak_bytes = { meaning = "Most bytes of activations held at once, by rank ([rank + 1]).", fields = {
   { "freed_at_w", "number[]", "counted until their W" }, { "freed_at_i", "number[]", "counted until their I: the optimistic bound" },
@@ -411,7 +413,9 @@ local functions = {
 
 -- Methods of a schedule.
 local methods = {
-  { "actions", "What a rank does, in order.", result = "pipeplan.engine.action[]", positional = { { "rank", "integer", "from 0", low = 0 } } },
+  { "actions", "What a rank does, in order.", result = "pipeplan.engine.action[]", positional = {
+      { "rank", "integer", "from 0", low = 0 }, { "first", "integer", "place of the first of them; default 1", low = 1, optional = true },
+      { "last", "integer", "place of the last of them; default: the last of all", low = 0, optional = true } } },
   { "csv", "The actions as PyTorch's schedule CSV: a line a rank.", result = "string", positional = {
       { "rank", "integer", "that line alone", low = 0, optional = true } } },
   { "info", "Its size.", result = "pipeplan.engine.schedule_info", positional = {} },
@@ -434,7 +438,8 @@ local methods = {
       { "runtime", runtimes, "whose order of messages", default = "ideal" }, queues, receives, pairs_of,
       { "contention", "number", "factor on actions while a batch of messages is under way", low = 1, default = 1 },
       { "heat", "pipeplan.engine.heat", "of the devices", optional = true },
-      flag("intervals", "list when each action runs") } },
+      flag("intervals", "list when each action runs"),
+      flag("intervals_of", "the same by pieces: for programs of which a list would be too large") } },
   { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = "finding", optional = true, arguments = {
       { "buffers", "integer", "sending waits until a stage has one of so many receive buffers free; default: it waits for nobody", low = 1,
         optional = true } } },
