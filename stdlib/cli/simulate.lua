@@ -85,13 +85,16 @@ local function new_parser()
   return parser
 end
 
+local MOST_COUNT = 2 ^ 31 - 1  -- that the engine counts with; far fewer are legal, and it says how many
+
 local function integer(options, name, required)
   local text = options[name]
   if not text and required then failure.usage("missing option '--%s'", name) end
   if not text then return nil end
-  local value = text:match("^%d+$") and math.tointeger(tonumber(text))
+  local value = text:match("^%d+$") and tonumber(text)
   if not value or value < 1 then failure.usage("--%s must be an integer ≥ 1, got '%s'", name, text) end
-  return value
+  if value > MOST_COUNT then failure.usage("--%s must be an integer ≥ 1 and at most %d, got '%s'", name, MOST_COUNT, text) end
+  return math.tointeger(value)
 end
 
 -- What actions take, by the names of a times file, and the name of that file.
