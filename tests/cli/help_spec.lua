@@ -9,11 +9,11 @@ local commands = { "", "plan", "simulate", "monitor", "facts", "policy", "policy
 -- A directory in which the examples run: they write files, and read some that their user has.
 local place = os.tmpname()
 os.remove(place)
-assert(os.execute(string.format("mkdir -p %s/sites && ln -s '%s/examples' '%s/tests' %s", place, os.getenv "PIPEPLAN_SOURCE",
-                                os.getenv "PIPEPLAN_SOURCE", place)))
--- The override of the site expires in 2027; that of its copy holds on every day.
-assert(os.execute(string.format("sed 's/2027-06-30/9999-12-31/' '%s/examples/sites/aws-p5.lua' >%s/site.lua && cp %s/site.lua %s/old.lua",
-                                os.getenv "PIPEPLAN_SOURCE", place, place, place)))
+assert(os.execute(string.format("mkdir -p %s/sites && ln -s '%s/tests' %s && cp -r '%s/examples' %s", place, os.getenv "PIPEPLAN_SOURCE",
+                                place, os.getenv "PIPEPLAN_SOURCE", place)))
+-- An override of the site expires in 2027; that of its copy does when nobody runs this any more.
+assert(os.execute(string.format("cd %s && sed -i 's/2027-/2999-/' examples/sites/aws-p5*.lua && cp examples/sites/aws-p5.lua site.lua && "
+                                .. "cp site.lua old.lua", place)))
 assert(os.execute(string.format("tr -d '\\n' < '%s/tests/policy/dense.json' > %s/specs.jsonl", os.getenv "PIPEPLAN_SOURCE", place)))
 teardown(function() os.execute("rm -r " .. place) end)
 
