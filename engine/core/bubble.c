@@ -92,7 +92,7 @@ static void zb_v(const setting *at, pp_closed_form *out) {
 ** for I > F the true value lies between the forms with F and with I.
 */
 static void eight_step(const setting *at, pp_closed_form *out) {
-  int turns = at->request->kind == PP_DUALPIPE ? at->request->ranks / 2 : at->request->ranks;
+  int turns = at->request->ranks / pp_schedule_traits_of(at->request->kind)->chains;
   double low = (turns - 1) * (at->fb + at->f - 2 * at->w), high = (turns - 1) * (at->fb + larger(at->f, at->i) - 2 * at->w);
   bool holds = at->whole && at_most(at->w, smaller(at->f, at->i)) && at_most(larger(at->f, at->b), at->fb) && at_most(at->fb, at->f + at->b);
   out->seconds = larger(high, 0);
@@ -112,31 +112,62 @@ static void none(const setting *at, pp_closed_form *out) {
   out->seconds = NAN;
 }
 
-static const struct {
+/* The closed forms that rows of schedule_kinds.h name. */
+typedef struct {
   void (*law)(const setting *at, pp_closed_form *out);
   const char *conditions;
-} laws[PP_SCHEDULE_KINDS] = {
-  [PP_GPIPE] = { fused, "(P−1)(F+B); exact for every M (Huang et al. 2019, GPipe)" },
-  [PP_1F1B] = { fused, "(P−1)(F+B); exact for every M (Narayanan et al. 2021, section 2.2.1)" },
-  [PP_LOOPED_BFS] = { looped, "(P−1)(F+B) of one chunk, and (V−1)(P−M)(F+B) more below P microbatches; exact for every M (derived)" },
-  [PP_INTERLEAVED_1F1B] = { looped, "(P−1)(F+B) of one chunk; exact for every legal M and group (Narayanan et al. 2021, section 2.2.2); "
-                                    "(V−1)(P−M)(F+B) more below P microbatches (derived)" },
-  [PP_INTERLEAVED_1F1B_OVERLAP] = { looped_pairs, "(P−1)(F+B) of one chunk, and (V−1)(P−M)(F+B) more below P microbatches; "
-                                                  "exact when max(F,B) ≤ F&B ≤ F+B (derived)" },
-  [PP_ZB_H1] = { zb_h1, "(P−1)·max(F, F+I−W), exact when W ≤ F; below P microbatches (P−1)(F+I)−(M−1)W, exact when W ≤ min(F, I) "
-                      "(Qi et al. 2024, table 1)" },
-  [PP_ZB_H2] = { zb_h2, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)" },
-  [PP_INTERLEAVED_ZERO_BUBBLE] = { interleaved_zero_bubble, "(P−1)·max(F, F+I−W) of one chunk; exact when W ≤ F and M ≥ P; below P "
-                                                            "microbatches a lower bound (derived; with one chunk it is ZB-H1)" },
-  [PP_ZB_V] = { zb_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)" },
-  [PP_DUALPIPE] = { eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, "
-                                "W ≤ F (deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)" },
-  [PP_DUALPIPEV] = { eight_step, "(P−1)(F&B+max(F,I)−2W) of one chunk; exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when "
-                                 "I > F, W ≤ F (deepseek-ai/DualPipe README, PP = 2P stages)" },
-  [PP_ZB_AUTO] = { zb_auto, "none known; under a limit of P chunks that of zb_h1: (P−1)·max(F, F+I−W), exact when W ≤ F" },
-  [PP_V_HALF] = { none, "none known" },
-  [PP_V_MIN] = { none, "none known" },
+} closed_form;
+
+static const closed_form law_gpipe = {
+  fused, "(P−1)(F+B); exact for every M (Huang et al. 2019, GPipe)"
 };
+static const closed_form law_1f1b = {
+  fused, "(P−1)(F+B); exact for every M (Narayanan et al. 2021, section 2.2.1)"
+};
+static const closed_form law_looped_bfs = {
+  looped, "(P−1)(F+B) of one chunk, and (V−1)(P−M)(F+B) more below P microbatches; exact for every M (derived)"
+};
+static const closed_form law_interleaved_1f1b = {
+  looped, "(P−1)(F+B) of one chunk; exact for every legal M and group (Narayanan et al. 2021, section 2.2.2); "
+          "(V−1)(P−M)(F+B) more below P microbatches (derived)"
+};
+static const closed_form law_interleaved_1f1b_overlap = {
+  looped_pairs, "(P−1)(F+B) of one chunk, and (V−1)(P−M)(F+B) more below P microbatches; "
+                "exact when max(F,B) ≤ F&B ≤ F+B (derived)"
+};
+static const closed_form law_zb_h1 = {
+  zb_h1, "(P−1)·max(F, F+I−W), exact when W ≤ F; below P microbatches (P−1)(F+I)−(M−1)W, exact when W ≤ min(F, I) "
+         "(Qi et al. 2024, table 1)"
+};
+static const closed_form law_zb_h2 = {
+  zb_h2, "(P−1)·max(F, F+I−2W); exact when W ≤ F and M ≥ 2P−1 (Qi et al. 2024, table 1)"
+};
+static const closed_form law_interleaved_zero_bubble = {
+  interleaved_zero_bubble, "(P−1)·max(F, F+I−W) of one chunk; exact when W ≤ F and M ≥ P; below P "
+                           "microbatches a lower bound (derived; with one chunk it is ZB-H1)"
+};
+static const closed_form law_zb_v = {
+  zb_v, "(P−1)·max(I, 2(I−W)); exact when F ≤ I, W ≤ I and M ≥ 2P−1 (Qi et al. 2024 for F = I = W, simulation for the rest)"
+};
+static const closed_form law_dualpipe = {
+  eight_step, "(P/2−1)(F&B+max(F,I)−2W); exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when I > F, "
+              "W ≤ F (deepseek-ai/DualPipe README, (PP/2−1)(F&B+B−3W) at F = I)"
+};
+static const closed_form law_dualpipev = {
+  eight_step, "(P−1)(F&B+max(F,I)−2W) of one chunk; exact when F ≥ I, W ≤ I and max(F,B) ≤ F&B ≤ F+B; an upper bound when "
+              "I > F, W ≤ F (deepseek-ai/DualPipe README, PP = 2P stages)"
+};
+static const closed_form law_zb_auto = {
+  zb_auto, "none known; under a limit of P chunks that of zb_h1: (P−1)·max(F, F+I−W), exact when W ≤ F"
+};
+static const closed_form law_none_known = {
+  none, "none known"
+};
+
+#define LAW_OF_ROW(kind, name, title, family, shape, backward, pairs, grouping, least, holds, periods, stand_in, constructor, law) \
+  [PP_##kind] = &law_##law,
+
+static const closed_form *const laws[PP_SCHEDULE_KINDS] = { PP_SCHEDULES(LAW_OF_ROW) };
 
 pp_status pp_bubble(const pp_schedule_request *request, const pp_chunk_times *times, pp_closed_form *out, pp_error *error) {
   const double value[] = { times->forward, times->input, times->weight, times->full, times->overlapped };
@@ -154,8 +185,8 @@ pp_status pp_bubble(const pp_schedule_request *request, const pp_chunk_times *ti
   at.fb = times->overlapped > 0 ? times->overlapped : at.f + at.b;
   out->low = (request->ranks - 1) * at.f;
   out->high = NAN;
-  out->conditions = laws[request->kind].conditions;
-  laws[request->kind].law(&at, out);
+  out->conditions = laws[request->kind]->conditions;
+  laws[request->kind]->law(&at, out);
   if (out->exact) out->low = out->high = out->seconds;
   return PP_OK;
 }

@@ -130,7 +130,7 @@ static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage,
 
 pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error) {
   const bool whole = candidate->kind == PP_NO_SCHEDULE || problem->runtime || candidate->microbatches > INT_MAX ||
-                     !pp_steady_has_periods((pp_schedule_kind)candidate->kind);
+                     !pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->has_periods;
   pp_status status = pp_candidate_check_within(candidate, problem->model, whole ? PP_MOST_WHOLE : INT64_MAX, error);
   if (status == PP_ILLEGAL && error && strcmp(error->id, "engine.too_many_actions") == 0 && strcmp(error->field, "microbatches") == 0)
     return pp_illegal(error, "engine.too_many_actions", "microbatches", error->nearest,

@@ -5,7 +5,8 @@
 ** An action's receives are collected right before it and its sends right after it, but for the cases in steps 2, 3 and 4 below.
 ** Source: deepseek-ai/DualPipe, dualpipe/dualpipe.py and dualpipe/dualpipev.py: step(), _commit_and_wait_comm.
 */
-#include "core/runtime_lower.h"
+#include "core/runtime_deepseek.h"
+
 #include "core/schedules.h"
 
 enum { MOST_COLLECTED = 8 };   /* two sends and two receives of a pair, and what step 2 adds */

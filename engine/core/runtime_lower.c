@@ -1,5 +1,6 @@
 /*
-** runtime_lower.c: the presets of runtimes, and what their lowerings share. See runtime.h.
+** runtime_lower.c: the presets of runtimes, what they can run, and the memory that a lowering needs. See runtime.h; the lowerings themselves
+** are runtime_torch.h's and runtime_deepseek.h's.
 **
 ** What a preset says was read in the runtimes' sources and holds for the versions named here:
 **   torch-single  PyTorch's ScheduleGPipe and Schedule1F1B: a receive is posted just before the action that needs it.
@@ -12,14 +13,15 @@
 ** PyTorch does not compute the gradient of the model's input (stage.py, backward_one_chunk): I of the first stage has nothing to do and
 ** its W is the whole backward.
 */
-#include "core/runtime_lower.h"
-
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "core/lowering.h"
 #include "core/meter.h"
+#include "core/runtime_deepseek.h"
+#include "core/runtime_torch.h"
 #include "core/schedule_verify.h"
+#include "core/schedules.h"
 
 static const pp_runtime presets[PP_RUNTIMES] = {
   [PP_RUNTIME_IDEAL] = { "ideal", PP_RUNTIME_IDEAL, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
@@ -40,69 +42,6 @@ int pp_runtime_kind_of(const char *name) {
   for (int kind = 0; kind < PP_RUNTIMES; kind++)
     if (strcmp(presets[kind].name, name) == 0) return kind;
   return -1;
-}
-
-/* -- messages ------------------------------------------------------------------------------------------------------------------------- */
-
-/* The stage that a message goes to. */
-static int receiver(const pp_message_end *end) { return end->backward ? end->stage - 1 : end->stage + 1; }
-
-/* Does what a stage makes leave its rank? Not at the end of a chain, and not where the neighbour lives on the same rank. */
-static bool leaves(const pp_schedule *schedule, int stage, bool backward) {
-  if (backward) return stage % schedule->stages_per_chain != 0 && schedule->rank_of[stage] != schedule->rank_of[stage - 1];
-  return (stage + 1) % schedule->stages_per_chain != 0 && schedule->rank_of[stage] != schedule->rank_of[stage + 1];
-}
-
-bool pp_lower_output(const pp_lowering *lowering, int stage, uint32_t microbatch, bool backward, pp_message_end *out) {
-  *out = (pp_message_end){ .microbatch = microbatch, .stage = (uint16_t)stage, .backward = backward, .other = PP_NO_BATCH };
-  return leaves(lowering->schedule, stage, backward);
-}
-
-bool pp_lower_input(const pp_lowering *lowering, int stage, uint32_t microbatch, bool backward, pp_message_end *out) {
-  const pp_schedule *schedule = lowering->schedule;
-  bool edge = backward ? (stage + 1) % schedule->stages_per_chain == 0 : stage % schedule->stages_per_chain == 0;
-  int sender = backward ? stage + 1 : stage - 1;
-  if (edge || !leaves(schedule, sender, backward)) return false;
-  *out = (pp_message_end){ .microbatch = microbatch, .stage = (uint16_t)sender, .backward = backward, .receive = true,
-                           .other = PP_NO_BATCH };
-  return true;
-}
-
-static size_t message_number(const pp_schedule *schedule, const pp_message_end *end) {
-  return pp_lower_number(schedule, end->stage, end->microbatch, end->backward);
-}
-
-int pp_message_end_print(char *buffer, size_t size, const pp_message_end *end) {
-  return snprintf(buffer, size, "%d%s_%c%u", end->receive ? receiver(end) : end->stage, end->receive ? "RECV" : "SEND",
-                  end->backward ? 'B' : 'F', end->microbatch);
-}
-
-/* -- steps ---------------------------------------------------------------------------------------------------------------------------- */
-
-void pp_lower_step(pp_lowering *lowering, int rank, pp_step_kind kind, size_t index) {
-  lowering->out->step[lowering->out->last[rank]++] = (pp_step){ (uint32_t)kind, (uint32_t)index };
-}
-
-static uint32_t queue_of(const pp_lowering *lowering, int rank, const pp_message_end *ends, int count) {
-  if (lowering->runtime->queues == PP_QUEUE_ONE) return (uint32_t)rank;
-  for (int i = 1; i < count; i++)
-    if (ends[i].receive != ends[0].receive) return (uint32_t)rank;
-  int own = ends[0].receive ? receiver(&ends[0]) : ends[0].stage;
-  bool up = ends[0].receive == ends[0].backward;   /* the neighbour is stage own + 1 */
-  return lowering->peer_queue[up][own];
-}
-
-uint32_t pp_lower_post(pp_lowering *lowering, int rank, const pp_message_end *ends, int count) {
-  pp_lowered *out = lowering->out;
-  uint32_t number = out->batches++;
-  out->batch[number] = (pp_batch){ .first = lowering->ends, .count = (uint32_t)count, .rank = (uint32_t)rank,
-                                   .queue = queue_of(lowering, rank, ends, count) };
-  for (int i = 0; i < count; i++) {
-    out->end[lowering->ends++] = ends[i];
-    lowering->batch_of[ends[i].receive][message_number(lowering->schedule, &ends[i])] = number;
-  }
-  pp_lower_step(lowering, rank, PP_STEP_POST, number);
-  return number;
 }
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
@@ -185,7 +124,7 @@ static void plan_queues(pp_lowering *lowering, known_queue *last) {
     for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
       int stage = pp_schedule_stages_of(schedule, rank)[slot];
       for (int up = 0; up <= 1; up++) {
-        if (!leaves(schedule, stage, !up)) continue;
+        if (!pp_lower_leaves(schedule, stage, !up)) continue;
         int peer = schedule->rank_of[up ? stage + 1 : stage - 1];
         if (last[peer].rank != rank) last[peer] = (known_queue){ rank, lowering->out->queues++ };
         lowering->peer_queue[up][stage] = last[peer].queue;
@@ -199,7 +138,7 @@ static void join_ends(pp_lowering *lowering) {
   pp_spend(2 * (uint64_t)lowering->ends);
   for (uint32_t i = 0; i < lowering->ends; i++) {
     pp_message_end *end = &lowering->out->end[i];
-    end->other = lowering->batch_of[!end->receive][message_number(lowering->schedule, end)];
+    end->other = lowering->batch_of[!end->receive][pp_lower_number_of(lowering->schedule, end)];
   }
 }
 
@@ -215,7 +154,7 @@ static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runti
       if (schedule->chains == 1) return PP_OK;
       return pp_illegal(error, "engine.runtime", "runtime", NAN, "torch-multi runs no bidirectional schedule such as %s", name);
     case PP_RUNTIME_DEEPSEEK:
-      if (kind == PP_DUALPIPE || kind == PP_DUALPIPEV) break;
+      if (pp_schedule_has_eight_steps(kind)) break;
       return pp_illegal(error, "engine.runtime", "runtime", NAN, "%s runs dualpipe and dualpipev, not %s", runtime->name, name);
     default:
       return pp_fail(error, PP_INVALID, "the %s runtime posts no messages", runtime->name);

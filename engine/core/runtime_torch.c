@@ -4,12 +4,13 @@
 ** others: _PipelineScheduleRuntime (_prepare_schedule_with_comms, _add_unshard_reshard, _add_reduce_grad, _add_send_recv,
 ** _defer_recv_ops, _step_microbatches).
 */
+#include "core/runtime_torch.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "core/event_heap.h"
 #include "core/meter.h"
-#include "core/runtime_lower.h"
 
 /* -- torch-single --------------------------------------------------------------------------------------------------------------------- */
 

@@ -11,34 +11,26 @@
 #include "core/meter.h"
 #include "core/schedules.h"
 
-#define LOOP PP_PLACE_LOOP
-#define BOTH PP_PLACE_BIDIRECTIONAL
-#define RANKS PP_GROUPS_OF_RANKS
-#define ROUNDS PP_GROUPS_BY_ROUNDS
+/* The columns of schedule_kinds.h that are several values of pp_schedule_traits. */
+#define ONE_CHUNK PP_PLACE_LOOP, 1, 1, 1
+#define LOOPED PP_PLACE_LOOP, 0, 1, 1
+#define V_SHAPE PP_PLACE_V, 2, 1, 1
+#define BOTH_WAYS PP_PLACE_BIDIRECTIONAL, 1, 2, 2
+#define WHOLE false
+#define SPLIT true
+#define NO_PAIRS false, false
+#define PAIRS true, false
+#define PAIRS_OF_KERNEL true, true
+#define PERIODS true
+#define NO_PERIODS false
+
+#define TRAITS_OF_ROW(kind, name, title, family, shape, backward, pairs, grouping, least, holds, periods, stand_in, constructor, law) \
+  [PP_##kind] = { { name, title, family, shape, backward, pairs, grouping, least, holds, periods, PP_##stand_in }, &pp_construct_##constructor },
 
 static const struct {
   pp_schedule_traits traits;
   const pp_constructor *constructor;
-} kinds[PP_SCHEDULE_KINDS] = {
-  /* name, family, placement, chunks, chains, copies, split, overlaps, needs kernel, grouping, least; constructor */
-  [PP_GPIPE]       = { { "gpipe",       "gpipe",       LOOP, 1, 1, 1, false, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_LOOPED_BFS]  = { { "looped_bfs",  "looped_bfs",  LOOP, 0, 1, 1, false, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_1F1B]        = { { "1f1b",        "1f1b",        LOOP, 1, 1, 1, false, false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_INTERLEAVED_1F1B] =
-    { { "interleaved_1f1b", "interleaved_1f1b", LOOP, 0, 1, 1, false, false, false, RANKS, 0 }, &pp_construct_table },
-  [PP_INTERLEAVED_1F1B_OVERLAP] =
-    { { "interleaved_1f1b_overlap", "interleaved_1f1b_overlap", LOOP, 0, 1, 1, false, true, false, RANKS, 0 }, &pp_construct_table },
-  [PP_ZB_H1]       = { { "zb_h1",       "zero_bubble", LOOP, 1, 1, 1, true,  false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_ZB_H2]       = { { "zb_h2",       "zero_bubble", LOOP, 1, 1, 1, true,  false, false, PP_UNGROUPED, 0 }, &pp_construct_table },
-  [PP_INTERLEAVED_ZERO_BUBBLE] =
-    { { "interleaved_zero_bubble", "zero_bubble", LOOP, 0, 1, 1, true, false, false, ROUNDS, 0 }, &pp_construct_table },
-  [PP_ZB_V]        = { { "zb_v",        "zero_bubble", PP_PLACE_V, 2, 1, 1, true, false, false, PP_UNGROUPED, 0 }, &pp_construct_v },
-  [PP_ZB_AUTO]     = { { "zb_auto",     "zero_bubble", LOOP, 1, 1, 1, true,  false, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
-  [PP_V_HALF]      = { { "v_half",      "v_half",      PP_PLACE_V, 2, 1, 1, true, false, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
-  [PP_V_MIN]       = { { "v_min",       "v_min",       PP_PLACE_V, 2, 1, 1, true, false, false, PP_UNGROUPED, 0 }, &pp_construct_greedy },
-  [PP_DUALPIPE]    = { { "dualpipe",    "dualpipe",    BOTH, 1, 2, 2, true,  true,  true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
-  [PP_DUALPIPEV]   = { { "dualpipev",   "dualpipev",   PP_PLACE_V, 2, 1, 1, true, true, true, PP_UNGROUPED, 2 }, &pp_construct_eight_step },
-};
+} kinds[PP_SCHEDULE_KINDS] = { PP_SCHEDULES(TRAITS_OF_ROW) };
 
 const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind) {
   return &kinds[kind].traits;
@@ -46,6 +38,10 @@ const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind) {
 
 bool pp_schedule_hides_alltoall(const pp_schedule_traits *traits, bool kernel) {
   return traits->overlaps && (kernel || !traits->needs_kernel);
+}
+
+bool pp_schedule_has_eight_steps(pp_schedule_kind kind) {
+  return kind != PP_CUSTOM && kinds[kind].constructor == &pp_construct_eight_step;
 }
 
 int pp_schedule_kind_of(const char *name) {
@@ -210,17 +206,13 @@ int pp_schedule_group(const pp_schedule_request *request) {
 
 /* Under any limit of at least one chunk there is an order: each microbatch alone. v_half and v_min are what they are by their own limit. */
 static pp_status check_limit(const pp_schedule_request *request, const pp_schedule_traits *traits, pp_error *error) {
-  if (request->kind == PP_ZB_AUTO || request->limit == 0) return PP_OK;
+  if (pp_schedule_is_planned(request->kind) || request->limit == 0) return PP_OK;
   return pp_illegal(error, "engine.activation_limit", "limit", NAN, "only zb_auto takes a limit of chunks held, not %s", traits->name);
 }
 
 int pp_schedule_limit(const pp_schedule_request *request) {
-  switch (request->kind) {
-    case PP_ZB_AUTO: return request->limit > 0 ? request->limit : 2 * request->ranks;
-    case PP_V_HALF: return 2 * ((request->ranks + 2) / 2);
-    case PP_V_MIN: return 2 * ((request->ranks + 4) / 3);
-    default: return 0;
-  }
+  const pp_constructor *constructor = request->kind == PP_CUSTOM ? NULL : kinds[request->kind].constructor;
+  return constructor && constructor->limit ? constructor->limit(request) : 0;
 }
 
 /*

@@ -15,13 +15,15 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/schedule_kinds.h"
 
+#define PP_KIND_OF_ROW(kind, ...) PP_##kind,
 typedef enum {
-  PP_GPIPE, PP_LOOPED_BFS, PP_1F1B, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_ZB_H1, PP_ZB_H2, PP_INTERLEAVED_ZERO_BUBBLE,
-  PP_ZB_V, PP_ZB_AUTO, PP_V_HALF, PP_V_MIN, PP_DUALPIPE, PP_DUALPIPEV,
+  PP_SCHEDULES(PP_KIND_OF_ROW)
   PP_SCHEDULE_KINDS,
   PP_CUSTOM = PP_SCHEDULE_KINDS   /* a program from elsewhere (schedule_csv.h): cannot be requested, has no traits but its own */
 } pp_schedule_kind;
+#undef PP_KIND_OF_ROW
 
 typedef enum { PP_F, PP_B, PP_I, PP_W, PP_FB } pp_action_kind;
 
@@ -48,9 +50,16 @@ typedef enum { PP_UNGROUPED, PP_GROUPS_OF_RANKS, PP_GROUPS_BY_ROUNDS } pp_groupi
 
 enum { PP_GROUP_ROUNDS = -1 };   /* pp_schedule_request.group: PyTorch's rule, whatever the kind's own */
 
-/* What a kind is, independent of its size. */
+/*
+** How the most activations that a rank ever holds follow from M. ALL: every microbatch's, for all forwards come first. RANKS: no more than P
+** of them. GROUPS: those of some groups, and of what is left over. BOUNDED: of some multiple of P.
+*/
+typedef enum { PP_HOLDS_ALL, PP_HOLDS_RANKS, PP_HOLDS_GROUPS, PP_HOLDS_BOUNDED } pp_schedule_holds;
+
+/* What a kind is, independent of its size: a row of schedule_kinds.h. */
 typedef struct {
   const char *name;         /* "zb_h1" */
+  const char *title;        /* "ZB-H1" */
   const char *family;       /* "zero_bubble"; the name itself where there is no family */
   pp_placement placement;
   int chunks;               /* stages per rank and direction it needs: 1, 2 (V), or 0: any number ≥ 2 */
@@ -61,9 +70,17 @@ typedef struct {
   bool needs_kernel;        /* its pairs hide an all-to-all only if its kernel runs beside compute; those of others hide a plain one too */
   pp_grouping grouping;
   int least;                /* microbatches per rank below which there is no such program; 0: runs for any M */
+  pp_schedule_holds holds;
+  bool has_periods;         /* beyond warm-up its steps repeat (steady.h) */
+  pp_schedule_kind stand_in;  /* whose program stands for it where its own, which follows from times, is not planned yet; else itself */
 } pp_schedule_traits;
 
 const pp_schedule_traits *pp_schedule_traits_of(pp_schedule_kind kind);
+
+/* Does its program follow from the stages' times and a limit of chunks held, which are known late? */
+static inline bool pp_schedule_is_planned(pp_schedule_kind kind) {
+  return pp_schedule_traits_of(kind)->stand_in != kind;
+}
 
 /* Do its pairs hide the all-to-all, with or without such a kernel? */
 bool pp_schedule_hides_alltoall(const pp_schedule_traits *traits, bool kernel);

@@ -19,6 +19,7 @@ typedef struct {
   void (*write)(const pp_schedule_request *request, int rank, pp_writer *writer);
   /* Instead of write, where ranks depend on each other: fills the actions of a program that is otherwise complete. */
   pp_status (*write_all)(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
+  int (*limit)(const pp_schedule_request *request);   /* see pp_schedule_limit; NULL: no limit */
 } pp_constructor;
 
 extern const pp_constructor pp_construct_table;       /* gpipe, looped_bfs, 1f1b, the interleaved ones, zb_h1, zb_h2 */
@@ -37,6 +38,9 @@ typedef struct {
 } pp_eight_shape;
 
 pp_eight_shape pp_eight_shape_of(const pp_schedule_request *request, int rank);
+
+/* Is it one of the kinds that have these steps? Not PP_CUSTOM. */
+bool pp_schedule_has_eight_steps(pp_schedule_kind kind);
 
 static inline void pp_write(pp_writer *writer, pp_action_kind kind, int slot, int microbatch) {
   *writer->next++ = (pp_action){ .kind = (uint16_t)kind, .stage = (uint16_t)writer->stage_at[slot], .microbatch = (uint32_t)microbatch };

@@ -11,7 +11,7 @@
 
 pp_eight_shape pp_eight_shape_of(const pp_schedule_request *request, int rank) {
   pp_eight_shape shape;
-  if (request->kind == PP_DUALPIPE) {
+  if (pp_schedule_traits_of(request->kind)->chains == 2) {
     bool second_half = rank >= request->ranks / 2;
     shape.turns = request->ranks / 2;
     shape.half = second_half ? request->ranks - 1 - rank : rank;

@@ -273,7 +273,7 @@ static pp_status write_greedy(const pp_schedule_request *request, pp_schedule *o
   if (status == PP_OK) status = open_shop(request, out, &shop, error);
   if (status != PP_OK) return status;
   const pp_greedy_score bound = bound_of(&shop);
-  if (request->kind == PP_ZB_AUTO) status = choose_handcrafted(&shop, out, &least, &handcrafted, error);
+  if (pp_schedule_is_planned(request->kind)) status = choose_handcrafted(&shop, out, &least, &handcrafted, error);
   bool found = handcrafted > 0;
   /* A single variant is written as it runs, and over again in the rare case that it is not the best. */
   pp_schedule *direct = count == 1 ? out : NULL;
@@ -299,4 +299,12 @@ static size_t count_greedy(const pp_schedule_request *request, int rank) {
   return 3 * (size_t)request->microbatches * (size_t)request->chunks;
 }
 
-const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy };
+static int limit_greedy(const pp_schedule_request *request) {
+  switch (request->kind) {
+    case PP_V_HALF: return 2 * ((request->ranks + 2) / 2);
+    case PP_V_MIN: return 2 * ((request->ranks + 4) / 3);
+    default: return request->limit > 0 ? request->limit : 2 * request->ranks;
+  }
+}
+
+const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy, .limit = limit_greedy };

@@ -40,16 +40,9 @@ static cut_shape shape_of(const pp_schedule_request *request) {
   return (cut_shape){ 1, 3 * ranks + 2, ranks + 2 };
 }
 
-bool pp_steady_has_periods(pp_schedule_kind kind) {
-  switch (kind) {
-    case PP_1F1B: case PP_INTERLEAVED_1F1B: case PP_INTERLEAVED_1F1B_OVERLAP: case PP_ZB_H1: case PP_ZB_H2:
-    case PP_INTERLEAVED_ZERO_BUBBLE: case PP_ZB_V: case PP_DUALPIPE: case PP_DUALPIPEV: return true;
-    default: return false;
-  }
-}
 
 bool pp_steady_shorten(const pp_schedule_request *whole, pp_schedule_request *out) {
-  if (!pp_steady_has_periods(whole->kind)) return false;
+  if (!pp_schedule_traits_of(whole->kind)->has_periods) return false;
   const cut_shape shape = shape_of(whole);
   const int64_t microbatches = pp_schedule_traits_of(whole->kind)->chains * ((int64_t)shape.before + shape.period + shape.after);
   if (microbatches >= whole->microbatches) return false;

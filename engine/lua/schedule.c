@@ -3,7 +3,7 @@
 ** the broken rule; group is microbatches, or "rounds". Times are for zb_auto, v_half and v_min, which are planned from them; other kinds take
 ** and ignore them. Also a table:
 **   engine.schedule.kinds            list of names
-**   engine.schedule.traits(name)     → { name, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps,
+**   engine.schedule.traits(name)     → { name, title, family, placement, virtual (nil: any ≥ 2), chains, copies, split_backward, overlaps,
 **                                      needs_kernel }
 **   engine.schedule.check{ … }       → true, or nil and the broken rule, without building anything
 **   engine.schedule.from_csv(text, { directions? }) → a schedule of kind "csv", or nil and { id, field, message, line?, column? }
@@ -110,8 +110,9 @@ static int schedule_traits(lua_State *L) {
   int kind = pp_schedule_kind_of(luaL_checkstring(L, 1));
   if (kind < 0) return luaL_error(L, "engine.schedule.traits: no schedule is named '%s'", lua_tostring(L, 1));
   const pp_schedule_traits *traits = pp_schedule_traits_of((pp_schedule_kind)kind);
-  lua_createtable(L, 0, 9);
+  lua_createtable(L, 0, 10);
   pp_set_string(L, "name", traits->name);
+  pp_set_string(L, "title", traits->title);
   pp_set_string(L, "family", traits->family);
   pp_set_string(L, "placement", placements[traits->placement]);
   if (traits->chunks) pp_set_integer(L, "virtual", traits->chunks);

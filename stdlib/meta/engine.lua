@@ -394,6 +394,7 @@
 --- What a schedule is, independent of its size.
 ---@class pipeplan.engine.traits
 ---@field name string
+---@field title string as its paper writes it
 ---@field family string zero_bubble, or the name itself
 ---@field placement "loop"|"v"|"bidirectional" of stages on ranks
 ---@field virtual? integer stages per rank and direction that it needs; nil: any number from 2

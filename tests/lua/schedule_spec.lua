@@ -171,6 +171,13 @@ describe("engine.schedule", function()
     end
   end)
 
+  it("writes titles as the papers do", function()
+    -- Qi et al. 2401.10241 and 2405.15362; DeepSeek-AI 2412.19437; the DualPipe repository
+    local titles = { zb_h1 = "ZB-H1", zb_h2 = "ZB-H2", zb_v = "ZB-V", v_half = "V-Half", v_min = "V-Min", dualpipe = "DualPipe",
+                     dualpipev = "DualPipeV", gpipe = "GPipe" }
+    for kind, title in pairs(titles) do assert.equal(title, engine.schedule.traits(kind).title) end
+  end)
+
   it("names the kinds as the vocabulary does", function()
     local names = { "none", table.unpack(engine.schedule.kinds) }
     assert.same(require("pipeplan.vocabulary").schedules, names)

@@ -233,7 +233,8 @@ classes.closed_form = { meaning = "A closed form of the bubble.", fields = {
 } }
 
 classes.traits = { meaning = "What a schedule is, independent of its size.", fields = {
-  { "name", "string", "" }, { "family", "string", "zero_bubble, or the name itself" }, { "placement", '"loop"|"v"|"bidirectional"', "of stages on ranks" },
+  { "name", "string", "" }, { "title", "string", "as its paper writes it" }, { "family", "string", "zero_bubble, or the name itself" },
+  { "placement", '"loop"|"v"|"bidirectional"', "of stages on ranks" },
   { "virtual", "integer", "stages per rank and direction that it needs; nil: any number from 2", optional = true },
   { "chains", "integer", "2 for bidirectional schedules" }, { "copies", "integer", "parameter copies on the devices" },
   { "split_backward", "boolean", "has I and W" }, { "overlaps", "boolean", "has F&B pairs" },

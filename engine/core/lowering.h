@@ -1,8 +1,8 @@
 /*
-** runtime_lower.h: what the lowerings of the runtimes share: writing a rank's steps. Internal to engine/core.
+** lowering.h: what the lowerings of the runtimes share: writing a rank's steps. Internal to engine/core.
 */
-#ifndef PP_RUNTIME_LOWER_H
-#define PP_RUNTIME_LOWER_H
+#ifndef PP_LOWERING_H
+#define PP_LOWERING_H
 
 #include "core/runtime.h"
 
@@ -23,6 +23,9 @@ static inline void *pp_lower_carve(char *memory, size_t *at, size_t bytes) {
   return piece;
 }
 
+/* Does what a stage makes leave its rank? Not at the end of a chain, and not where the neighbour lives on the same rank. */
+bool pp_lower_leaves(const pp_schedule *schedule, int stage, bool backward);
+
 /* The end of the message that brings what F (backward = false) or B and I of a stage wait for; false when it comes from this rank. */
 bool pp_lower_input(const pp_lowering *lowering, int stage, uint32_t microbatch, bool backward, pp_message_end *out);
 /* The end of the message that takes away what F or B and I of a stage made; false when it stays on this rank. */
@@ -39,14 +42,12 @@ static inline size_t pp_lower_number(const pp_schedule *schedule, int stage, uin
   return row * (size_t)schedule->microbatches_per_chain + microbatch;
 }
 
+static inline size_t pp_lower_number_of(const pp_schedule *schedule, const pp_message_end *end) {
+  return pp_lower_number(schedule, end->stage, end->microbatch, end->backward);
+}
+
 void pp_lower_step(pp_lowering *lowering, int rank, pp_step_kind kind, size_t index);
 /* Posts a batch of count ≥ 1 ends; returns its number. */
 uint32_t pp_lower_post(pp_lowering *lowering, int rank, const pp_message_end *ends, int count);
-
-/* The lowerings: see runtime_torch.c and runtime_deepseek.c. */
-void pp_lower_torch_single(pp_lowering *lowering);
-size_t pp_lower_torch_multi_bytes(pp_lowering *lowering);          /* of scratch memory, zeros, that it wants: */
-void pp_lower_torch_multi(pp_lowering *lowering, void *scratch);
-void pp_lower_deepseek(pp_lowering *lowering);
 
 #endif
