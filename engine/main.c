@@ -10,7 +10,7 @@
 
 #include "host/file.h"
 #include "host/last_resort.h"
-#include "host/stdlib.h"
+#include "lua/stdlib.h"
 #include "host/streams.h"
 #include "host/terminal.h"
 

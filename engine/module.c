@@ -6,7 +6,7 @@
 #include <lua.h>
 #include <stdlib.h>
 
-#include "host/stdlib.h"
+#include "lua/stdlib.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,6 +1,8 @@
 /*
 ** base.c: the names that a policy sees, built from allow.c, and the functions that replace Lua's own. May longjmp.
 */
+#include "host/base.h"
+
 #include <lauxlib.h>
 #include <lualib.h>
 #include <math.h>
@@ -8,9 +10,9 @@
 #include <string.h>
 
 #include "host/allow.h"
-#include "host/language.h"
+#include "host/sandbox_state.h"
+#include "host/statements.h"
 #include "host/views.h"
-#include "lua/engine.h"
 
 enum {
   NUMBER_LIMIT = 64,  /* characters that tonumber reads */
@@ -245,7 +247,7 @@ static void set_name(lua_State *L, int table, const char *name) {
   lua_pop(L, 3);
 }
 
-void pp_add_names(lua_State *L) {
+void pp_add_names(lua_State *L, lua_CFunction open_engine) {
   int names = lua_gettop(L), base, math, engine;
   lua_pushcfunction(L, luaopen_base);
   lua_call(L, 0, 1);
@@ -253,7 +255,7 @@ void pp_add_names(lua_State *L) {
   lua_pushcfunction(L, luaopen_math);
   lua_call(L, 0, 1);
   math = lua_gettop(L);
-  lua_pushcfunction(L, pp_open_engine);
+  lua_pushcfunction(L, open_engine);
   lua_call(L, 0, 1);
   engine = lua_gettop(L);
   for (size_t i = 0; i < pp_allowed_count; i++) {

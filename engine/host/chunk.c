@@ -1,6 +1,8 @@
 /*
 ** chunk.c: running a policy file, once, in its environment, which has `require` for the files beside it. May longjmp.
 */
+#include "host/chunk.h"
+
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,16 +10,14 @@
 #include "core/digest.h"
 #include "host/embedded.h"
 #include "host/file.h"
-#include "host/language.h"
 #include "host/parse_cost.h"
+#include "host/sandbox_state.h"
 
 /* Registry key: path of a file → what it returned (true for nothing), or false while it runs. */
 static const char results_key = 0;
 
 /* Registry key: list of the files that `require` has read, or nil. */
 static const char required_key = 0;
-
-const char pp_names_key = 0;
 
 static int refuse_global(lua_State *L) {
   const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "x";

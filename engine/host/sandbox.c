@@ -9,21 +9,15 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "host/base.h"
+#include "host/chunk.h"
 #include "host/copy.h"
-#include "host/language.h"
 #include "host/last_resort.h"
+#include "host/seal.h"
+#include "host/statements.h"
 
-/* Registry keys: the pp_sandbox, and the set of names that a record may have. */
-static const char sandbox_key = 0;
+/* Registry key: the set of names that a record may have. */
 static const char fields_key = 0;
-
-pp_sandbox *pp_sandbox_of(lua_State *L) {
-  pp_sandbox *sandbox;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &sandbox_key);
-  sandbox = lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  return sandbox;
-}
 
 /* --- outcomes --- */
 
@@ -95,6 +89,7 @@ static pp_outcome enter(pp_sandbox *sandbox, const char *what, lua_CFunction bod
 
 typedef struct {
   pp_sandbox *sandbox;
+  lua_CFunction engine;
   lua_State *from;
   int fields;
 } opening;
@@ -102,12 +97,11 @@ typedef struct {
 static int open_body(lua_State *L) {
   opening *job = lua_touserdata(L, 1);
   const char *problem;
-  lua_pushlightuserdata(L, job->sandbox);
-  lua_rawsetp(L, LUA_REGISTRYINDEX, &sandbox_key);
+  pp_sandbox_bind(L, job->sandbox);
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &pp_names_key);
-  pp_add_names(L);
+  pp_add_names(L, job->engine);
   lua_settop(L, 1);
   problem = pp_copy(job->from, job->fields, L, NULL);
   if (problem) return luaL_error(L, "%s", problem);
@@ -122,8 +116,8 @@ static int open_body(lua_State *L) {
   return 1;
 }
 
-pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_State *from, int fields) {
-  opening job = { sandbox, from, fields };
+pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_CFunction engine, lua_State *from, int fields) {
+  opening job = { sandbox, engine, from, fields };
   pp_outcome outcome;
   memset(sandbox, 0, sizeof *sandbox);
   pp_budget_open(&sandbox->budget, work, bytes);

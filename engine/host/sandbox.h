@@ -8,9 +8,7 @@
 #include <lua.h>
 #include <stdbool.h>
 
-#include "host/budget.h"
-
-enum { PP_CHUNK_LIMIT = 256 * 1024, PP_MOST_STATEMENTS = 2000 };  /* bytes and statements of one policy file */
+#include "host/sandbox_state.h"
 
 typedef enum {
   PP_RAN,
@@ -19,16 +17,9 @@ typedef enum {
   PP_OUT_OF_MEMORY  /* the system's, not the budget's; as above */
 } pp_outcome;
 
-typedef struct {
-  lua_State *L;
-  pp_budget budget;
-  bool loading;         /* statements may be made */
-  char message[1024];   /* of the last outcome that is not PP_RAN: one line, no control characters */
-  char unknown[64];     /* the name that does not exist, where that is the reason; the caller suggests a near one */
-} pp_sandbox;
-
-/* Makes the state. `fields` is the stack index in `from` of the list of names that a record may have. */
-pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_State *from, int fields);
+/* Makes the state. `engine` opens what policies call `engine`; `fields` is the stack index in `from` of the list of names that a record may
+** have. */
+pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_CFunction engine, lua_State *from, int fields);
 
 /*
 ** Runs a policy file (text only, never bytecode). `path` names it in messages and says where `require` looks: beside it, among the embedded

@@ -3,12 +3,15 @@
 ** Its variables from outside (upvalues), those of functions that it can call, and the tables in them: tables become views that refuse to be
 ** written, variables are compared with what they were after each call, and put back.
 */
+#include "host/seal.h"
+
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/meter.h"
-#include "host/language.h"
+#include "host/budget.h"
+#include "host/statements.h"
 #include "host/views.h"
 
 /* Registry key: handle of a function → its variables: a list of (function, number of the upvalue, name, value), four entries each. */

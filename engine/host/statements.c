@@ -2,11 +2,13 @@
 ** statements.c: the verbs, which record what a policy states and where, and the constructors of conditions. May longjmp.
 ** What a statement means is decided in stdlib/policy, on the copy.
 */
+#include "host/statements.h"
+
 #include <lauxlib.h>
 #include <string.h>
 
 #include "host/copy.h"
-#include "host/language.h"
+#include "host/sandbox_state.h"
 
 /* Registry keys: the list of statements of the file being run, and the functions of all files by handle. */
 static const char statements_key = 0;

@@ -10,7 +10,7 @@
 #include "core/bubble.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
-#include "lua/schedule.h"
+#include "lua/schedule_object.h"
 
 static const char call[] = "engine.bubble";
 

@@ -1,5 +1,5 @@
 /*
-** class.c: metatables of objects. See class.h.
+** class.c: see class.h.
 */
 #include "lua/class.h"
 

@@ -4,16 +4,11 @@
 #include "lua/engine.h"
 
 #include "host/embedded.h"
-#include "lua/bubble.h"
-#include "lua/comm.h"
 #include "lua/conditions.h"
-#include "lua/cost.h"
 #include "lua/host.h"
 #include "lua/json.h"
-#include "lua/memory.h"
-#include "lua/model.h"
+#include "lua/primitives.h"
 #include "lua/process.h"
-#include "lua/schedule.h"
 #include "lua/search.h"
 #include "lua/text.h"
 
@@ -48,25 +43,20 @@ static const luaL_Reg engine_functions[] = {
   { NULL, NULL }
 };
 
-/* Opened in this order; each pushes its table (bubble: its one function). */
+/* Beside the primitives; opened in this order, each pushes its table. */
 static const luaL_Reg engine_modules[] = {
-  { "bubble",     pp_open_bubble },
-  { "comm",       pp_open_comm },
   { "conditions", pp_open_conditions },
-  { "cost",       pp_open_cost },
   { "host",       pp_open_host },
   { "json",       pp_open_json },
-  { "memory",     pp_open_memory },
-  { "model",      pp_open_model },
   { "process",    pp_open_process },
-  { "schedule",   pp_open_schedule },
   { "search",     pp_open_search },
   { "text",       pp_open_text },
   { NULL, NULL }
 };
 
 int pp_open_engine(lua_State *L) {
-  luaL_newlib(L, engine_functions);
+  pp_open_primitives(L);
+  luaL_setfuncs(L, engine_functions, 0);
   lua_pushliteral(L, PP_VERSION);
   lua_setfield(L, -2, "version");
   for (const luaL_Reg *module = engine_modules; module->name; module++) {

@@ -26,13 +26,15 @@
 
 #include "core/digest.h"
 #include "host/allow.h"
+#include "host/chunk.h"
 #include "host/copy.h"
 #include "host/directory.h"
 #include "host/file.h"
-#include "host/language.h"
 #include "host/sandbox.h"
+#include "host/statements.h"
 #include "host/terminal.h"
 #include "lua/arguments.h"
+#include "lua/primitives.h"
 #include "lua/results.h"
 
 #define TYPE "pipeplan.host"
@@ -69,7 +71,7 @@ static int host_open(lua_State *L) {
   sandbox = lua_newuserdatauv(L, sizeof *sandbox, 0);
   sandbox->L = NULL;
   luaL_setmetatable(L, TYPE);
-  outcome = pp_sandbox_open(sandbox, work, bytes, L, 2);
+  outcome = pp_sandbox_open(sandbox, work, bytes, pp_open_primitives, L, 2);
   return outcome == PP_RAN ? 1 : push_problem(L, sandbox, outcome);
 }
 

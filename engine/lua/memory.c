@@ -10,7 +10,7 @@
 #include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/recipe.h"
-#include "lua/schedule.h"
+#include "lua/schedule_object.h"
 #include "lua/shape.h"
 
 /* Units of pp_charge: five tables of six fields, and their arithmetic. */

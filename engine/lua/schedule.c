@@ -19,12 +19,10 @@
 #include "core/schedule_csv.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
-#include "lua/class.h"
 #include "lua/results.h"
+#include "lua/schedule_object.h"
 #include "lua/simulation.h"
 #include "lua/verification.h"
-
-#define SCHEDULE "pipeplan.schedule"
 
 static const char construct_call[] = "engine.schedule";
 static const char csv_call[] = "engine.schedule.from_csv";
@@ -33,32 +31,6 @@ static const char *const placements[] = { "loop", "v", "bidirectional" };
 static const char *const action_kinds[] = { "F", "B", "I", "W", "FB" };
 
 /* -- what kinds there are, what is legal ----------------------------------------------------------------------------------------------- */
-
-/* Far more than any legal value stays far more: pp_schedule_check says what the limit is. */
-static int as_int(int64_t value) { return value < INT32_MAX ? (int)value : INT32_MAX; }
-
-/* A number, 0 when absent, or "rounds". */
-static int check_group(lua_State *L, int index, const char *call) {
-  static const char *const rounds[] = { "rounds", NULL };
-  const bool is_name = lua_getfield(L, index, "group") == LUA_TSTRING && !lua_isnumber(L, -1);
-  lua_pop(L, 1);
-  if (!is_name) return as_int(pp_args_integer_or(L, index, call, "group", 0, INT64_MAX, 0));
-  pp_args_option(L, index, call, "group", rounds, -1);
-  return PP_GROUP_ROUNDS;
-}
-
-void pp_check_schedule_request(lua_State *L, int index, const char *call, const char *kind_field, pp_schedule_request *out) {
-  const char *names[PP_SCHEDULE_KINDS + 1] = { NULL };
-  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) names[kind] = pp_schedule_traits_of((pp_schedule_kind)kind)->name;
-  pp_schedule_kind kind = (pp_schedule_kind)pp_args_option(L, index, call, kind_field, names, -1);
-  int chunks = pp_schedule_traits_of(kind)->chunks;
-  *out = (pp_schedule_request){ .kind = kind };
-  out->ranks = as_int(pp_args_integer(L, index, call, "ranks", 1, INT64_MAX));
-  out->microbatches = as_int(pp_args_integer(L, index, call, "microbatches", 1, INT64_MAX));
-  out->chunks = as_int(pp_args_integer_or(L, index, call, "virtual", 1, INT64_MAX, chunks ? chunks : 2));
-  out->group = check_group(L, index, call);
-  out->limit = as_int(pp_args_integer_or(L, index, call, "limit", 0, INT64_MAX, 0));
-}
 
 static void check_arguments(lua_State *L, int index, pp_schedule_request *out) {
   static const char *const known[] = { "kind", "ranks", "microbatches", "virtual", "group", "limit", "released", "F", "I", "W", "p2p", NULL };
@@ -126,14 +98,6 @@ static int schedule_traits(lua_State *L) {
 
 /* -- the object ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A userdata around the program, empty so far. */
-static pp_schedule *push_schedule(lua_State *L) {
-  pp_schedule *schedule = lua_newuserdatauv(L, sizeof *schedule, 0);
-  *schedule = (pp_schedule){ 0 };
-  luaL_setmetatable(L, SCHEDULE);
-  return schedule;
-}
-
 static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments) */
   pp_schedule_request request;
   pp_error error;
@@ -141,7 +105,7 @@ static int schedule_new(lua_State *L) {   /* __call: (engine.schedule, arguments
   pp_status status = pp_schedule_check(&request, &error);
   if (status != PP_OK) return answer(L, construct_call, status, &error);
   check_plan_times(L, 2, &request);
-  status = pp_schedule_build(&request, push_schedule(L), &error);
+  status = pp_schedule_build(&request, pp_push_schedule(L), &error);
   if (status != PP_OK) return answer(L, construct_call, status, &error);
   pp_settle(L);
   return 1;
@@ -159,7 +123,7 @@ static int schedule_from_csv(lua_State *L) {
     pp_args_begin(L, 2, csv_call, known);
     directions = (int)pp_args_integer_or(L, 2, csv_call, "directions", 1, 2, 1);
   }
-  pp_status status = pp_schedule_read_csv(text, length, directions, push_schedule(L), &place, &error);
+  pp_status status = pp_schedule_read_csv(text, length, directions, pp_push_schedule(L), &place, &error);
   if (status != PP_OK) {
     int results = answer(L, csv_call, status, &error);
     if (place.line > 0) pp_set_integer(L, "line", (lua_Integer)place.line);
@@ -168,15 +132,6 @@ static int schedule_from_csv(lua_State *L) {
   }
   pp_settle(L);
   return 1;
-}
-
-static int schedule_gc(lua_State *L) {
-  pp_schedule_free(luaL_checkudata(L, 1, SCHEDULE));
-  return 0;
-}
-
-const pp_schedule *pp_check_schedule(lua_State *L, int index) {
-  return luaL_checkudata(L, index, SCHEDULE);
 }
 
 /* schedule:info() */
@@ -207,25 +162,6 @@ static int schedule_info(lua_State *L) {
   return 1;
 }
 
-static int check_rank(lua_State *L, const pp_schedule *schedule, int index, const char *call) {
-  lua_Integer rank = luaL_checkinteger(L, index);
-  if (rank < 0 || rank >= schedule->request.ranks)
-    return luaL_error(L, "%s: rank must be 0 … %d, got %I", call, schedule->request.ranks - 1, (LUAI_UACINT)rank);
-  return (int)rank;
-}
-
-pp_action_range pp_check_range(lua_State *L, const pp_schedule *schedule, int index, const char *call) {
-  const int rank = check_rank(L, schedule, index, call);
-  const size_t start = schedule->first[rank], count = schedule->first[rank + 1] - start;
-  const lua_Integer first = luaL_optinteger(L, index + 1, 1), last = luaL_optinteger(L, index + 2, LUA_MAXINTEGER);
-  pp_action_range range = { start, start };
-  if (first < 1 || last < 0) luaL_error(L, "%s: places are from 1, got %I to %I", call, (LUAI_UACINT)first, (LUAI_UACINT)last);
-  if (first <= last && (size_t)first <= count)
-    range = (pp_action_range){ start + (size_t)first - 1, start + ((size_t)last < count ? (size_t)last : count) };
-  pp_charge(L, 1 + 8 * (range.end - range.first));
-  return range;
-}
-
 /* schedule:actions(rank, first?, last?) */
 static int schedule_actions(lua_State *L) {
   const pp_schedule *schedule = pp_check_schedule(L, 1);
@@ -252,7 +188,7 @@ static int schedule_csv(lua_State *L) {
   luaL_Buffer text;
   int from = 0, to = schedule->request.ranks;
   if (!lua_isnoneornil(L, 2)) {
-    from = check_rank(L, schedule, 2, "schedule:csv");
+    from = pp_check_rank(L, schedule, 2, "schedule:csv");
     to = from + 1;
   }
   pp_charge(L, 1 + 24 * (schedule->first[to] - schedule->first[from]));
@@ -312,7 +248,7 @@ static const luaL_Reg schedule_functions[] = {
 };
 
 int pp_open_schedule(lua_State *L) {
-  pp_new_class(L, SCHEDULE, schedule_gc, schedule_methods);
+  pp_open_schedule_object(L, schedule_methods);
   pp_open_simulation(L);
   luaL_newlib(L, schedule_functions);
   lua_createtable(L, PP_SCHEDULE_KINDS, 0);

@@ -1,32 +1,11 @@
 /*
-** schedule.h: engine.schedule: schedules as objects, and the arguments that describe one. May longjmp.
+** schedule.h: engine.schedule: the kinds there are, and schedules as objects with methods. May longjmp.
 */
 #ifndef PP_LUA_SCHEDULE_H
 #define PP_LUA_SCHEDULE_H
 
 #include <lua.h>
 
-#include "core/schedule.h"
-
 int pp_open_schedule(lua_State *L);
-
-/*
-** Reads { [kind_field] = name, ranks, microbatches, virtual?, group?, limit? } of an arguments table. virtual is by default what the kind needs, 2
-** where it takes any (as PyTorch's visualiser); group is microbatches, "rounds" (PyTorch's rule) or absent: the kind's own rule. Legality is
-** not judged here.
-*/
-void pp_check_schedule_request(lua_State *L, int index, const char *call, const char *kind_field, pp_schedule_request *out);
-
-/* The schedule object at that index, or a Lua error. */
-const pp_schedule *pp_check_schedule(lua_State *L, int index);
-
-/* Actions of a schedule from `first` up to `end`. */
-typedef struct {
-  size_t first, end;
-} pp_action_range;
-
-/* The actions of the rank at `index`: those from the place at index + 1 (default 1) to the one at index + 2 (default: the last), as many of
-** them as there are. Charges for them. */
-pp_action_range pp_check_range(lua_State *L, const pp_schedule *schedule, int index, const char *call);
 
 #endif

@@ -15,7 +15,7 @@
 #include "lua/arguments.h"
 #include "lua/class.h"
 #include "lua/results.h"
-#include "lua/schedule.h"
+#include "lua/schedule_object.h"
 
 #define WORKSPACE "pipeplan.workspace"
 #define LOWERED "pipeplan.lowered"

@@ -14,7 +14,7 @@
 #include "core/schedule_verify.h"
 #include "lua/arguments.h"
 #include "lua/results.h"
-#include "lua/schedule.h"
+#include "lua/schedule_object.h"
 
 static const char call[] = "schedule:verify";
 

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host/stdlib.h"
+#include "lua/stdlib.h"
 
 enum { LINES = 1 << 16, RUNS_PER_STATE = 500 };
 

@@ -21,9 +21,9 @@
 #include <lauxlib.h>
 #include <lua.h>
 
-#include "host/language.h"
 #include "host/last_resort.h"
 #include "host/sandbox.h"
+#include "lua/primitives.h"
 
 enum {
   MIB = 1 << 20,
@@ -110,7 +110,7 @@ static void open_sandbox(pp_sandbox *sandbox, uint64_t work) {
   lua_State *from = luaL_newstate();
   if (!from) _exit(99);
   lua_newtable(from);
-  if (pp_sandbox_open(sandbox, work, CAP, from, 1) != PP_RAN) _exit(98);
+  if (pp_sandbox_open(sandbox, work, CAP, pp_open_primitives, from, 1) != PP_RAN) _exit(98);
   lua_close(from);
 }
 

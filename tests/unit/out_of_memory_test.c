@@ -22,7 +22,7 @@
 #include <lualib.h>
 
 #include "allocations.h"
-#include "host/stdlib.h"
+#include "lua/stdlib.h"
 
 #define MOST_ARGUMENTS 16
 

@@ -1,7 +1,7 @@
 /*
 ** stdlib.c: a package searcher over the embedded stdlib. May longjmp. See stdlib.h.
 */
-#include "host/stdlib.h"
+#include "lua/stdlib.h"
 
 #include <lauxlib.h>
 #include <stdbool.h>
