@@ -11,6 +11,8 @@
 -- low, high  of a number, both included. Without `high` it is computed, from numbers that have one.
 -- A field may be absent (nil): then it satisfies no condition but none_of.
 
+local engine = require "engine"
+
 -- The last argument: the domain of a string, { low, high } of a number.
 local function field(scope, name, type, unit, meaning, values)
   local entry = { scope = scope, name = name, type = type, unit = unit, meaning = meaning }
@@ -35,8 +37,15 @@ local most = {
   window = 1000000,       -- steps over which a run is watched, each of which is held
 }
 
-local schedules = { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zb_h1", "zb_h2",
-                    "interleaved_zero_bubble", "zb_v", "zb_auto", "v_half", "v_min", "dualpipe", "dualpipev" }
+-- The schedules there are, and their families in the same order: a row of engine/core/schedule_kinds.h each.
+local schedules, families = { "none" }, { "none" }
+for _, kind in ipairs(engine.schedule.kinds) do
+  local family = engine.schedule.traits(kind).family
+  schedules[#schedules + 1] = kind
+  local known = false
+  for _, name in ipairs(families) do known = known or name == family end
+  if not known then families[#families + 1] = family end
+end
 
 local fields = {
   -- the cluster
@@ -80,8 +89,7 @@ local fields = {
   field("candidate", "microbatches",          "integer", "1",    "M per pipeline and step, at the smallest batch; for DualPipe over both directions", { 1, most.counted }),
   field("candidate", "microbatches_per_rank", "number",  "1",    "M / P", { 0, most.counted }),
   field("candidate", "schedule",              "string",  nil,    "pipeline schedule; none at P = 1", schedules),
-  field("candidate", "schedule_family",       "string",  nil,    "zero_bubble for its members, otherwise the schedule itself",
-        { "none", "gpipe", "looped_bfs", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zero_bubble", "dualpipe", "dualpipev" }),
+  field("candidate", "schedule_family",       "string",  nil,    "zero_bubble for its members, otherwise the schedule itself", families),
   field("candidate", "expert_link",           "number",  "byte/s", "slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1", { 0, most.link }),
   field("candidate", "alltoall_kernel",       "string",  nil,    "custom all-to-all kernel that overlaps with compute; false: none for this topology"),
   field("candidate", "alltoall_fraction",     "number",  "fraction", "all-to-all seconds / ideal step, before overlap", { 0 }),

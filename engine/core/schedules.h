@@ -19,7 +19,6 @@ typedef struct {
   void (*write)(const pp_schedule_request *request, int rank, pp_writer *writer);
   /* Instead of write, where ranks depend on each other: fills the actions of a program that is otherwise complete. */
   pp_status (*write_all)(const pp_schedule_request *request, pp_schedule *out, pp_error *error);
-  int (*limit)(const pp_schedule_request *request);   /* see pp_schedule_limit; NULL: no limit */
 } pp_constructor;
 
 extern const pp_constructor pp_construct_table;       /* gpipe, looped_bfs, 1f1b, the interleaved ones, zb_h1, zb_h2 */

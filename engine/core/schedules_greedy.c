@@ -299,12 +299,4 @@ static size_t count_greedy(const pp_schedule_request *request, int rank) {
   return 3 * (size_t)request->microbatches * (size_t)request->chunks;
 }
 
-static int limit_greedy(const pp_schedule_request *request) {
-  switch (request->kind) {
-    case PP_V_HALF: return 2 * ((request->ranks + 2) / 2);
-    case PP_V_MIN: return 2 * ((request->ranks + 4) / 3);
-    default: return request->limit > 0 ? request->limit : 2 * request->ranks;
-  }
-}
-
-const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy, .limit = limit_greedy };
+const pp_constructor pp_construct_greedy = { .count = count_greedy, .write_all = write_greedy };

@@ -1,14 +1,16 @@
 /*
-** evaluation.c: candidates:evaluate(row): everything that a plan prints about one candidate. May longjmp.
+** evaluation.c: candidates:evaluate(row): everything that a plan prints about one candidate. See evaluation.h.
 */
+#include "lua/evaluation.h"
+
 #include <lauxlib.h>
 #include <math.h>
 #include <string.h>
 
 #include "lua/arguments.h"
+#include "lua/class.h"
 #include "lua/recipe.h"
 #include "lua/results.h"
-#include "lua/search.h"
 
 static const char evaluation_type[] = "pipeplan.evaluation";
 static const char evaluation_call[] = "candidates:evaluate";
@@ -47,11 +49,8 @@ static int evaluation_gc(lua_State *L) {
 static evaluation *push_evaluation(lua_State *L) {
   evaluation *self = lua_newuserdatauv(L, sizeof *self, 0);
   memset(self, 0, sizeof *self);
-  if (luaL_newmetatable(L, evaluation_type)) {
-    lua_pushcfunction(L, evaluation_gc);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
+  pp_new_class(L, evaluation_type, evaluation_gc, NULL);
+  luaL_setmetatable(L, evaluation_type);
   return self;
 }
 
@@ -314,10 +313,10 @@ static pp_status compute_baseline(const pp_problem *problem, const evaluation *s
 }
 
 /* The same layout and M under another schedule, without overlap: what savings are counted against. Nothing where it cannot be built. */
-static void set_baseline(lua_State *L, const pp_lua_search *search, const evaluation *self, pp_schedule_kind kind) {
+static void set_baseline(lua_State *L, const pp_problem *problem, const evaluation *self, pp_schedule_kind kind) {
   baseline_result found;
   pp_error error;
-  const pp_status status = compute_baseline(&search->search.problem, self, kind, &found, &error);
+  const pp_status status = compute_baseline(problem, self, kind, &found, &error);
   if (status == PP_NO_MEMORY) pp_args_raise(L, evaluation_call, &error);
   if (status != PP_OK) return;
   lua_createtable(L, 0, 6);
@@ -326,7 +325,7 @@ static void set_baseline(lua_State *L, const pp_lua_search *search, const evalua
   pp_set_number(L, "makespan_seconds", found.timing.makespan_seconds);
   pp_set_number(L, "bubble_fraction", found.timing.bubble_fraction);
   pp_set_number(L, "peak_bytes", found.fit.bytes);
-  pp_set_boolean(L, "fits", found.fit.bytes <= search->usable_bytes);
+  pp_set_boolean(L, "fits", found.fit.bytes <= problem->usable_bytes);
   lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
 }
 
@@ -373,21 +372,18 @@ static pp_status compute_memory(const pp_problem *problem, evaluation *self, pp_
                            error);
 }
 
-/* candidates:evaluate(row) → table | nil, illegal. The fields are listed in stdlib/plan/choose.lua. */
-int pp_search_evaluate(lua_State *L) {
-  pp_lua_search *search = pp_check_search(L);
-  size_t row = pp_check_row(L, search);
-  const pp_problem *problem = &search->search.problem;
+int pp_push_evaluation(lua_State *L, pp_search *search, size_t row) {
+  const pp_problem *problem = &search->problem;
   evaluation *self;
   pp_error error;
   pp_status status;
   luaL_checkstack(L, 16, evaluation_call);
   self = push_evaluation(L);
-  self->candidate = &search->search.candidates.candidate[row];
+  self->candidate = &search->candidates.candidate[row];
   self->traits = self->candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)self->candidate->kind);
-  self->costs = &search->search.costs[search->search.layout_of[row]];
-  self->kernel = search->search.column[PP_COLUMN_KERNEL][row] >= 2;
-  status = pp_search_settle(&search->search, row, &error);
+  self->costs = &search->costs[search->layout_of[row]];
+  self->kernel = search->column[PP_COLUMN_KERNEL][row] >= 2;
+  status = pp_search_settle(search, row, &error);
   if (status == PP_OK) status = compute_time(problem, self, &error);
   if (status == PP_OK) status = compute_memory(problem, self, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
@@ -403,8 +399,8 @@ int pp_search_evaluate(lua_State *L) {
   set_collectives(L, self);
   set_step(L, self, problem);
   lua_createtable(L, 0, 2);
-  if (self->traits) set_baseline(L, search, self, PP_1F1B);
-  if (self->traits && self->traits->overlaps) set_baseline(L, search, self, PP_ZB_H1);
+  if (self->traits) set_baseline(L, problem, self, PP_1F1B);
+  if (self->traits && self->traits->overlaps) set_baseline(L, problem, self, PP_ZB_H1);
   lua_setfield(L, -2, "baselines");
   return 1;
 }

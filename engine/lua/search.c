@@ -8,16 +8,45 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "lua/arguments.h"
 #include "lua/conditions.h"
+#include "lua/evaluation.h"
 #include "lua/masks.h"
+#include "lua/profile.h"
 #include "lua/recipe.h"
 #include "lua/shape.h"
+
+enum { PP_MAX_FACTS = 96, PP_MAX_LATENCIES = 256 };
+
+/* A request field: the same for all candidates. */
+typedef struct {
+  char name[48];
+  double value;
+} pp_fact;
+
+/* The userdata behind engine.search{…}. It owns everything its search points to. User value 1: table of the facts' Lua values. */
+typedef struct {
+  pp_model model;
+  pp_training training;
+  pp_device device;
+  pp_network network;
+  pp_lua_profile profile;
+  int layers_per_stage[PP_MAX_LAYERS];
+  double usable_bytes;
+  pp_candidate_space space;
+  pp_search search;
+  size_t latencies;
+  pp_kernel_latency latency[PP_MAX_LATENCIES];
+  size_t facts;
+  pp_fact fact[PP_MAX_FACTS];
+} pp_lua_search;
 
 static const char search_type[] = "pipeplan.candidates";
 static const char search_call[] = "engine.search";
 
-pp_lua_search *pp_check_search(lua_State *L) {
+/* The search at index 1. */
+static pp_lua_search *check_search(lua_State *L) {
   return luaL_checkudata(L, 1, search_type);
 }
 
@@ -25,7 +54,8 @@ static size_t row_count(const pp_lua_search *self) {
   return self->search.candidates.count;
 }
 
-size_t pp_check_row(lua_State *L, const pp_lua_search *self) {
+/* The candidate number at index 2, from 0. */
+static size_t check_row(lua_State *L, const pp_lua_search *self) {
   lua_Integer row = luaL_checkinteger(L, 2);
   if (row < 1 || (lua_Unsigned)row > row_count(self))
     luaL_error(L, "candidate %d does not exist: there are %d", (int)row, (int)row_count(self));
@@ -205,12 +235,12 @@ static int search_open(lua_State *L) {
 }
 
 static int search_gc(lua_State *L) {
-  pp_search_free(&pp_check_search(L)->search);
+  pp_search_free(&check_search(L)->search);
   return 0;
 }
 
 static int search_length(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)row_count(pp_check_search(L)));
+  lua_pushinteger(L, (lua_Integer)row_count(check_search(L)));
   return 1;
 }
 
@@ -242,7 +272,7 @@ static bool resolve(void *context, const char *field, pp_column *out) {
 
 /* candidates:set(field, value): a request field, the same for all; candidates:set("alltoall_kernel", name | false | nil [, mask]) */
 static int search_set(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
+  pp_lua_search *self = check_search(L);
   const char *name = luaL_checkstring(L, 2);
   double value = pp_value(L, 3);
   pp_error error;
@@ -281,7 +311,7 @@ static void push_cell(lua_State *L, const pp_lua_search *self, int column, size_
 
 /* candidates:get(field, row) */
 static int search_get(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
+  pp_lua_search *self = check_search(L);
   const char *name = luaL_checkstring(L, 2);
   int column = column_of_name(name);
   lua_Integer row = luaL_checkinteger(L, 3);
@@ -296,8 +326,8 @@ static int search_get(lua_State *L) {
 
 /* candidates:row(i) → { field = value } with facts and columns; what is absent or not computed is nil */
 static int search_row(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
-  size_t row = pp_check_row(L, self);
+  pp_lua_search *self = check_search(L);
+  size_t row = check_row(L, self);
   lua_createtable(L, 0, (int)(PP_COLUMNS + self->facts));
   lua_getiuservalue(L, 1, 1);
   for (size_t i = 0; i < self->facts; i++) {
@@ -314,7 +344,7 @@ static int search_row(lua_State *L) {
 
 /* candidates:fields() → names of columns and facts, in the order of their definition */
 static int search_fields(lua_State *L) {
-  const pp_lua_search *self = pp_check_search(L);
+  const pp_lua_search *self = check_search(L);
   lua_createtable(L, (int)(PP_COLUMNS + self->facts), 0);
   for (int column = 0; column < PP_COLUMNS; column++) {
     lua_pushstring(L, pp_search_column_names[column]);
@@ -330,18 +360,18 @@ static int search_fields(lua_State *L) {
 /* ------------------------------------------------------------------------------------------------------------------------------ masks */
 
 static int search_all(lua_State *L) {
-  pp_push_mask(L, row_count(pp_check_search(L)), true);
+  pp_push_mask(L, row_count(check_search(L)), true);
   return 1;
 }
 
 static int search_none(lua_State *L) {
-  pp_push_mask(L, row_count(pp_check_search(L)), false);
+  pp_push_mask(L, row_count(check_search(L)), false);
   return 1;
 }
 
 /* candidates:match(conditions) → mask of the rows for which all hold */
 static int search_match(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
+  pp_lua_search *self = check_search(L);
   size_t count;
   const pp_condition *conditions = pp_check_conditions(L, 2, resolve, self, &count);
   pp_mask *mask = pp_push_mask(L, row_count(self), false);
@@ -351,7 +381,7 @@ static int search_match(lua_State *L) {
 
 /* candidates:only(row | list of rows) → mask of these */
 static int search_only(lua_State *L) {
-  const pp_lua_search *self = pp_check_search(L);
+  const pp_lua_search *self = check_search(L);
   bool list = lua_istable(L, 2);
   lua_Integer count = list ? (lua_Integer)lua_rawlen(L, 2) : 1;
   pp_mask *mask;
@@ -373,7 +403,7 @@ static int search_only(lua_State *L) {
 
 /* candidates:memory(mask): fills peak_bytes where a row can be built */
 static int search_memory(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
+  pp_lua_search *self = check_search(L);
   const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
   pp_error error;
   if (pp_search_memory(&self->search, mask->word, &error) != PP_OK) return pp_args_raise(L, "candidates:memory", &error);
@@ -382,8 +412,8 @@ static int search_memory(lua_State *L) {
 
 /* candidates:fullest(row) → the rank that peak_bytes is about; nil where it is not known */
 static int search_fullest(lua_State *L) {
-  const pp_lua_search *self = pp_check_search(L);
-  size_t row = pp_check_row(L, self);
+  const pp_lua_search *self = check_search(L);
+  size_t row = check_row(L, self);
   if (isnan(self->search.column[PP_COLUMN_PEAK_BYTES][row])) return 0;
   lua_pushinteger(L, self->search.fullest[row]);
   return 1;
@@ -417,7 +447,7 @@ static pp_mask *rule_mask(lua_State *L, int index, const pp_error *error, size_t
 
 /* candidates:engine_rules(mask) → list of { id, mask }: what cannot be built, by rule, in the order of the first row that it holds for */
 static int search_engine_rules(lua_State *L) {
-  const pp_lua_search *self = pp_check_search(L);
+  const pp_lua_search *self = check_search(L);
   const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
   lua_newtable(L);
   for (size_t row = 0; row < mask->rows; row++) {
@@ -431,9 +461,9 @@ static int search_engine_rules(lua_State *L) {
 
 /* candidates:check(row) → true | nil, { id, field, nearest, message } */
 static int search_check(lua_State *L) {
-  const pp_lua_search *self = pp_check_search(L);
+  const pp_lua_search *self = check_search(L);
   pp_error error;
-  if (pp_evaluate_check(&self->search.problem, &self->search.candidates.candidate[pp_check_row(L, self)], &error) != PP_OK)
+  if (pp_evaluate_check(&self->search.problem, &self->search.candidates.candidate[check_row(L, self)], &error) != PP_OK)
     return pp_push_illegal(L, &error);
   lua_pushboolean(L, true);
   return 1;
@@ -441,15 +471,15 @@ static int search_check(lua_State *L) {
 
 /* candidates:bound(row) → a lower bound of step_seconds */
 static int search_bound(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
-  lua_pushnumber(L, pp_search_bound(&self->search, pp_check_row(L, self)));
+  pp_lua_search *self = check_search(L);
+  lua_pushnumber(L, pp_search_bound(&self->search, check_row(L, self)));
   return 1;
 }
 
 /* candidates:simulate(row): fills step_seconds and bubble_fraction → step_seconds | nil, illegal */
 static int search_simulate(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
-  size_t row = pp_check_row(L, self);
+  pp_lua_search *self = check_search(L);
+  size_t row = check_row(L, self);
   pp_error error;
   pp_status status = pp_search_simulate(&self->search, row, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
@@ -460,7 +490,7 @@ static int search_simulate(lua_State *L) {
 
 /* candidates:best(mask [, tolerance = 0 [, limit]]) → row, seconds, mask of the rows at most that fraction slower | nil: none (under limit) */
 static int search_best(lua_State *L) {
-  pp_lua_search *self = pp_check_search(L);
+  pp_lua_search *self = check_search(L);
   const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
   double tolerance = luaL_optnumber(L, 3, 0), limit = luaL_optnumber(L, 4, HUGE_VAL);
   pp_mask *within = pp_push_mask(L, mask->rows, false);
@@ -476,13 +506,19 @@ static int search_best(lua_State *L) {
   return 3;
 }
 
+/* candidates:evaluate(row) → everything that a plan prints about it | nil, illegal: see evaluation.h */
+static int search_evaluate(lua_State *L) {
+  pp_lua_search *self = check_search(L);
+  return pp_push_evaluation(L, &self->search, check_row(L, self));
+}
+
 static const luaL_Reg search_functions[] = {
   { "all",          search_all },
   { "best",         search_best },
   { "bound",        search_bound },
   { "check",        search_check },
   { "engine_rules", search_engine_rules },
-  { "evaluate",     pp_search_evaluate },
+  { "evaluate",     search_evaluate },
   { "fields",       search_fields },
   { "fullest",      search_fullest },
   { "get",          search_get },

@@ -1,7 +1,7 @@
 -- format.lua: quantities as people read them: GiB of memory, Gb/s of a network link, percent, GPU-hours, names of schedules.
 -- Everything shown goes through here; nothing computed does.
 
-local engine = require("engine").text
+local engine = require "engine"
 local visible = require "pipeplan.base.visible"
 
 local format = {}
@@ -92,12 +92,8 @@ function format.percent(fraction)
   return digits(fraction * 100) .. " %"
 end
 
-local schedule_names = {
-  none = "no pipeline", gpipe = "GPipe", looped_bfs = "looped BFS", ["1f1b"] = "1F1B", interleaved_1f1b = "interleaved 1F1B",
-  interleaved_1f1b_overlap = "overlapped interleaved 1F1B", zero_bubble = "Zero Bubble", zb_h1 = "ZB-H1", zb_h2 = "ZB-H2",
-  interleaved_zero_bubble = "interleaved zero bubble", zb_v = "ZB-V", zb_auto = "ZB auto", v_half = "V-Half", v_min = "V-Min",
-  dualpipe = "DualPipe", dualpipev = "DualPipeV",
-}
+local schedule_names = { none = "no pipeline", zero_bubble = "Zero Bubble" }  -- beside the kinds there are
+for _, kind in ipairs(engine.schedule.kinds) do schedule_names[kind] = engine.schedule.traits(kind).title end
 
 -- A schedule or family as its paper writes it; a name that is not known as it is.
 function format.schedule(name)
@@ -143,21 +139,21 @@ end
 
 -- Columns of a terminal that a text takes, as it is shown.
 function format.width(text)
-  return engine.width(visible.line(text))
+  return engine.text.width(visible.line(text))
 end
 
 -- Pads to `width` on the right (left = true: on the left); what is longer stays.
 function format.pad(text, width, left)
   text = visible.line(text)
-  local space = string.rep(" ", math.max(0, width - engine.width(text)))
+  local space = string.rep(" ", math.max(0, width - engine.text.width(text)))
   return left and space .. text or text .. space
 end
 
 -- Cuts to `width`, with "…" where something was lost.
 function format.cut(text, width)
   text = visible.line(text)
-  if engine.width(text) <= width then return text end
-  return text:sub(1, engine.fit(text, width - 1)) .. "…"
+  if engine.text.width(text) <= width then return text end
+  return text:sub(1, engine.text.fit(text, width - 1)) .. "…"
 end
 
 local units = {}
@@ -185,8 +181,8 @@ function format.wrap(text, width, first, rest)
         line, bare = rest, true
         used = format.width(rest)
       else
-        local taken = engine.fit(word, room)
-        if taken == 0 then taken = engine.fit(word, 2) end  -- a wide character in a single column
+        local taken = engine.text.fit(word, room)
+        if taken == 0 then taken = engine.text.fit(word, 2) end  -- a wide character in a single column
         lines[#lines + 1] = line .. word:sub(1, taken)
         line, word = rest, word:sub(taken + 1)
         used = format.width(rest)

@@ -277,6 +277,8 @@ any = nil
 ---| "interleaved_1f1b"
 ---| "interleaved_1f1b_overlap"
 ---| "zero_bubble"
+---| "v_half"
+---| "v_min"
 ---| "dualpipe"
 ---| "dualpipev"
 

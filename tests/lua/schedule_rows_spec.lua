@@ -12,7 +12,7 @@ local function compiles(text)
   file:write(text)
   file:close()
   local fine = true
-  for _, unit in ipairs { "schedule.c", "bubble.c" } do
+  for _, unit in ipairs { "schedule_request.c", "schedule.c", "bubble.c" } do
     fine = fine and os.execute(string.format("%s -std=c11 -fsyntax-only -I%s -I%s/engine %s/engine/core/%s 2>%s/log", compiler, folder,
                                              source, source, unit, folder)) == true
   end
