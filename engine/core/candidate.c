@@ -52,6 +52,11 @@ pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t 
   return request;
 }
 
+int pp_candidate_group(const pp_candidate *candidate) {
+  const pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
+  return pp_schedule_group(&request);
+}
+
 pp_schedule_request pp_candidate_shortened(const pp_candidate *candidate, int64_t microbatches) {
   pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
   if (microbatches >= candidate->microbatches) return request;

@@ -73,6 +73,9 @@ void pp_candidates_free(pp_candidates *candidates);
 /* The schedule that a candidate asks for, at so many microbatches. Not for PP_NO_SCHEDULE. */
 pp_schedule_request pp_candidate_request(const pp_candidate *candidate, int64_t microbatches);
 
+/* Microbatches in a group of its schedule, 0 where it has none. Not for PP_NO_SCHEDULE. */
+int pp_candidate_group(const pp_candidate *candidate);
+
 /* The program of fewer microbatches whose groups are as large as in the candidate's whole program. */
 pp_schedule_request pp_candidate_shortened(const pp_candidate *candidate, int64_t microbatches);
 

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/evaluate_bound.h"
+
 /* How far moving layers may reach: a rank that is over by more is not worth the work. */
 static const double squeezable = 1.15;
 enum { MOST_SQUEEZES = 24 };
@@ -25,10 +27,8 @@ void pp_fit_programs_free(pp_fit_programs *programs) {
 }
 
 typedef struct {
-  const pp_problem *problem;
-  pp_candidate *candidate;
-  const pp_layout_costs *costs;
-  bool kernel;
+  pp_priced of;              /* of `candidate` */
+  pp_candidate *candidate;   /* a copy, whose split is tried */
   pp_fit_programs *programs;
 } fitting;
 
@@ -43,10 +43,10 @@ static pp_status measure(const fitting *job, choice *out, pp_error *error) {
   pp_rank_bytes sum;
   job->candidate->layers_per_stage = out->layers;
   out->fit.one_copy = NAN;
-  if (job->candidate->kind == PP_ZB_AUTO)
-    return pp_evaluate_limited_memory(job->problem, job->candidate, job->costs, job->kernel, &out->fit.bytes, &out->fit.rank, &out->fit.limit,
+  if (pp_stages_traits(job->candidate) && pp_schedule_is_planned((pp_schedule_kind)job->candidate->kind))
+    return pp_evaluate_limited_memory(&job->of, &out->fit.bytes, &out->fit.rank, &out->fit.limit,
                                       error);
-  pp_status status = pp_evaluate_memory(job->problem, job->candidate, job->costs, job->kernel,
+  pp_status status = pp_evaluate_memory(&job->of,
                                         job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
   if (status != PP_OK) return status;
   out->fit.bytes = sum.total;
@@ -63,11 +63,11 @@ static pp_status squeeze(const fitting *job, choice *now, int *layers, pp_error 
   pp_stage stages[PP_MAX_LAYERS];
   pp_status status = PP_OK;
   for (size_t g = 0; g < PP_MAX_LAYERS; g++) most[g] = INT_MAX;
-  for (int i = 0; i < MOST_SQUEEZES && now->fit.bytes > job->problem->usable_bytes && status == PP_OK; i++) {
+  for (int i = 0; i < MOST_SQUEEZES && now->fit.bytes > job->of.problem->usable_bytes && status == PP_OK; i++) {
     job->candidate->layers_per_stage = now->layers;
-    status = pp_stages_fill(job->problem, job->candidate, job->costs, job->kernel, stages, error);
+    status = pp_stages_fill(&job->of, stages, error);
     if (status != PP_OK) break;
-    if (!pp_stages_squeeze(job->problem, job->candidate, job->costs, job->kernel, stages, now->fit.rank, most, layers)) break;
+    if (!pp_stages_squeeze(&job->of, stages, now->fit.rank, most, layers)) break;
     now->layers = layers;
     status = measure(job, now, error);
   }
@@ -77,13 +77,13 @@ static pp_status squeeze(const fitting *job, choice *now, int *layers, pp_error 
 static bool is_even(const fitting *job, const int *layers) {
   const int stages = pp_stages_count(job->candidate);
   for (int s = 0; s < stages; s++)
-    if (layers[s] != pp_layout_even((int)job->problem->model->layers, stages, s)) return false;
+    if (layers[s] != pp_layout_even((int)job->of.problem->model->layers, stages, s)) return false;
   return true;
 }
 
 /* Of equals the first; less memory is no reason to be slower than the even split. *best_seconds: what that takes, 0 where nothing had to be compared. */
 static pp_status best_of(const fitting *job, const choice *from, int count, int *best, double *best_seconds, pp_error *error) {
-  const double usable = job->problem->usable_bytes;
+  const double usable = job->of.problem->usable_bytes;
   double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
   int fits = 0;
   for (int i = 0; i < count; i++) fits += from[i].fit.bytes <= usable;
@@ -91,8 +91,8 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     if (from[i].fit.bytes > usable) continue;
     job->candidate->layers_per_stage = from[i].layers;
     seconds[i] = INFINITY;
-    if (pp_evaluate_bound(job->problem, job->candidate, job->costs, job->kernel) > fastest * (1 + same_time)) continue;
-    pp_status status = pp_evaluate_split(job->problem, job->candidate, job->costs, job->kernel, &job->programs->memory.schedule,
+    if (pp_evaluate_bound(&job->of) > fastest * (1 + same_time)) continue;
+    pp_status status = pp_evaluate_split(&job->of, &job->programs->memory.schedule,
                                          &job->programs->comparison, &job->programs->workspace, &seconds[i], error);
     if (status != PP_OK) return status;
     fastest = fmin(fastest, seconds[i]);
@@ -118,29 +118,29 @@ static pp_status try_forward(const fitting *job, const choice *best, double now,
                              pp_error *error) {
   double then = now;
   *taken = false;
-  if (best->fit.bytes > job->problem->usable_bytes) return PP_OK;
-  if (!pp_stages_forward(job->problem, job->candidate, job->costs, job->kernel, layers)) return PP_OK;
+  if (best->fit.bytes > job->of.problem->usable_bytes) return PP_OK;
+  if (!pp_stages_forward(&job->of, layers)) return PP_OK;
   forward->layers = layers;
   pp_status status = measure(job, forward, error);
-  if (status != PP_OK || forward->fit.bytes > job->problem->usable_bytes) return status;
+  if (status != PP_OK || forward->fit.bytes > job->of.problem->usable_bytes) return status;
   for (int i = now > 0; i < 2 && status == PP_OK; i++) {
     job->candidate->layers_per_stage = i == 0 ? best->layers : forward->layers;
     /* most cannot win as much, whatever their order */
-    if (i == 1 && pp_evaluate_bound(job->problem, job->candidate, job->costs, job->kernel) >= now * (1 - worth_moving)) return PP_OK;
-    status = pp_evaluate_split(job->problem, job->candidate, job->costs, job->kernel, &job->programs->memory.schedule,
+    if (i == 1 && pp_evaluate_bound(&job->of) >= now * (1 - worth_moving)) return PP_OK;
+    status = pp_evaluate_split(&job->of, &job->programs->memory.schedule,
                                &job->programs->comparison, &job->programs->workspace, i == 0 ? &now : &then, error);
   }
   *taken = status == PP_OK && then < now * (1 - worth_moving);
   return status;
 }
 
-pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                           pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error) {
-  const fitting job = { problem, candidate, costs, kernel, programs };
-  const double usable = problem->usable_bytes;
+pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error) {
+  pp_candidate candidate = *of->candidate;
+  const fitting job = { { of->problem, &candidate, of->costs, of->kernel }, &candidate, programs };
+  const double usable = of->problem->usable_bytes;
   int splits[PP_MOST_SPLITS + 2][PP_MAX_LAYERS], best = 0;
   choice from[PP_MOST_SPLITS + 2] = { { .layers = NULL } };
-  int count = pp_stages_splits(problem, candidate, costs, kernel, programs ? programs->splits : NULL, splits);
+  int count = pp_stages_splits(of, programs ? programs->splits : NULL, splits);
   double seconds = 0;
   pp_status status = PP_OK;
   for (int i = 0; i < count && status == PP_OK; i++) {
@@ -161,12 +161,11 @@ pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, c
     status = try_forward(&job, &from[best], seconds, &from[count], splits[count], &taken, error);
     if (taken) best = count;
   }
-  candidate->layers_per_stage = NULL;
   if (status != PP_OK) return status;
   *out = from[best].fit;
-  candidate->limit = out->limit;
+  out->layers = NULL;
   if (best == 0) return PP_OK;  /* what stages are without being told */
-  memcpy(layers, from[best].layers, (size_t)pp_stages_count(candidate) * sizeof *layers);
-  candidate->layers_per_stage = layers;
+  memcpy(layers, from[best].layers, (size_t)pp_stages_count(&candidate) * sizeof *layers);
+  out->layers = layers;
   return PP_OK;
 }

@@ -4,13 +4,15 @@
 #ifndef PP_FIT_H
 #define PP_FIT_H
 
-#include "core/evaluate.h"
+#include "core/evaluate_memory.h"
+#include "core/evaluate_split.h"
 
 /* The fullest rank, and what it would take with one copy of its stages: a second copy is half of its weights and gradients, for the
-** optimizer's state is spread over both. one_copy is NAN where there is one anyway. limit: of zb_auto, 0 elsewhere. */
+** optimizer's state is spread over both. one_copy is NAN where there is one anyway. limit: of zb_auto, 0 elsewhere. layers: see below. */
 typedef struct {
   double bytes, one_copy;
   int rank, limit;
+  const int *layers;
 } pp_fit;
 
 /* What candidates of one schedule, P, V, group and capped M share. Starts as { 0 }; the workspace may serve several of them in turn, and so
@@ -28,11 +30,11 @@ pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *
 void pp_fit_programs_free(pp_fit_programs *programs);
 
 /*
-** Chooses the split, for zb_auto the limit too, and says what it takes. candidate->layers_per_stage becomes NULL where that is the first of pp_stages_splits, given or
-** even, otherwise layers[P × V]. Where stages balanced by time do not fit but come near, layers move to emptier ranks, which costs time. Of
-** splits as fast the one that takes least memory; where none fits, that too. Layers move to early ranks where that wins more than 1 %. `programs` is NULL at depth 1.
+** Chooses the split, for zb_auto the limit too, and says what it takes: the candidate's layers_per_stage is to become out->layers, which is
+** NULL where that is the first of pp_stages_splits, given or even, otherwise layers[P × V], and its limit out->limit. Where stages balanced by
+** time do not fit but come near, layers move to emptier ranks, which costs time. Of splits as fast the one that takes least memory; where
+** none fits, that too. Layers move to early ranks where that wins more than 1 %. `programs` is NULL at depth 1.
 */
-pp_status pp_fit_candidate(const pp_problem *problem, pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                           pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error);
+pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error);
 
 #endif

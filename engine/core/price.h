@@ -45,9 +45,15 @@ typedef struct {
 pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error);
 
 /*
-** `kernel`, here and in stages.h and evaluate.h: does the candidate have a custom all-to-all kernel? It makes the all-to-all itself faster
-** and lets it run beside compute.
+** A candidate of a problem, at the prices of its layout: what stages.h, evaluate_*.h and fit.h are asked about. kernel: does it have a custom
+** all-to-all kernel? That makes the all-to-all itself faster and lets it run beside compute. Nothing here is owned.
 */
+typedef struct {
+  const pp_problem *problem;
+  const pp_candidate *candidate;
+  const pp_layout_costs *costs;
+  bool kernel;
+} pp_priced;
 
 /* All-to-all seconds / seconds of the layout's work, before any overlap. 0 without experts. Derived: both sums run over all blocks of the
 ** model once per microbatch, so M and P cancel. */

@@ -154,6 +154,10 @@ static const pp_layout_costs *costs_of(const pp_search *search, size_t row) {
   return &search->costs[search->layout_of[row]];
 }
 
+pp_priced pp_search_priced(const pp_search *search, size_t row) {
+  return (pp_priced){ &search->problem, &search->candidates.candidate[row], costs_of(search, row), has_kernel(search, row) };
+}
+
 static void forget_time(pp_search *search, size_t row) {
   search->bound[row] = search->column[PP_COLUMN_STEP_SECONDS][row] = search->column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
 }
@@ -193,7 +197,7 @@ typedef struct {
 static program_key key_of(const pp_candidate *candidate, size_t row) {
   program_key key = { candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, 0, 1, row };
   if (candidate->kind == PP_NO_SCHEDULE) return key;
-  if (candidate->kind == PP_ZB_AUTO) key.kind = PP_ZB_H2;   /* whose program stands for it (evaluate.h) */
+  key.kind = pp_stages_traits(candidate)->stand_in;
   const pp_schedule_request request = pp_candidate_shortened(candidate, pp_evaluate_capped_microbatches(candidate));
   key.group = pp_schedule_group(&request);
   key.microbatches = request.microbatches;
@@ -221,13 +225,14 @@ static int by_program(const void *left, const void *right) {
 /* `programs` is NULL at depth 1. */
 static pp_status fill_memory(pp_search *search, size_t row, pp_fit_programs *programs, pp_error *error) {
   pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_priced of = pp_search_priced(search, row);
   const size_t bytes = (size_t)pp_stages_count(candidate) * sizeof(int);
   int layers[PP_MAX_LAYERS];
   pp_fit fit;
-  pp_status status = pp_fit_candidate(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), programs, layers, &fit,
-                                      error);
+  pp_status status = pp_fit_candidate(&of, programs, layers, &fit, error);
   if (status != PP_OK) return status;
-  if (candidate->layers_per_stage) {
+  candidate->limit = fit.limit;
+  if (fit.layers) {
     candidate->layers_per_stage = search->split[row] = pp_allocate(bytes);
     if (!search->split[row]) return pp_fail(error, PP_NO_MEMORY, "not enough memory for a split of %zu stages", bytes / sizeof(int));
     memcpy(search->split[row], layers, bytes);
@@ -290,20 +295,20 @@ double pp_search_bound(pp_search *search, size_t row) {
   if (isnan(search->bound[row])) {
     /* Where it fails, so will the simulation, which says why; a bound of 0 has it tried. */
     if (pp_search_settle(search, row, NULL) == PP_NO_MEMORY) return 0;
-    search->bound[row] = pp_evaluate_bound(&search->problem, &search->candidates.candidate[row], costs_of(search, row),
-                                           has_kernel(search, row));
+    const pp_priced of = pp_search_priced(search, row);
+    search->bound[row] = pp_evaluate_bound(&of);
   }
   return search->bound[row];
 }
 
 pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error) {
-  const pp_candidate *candidate = &search->candidates.candidate[row];
+  const pp_priced of = pp_search_priced(search, row);
   pp_timing timing;
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_STEP_SECONDS][row])) return PP_OK;
   status = pp_search_settle(search, row, error);
   if (status == PP_OK)
-    status = pp_evaluate_time(&search->problem, candidate, costs_of(search, row), has_kernel(search, row), true, &timing, NULL, NULL, error);
+    status = pp_evaluate_time(&of, true, &timing, NULL, NULL, error);
   if (status != PP_OK) return status;
   search->column[PP_COLUMN_STEP_SECONDS][row] = timing.step_seconds;
   search->column[PP_COLUMN_BUBBLE_FRACTION][row] = timing.bubble_fraction;

@@ -6,6 +6,8 @@
 #define PP_SEARCH_H
 
 #include "core/condition.h"
+#include "core/evaluate_bound.h"
+#include "core/evaluate_time.h"
 #include "core/fit.h"
 
 /* One value per row each. Strings are the caller's symbols. */
@@ -72,6 +74,9 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
 
 /* The same for one row; PP_ILLEGAL when it cannot be built. Bounds and seconds of a row see to it by themselves. */
 pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error);
+
+/* The row's candidate with its prices: for evaluation.h. Good until kernels change. */
+pp_priced pp_search_priced(const pp_search *search, size_t row);
 
 /* Lower bound of the row's step_seconds, computed once. */
 double pp_search_bound(pp_search *search, size_t row);

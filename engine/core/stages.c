@@ -24,23 +24,22 @@ int pp_stages_ranks(const pp_candidate *candidate, int stage, int rank[2]) {
   return 2;
 }
 
-void pp_stages_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
-                       pp_stage_seconds *out) {
-  for (int s = 0; s < pp_stages_count(candidate); s++) {
+void pp_stages_seconds(const pp_priced *of, const pp_stage *stages, pp_stage_seconds *out) {
+  for (int s = 0; s < pp_stages_count(of->candidate); s++) {
     /* Most stages hold what their neighbour holds. */
     if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
-    else pp_cost_stage(&stages[s], costs->seconds[kernel], &out[s]);
+    else pp_cost_stage(&stages[s], of->costs->seconds[of->kernel], &out[s]);
   }
 }
 
 /* Time of a block as the split weighs it: all that a rank spends on it, without what overlapped pairs hide. */
-static pp_block_weights weights_of(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel) {
-  const pp_schedule_traits *traits = pp_stages_traits(candidate);
+static pp_block_weights weights_of(const pp_priced *of) {
+  const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
   pp_block_weights weights;
   for (int block = 0; block < PP_BLOCKS; block++) {
-    const pp_block_seconds *seconds = &costs->seconds[kernel][block];
+    const pp_block_seconds *seconds = &of->costs->seconds[of->kernel][block];
     weights.seconds[block] = seconds->forward + (traits->split_backward ? seconds->input + seconds->weight : seconds->full);
-    if (!pp_schedule_hides_alltoall(traits, kernel)) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
+    if (!pp_schedule_hides_alltoall(traits, of->kernel)) weights.seconds[block] += seconds->alltoall_forward + seconds->alltoall_backward;
   }
   return weights;
 }
@@ -65,29 +64,27 @@ static bool splits_freely(const pp_problem *problem, const pp_candidate *candida
   return !(problem->even_layers[candidate->kind] && problem->model->layers % stages == 0);
 }
 
-static void split_ranks(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                        pp_split_share share, const int *most, bool empty_ends, int *layers) {
-  const pp_block_weights weights = weights_of(candidate, costs, kernel);
-  int group_of[PP_MAX_LAYERS], groups = group_stages(candidate, group_of);
-  const pp_split split = { pp_stages_count(candidate), group_of, groups, share, most, empty_ends };
-  pp_split_layers(problem->model, &weights, &split, layers);
+static void split_ranks(const pp_priced *of, pp_split_share share, const int *most, bool empty_ends, int *layers) {
+  const pp_block_weights weights = weights_of(of);
+  int group_of[PP_MAX_LAYERS], groups = group_stages(of->candidate, group_of);
+  const pp_split split = { pp_stages_count(of->candidate), group_of, groups, share, most, empty_ends };
+  pp_split_layers(of->problem->model, &weights, &split, layers);
 }
 
-pp_status pp_stages_fill(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, pp_stage *out,
-                         pp_error *error) {
+pp_status pp_stages_fill(const pp_priced *of, pp_stage *out, pp_error *error) {
   int stages, layers[PP_MAX_LAYERS];
   const int *given;
-  if (candidate->layout.pipeline > PP_MAX_LAYERS / candidate->layout.chunks)
+  if (of->candidate->layout.pipeline > PP_MAX_LAYERS / of->candidate->layout.chunks)
     return pp_illegal(error, "engine.layers_below_stages", "pipeline", NAN, "%d ranks of %d stages are more than %d stages",
-                      candidate->layout.pipeline, candidate->layout.chunks, PP_MAX_LAYERS);
-  stages = pp_stages_count(candidate);
-  given = stages == problem->given_stages ? problem->layers_per_stage : NULL;
-  if (!given && candidate->layers_per_stage) given = candidate->layers_per_stage;
-  else if (splits_freely(problem, candidate)) {
-    split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, layers);
+                      of->candidate->layout.pipeline, of->candidate->layout.chunks, PP_MAX_LAYERS);
+  stages = pp_stages_count(of->candidate);
+  given = stages == of->problem->given_stages ? of->problem->layers_per_stage : NULL;
+  if (!given && of->candidate->layers_per_stage) given = of->candidate->layers_per_stage;
+  else if (splits_freely(of->problem, of->candidate)) {
+    split_ranks(of, PP_SHARE_TIME, NULL, true, layers);
     given = layers;
   }
-  return pp_layout_stages(problem->model, stages, given, out, error);
+  return pp_layout_stages(of->problem->model, stages, given, out, error);
 }
 
 /* Is the last of the splits none of those before it? */
@@ -97,47 +94,45 @@ static int keep_if_new(int layers[PP_MOST_SPLITS][PP_MAX_LAYERS], int count, int
   return count + 1;
 }
 
-static int find_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                       int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
-  const int stages = pp_stages_count(candidate);
+static int find_splits(const pp_priced *of, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
+  const int stages = pp_stages_count(of->candidate);
   int count = 1;
-  split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, layers[0]);
-  if (candidate->layout.chunks > 1 && pp_stages_traits(candidate)->placement == PP_PLACE_LOOP) {
-    const pp_block_weights weights = weights_of(candidate, costs, kernel);
-    pp_split_phases(problem->model, &weights, candidate->layout.pipeline, candidate->layout.chunks, true, layers[count]);
+  split_ranks(of, PP_SHARE_TIME, NULL, true, layers[0]);
+  if (of->candidate->layout.chunks > 1 && pp_stages_traits(of->candidate)->placement == PP_PLACE_LOOP) {
+    const pp_block_weights weights = weights_of(of);
+    pp_split_phases(of->problem->model, &weights, of->candidate->layout.pipeline, of->candidate->layout.chunks, true, layers[count]);
     count = keep_if_new(layers, count, stages);
   }
   if (layers[0][0] == 0 || layers[0][stages - 1] == 0) {
-    split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, false, layers[count]);
+    split_ranks(of, PP_SHARE_TIME, NULL, false, layers[count]);
     count = keep_if_new(layers, count, stages);
   }
-  for (int s = 0; s < stages; s++) layers[count][s] = pp_layout_even((int)problem->model->layers, stages, s);
+  for (int s = 0; s < stages; s++) layers[count][s] = pp_layout_even((int)of->problem->model->layers, stages, s);
   return keep_if_new(layers, count, stages);
 }
 
-bool pp_stages_forward(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, int *layers) {
-  const int stages = pp_stages_count(candidate);
+bool pp_stages_forward(const pp_priced *of, int *layers) {
+  const int stages = pp_stages_count(of->candidate);
   int balanced[PP_MAX_LAYERS];
-  if (!splits_freely(problem, candidate) || candidate->layout.chunks > 1) return false;
-  if (pp_stages_traits(candidate)->placement != PP_PLACE_LOOP) return false;
-  const pp_block_weights weights = weights_of(candidate, costs, kernel);
-  split_ranks(problem, candidate, costs, kernel, PP_SHARE_TIME, NULL, true, balanced);
+  if (!splits_freely(of->problem, of->candidate) || of->candidate->layout.chunks > 1) return false;
+  if (pp_stages_traits(of->candidate)->placement != PP_PLACE_LOOP) return false;
+  const pp_block_weights weights = weights_of(of);
+  split_ranks(of, PP_SHARE_TIME, NULL, true, balanced);
   memcpy(layers, balanced, (size_t)stages * sizeof *layers);
-  pp_split_forward(problem->model, &weights, stages, true, layers);
+  pp_split_forward(of->problem->model, &weights, stages, true, layers);
   return memcmp(layers, balanced, (size_t)stages * sizeof *layers) != 0;
 }
 
-int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                     pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
-  pp_split_key key = { .ranks = candidate->layout.pipeline, .chunks = candidate->layout.chunks };
+int pp_stages_splits(const pp_priced *of, pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
+  pp_split_key key = { .ranks = of->candidate->layout.pipeline, .chunks = of->candidate->layout.chunks };
   int count;
-  if (!splits_freely(problem, candidate)) return 0;
-  if (!cache) return find_splits(problem, candidate, costs, kernel, layers);
-  key.weights = weights_of(candidate, costs, kernel);
-  key.placement = (int)pp_stages_traits(candidate)->placement;
+  if (!splits_freely(of->problem, of->candidate)) return 0;
+  if (!cache) return find_splits(of, layers);
+  key.weights = weights_of(of);
+  key.placement = (int)pp_stages_traits(of->candidate)->placement;
   count = pp_split_cache_find(cache, &key, layers);
   if (count > 0) return count;
-  count = find_splits(problem, candidate, costs, kernel, layers);
+  count = find_splits(of, layers);
   pp_split_cache_keep(cache, &key, count, layers);
   return count;
 }
@@ -156,16 +151,15 @@ static bool even_out(int stages, const int *group_of, int group, int *layers) {
   return true;
 }
 
-bool pp_stages_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                       const pp_stage *stages, int rank, int *most, int *layers) {
-  const int count = pp_stages_count(candidate);
+bool pp_stages_squeeze(const pp_priced *of, const pp_stage *stages, int rank, int *most, int *layers) {
+  const int count = pp_stages_count(of->candidate);
   int group_of[PP_MAX_LAYERS], groups, held = 0, kept = 0, group = rank;
   bool loop;
   int64_t room = 0;
-  if (!splits_freely(problem, candidate)) return false;
-  loop = pp_stages_traits(candidate)->placement == PP_PLACE_LOOP;
-  groups = group_stages(candidate, group_of);
-  if (group >= groups) group = candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */
+  if (!splits_freely(of->problem, of->candidate)) return false;
+  loop = pp_stages_traits(of->candidate)->placement == PP_PLACE_LOOP;
+  groups = group_stages(of->candidate, group_of);
+  if (group >= groups) group = of->candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */
   for (int s = 0; s < count; s++) {
     layers[s] = stages[s].count[PP_BLOCK_DENSE] + stages[s].count[PP_BLOCK_MOE];
     if (group_of[s] != group) continue;
@@ -176,7 +170,7 @@ bool pp_stages_squeeze(const pp_problem *problem, const pp_candidate *candidate,
   if (held <= kept) return false;
   most[group] = held - 1;
   for (int g = 0; g < groups; g++) room += most[g];
-  if (room < problem->model->layers) return false;
-  split_ranks(problem, candidate, costs, kernel, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, true, layers);
+  if (room < of->problem->model->layers) return false;
+  split_ranks(of, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, true, layers);
   return true;
 }

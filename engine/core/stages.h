@@ -18,10 +18,8 @@ int pp_stages_ranks(const pp_candidate *candidate, int stage, int rank[2]);
 ** The stages of one chain, out[P × V]. Layers as the problem gives them, as the candidate has them, or the first of pp_stages_splits.
 ** PP_ILLEGAL when there are fewer layers than stages.
 */
-pp_status pp_stages_fill(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, pp_stage *out,
-                         pp_error *error);
-void pp_stages_seconds(const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, const pp_stage *stages,
-                       pp_stage_seconds *out);
+pp_status pp_stages_fill(const pp_priced *of, pp_stage *out, pp_error *error);
+void pp_stages_seconds(const pp_priced *of, const pp_stage *stages, pp_stage_seconds *out);
 
 /*
 ** Splits that are worth comparing, without repetition, when the split is the planner's to choose: ranks balanced, the ends empty if need be;
@@ -29,21 +27,19 @@ void pp_stages_seconds(const pp_candidate *candidate, const pp_layout_costs *cos
 ** the schedule: only a simulation tells. Returns how many; 0: the split is given or even. `cache`, of candidates of the same model, may be
 ** NULL.
 */
-int pp_stages_splits(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                     pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]);
+int pp_stages_splits(const pp_priced *of, pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]);
 
 /*
 ** The first of these with its layers on early ranks (pp_split_forward), for schedules with one chunk a rank. False where that is the same, or
 ** the split is given or even.
 */
-bool pp_stages_forward(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel, int *layers);
+bool pp_stages_forward(const pp_priced *of, int *layers);
 
 /*
 ** Makes the fullest rank emptier. In a V or with two chains first by evening out its own stages, for the early one holds many microbatches
 ** and the late one few; then by the balanced split with one layer less on `rank` than `stages` has there. most[P] carries the limits of
 ** ranks from call to call (INT_MAX: none). Writes layers[P × V]; false when that rank has nothing to give, or its split is given or even.
 */
-bool pp_stages_squeeze(const pp_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
-                       const pp_stage *stages, int rank, int *most, int *layers);
+bool pp_stages_squeeze(const pp_priced *of, const pp_stage *stages, int rank, int *most, int *layers);
 
 #endif

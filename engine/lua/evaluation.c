@@ -4,9 +4,9 @@
 #include "lua/evaluation.h"
 
 #include <lauxlib.h>
-#include <math.h>
 #include <string.h>
 
+#include "core/evaluation.h"
 #include "lua/arguments.h"
 #include "lua/class.h"
 #include "lua/recipe.h"
@@ -15,39 +15,14 @@
 static const char evaluation_type[] = "pipeplan.evaluation";
 static const char evaluation_call[] = "candidates:evaluate";
 
-/* One candidate's results. A userdata, so that a Lua error frees what it holds. */
-typedef struct {
-  const pp_candidate *candidate;
-  const pp_schedule_traits *traits;  /* NULL at depth 1 */
-  const pp_layout_costs *costs;
-  bool kernel;
-  pp_timing timing;
-  pp_timing no_overlap;          /* with pairs that take F + B */
-  pp_timing cool;                /* with cards that do not heat up */
-  double hop_exposed;            /* what hand-overs between ranks add to the makespan */
-  int stages;
-  pp_stage stage[PP_MAX_LAYERS];
-  pp_stage_seconds seconds[PP_MAX_LAYERS];
-  bool has_simulation, has_program;
-  pp_schedule schedule;          /* at the full batch, with its simulation; not at depth 1 */
-  pp_simulation simulation;
-  pp_memory_program program;     /* not at depth 1, nor where the whole schedule has to serve */
-  pp_rank_bytes bytes[PP_MAX_LAYERS];
-} evaluation;
-
 static int evaluation_gc(lua_State *L) {
-  evaluation *self = luaL_checkudata(L, 1, evaluation_type);
-  if (self->has_simulation) {
-    pp_simulation_free(&self->simulation);
-    pp_schedule_free(&self->schedule);
-  }
-  if (self->has_program) pp_memory_program_free(&self->program);
-  self->has_simulation = self->has_program = false;
+  pp_evaluation_free(luaL_checkudata(L, 1, evaluation_type));
   return 0;
 }
 
-static evaluation *push_evaluation(lua_State *L) {
-  evaluation *self = lua_newuserdatauv(L, sizeof *self, 0);
+/* A userdata, so that a Lua error frees what it holds. */
+static pp_evaluation *push_evaluation(lua_State *L) {
+  pp_evaluation *self = lua_newuserdatauv(L, sizeof *self, 0);
   memset(self, 0, sizeof *self);
   pp_new_class(L, evaluation_type, evaluation_gc, NULL);
   luaL_setmetatable(L, evaluation_type);
@@ -56,8 +31,8 @@ static evaluation *push_evaluation(lua_State *L) {
 
 /* -------------------------------------------------------------------------------------------------------------------------- the parts */
 
-static void set_layout(lua_State *L, const evaluation *self) {
-  const pp_candidate *candidate = self->candidate;
+static void set_layout(lua_State *L, const pp_evaluation *self) {
+  const pp_candidate *candidate = self->of.candidate;
   const pp_layout *layout = &candidate->layout;
   pp_set_integer(L, "tensor", layout->tensor);
   pp_set_integer(L, "context", layout->context);
@@ -75,12 +50,11 @@ static void set_layout(lua_State *L, const evaluation *self) {
   pp_set_integer(L, "smallest_microbatches", candidate->smallest_microbatches);
   if (candidate->limit > 0) pp_set_integer(L, "limit", candidate->limit);
   if (!self->traits) return;
-  const pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
-  const int group = pp_schedule_group(&request);
+  const int group = pp_candidate_group(candidate);
   if (group > 0) pp_set_integer(L, "group", group);
 }
 
-static void set_stages(lua_State *L, const evaluation *self) {
+static void set_stages(lua_State *L, const pp_evaluation *self) {
   lua_createtable(L, self->stages, 0);
   for (int s = 0; s < self->stages; s++) {
     lua_pushinteger(L, self->stage[s].count[PP_BLOCK_DENSE] + self->stage[s].count[PP_BLOCK_MOE]);
@@ -110,7 +84,7 @@ static void set_stages(lua_State *L, const evaluation *self) {
 }
 
 /* stage of one chain → the ranks that hold it, ascending chain */
-static void set_placement(lua_State *L, const evaluation *self) {
+static void set_placement(lua_State *L, const pp_evaluation *self) {
   lua_createtable(L, self->stages, 0);
   for (int s = 0; s < self->stages; s++) {
     lua_createtable(L, 2, 0);
@@ -123,36 +97,17 @@ static void set_placement(lua_State *L, const evaluation *self) {
   lua_setfield(L, -2, "placement");
 }
 
-/* The program that memory is counted over: a capped one, or the whole one where its order follows from times. */
-static const pp_schedule *memory_schedule(const evaluation *self) {
-  return self->has_program ? &self->program.schedule : &self->schedule;
-}
-
-static int slots_of(const evaluation *self) {
-  return self->traits ? memory_schedule(self)->chunks_per_rank : 1;
-}
-
-/* The stage of one chain that a rank has in that slot. */
-static int stage_in_slot(const evaluation *self, int rank, int slot) {
-  const pp_schedule *schedule = memory_schedule(self);
-  return self->traits ? pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain : 0;
-}
-
-static void set_memory(lua_State *L, const evaluation *self) {
-  double heaviest = -1;
-  int ranks = self->candidate->layout.pipeline, heaviest_rank = 0, slots = slots_of(self);
+static void set_memory(lua_State *L, const pp_evaluation *self) {
+  const int ranks = self->of.candidate->layout.pipeline, slots = pp_evaluation_slots(self);
+  const pp_rank_bytes *fullest = &self->bytes[self->fullest];
   lua_createtable(L, ranks, 0);
   for (int rank = 0; rank < ranks; rank++) {
     const pp_rank_bytes bytes = self->bytes[rank];
-    if (bytes.total > heaviest) {
-      heaviest = bytes.total;
-      heaviest_rank = rank;
-    }
     lua_createtable(L, 0, 10);
     pp_set_integer(L, "rank", rank);
     lua_createtable(L, slots, 0);
     for (int slot = 0; slot < slots; slot++) {
-      lua_pushinteger(L, stage_in_slot(self, rank, slot) + 1);
+      lua_pushinteger(L, pp_evaluation_stage_in_slot(self, rank, slot) + 1);
       lua_rawseti(L, -2, slot + 1);
     }
     lua_setfield(L, -2, "stages");
@@ -167,27 +122,20 @@ static void set_memory(lua_State *L, const evaluation *self) {
     lua_rawseti(L, -2, rank + 1);
   }
   lua_setfield(L, -2, "memory");
-  pp_set_integer(L, "heaviest_rank", heaviest_rank);
-  pp_set_number(L, "peak_bytes", heaviest);
-  pp_set_number(L, "further_copies_bytes", pp_memory_further_copies(&self->bytes[heaviest_rank], self->traits ? self->traits->copies : 1));
+  pp_set_integer(L, "heaviest_rank", self->fullest);
+  pp_set_number(L, "peak_bytes", fullest->total);
+  pp_set_number(L, "further_copies_bytes", pp_memory_further_copies(fullest, self->traits ? self->traits->copies : 1));
 }
 
-/* Parameters on one GPU: resident on the rank that holds most, and what each would hold of one copy spread evenly. */
-static void set_parameters(lua_State *L, const evaluation *self) {
-  double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS], resident = 0, unique = 0;
-  int ranks = self->candidate->layout.pipeline;
-  pp_evaluate_parameters(self->candidate, self->costs, self->stage, dense, expert);
-  for (int rank = 0; rank < ranks; rank++) {
-    resident = fmax(resident, dense[rank] + expert[rank]);
-    unique += (dense[rank] + expert[rank]) / ranks / (self->traits ? self->traits->copies : 1);
-  }
+static void set_parameters(lua_State *L, const pp_evaluation *self) {
+  const pp_held_parameters held = pp_evaluation_parameters(self);
   lua_createtable(L, 0, 2);
-  pp_set_number(L, "resident", resident);
-  pp_set_number(L, "unique", unique);
+  pp_set_number(L, "resident", held.resident);
+  pp_set_number(L, "unique", held.unique);
   lua_setfield(L, -2, "parameters");
 }
 
-static void set_simulation(lua_State *L, const evaluation *self) {
+static void set_simulation(lua_State *L, const pp_evaluation *self) {
   const pp_simulation *simulation = &self->simulation;
   pp_set_number(L, "makespan_seconds", self->timing.makespan_seconds);
   pp_set_number(L, "bubble_fraction", self->timing.bubble_fraction);
@@ -205,71 +153,29 @@ static void set_simulation(lua_State *L, const evaluation *self) {
   }
 }
 
-/*
-** Work and all-to-all of a rank in one step, per chunk as executed alone. Exposed all-to-all is what the busiest rank's time holds beyond
-** compute: nothing of it is hidden outside overlapped pairs.
-*/
-static void set_alltoall(lua_State *L, const evaluation *self) {
-  int ranks = self->candidate->layout.pipeline, slots = slots_of(self);
-  double per_stage = (double)self->candidate->microbatches / (self->traits ? self->traits->chains : 1);
-  double work = 0, compute = 0, most = 0, exposed = 0;
-  for (int rank = 0; rank < ranks; rank++) {
-    double here = 0, sent = 0, busy;
-    for (int slot = 0; slot < slots; slot++) {
-      const pp_stage_seconds *seconds = &self->seconds[stage_in_slot(self, rank, slot)];
-      here += per_stage * (seconds->forward + seconds->full);
-      sent += per_stage * (seconds->alltoall_forward + seconds->alltoall_backward);
-    }
-    busy = self->traits ? self->simulation.busy[rank] : here;
-    work += here / ranks;
-    compute += (here - sent) / ranks;
-    if (sent > most) {
-      most = sent;
-      exposed = fmin(sent, fmax(0, busy - (here - sent)));
-    }
-  }
-  pp_set_number(L, "work_seconds", work);
-  pp_set_number(L, "ideal_step_seconds", compute);
-  pp_set_number(L, "alltoall_seconds", most);
-  pp_set_number(L, "alltoall_exposed_seconds", exposed);
+static void set_parts(lua_State *L, const pp_evaluation *self) {
+  const pp_step_parts parts = pp_evaluation_parts(self);
+  pp_set_number(L, "work_seconds", parts.work);
+  pp_set_number(L, "ideal_step_seconds", parts.ideal);
+  pp_set_number(L, "alltoall_seconds", parts.alltoall);
+  pp_set_number(L, "alltoall_exposed_seconds", parts.alltoall_exposed);
+  pp_set_number(L, "tensor_seconds", parts.tensor);
+  pp_set_number(L, "context_seconds", parts.context);
+  pp_set_number(L, "context_exposed_seconds", parts.context_exposed);
 }
 
-/* TP and CP collectives of one step on the rank that spends most on them. */
-static void set_collectives(lua_State *L, const evaluation *self) {
-  int slots = slots_of(self);
-  double per_stage = (double)self->candidate->microbatches / (self->traits ? self->traits->chains : 1);
-  double tensor = 0, context = 0, exposed = 0;
-  for (int rank = 0; rank < self->candidate->layout.pipeline; rank++) {
-    double here = 0, ring = 0, beyond = 0;
-    for (int slot = 0; slot < slots; slot++) {
-      const pp_stage_seconds *seconds = &self->seconds[stage_in_slot(self, rank, slot)];
-      here += per_stage * seconds->tensor;
-      ring += per_stage * seconds->context;
-      beyond += per_stage * seconds->context_exposed;
-    }
-    tensor = fmax(tensor, here);
-    if (ring > context) {
-      context = ring;
-      exposed = beyond;
-    }
-  }
-  pp_set_number(L, "tensor_seconds", tensor);
-  pp_set_number(L, "context_seconds", context);
-  pp_set_number(L, "context_exposed_seconds", exposed);
-}
-
-static void set_step(lua_State *L, const evaluation *self, const pp_problem *problem) {
+static void set_step(lua_State *L, const pp_evaluation *self) {
   pp_set_number(L, "step_seconds", self->timing.step_seconds);
-  pp_set_number(L, "hop_seconds", self->costs->hop);
+  pp_set_number(L, "hop_seconds", self->of.costs->hop);
   pp_set_number(L, "hop_exposed_seconds", self->hop_exposed);
   pp_set_number(L, "cool_step_seconds", self->cool.step_seconds);
-  pp_set_number(L, "pair_share", self->costs->pair_share);
+  pp_set_number(L, "pair_share", self->of.costs->pair_share);
   lua_createtable(L, 0, 5);
   pp_set_number(L, "gradient_sync", self->timing.step.gradient_sync);
   pp_set_number(L, "parameter_sync", self->timing.step.parameter_sync);
   pp_set_number(L, "optimizer", self->timing.step.optimizer);
   pp_set_number(L, "mirror", self->timing.step.mirror);
-  pp_set_number(L, "overhead", problem->step_overhead_seconds);
+  pp_set_number(L, "overhead", self->of.problem->step_overhead_seconds);
   lua_setfield(L, -2, "step");
   lua_createtable(L, 0, 3);
   pp_set_number(L, "step_seconds", self->no_overlap.step_seconds);
@@ -278,45 +184,11 @@ static void set_step(lua_State *L, const evaluation *self, const pp_problem *pro
   lua_setfield(L, -2, "no_overlap");
 }
 
-static pp_problem without_heat(const pp_problem *problem) {
-  pp_problem cool = *problem;
-  cool.hardware.heat_slope = 0;
-  return cool;
-}
-
-typedef struct {
-  pp_fit fit;
-  pp_timing timing, cool;
-} baseline_result;
-
-static pp_status compute_baseline(const pp_problem *problem, const evaluation *self, pp_schedule_kind kind, baseline_result *out, pp_error *error) {
-  pp_candidate baseline = *self->candidate;
-  pp_fit_programs programs = { .workspace = { 0 } };
-  const pp_problem cool_problem = without_heat(problem);
-  int layers[PP_MAX_LAYERS];
-  pp_status status;
-  baseline.kind = (int)kind;
-  baseline.layout.chunks = baseline.configured_virtual = 1;
-  baseline.group = baseline.limit = 0;
-  baseline.layers_per_stage = NULL;
-  if ((status = pp_evaluate_check(problem, &baseline, error)) != PP_OK) return status;
-  if ((status = pp_fit_programs_build(&baseline, &programs, error)) != PP_OK) return status;
-  status = pp_fit_candidate(problem, &baseline, self->costs, self->kernel, &programs, layers, &out->fit, error);
-  pp_fit_programs_free(&programs);
-  pp_workspace_free(&programs.workspace);
-  if (status == PP_OK)
-    status = pp_evaluate_time(problem, &baseline, self->costs, self->kernel, false, &out->timing, NULL, NULL, error);
-  if (status != PP_OK) return status;
-  out->cool = out->timing;
-  if (!(problem->hardware.heat_slope > 0)) return PP_OK;
-  return pp_evaluate_time(&cool_problem, &baseline, self->costs, self->kernel, false, &out->cool, NULL, NULL, error);
-}
-
-/* The same layout and M under another schedule, without overlap: what savings are counted against. Nothing where it cannot be built. */
-static void set_baseline(lua_State *L, const pp_problem *problem, const evaluation *self, pp_schedule_kind kind) {
-  baseline_result found;
+/* Nothing where it cannot be built. */
+static void set_baseline(lua_State *L, const pp_evaluation *self, pp_schedule_kind kind) {
+  pp_baseline found;
   pp_error error;
-  const pp_status status = compute_baseline(problem, self, kind, &found, &error);
+  const pp_status status = pp_evaluation_baseline(&self->of, kind, &found, &error);
   if (status == PP_NO_MEMORY) pp_args_raise(L, evaluation_call, &error);
   if (status != PP_OK) return;
   lua_createtable(L, 0, 6);
@@ -324,68 +196,22 @@ static void set_baseline(lua_State *L, const pp_problem *problem, const evaluati
   pp_set_number(L, "cool_step_seconds", found.cool.step_seconds);
   pp_set_number(L, "makespan_seconds", found.timing.makespan_seconds);
   pp_set_number(L, "bubble_fraction", found.timing.bubble_fraction);
-  pp_set_number(L, "peak_bytes", found.fit.bytes);
-  pp_set_boolean(L, "fits", found.fit.bytes <= problem->usable_bytes);
+  pp_set_number(L, "peak_bytes", found.bytes);
+  pp_set_boolean(L, "fits", found.bytes <= self->of.problem->usable_bytes);
   lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------------- together */
 
-static pp_status compute_time(const pp_problem *problem, evaluation *self, pp_error *error) {
-  pp_layout_costs no_hops = *self->costs;
-  pp_timing instant;
-  pp_status status = pp_evaluate_check(problem, self->candidate, error);
-  if (status != PP_OK) return status;
-  status = pp_stages_fill(problem, self->candidate, self->costs, self->kernel, self->stage, error);
-  if (status != PP_OK) return status;
-  pp_stages_seconds(self->candidate, self->costs, self->kernel, self->stage, self->seconds);
-  self->stages = pp_stages_count(self->candidate);
-  status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, true, &self->timing, &self->schedule, &self->simulation,
-                            error);
-  if (status != PP_OK) return status;
-  self->has_simulation = self->traits != NULL;
-  self->no_overlap = self->cool = self->timing;
-  if (!self->traits) return PP_OK;
-  if (self->traits->overlaps)
-    status = pp_evaluate_time(problem, self->candidate, self->costs, self->kernel, false, &self->no_overlap, NULL, NULL, error);
-  if (status != PP_OK) return status;
-  if (problem->hardware.heat_slope > 0) {
-    const pp_problem cool = without_heat(problem);
-    status = pp_evaluate_time(&cool, self->candidate, self->costs, self->kernel, true, &self->cool, NULL, NULL, error);
-    if (status != PP_OK) return status;
-  }
-  no_hops.hop = 0;
-  status = pp_evaluate_time(problem, self->candidate, &no_hops, self->kernel, true, &instant, NULL, NULL, error);
-  if (status != PP_OK) return status;
-  self->hop_exposed = fmax(0, self->timing.makespan_seconds - instant.makespan_seconds);
-  return PP_OK;
-}
-
-/* After compute_time, whose program zb_auto's memory is counted over. */
-static pp_status compute_memory(const pp_problem *problem, evaluation *self, pp_error *error) {
-  if (self->traits && self->candidate->kind != PP_ZB_AUTO) {
-    pp_status status = pp_memory_program_build(self->candidate, &self->program, error);
-    if (status != PP_OK) return status;
-    self->has_program = true;
-  }
-  return pp_evaluate_ranks(problem, self->candidate, self->costs, self->kernel, self->traits ? memory_schedule(self) : NULL, self->bytes,
-                           error);
-}
-
 int pp_push_evaluation(lua_State *L, pp_search *search, size_t row) {
-  const pp_problem *problem = &search->problem;
-  evaluation *self;
   pp_error error;
-  pp_status status;
   luaL_checkstack(L, 16, evaluation_call);
-  self = push_evaluation(L);
-  self->candidate = &search->candidates.candidate[row];
-  self->traits = self->candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)self->candidate->kind);
-  self->costs = &search->costs[search->layout_of[row]];
-  self->kernel = search->column[PP_COLUMN_KERNEL][row] >= 2;
-  status = pp_search_settle(search, row, &error);
-  if (status == PP_OK) status = compute_time(problem, self, &error);
-  if (status == PP_OK) status = compute_memory(problem, self, &error);
+  pp_evaluation *self = push_evaluation(L);
+  pp_status status = pp_search_settle(search, row, &error);
+  if (status == PP_OK) {
+    const pp_priced of = pp_search_priced(search, row);
+    status = pp_evaluation_compute(&of, self, &error);
+  }
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, evaluation_call, &error);
   lua_createtable(L, 0, 45);
@@ -395,12 +221,11 @@ int pp_push_evaluation(lua_State *L, pp_search *search, size_t row) {
   set_memory(L, self);
   set_parameters(L, self);
   set_simulation(L, self);
-  set_alltoall(L, self);
-  set_collectives(L, self);
-  set_step(L, self, problem);
+  set_parts(L, self);
+  set_step(L, self);
   lua_createtable(L, 0, 2);
-  if (self->traits) set_baseline(L, problem, self, PP_1F1B);
-  if (self->traits && self->traits->overlaps) set_baseline(L, problem, self, PP_ZB_H1);
+  if (self->traits) set_baseline(L, self, PP_1F1B);
+  if (self->traits && self->traits->overlaps) set_baseline(L, self, PP_ZB_H1);
   lua_setfield(L, -2, "baselines");
   return 1;
 }

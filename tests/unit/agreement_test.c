@@ -61,7 +61,7 @@ static pp_rank_bytes by_hand(const random_problem *problem, const pp_candidate *
   pp_rank_bytes sum = { 0 };
   const pp_state_bytes *copy = NULL;
   bool has_embedding = false;
-  assert_int_equal(pp_stages_fill(&problem->c.problem, candidate, costs, kernel, stages, NULL), PP_OK);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &problem->c.problem, candidate, costs, kernel }, stages, NULL), PP_OK);
   for (int s = 0; s < schedule->stages; s++) {
     stored[s] = pending[s] = 0;
     if (schedule->rank_of[s] != rank) continue;
@@ -110,7 +110,8 @@ static bool check_ranks(const random_problem *problem, pp_search *search, size_t
   if (candidate->kind == PP_ZB_AUTO) return false;
   const bool alone = candidate->kind == PP_NO_SCHEDULE;
   if (!alone) assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
-  assert_int_equal(pp_evaluate_ranks(&problem->c.problem, candidate, costs, kernel, alone ? NULL : &program.schedule, ranks, NULL), PP_OK);
+  const pp_priced of = { &problem->c.problem, candidate, costs, kernel };
+  assert_int_equal(pp_evaluate_ranks(&of, alone ? NULL : &program.schedule, ranks, NULL), PP_OK);
   for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
     const pp_rank_bytes *here = &ranks[rank];
     const double sum = here->parameters + here->gradients + here->optimizer + here->activations + here->transient + here->overhead;
@@ -150,9 +151,10 @@ static bool check_parameters(const random_problem *problem, pp_search *search, s
   if (training->shard_parameters || problem->c.problem.profile || candidate->kind == PP_NO_SCHEDULE) return false;
   const pp_layout_costs *costs = row_costs(search, row);
   assert_int_equal(whole_program(search, row, &schedule), PP_OK);
-  assert_int_equal(pp_stages_fill(&problem->c.problem, candidate, costs, row_has_kernel(search, row), stages, NULL), PP_OK);
-  assert_int_equal(pp_evaluate_ranks(&problem->c.problem, candidate, costs, row_has_kernel(search, row), &schedule, ranks, NULL), PP_OK);
-  pp_evaluate_parameters(candidate, costs, stages, dense, expert);
+  const pp_priced of = { &problem->c.problem, candidate, costs, row_has_kernel(search, row) };
+  assert_int_equal(pp_stages_fill(&of, stages, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_ranks(&of, &schedule, ranks, NULL), PP_OK);
+  pp_evaluate_parameters(&of, stages, dense, expert);
   for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
     const double number = dense[rank] + expert[rank], counted = ranks[rank].parameters / training->parameter_bytes;
     if (fabs(number - counted) > 1e-12 * number) tell("parameters, their bytes", seed, candidate, number, counted);
@@ -176,7 +178,7 @@ static bool check_rank_bound(const random_problem *problem, pp_search *search, s
   pp_memory_program program;
   double scratch[4 * PP_MAX_LAYERS];
   if (candidate->kind == PP_NO_SCHEDULE) return false;
-  assert_int_equal(pp_stages_fill(&problem->c.problem, candidate, costs, false, stages, NULL), PP_OK);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &problem->c.problem, candidate, costs, false }, stages, NULL), PP_OK);
   assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
   pp_memory_stages(stages, pp_stages_count(candidate), costs->bytes[program.schedule.traits.copies - 1], needs);
   for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
@@ -207,10 +209,9 @@ static bool check_limited(const random_problem *problem, pp_search *search, size
   pp_simulation simulation;
   pp_timing timing;
   if (candidate->kind != PP_ZB_AUTO) return false;
-  assert_int_equal(pp_evaluate_time(&problem->c.problem, candidate, row_costs(search, row), row_has_kernel(search, row), true, &timing,
-                                    &schedule, &simulation, NULL), PP_OK);
-  assert_int_equal(pp_evaluate_ranks(&problem->c.problem, candidate, row_costs(search, row), row_has_kernel(search, row), &schedule, ranks,
-                                     NULL), PP_OK);
+  const pp_priced of = { &problem->c.problem, candidate, row_costs(search, row), row_has_kernel(search, row) };
+  assert_int_equal(pp_evaluate_time(&of, true, &timing, &schedule, &simulation, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_ranks(&of, &schedule, ranks, NULL), PP_OK);
   for (int rank = 0; rank < candidate->layout.pipeline; rank++)
     if (ranks[rank].total > peak * (1 + 1e-12)) tell("zb_auto's rank, peak_bytes", seed, candidate, ranks[rank].total, peak);
   pp_simulation_free(&simulation);

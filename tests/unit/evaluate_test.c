@@ -63,7 +63,7 @@ static double fullest_of_all_ranks(const search_case *c, const pp_candidate *can
   double scratch[4 * PP_MAX_LAYERS], most = 0;
   pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
   pp_schedule schedule;
-  assert_int_equal(pp_stages_fill(&c->problem, candidate, costs, false, stages, NULL), PP_OK);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &c->problem, candidate, costs, false }, stages, NULL), PP_OK);
   assert_int_equal(pp_schedule_build(&request, &schedule, NULL), PP_OK);
   pp_memory_stages(stages, schedule.stages_per_chain, costs->bytes[copies - 1], needs);
   for (int rank = 0; rank < request.ranks; rank++) {
@@ -90,7 +90,7 @@ static void the_fullest_rank_is_found_without_walking_all(void **state) {
     pp_layout_costs costs = costs_of(&c, &candidate->layout);
     int copies = pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->copies;
     assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
-    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &costs, false, &program, &bytes, &rank, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_memory(&(pp_priced){ &c.problem, candidate, &costs, false }, &program, &bytes, &rank, NULL), PP_OK);
     expect(fullest_of_all_ranks(&c, candidate, &costs, copies), bytes.total, 1e-12);
     pp_memory_program_free(&program);
   }
@@ -111,7 +111,7 @@ static void a_v_fills_the_rank_of_both_ends(void **state) {
   pp_candidate candidate = candidate_of(PP_ZB_V, 8, 2, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
   assert_int_equal(pp_memory_program_build(&candidate, &program, NULL), PP_OK);
-  assert_int_equal(pp_evaluate_memory(&c.problem, &candidate, &costs, false, &program, &bytes, &rank, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_memory(&(pp_priced){ &c.problem, &candidate, &costs, false }, &program, &bytes, &rank, NULL), PP_OK);
   assert_int_equal(rank, 0);
   pp_memory_program_free(&program);
 }
@@ -133,8 +133,8 @@ static void check_bounds(const search_case *c, uint32_t *seed, size_t *checked) 
     pp_layout_costs costs = costs_of(c, &candidate->layout);
     for (int kernel = 0; kernel < 2; kernel++) {
       pp_timing timing;
-      double bound = pp_evaluate_bound(&c->problem, candidate, &costs, kernel);
-      if (pp_evaluate_time(&c->problem, candidate, &costs, kernel, true, &timing, NULL, NULL, NULL) != PP_OK) continue;
+      double bound = pp_evaluate_bound(&(pp_priced){ &c->problem, candidate, &costs, kernel });
+      if (pp_evaluate_time(&(pp_priced){ &c->problem, candidate, &costs, kernel }, true, &timing, NULL, NULL, NULL) != PP_OK) continue;
       if (!(bound <= timing.step_seconds))
         fail_msg("%s P %d V %d M %d: bound %.9g above %.9g", name_of(candidate), candidate->layout.pipeline, candidate->layout.chunks,
                  (int)candidate->microbatches, bound, timing.step_seconds);
@@ -177,9 +177,9 @@ static void one_f1b_takes_m_plus_p_minus_1_slots(void **state) {  /* R19 */
   c.network.tier[0] = c.network.tier[1] = (pp_tier){ 1 << 24, 1e30, 1, 0 };
   pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, false, true, &timing, NULL, NULL, NULL), PP_OK);
-  assert_int_equal(pp_stages_fill(&c.problem, &candidate, &costs, false, stages, NULL), PP_OK);
-  pp_stages_seconds(&candidate, &costs, false, stages, seconds);
+  assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, false }, true, &timing, NULL, NULL, NULL), PP_OK);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &c.problem, &candidate, &costs, false }, stages, NULL), PP_OK);
+  pp_stages_seconds(&(pp_priced){ NULL, &candidate, &costs, false }, stages, seconds);
   expect((64 + 8 - 1) * (seconds[3].forward + seconds[3].full), timing.makespan_seconds, 5e-3);
   expect(7.0 / 71, timing.bubble_fraction, 2e-2);
 }
@@ -192,8 +192,8 @@ static pp_simulation whole_step(const search_case *c, const pp_candidate *candid
   pp_schedule_request request = pp_candidate_request(candidate, candidate->microbatches);
   pp_schedule schedule;
   pp_simulation out;
-  assert_int_equal(pp_stages_fill(&c->problem, candidate, costs, false, stages, NULL), PP_OK);
-  pp_stages_seconds(candidate, costs, false, stages, seconds);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &c->problem, candidate, costs, false }, stages, NULL), PP_OK);
+  pp_stages_seconds(&(pp_priced){ NULL, candidate, costs, false }, stages, seconds);
   assert_int_equal(pp_schedule_build(&request, &schedule, NULL), PP_OK);
   for (int s = 0; s < schedule.stages; s++) {
     const pp_stage_seconds *of = &seconds[s % schedule.stages_per_chain];
@@ -218,7 +218,7 @@ static void a_step_of_many_actions_is_that_of_the_whole_program(void **state) {
     pp_schedule program;
     pp_simulation got, expected = whole_step(&c, &candidate, &costs);
     pp_timing timing;
-    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, false, false, &timing, &program, &got, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, false }, false, &timing, &program, &got, NULL), PP_OK);
     assert_true(program.first[8] < PP_MOST_WHOLE / 100);
     expect(expected.makespan, timing.makespan_seconds, 1e-10);
     expect(expected.bubble_fraction, timing.bubble_fraction, 1e-8);
@@ -268,9 +268,9 @@ static void without_a_pipeline_a_step_is_its_microbatches_one_after_the_other(vo
   set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
   pp_candidate candidate = candidate_of(PP_NO_SCHEDULE, 1, 1, 8);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, false, true, &timing, NULL, NULL, NULL), PP_OK);
-  assert_int_equal(pp_stages_fill(&c.problem, &candidate, &costs, false, &stage, NULL), PP_OK);
-  pp_stages_seconds(&candidate, &costs, false, &stage, &seconds);
+  assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, false }, true, &timing, NULL, NULL, NULL), PP_OK);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &c.problem, &candidate, &costs, false }, &stage, NULL), PP_OK);
+  pp_stages_seconds(&(pp_priced){ NULL, &candidate, &costs, false }, &stage, &seconds);
   expect(8 * (seconds.forward + seconds.full), timing.makespan_seconds, 1e-12);
   expect(timing.makespan_seconds + timing.step.gradient_sync + timing.step.parameter_sync + timing.step.optimizer + 0.05, timing.step_seconds, 1e-12);
   assert_true(timing.bubble_fraction >= 0 && timing.bubble_fraction <= 0);
@@ -288,8 +288,8 @@ static void only_overlapped_pairs_hide_alltoall(void **state) {
     candidate.layout.expert = 64;
     candidate.layout.data = 256;
     pp_layout_costs costs = costs_of(&c, &candidate.layout);
-    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, true, true, &with, NULL, NULL, NULL), PP_OK);
-    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, true, false, &without, NULL, NULL, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, true }, true, &with, NULL, NULL, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, true }, false, &without, NULL, NULL, NULL), PP_OK);
     if (traits->overlaps) assert_true(with.makespan_seconds < 0.95 * without.makespan_seconds);
     else expect(without.makespan_seconds, with.makespan_seconds, 1e-12);
   }
@@ -320,11 +320,11 @@ static void dualpipe_holds_every_parameter_twice(void **state) {  /* ruling 17 *
   set_case(&c, deepseek_v3(61, 3, 0), 2048, 15360);
   pp_candidate candidate = candidate_of(PP_DUALPIPE, 8, 1, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  assert_int_equal(pp_stages_fill(&c.problem, &candidate, &costs, false, stages, NULL), PP_OK);
-  pp_evaluate_parameters(&candidate, &costs, stages, dense, expert);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &c.problem, &candidate, &costs, false }, stages, NULL), PP_OK);
+  pp_evaluate_parameters(&(pp_priced){ NULL, &candidate, &costs, false }, stages, dense, expert);
   for (int rank = 0; rank < 8; rank++) twice += dense[rank] + expert[rank];
   candidate.kind = PP_1F1B;
-  pp_evaluate_parameters(&candidate, &costs, stages, dense, expert);
+  pp_evaluate_parameters(&(pp_priced){ NULL, &candidate, &costs, false }, stages, dense, expert);
   for (int rank = 0; rank < 8; rank++) once += dense[rank] + expert[rank];
   expect(2 * once, twice, 1e-12);
   expect((double)pp_model_parameters(&c.model).total, once, 1e-6);

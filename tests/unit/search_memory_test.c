@@ -160,8 +160,8 @@ static pp_status time_and_keep(void *given) {
   pp_simulation simulation = { 0 };
   pp_error error;
   size_t row = first_legal(at);
-  pp_status status = pp_evaluate_time(&at->c.problem, &at->search.candidates.candidate[row], &at->search.costs[at->search.layout_of[row]],
-                                      true, true, &timing, &schedule, &simulation, &error);
+  const pp_priced of = { &at->c.problem, &at->search.candidates.candidate[row], &at->search.costs[at->search.layout_of[row]], true };
+  pp_status status = pp_evaluate_time(&of, true, &timing, &schedule, &simulation, &error);
   if (status == PP_OK) {
     pp_schedule_free(&schedule);
     pp_simulation_free(&simulation);

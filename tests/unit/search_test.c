@@ -101,9 +101,9 @@ static void zb_auto_takes_no_more_than_its_limit_allows(const search_case *c, co
   pp_rank_bytes here[PP_MAX_LAYERS];
   assert_true(candidate->limit >= ranks && candidate->limit <= 2 * ranks);
   if (candidate->limit > ranks) assert_true(bytes <= c->problem.usable_bytes);
-  assert_int_equal(pp_evaluate_time(&c->problem, candidate, costs, false, true, &timing, &schedule, &simulation, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_time(&(pp_priced){ &c->problem, candidate, costs, false }, true, &timing, &schedule, &simulation, NULL), PP_OK);
   assert_int_equal(schedule.request.limit, candidate->limit);
-  assert_int_equal(pp_evaluate_ranks(&c->problem, candidate, costs, false, &schedule, here, NULL), PP_OK);
+  assert_int_equal(pp_evaluate_ranks(&(pp_priced){ &c->problem, candidate, costs, false }, &schedule, here, NULL), PP_OK);
   for (int rank = 0; rank < ranks; rank++) assert_true(here[rank].total <= bytes * (1 + 1e-12));
   pp_simulation_free(&simulation);
   pp_schedule_free(&schedule);
@@ -133,7 +133,8 @@ static void memory_is_filled_where_a_row_can_be_built_and_nowhere_else(void **st
     pp_rank_bytes alone;
     int rank;
     assert_int_equal(pp_memory_program_build(candidate, &program, NULL), PP_OK);
-    assert_int_equal(pp_evaluate_memory(&c.problem, candidate, &search.costs[search.layout_of[row]], false, &program, &alone, &rank, NULL), PP_OK);
+    const pp_priced of = { &c.problem, candidate, &search.costs[search.layout_of[row]], false };
+    assert_int_equal(pp_evaluate_memory(&of, &program, &alone, &rank, NULL), PP_OK);
     expect(alone.total, bytes, 1e-12);
     assert_int_equal(rank, search.fullest[row]);
     /* DualPipe's two copies are of weights and gradients; the optimizer's state is spread over both (DeepSeek-V3 report, table 2: 2 × parameters) */
@@ -215,7 +216,8 @@ static void no_split_is_slower_than_balanced_ranks_with_a_layer_everywhere(void 
       if (plain.kind == PP_NO_SCHEDULE || pp_search_simulate(&search, row, NULL) != PP_OK) continue;
       split_plainly(&plain, &search.costs[search.layout_of[row]], &c.model, split);
       plain.layers_per_stage = split;
-      assert_int_equal(pp_evaluate_time(&c.problem, &plain, &search.costs[search.layout_of[row]], true, true, &timing, NULL, NULL, NULL), PP_OK);
+      const pp_priced of = { &c.problem, &plain, &search.costs[search.layout_of[row]], true };
+      assert_int_equal(pp_evaluate_time(&of, true, &timing, NULL, NULL, NULL), PP_OK);
       double seconds = search.column[PP_COLUMN_STEP_SECONDS][row];
       if (seconds > timing.step_seconds * 1.005)
         fail_msg("%s P %d V %d M %d of %d layers: %g s, %g with plainly balanced ranks", name_of(&plain), plain.layout.pipeline,

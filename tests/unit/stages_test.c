@@ -13,7 +13,7 @@
 static void layers_of(const search_case *c, const pp_candidate *candidate, int *layers) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_layout_costs costs = costs_of(c, &candidate->layout);
-  assert_int_equal(pp_stages_fill(&c->problem, candidate, &costs, true, stages, NULL), PP_OK);
+  assert_int_equal(pp_stages_fill(&(pp_priced){ &c->problem, candidate, &costs, true }, stages, NULL), PP_OK);
   for (int s = 0; s < candidate->layout.pipeline * candidate->layout.chunks; s++)
     layers[s] = stages[s].count[PP_BLOCK_DENSE] + stages[s].count[PP_BLOCK_MOE];
 }
@@ -96,20 +96,20 @@ static void deepseek_interleaves_as_fast_as_deployments_do(void **state) {
   candidate.layout.expert = 64;
   candidate.layout.data = 128;
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  int splits[PP_MOST_SPLITS][PP_MAX_LAYERS], count = pp_stages_splits(&c.problem, &candidate, &costs, true, NULL, splits);
+  int splits[PP_MOST_SPLITS][PP_MAX_LAYERS], count = pp_stages_splits(&(pp_priced){ &c.problem, &candidate, &costs, true }, NULL, splits);
   for (int s = 1; s < 30; s++) published[s] = 2;
   for (int s = 0; s < 32; s++) plain[s] = 2;
   plain[0] = plain[15] = plain[31] = 1;
   for (int i = 0; i < 2; i++) {
     pp_timing timing;
     candidate.layers_per_stage = i == 0 ? published : plain;
-    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, true, true, &timing, NULL, NULL, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, true }, true, &timing, NULL, NULL, NULL), PP_OK);
     seconds[i] = timing.step_seconds;
   }
   for (int i = 0; i < count; i++) {
     pp_timing timing;
     candidate.layers_per_stage = splits[i];
-    assert_int_equal(pp_evaluate_time(&c.problem, &candidate, &costs, true, true, &timing, NULL, NULL, NULL), PP_OK);
+    assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, true }, true, &timing, NULL, NULL, NULL), PP_OK);
     if (i == 0 || timing.step_seconds < chosen) chosen = timing.step_seconds;
   }
   if (!(chosen <= seconds[0] && chosen < seconds[1] * 0.9)) fail_msg("%g s, published %g, plain %g", chosen, seconds[0], seconds[1]);
@@ -137,10 +137,10 @@ static void given_layers_are_not_compared(void **state) {
   set_case(&c, llama(64, 4096, 32, 8, 14336, 512000), 64, 512);
   pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
-  assert_true(pp_stages_splits(&c.problem, &candidate, &costs, false, NULL, splits) > 0);
+  assert_true(pp_stages_splits(&(pp_priced){ &c.problem, &candidate, &costs, false }, NULL, splits) > 0);
   c.problem.layers_per_stage = given;
   c.problem.given_stages = 8;
-  assert_int_equal(pp_stages_splits(&c.problem, &candidate, &costs, false, NULL, splits), 0);
+  assert_int_equal(pp_stages_splits(&(pp_priced){ &c.problem, &candidate, &costs, false }, NULL, splits), 0);
 }
 
 int main(void) {

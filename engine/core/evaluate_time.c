@@ -1,0 +1,210 @@
+/*
+** evaluate_time.c: seconds of one candidate's step. See evaluate_time.h.
+*/
+#include "core/evaluate_time.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/meter.h"
+#include "core/steady.h"
+
+static double step_sum(const pp_step_seconds *step) {
+  return step->gradient_sync + step->parameter_sync + step->optimizer + step->mirror;
+}
+
+void pp_evaluate_parameters(const pp_priced *of, const pp_stage *stages, double *dense, double *expert) {
+  int ranks = of->candidate->layout.pipeline;
+  double copy[PP_MAX_LAYERS];
+  for (int rank = 0; rank < ranks; rank++) dense[rank] = expert[rank] = copy[rank] = 0;
+  for (int s = 0; s < pp_stages_count(of->candidate); s++) {
+    int rank[2], holders = pp_stages_ranks(of->candidate, s, rank);
+    for (int i = 0; i < holders; i++)
+      for (int block = 0; block < PP_BLOCKS; block++) {
+        if (stages[s].count[block] == 0) continue;
+        dense[rank[i]] += stages[s].count[block] * of->costs->parameters[block].dense;
+        expert[rank[i]] += stages[s].count[block] * of->costs->parameters[block].expert;
+        copy[rank[i]] = fmax(copy[rank[i]], of->costs->parameters[block].embedding_copy);
+      }
+  }
+  /* Stage 0 holds the embedding: its ranks need no further copy. */
+  int rank[2], holders = pp_stages_ranks(of->candidate, 0, rank);
+  for (int i = 0; i < holders; i++) copy[rank[i]] = 0;
+  for (int r = 0; r < ranks; r++) dense[r] += copy[r];
+}
+
+/* What the step takes beside the pipeline on the rank where it takes longest. */
+static void step_seconds(const pp_priced *of, const pp_stage *stages, pp_step_seconds *out) {
+  const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
+  int ranks = of->candidate->layout.pipeline, copies = traits ? traits->copies : 1;
+  double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
+  *out = (pp_step_seconds){ 0, 0, 0, 0 };
+  pp_evaluate_parameters(of, stages, dense, expert);
+  for (int rank = 0; rank < ranks; rank++) {
+    pp_step_seconds here;
+    bool dominated = false;
+    for (int other = 0; other < rank && !dominated; other++) dominated = dense[other] >= dense[rank] && expert[other] >= expert[rank];
+    if (dominated) continue;
+    pp_cost_step(&of->candidate->layout, of->problem->training, of->problem->device, of->problem->network, dense[rank], expert[rank],
+                 copies, &here);
+    if (step_sum(&here) > step_sum(out)) *out = here;
+  }
+}
+
+void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *timing) {
+  step_seconds(of, stages, &timing->step);
+  timing->step_seconds = timing->makespan_seconds + step_sum(&timing->step) + of->problem->step_overhead_seconds;
+}
+
+bool pp_evaluate_pairs_overlap(const pp_priced *of) {
+  const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
+  return pp_schedule_hides_alltoall(traits, of->kernel) || (traits->overlaps && of->costs->pair_share > 0);
+}
+
+double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
+  return problem->speeds == ranks ? 1 / problem->rank_speed[rank] : 1;
+}
+
+pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
+                            pp_stage_times **stage, double **pair, pp_error *error) {
+  size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
+  pp_device device = *of->problem->device;
+  *stage = pp_allocate(stages * sizeof **stage + stages * slots * sizeof **pair);
+  if (!*stage) return pp_fail(error, PP_NO_MEMORY, "not enough memory for the times of %zu stages", stages);
+  *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
+  device.hides_alltoall = true;
+  device.pair_share = of->costs->pair_share;
+  for (size_t s = 0; s < stages; s++) {
+    const pp_stage_seconds *forward = &seconds[s % (size_t)schedule->stages_per_chain];
+    const double slow = pp_evaluate_slowness(of->problem, schedule->request.ranks, schedule->rank_of[s]);
+    (*stage)[s] = (pp_stage_times){ slow * forward->forward, slow * forward->input, slow * forward->weight, slow * forward->full };
+    for (size_t slot = 0; overlaps && slot < slots; slot++) {
+      int other = pp_schedule_stages_of(schedule, schedule->rank_of[s])[slot] % schedule->stages_per_chain;
+      (*pair)[s * slots + slot] = slow * pp_cost_pair(&device, forward, &seconds[other]);
+    }
+  }
+  return PP_OK;
+}
+
+/* zb_auto is planned from these times. */
+static void plan_from(const pp_candidate *candidate, const pp_stage_seconds *seconds, double hop, pp_stage_times *times,
+                      pp_schedule_request *request) {
+  if (!pp_schedule_is_planned((pp_schedule_kind)candidate->kind)) return;
+  for (int s = 0; s < request->ranks; s++)
+    times[s] = (pp_stage_times){ seconds[s].forward, seconds[s].input, seconds[s].weight, seconds[s].full };
+  request->times = times;
+  request->p2p = hop;
+  request->brief = true;
+}
+
+/* Every action `factor` times as long. */
+static void stretch(const pp_schedule *schedule, pp_stage_times *stage, double *pair, double factor) {
+  for (int s = 0; s < schedule->stages; s++) {
+    stage[s].forward *= factor;
+    stage[s].input *= factor;
+    stage[s].weight *= factor;
+    stage[s].full *= factor;
+    for (int slot = 0; pair && slot < schedule->chunks_per_rank; slot++) pair[s * schedule->chunks_per_rank + slot] *= factor;
+  }
+}
+
+/* Does a pair take less than its forward and its backward? */
+static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage, const double *pair) {
+  const int slots = schedule->chunks_per_rank;
+  for (int s = 0; pair && s < schedule->stages; s++) {
+    for (int slot = 0; slot < slots; slot++) {
+      const int other = pp_schedule_stages_of(schedule, schedule->rank_of[s])[slot];
+      if (pair[(size_t)s * (size_t)slots + (size_t)slot] < (1 - 1e-9) * (stage[s].forward + stage[other].full)) return true;
+    }
+  }
+  return false;
+}
+
+pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error) {
+  const bool whole = candidate->kind == PP_NO_SCHEDULE || problem->runtime || candidate->microbatches > INT_MAX ||
+                     !pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->has_periods;
+  pp_status status = pp_candidate_check_within(candidate, problem->model, whole ? PP_MOST_WHOLE : INT64_MAX, error);
+  if (status == PP_ILLEGAL && error && strcmp(error->id, "engine.too_many_actions") == 0 && strcmp(error->field, "microbatches") == 0)
+    return pp_illegal(error, "engine.too_many_actions", "microbatches", error->nearest,
+                      "M is %lld; at most %.0f microbatches of %s on %d ranks can be simulated%s%s", (long long)candidate->microbatches,
+                      error->nearest, pp_stages_traits(candidate)->name, candidate->layout.pipeline,
+                      problem->runtime ? " as run by " : "", problem->runtime ? problem->runtime->name : "");
+  return status;
+}
+
+/* The request of the program to simulate: the candidate's, or the one that stands for it. */
+static pp_schedule_request request_of(const pp_problem *problem, const pp_candidate *candidate) {
+  const pp_schedule_request whole = pp_candidate_request(candidate, candidate->microbatches);
+  pp_schedule_request shorter;
+  const bool stands = !problem->runtime && pp_schedule_most_actions(&whole) > PP_MOST_WHOLE && pp_steady_shorten(&whole, &shorter);
+  return stands ? shorter : whole;
+}
+
+/* See pp_evaluate_time. */
+static pp_status simulate(const pp_problem *problem, const pp_candidate *candidate, const pp_schedule *schedule, pp_stage_times *stage,
+                          double *pair, double hop, pp_simulation *out, pp_error *error) {
+  const pp_times times = { .stage = stage, .pair = pair, .p2p = hop };
+  const pp_runtime *runtime = problem->runtime;
+  pp_error refused;
+  if (schedule->request.microbatches < candidate->microbatches)
+    return pp_steady_simulate(schedule, (int)candidate->microbatches, &times, PP_MOST_PERIODS, out, NULL, error);
+  if (!runtime) return pp_simulate(schedule, &times, false, out, error);
+  pp_runtime multi = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
+  if (!pairs_save(schedule, stage, pair)) multi.pairs = PP_PAIR_SPLIT;
+  if (runtime->kind == PP_RUNTIME_TORCH_MULTI) runtime = &multi;
+  pp_status status = pp_runtime_simulate(schedule, &times, runtime, &problem->hardware, false, out, &refused);
+  if (status == PP_ILLEGAL && runtime->kind == PP_RUNTIME_TORCH_SINGLE)
+    status = pp_runtime_simulate(schedule, &times, &multi, &problem->hardware, false, out, &refused);
+  if (status == PP_OK) return PP_OK;
+  if (status != PP_ILLEGAL) {
+    if (error) *error = refused;
+    return status;
+  }
+  stretch(schedule, stage, pair, 1 + problem->hardware.heat_slope);
+  return pp_simulate(schedule, &times, false, out, error);
+}
+
+pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp_schedule *keep_schedule, pp_simulation *keep_simulation,
+                           pp_error *error) {
+  pp_stage stages[PP_MAX_LAYERS];
+  pp_stage_seconds seconds[PP_MAX_LAYERS];
+  pp_stage_times *stage_times = NULL, plan_times[PP_MAX_LAYERS];
+  double *pair = NULL;
+  pp_schedule schedule;
+  pp_simulation simulation;
+  pp_schedule_request request;
+  pp_status status = pp_stages_fill(of, stages, error);
+  if (status != PP_OK) return status;
+  pp_stages_seconds(of, stages, seconds);
+  if (of->candidate->kind == PP_NO_SCHEDULE) {
+    out->makespan_seconds = (double)of->candidate->microbatches * (seconds[0].forward + seconds[0].full);
+    out->bubble_fraction = 0;
+    pp_evaluate_finish(of, stages, out);
+    return PP_OK;
+  }
+  request = request_of(of->problem, of->candidate);
+  plan_from(of->candidate, seconds, of->costs->hop, plan_times, &request);
+  status = pp_schedule_build(&request, &schedule, error);
+  if (status != PP_OK) return status;
+  status = pp_evaluate_times(of, &schedule, seconds, overlap && pp_evaluate_pairs_overlap(of), &stage_times, &pair, error);
+  if (status == PP_OK) {
+    status = simulate(of->problem, of->candidate, &schedule, stage_times, pair, of->costs->hop, &simulation, error);
+    pp_free(stage_times);
+  }
+  if (status != PP_OK) {
+    pp_schedule_free(&schedule);
+    return status;
+  }
+  out->makespan_seconds = simulation.makespan;
+  out->bubble_fraction = simulation.bubble_fraction;
+  pp_evaluate_finish(of, stages, out);
+  if (keep_schedule) {
+    *keep_schedule = schedule;
+    *keep_simulation = simulation;
+  } else {
+    pp_simulation_free(&simulation);
+    pp_schedule_free(&schedule);
+  }
+  return PP_OK;
+}

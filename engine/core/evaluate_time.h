@@ -1,0 +1,54 @@
+/*
+** evaluate_time.h: what a candidate's step takes.
+*/
+#ifndef PP_EVALUATE_TIME_H
+#define PP_EVALUATE_TIME_H
+
+#include "core/simulate.h"
+#include "core/stages.h"
+
+/* Parameters on one GPU of each rank, all its stages and both copies: dense[P] without, expert[P] only routed experts. */
+void pp_evaluate_parameters(const pp_priced *of, const pp_stage *stages, double *dense, double *expert);
+
+typedef struct {
+  double step_seconds;      /* makespan + what runs beside the pipeline */
+  double makespan_seconds;
+  double bubble_fraction;
+  pp_step_seconds step;     /* of the rank that takes longest */
+} pp_timing;
+
+/*
+** A step of more actions than PP_MOST_WHOLE is simulated by the periods of its schedule (steady.h), or not at all: some schedules have none,
+** and under a framework's runtime, with contention and heat, no period is like the one before. PP_MOST_PERIODS is twenty times what any
+** step needed that was tried.
+*/
+enum { PP_MOST_WHOLE = PP_MAX_LOWERED, PP_MOST_PERIODS = 1 << 17 };
+
+/* Is it legal, and can its step be simulated? PP_ILLEGAL as pp_candidate_check_within, of PP_MOST_WHOLE actions where they have no periods. */
+pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error);
+
+/*
+** Simulates the step of a candidate that pp_evaluate_check accepts, at the full batch. `overlap` false: overlapped pairs take F + B, whatever
+** the kernel. With `schedule` and `simulation` not NULL the caller gets the program, or the shorter one that stands for it, and its
+** simulation, and frees both; not at depth 1, which has neither. Under the problem's runtime
+** where it can run the schedule; of PyTorch's two the one that can, with pairs that overlap nothing as two actions, as a plan's program has
+** them; else under the ideal one, on cards as hot as they get.
+** O(P × M × V) up to PP_MOST_WHOLE actions; beyond, see pp_steady_simulate. PP_ILLEGAL as that.
+*/
+pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp_schedule *schedule, pp_simulation *simulation,
+                           pp_error *error);
+
+
+/* What evaluate_split.c and evaluate_bound.c share with it. */
+
+/* Adds to a makespan what the step takes beside the pipeline. */
+void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *timing);
+/* Do pairs take another time than F and B one after the other? */
+bool pp_evaluate_pairs_overlap(const pp_priced *of);
+/* What a rank's card takes over what a mean one does. */
+double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank);
+/* Stage and pair times of a program, in one allocation that `stage` owns; *pair is NULL where pairs overlap nothing. */
+pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
+                            pp_stage_times **stage, double **pair, pp_error *error);
+
+#endif
