@@ -9,12 +9,8 @@
 
 #include "core/evaluate_bound.h"
 
-/* How far moving layers may reach: a rank that is over by more is not worth the work. */
-static const double squeezable = 1.15;
+/* Of a bounded search: how often a layer is moved. */
 enum { MOST_SQUEEZES = 24 };
-
-/* Step times this close are one: no estimate of costs tells them apart, and the split that takes less memory is the better. */
-static const double same_time = 0.005;
 
 pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *out, pp_error *error) {
   out->comparison = (pp_comparison){ .built = false };
@@ -91,14 +87,14 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     if (from[i].fit.bytes > usable) continue;
     job->candidate->layers_per_stage = from[i].layers;
     seconds[i] = INFINITY;
-    if (pp_evaluate_bound(&job->of) > fastest * (1 + same_time)) continue;
+    if (pp_evaluate_bound(&job->of) > fastest * (1 + job->of.problem->split_tie)) continue;
     pp_status status = pp_evaluate_split(&job->of, &job->programs->memory.schedule,
                                          &job->programs->comparison, &job->programs->workspace, &seconds[i], error);
     if (status != PP_OK) return status;
     fastest = fmin(fastest, seconds[i]);
   }
   for (int i = 0; i < count; i++) {
-    if (fits > 0 && (from[i].fit.bytes > usable || seconds[i] > fastest * (1 + same_time))) continue;
+    if (fits > 0 && (from[i].fit.bytes > usable || seconds[i] > fastest * (1 + job->of.problem->split_tie))) continue;
     if (from[i].fit.bytes >= least) continue;
     least = from[i].fit.bytes;
     *best = i;
@@ -108,9 +104,6 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
   *best_seconds = seconds[*best];
   return PP_OK;
 }
-
-/* Layers on early ranks cost memory there, so that they have to win more than what counts as as fast. */
-static const double worth_moving = 0.01;
 
 /* Takes the split with its layers on early ranks in place of *best, whose seconds are `now` or not known yet (0), where it fits and is
 ** faster. */
@@ -126,11 +119,11 @@ static pp_status try_forward(const fitting *job, const choice *best, double now,
   for (int i = now > 0; i < 2 && status == PP_OK; i++) {
     job->candidate->layers_per_stage = i == 0 ? best->layers : forward->layers;
     /* most cannot win as much, whatever their order */
-    if (i == 1 && pp_evaluate_bound(&job->of) >= now * (1 - worth_moving)) return PP_OK;
+    if (i == 1 && pp_evaluate_bound(&job->of) >= now * (1 - job->of.problem->split_gain)) return PP_OK;
     status = pp_evaluate_split(&job->of, &job->programs->memory.schedule,
                                &job->programs->comparison, &job->programs->workspace, i == 0 ? &now : &then, error);
   }
-  *taken = status == PP_OK && then < now * (1 - worth_moving);
+  *taken = status == PP_OK && then < now * (1 - job->of.problem->split_gain);
   return status;
 }
 
@@ -150,7 +143,7 @@ pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *
   if (count == 0) {
     count = 1;
     status = measure(&job, &from[0], error);
-  } else if (status == PP_OK && from[0].fit.bytes > usable && from[0].fit.bytes <= squeezable * usable) {
+  } else if (status == PP_OK && from[0].fit.bytes > usable && from[0].fit.bytes <= (1 + of->problem->split_overfull) * usable) {
     from[count] = from[0];
     status = squeeze(&job, &from[count], splits[count], error);
     if (from[count].fit.bytes <= usable) count++;

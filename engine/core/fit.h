@@ -33,7 +33,7 @@ void pp_fit_programs_free(pp_fit_programs *programs);
 ** Chooses the split, for zb_auto the limit too, and says what it takes: the candidate's layers_per_stage is to become out->layers, which is
 ** NULL where that is the first of pp_stages_splits, given or even, otherwise layers[P × V], and its limit out->limit. Where stages balanced by
 ** time do not fit but come near, layers move to emptier ranks, which costs time. Of splits as fast the one that takes least memory; where
-** none fits, that too. Layers move to early ranks where that wins more than 1 %. `programs` is NULL at depth 1.
+** none fits, that too. Layers move to early ranks where that wins enough. What is near, as fast and enough the problem says. `programs` is NULL at depth 1.
 */
 pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error);
 

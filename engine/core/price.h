@@ -26,6 +26,9 @@ typedef struct {
   int given_stages;
   bool even_layers[PP_SCHEDULE_KINDS];  /* whose stages must hold equally many layers where that is possible; others are balanced by time */
   double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
+  /* Which split of the layers is better, as fractions: of splits whose steps are apart by no more than split_tie the one that takes least
+  ** memory; layers stand on early ranks where that wins more than split_gain; beyond split_overfull of usable_bytes no layers are moved. */
+  double split_tie, split_gain, split_overfull;
   double overhead_bytes;           /* of every GPU: context, communicators, allocator */
   double buffered_messages;        /* that a runtime allocates for each microbatch and stage, up front */
   double step_overhead_seconds;    /* of every step, beside the pipeline */

@@ -7,9 +7,6 @@
 
 enum { MOST_MOVES = 64 };
 
-/* Stages this close weigh the same: no estimate tells them apart. A first stage may have its embedding beside as many layers. */
-static const double same_weight = 0.005;
-
 /* What there is to spread: the first `layers` layers of the model over the first `given.stages` stages of all. */
 typedef struct {
   const pp_model *model;
@@ -184,13 +181,13 @@ void pp_split_layers(const pp_model *model, const pp_block_weights *weights, con
   balance(&job, layers);
 }
 
-void pp_split_forward(const pp_model *model, const pp_block_weights *weights, int stages, bool empty_ends, int *layers) {
+void pp_split_forward(const pp_model *model, const pp_block_weights *weights, int stages, bool empty_ends, double tie, int *layers) {
   int alone[PP_MAX_LAYERS], kept = 0, layer = 0;
   double load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS];
   for (int s = 0; s < stages; s++) alone[s] = s;
   const spreading job = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends }, (int)model->layers, true };
   true_loads(&job, layers, load, stage_load);
-  const double most = load[heaviest(load, stages)] * (1 + same_weight);
+  const double most = load[heaviest(load, stages)] * (1 + tie);
   for (int s = 0; s < stages; s++) kept += fewest_of(&job, s);
   for (int s = 0; s < stages; s++) {
     double here = ends_of(&job, s);

@@ -37,12 +37,12 @@ typedef struct {
 void pp_split_layers(const pp_model *model, const pp_block_weights *weights, const pp_split *split, int *layers);
 
 /*
-** A split whose heaviest stage is within 0.5 % as heavy as in layers[stages], each stage its own group: as many layers as that leaves room
+** A split whose heaviest stage is at most the fraction `tie` heavier than in layers[stages], each stage its own group: as many layers as that leaves room
 ** for on the first stage, then on the second, and so on; the last ones hold what is left. Where several stages may be the heaviest without
 ** costing the steady state anything, light stages at the end let the pipeline drain sooner: 9, 9, 9, 5 rather than 8, 8, 9, 7.
 ** O(layers × stages).
 */
-void pp_split_forward(const pp_model *model, const pp_block_weights *weights, int stages, bool empty_ends, int *layers);
+void pp_split_forward(const pp_model *model, const pp_block_weights *weights, int stages, bool empty_ends, double tie, int *layers);
 
 /*
 ** As pp_split_layers for an interleaved schedule, whose ranks go through their chunks together, in phases: all wait for the heaviest stage

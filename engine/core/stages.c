@@ -119,7 +119,7 @@ bool pp_stages_forward(const pp_priced *of, int *layers) {
   const pp_block_weights weights = weights_of(of);
   split_ranks(of, PP_SHARE_TIME, NULL, true, balanced);
   memcpy(layers, balanced, (size_t)stages * sizeof *layers);
-  pp_split_forward(of->problem->model, &weights, stages, true, layers);
+  pp_split_forward(of->problem->model, &weights, stages, true, of->problem->split_tie, layers);
   return memcmp(layers, balanced, (size_t)stages * sizeof *layers) != 0;
 }
 

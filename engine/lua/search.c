@@ -174,7 +174,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
-**   overhead_bytes = 0, step_overhead_seconds = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
+**   overhead_bytes = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
 **   max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes them), kernel_latency = { name = seconds }, fixed = { tensor,
 **   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile } → candidates
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
@@ -184,7 +184,8 @@ static pp_search_symbols symbols_of(lua_State *L) {
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "even_layers", "fixed",
-                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "profile", NULL };
+                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "profile", "split_tie",
+                                       "split_gain", "split_overfull", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
@@ -212,7 +213,10 @@ static int search_open(lua_State *L) {
     .model = &self->model, .training = &self->training, .device = &self->device, .network = &self->network,
     .usable_bytes = self->usable_bytes, .layers_per_stage = self->layers_per_stage, .given_stages = self->space.fixed.stages,
     .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
-    .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0)
+    .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0),
+    .split_tie = pp_args_number_or(L, 1, search_call, "split_tie", 0, 1, 0),
+    .split_gain = pp_args_number_or(L, 1, search_call, "split_gain", 0, 1, 0),
+    .split_overfull = pp_args_number_or(L, 1, search_call, "split_overfull", 0, 10, 0)
   };
   if (pp_args_has(L, 1, "profile")) {
     pp_args_table(L, 1, search_call, "profile");

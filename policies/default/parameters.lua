@@ -33,6 +33,11 @@ parameter { id = "frontier_parameters",       value = "200B",    unit = "1",    
 parameter { id = "microbatch_ratio_low",      value = 8,         unit = "1",        loosens = "none", meaning = "M / P: warn below" }
 parameter { id = "microbatch_ratio_high",     value = 16,        unit = "1",        loosens = "none", meaning = "M / P: note above" }
 
+-- how layers are split over stages
+parameter { id = "split_tie_fraction",        value = "0.5%",    unit = "fraction", loosens = "none", meaning = "splits whose steps are this close are equal, and the one that takes less memory is taken" }
+parameter { id = "split_gain_fraction",       value = "1%",      unit = "fraction", loosens = "none", meaning = "of a step, that layers on early ranks must win for the memory they cost there" }
+parameter { id = "split_overfull_fraction",   value = "15%",     unit = "fraction", loosens = "none", at_most = "1000%", meaning = "over its usable memory, up to which layers are moved off a rank to make it fit" }
+
 -- what the spec leaves out
 parameter { id = "default_batch_tokens",      value = "16Mi",    unit = "token",    loosens = "none", at_least = 1, meaning = "tokens of one step when the spec gives no batch" }
 parameter { id = "context_rank_tokens",       value = 8192,      unit = "token",    loosens = "none", at_least = 1, meaning = "context parallelism that the spec leaves free cuts no sequence into shorter pieces" }

@@ -47,6 +47,9 @@
 ---| "frontier_parameters"
 ---| "microbatch_ratio_low"
 ---| "microbatch_ratio_high"
+---| "split_tie_fraction"
+---| "split_gain_fraction"
+---| "split_overfull_fraction"
 ---| "default_batch_tokens"
 ---| "context_rank_tokens"
 ---| "rollback_window_steps"
@@ -411,6 +414,9 @@ any = nil
 ---@field frontier_parameters number parameter: an MoE of this size is a frontier one
 ---@field microbatch_ratio_low number parameter: M / P: warn below
 ---@field microbatch_ratio_high number parameter: M / P: note above
+---@field split_tie_fraction number parameter: splits whose steps are this close are equal, and the one that takes less memory is taken
+---@field split_gain_fraction number parameter: of a step, that layers on early ranks must win for the memory they cost there
+---@field split_overfull_fraction number parameter: over its usable memory, up to which layers are moved off a rank to make it fit
 ---@field default_batch_tokens number parameter: tokens of one step when the spec gives no batch
 ---@field context_rank_tokens number parameter: context parallelism that the spec leaves free cuts no sequence into shorter pieces
 ---@field rollback_window_steps number parameter: steps over which utilisation is averaged
@@ -566,6 +572,9 @@ function parameter(statement) end
 ---@field frontier_parameters? pipeplan.quantity an MoE of this size is a frontier one; 0 … 1e+18
 ---@field microbatch_ratio_low? pipeplan.quantity M / P: warn below; 0 … 1e+18
 ---@field microbatch_ratio_high? pipeplan.quantity M / P: note above; 0 … 1e+18
+---@field split_tie_fraction? pipeplan.quantity splits whose steps are this close are equal, and the one that takes less memory is taken; in fraction; 0 … 1
+---@field split_gain_fraction? pipeplan.quantity of a step, that layers on early ranks must win for the memory they cost there; in fraction; 0 … 1
+---@field split_overfull_fraction? pipeplan.quantity over its usable memory, up to which layers are moved off a rank to make it fit; in fraction; 0 … 10
 ---@field default_batch_tokens? pipeplan.quantity tokens of one step when the spec gives no batch; in token; 1 … 1e+18
 ---@field context_rank_tokens? pipeplan.quantity context parallelism that the spec leaves free cuts no sequence into shorter pieces; in token; 1 … 1e+18
 ---@field rollback_window_steps? pipeplan.quantity steps over which utilisation is averaged; in step; 1 … 1000000

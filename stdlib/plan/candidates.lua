@@ -331,7 +331,7 @@ end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
                         "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
-                        "kernel_latency", "rounds", "profile" }
+                        "kernel_latency", "rounds", "profile", "split_tie", "split_gain", "split_overfull" }
 
 -- The largest power of two up to a number, at least 1.
 local function largest_power(number)

@@ -103,9 +103,31 @@ describe("a balanced split", function()
     assert.matches("even split %(4 times 8%): [%d.]+ m?s a step, [%d.]+ %% slower", planning.page_of(made))
   end)
 
+  it("has its layers on early ranks where that wins as much of a step as the policy asks", function()
+    local never = require("pipeplan").policy("examples/sites/pipeline-anyway.lua",
+                                             { date = "2026-11-27", set = { split_gain_fraction = "100%" } })
+    local made = planning.plan(with_head, { training = { global_batch_size = 8 }, parallelism = { schedule = "1f1b" } }, never)
+    local sum, most = 0, 0
+    for _, layers in ipairs(made.layers_per_stage) do sum, most = sum + layers, math.max(most, layers) end
+    assert.same({ 32, 9 }, { sum, most })  -- as balanced as with them, but not with all that 9 leaves room for up front
+    assert.not_same({ 9, 9, 9, 5 }, made.layers_per_stage)
+    assert.is_true(made.step_seconds > split(8).step_seconds)
+  end)
+
   it("is told of with --explain", function()
     local made = explained(with_head, { training = { global_batch_size = 8 }, parallelism = { schedule = "1f1b" } }, anyway)
     assert.matches("layers: stages balanced by time, 9/9/9/5; as many on each stage, 8/8/8/8, would take", planning.page_of(made), 1, true)
+  end)
+
+  it("moves layers off a rank that is over its memory as far as the policy says", function()
+    -- DeepSeek-V3's balanced split is over its memory, and fits with layers moved (README, its page).
+    local file, date = "examples/specs/deepseek-v3.json", "2026-11-27"
+    local spec = cjson.decode(read(file))
+    spec.model = "examples/models/deepseek-v3.json"
+    local function planned(set) return require("pipeplan").policy(nil, { date = date, set = set }):plan_spec(spec, ".") end
+    local moved, kept = planned(), planned { split_overfull_fraction = 0 }
+    assert.same({ 16, 3 }, { #moved.layers_per_stage, moved.layers_per_stage[1] })
+    assert.not_same(moved.layers_per_stage, kept.layers_per_stage)
   end)
 
   it("that is even has nothing beside it", function()

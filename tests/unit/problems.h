@@ -189,6 +189,7 @@ static inline void set_random(random_problem *out, uint32_t *seed) {
     .model = &c->model, .training = &c->training, .device = &c->device, .network = &c->network,
     .usable_bytes = one_in(seed, 3) ? (double)INFINITY : GIB * between(seed, 1, 120), .overhead_bytes = one_in(seed, 3) ? 0 : GIB * between(seed, 0, 6),
     .buffered_messages = one_in(seed, 3) ? between(seed, 0, 3) : 0, .step_overhead_seconds = one_in(seed, 2) ? 0.05 : 0,
+    .split_tie = 0.005, .split_gain = 0.01, .split_overfull = 0.15,
   };
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) c->problem.even_layers[kind] = one_in(seed, 4);
   if (one_in(seed, 4)) {

@@ -22,7 +22,8 @@ static inline void set_case(search_case *out, pp_model model, int64_t gpus, int6
                              .grouped_gemm_efficiency = 0.5, .attention_efficiency = 0.4, .memory_efficiency = 0.8, .overlap_overhead = 0.1 };
   out->network = (pp_network){ .tiers = 2, .tier = { { 8, 160e9, 0.8, 2e-6 }, { 1 << 24, 50e9, 0.9, 10e-6 } } };
   out->problem = (pp_problem){ .model = &out->model, .training = &out->training, .device = &out->device, .network = &out->network,
-                               .usable_bytes = 73 * GIB, .overhead_bytes = 4 * GIB, .step_overhead_seconds = 0.05 };
+                               .usable_bytes = 73 * GIB, .overhead_bytes = 4 * GIB, .step_overhead_seconds = 0.05,
+                               .split_tie = 0.005, .split_gain = 0.01, .split_overfull = 0.15 };
   out->space = (pp_candidate_space){ .model = &out->model, .gpus = gpus, .global_batch = batch, .smallest_batch = batch, .micro_batch = 1,
                                      .scale_up_gpus = 8, .fixed = { .kind = PP_SCHEDULE_KINDS }, .max_tensor = 64, .max_context = 1,
                                      .max_chunks = 8 };

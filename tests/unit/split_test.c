@@ -58,9 +58,9 @@ static void layers_move_to_early_stages_as_far_as_the_heaviest_allows(void **sta
   const pp_model model = llama(32, 4096, 32, 8, 14336, 128256), small = llama(16, 4096, 32, 8, 14336, 128256);
   int layers[4] = { 8, 8, 9, 7 }, other[4] = { 4, 5, 5, 2 };
   (void)state;
-  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 1.5, 0 } }, 4, false, layers);
+  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 1.5, 0 } }, 4, false, 0.005, layers);
   assert_memory_equal(layers, ((const int[]){ 9, 9, 9, 5 }), sizeof layers);
-  pp_split_forward(&small, &(pp_block_weights){ { 1, 1, 1, 3, 0 } }, 4, false, other);
+  pp_split_forward(&small, &(pp_block_weights){ { 1, 1, 1, 3, 0 } }, 4, false, 0.005, other);
   assert_memory_equal(other, ((const int[]){ 4, 5, 5, 2 }), sizeof other);
 }
 
@@ -69,9 +69,9 @@ static void moving_forward_leaves_each_stage_its_layer(void **state) {
   const pp_model model = llama(6, 4096, 32, 8, 14336, 128256);
   int layers[4] = { 1, 2, 2, 1 };
   (void)state;
-  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 2, 0 } }, 4, false, layers);
+  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 2, 0 } }, 4, false, 0.005, layers);
   assert_memory_equal(layers, ((const int[]){ 3, 1, 1, 1 }), sizeof layers);
-  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 2, 0 } }, 4, true, layers);
+  pp_split_forward(&model, &(pp_block_weights){ { 0, 1, 1, 2, 0 } }, 4, true, 0.005, layers);
   assert_memory_equal(layers, ((const int[]){ 3, 2, 1, 0 }), sizeof layers);
 }
 
