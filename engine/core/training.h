@@ -1,5 +1,5 @@
 /*
-** training.h: what of a training recipe decides bytes and seconds. Filled by stdlib from the request; no defaults live here.
+** training.h: what of a training recipe decides bytes and seconds. Filled by stdlib from the request.
 */
 #ifndef PP_TRAINING_H
 #define PP_TRAINING_H
@@ -44,5 +44,8 @@ typedef struct {
   int64_t max_domains;      /* node-limited routing: scale-up domains that one token may reach (DeepSeek-V3: topk_group 4); 0: no limit */
   pp_recompute recompute;
 } pp_training;
+
+/* Fills what follows from precision and activation_bytes where a recipe says no more: the sizes from attention_output_bytes to combine_bytes. */
+void pp_training_defaults(pp_training *training);
 
 #endif

@@ -51,11 +51,6 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
   lua_pop(L, 1);
 }
 
-/* DeepSeek's fp8 tiles: one fp32 scale for 128 elements (report §3.3.2). */
-static double dispatch_default(pp_precision precision) {
-  return precision == PP_FP8 ? 1 + 4.0 / 128 : 2;
-}
-
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "shard_optimizer",
@@ -82,12 +77,12 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->fused_loss = given(L, index, "fused_loss");
   out->dropout = given(L, index, "dropout");
   out->activation_bytes = bytes_or(L, index, "activation_bytes", 2);
-  const bool cached = out->activation_bytes < 2;
-  out->attention_output_bytes = bytes_or(L, index, "attention_output_bytes", cached ? 1.5 : 2);
-  out->activation_input_bytes = bytes_or(L, index, "activation_input_bytes", cached ? out->activation_bytes : 2);
-  out->weight_gradient_bytes = bytes_or(L, index, "weight_gradient_bytes", cached ? 0 : 2);
-  out->dispatch_bytes = bytes_or(L, index, "dispatch_bytes", dispatch_default(out->precision));
-  out->combine_bytes = bytes_or(L, index, "combine_bytes", 2);
+  pp_training_defaults(out);
+  out->attention_output_bytes = bytes_or(L, index, "attention_output_bytes", out->attention_output_bytes);
+  out->activation_input_bytes = bytes_or(L, index, "activation_input_bytes", out->activation_input_bytes);
+  out->weight_gradient_bytes = bytes_or(L, index, "weight_gradient_bytes", out->weight_gradient_bytes);
+  out->dispatch_bytes = bytes_or(L, index, "dispatch_bytes", out->dispatch_bytes);
+  out->combine_bytes = bytes_or(L, index, "combine_bytes", out->combine_bytes);
   out->expert_imbalance = pp_args_number_or(L, index, training_call, "expert_imbalance", 1, 1e6, 1);
   out->max_domains = pp_args_integer_or(L, index, training_call, "max_domains", 0, SIZE_LIMIT, 0);
   check_recompute(L, index, &out->recompute);
