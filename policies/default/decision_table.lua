@@ -5,10 +5,14 @@
 -- plans like that; it makes none.
 -- A policy of your own adds rows above these with `row { id = "…", … }`, and alters one of these with `change { id = "dense", … }`.
 
-row { id = "small_run",   source = "R6", gpus = under "small_run_gpus",            try = { "1f1b", "interleaved_1f1b" } }
-row { id = "moe_with_ep", source = "R6", architecture = "moe", expert_parallel = over(1),
+row { id = "small_run",   gpus = under "small_run_gpus",            try = { "1f1b", "interleaved_1f1b" },
+      source = "https://arxiv.org/abs/2104.04473, 2.2" }
+row { id = "moe_with_ep", source = "https://arxiv.org/abs/2412.19437, 3.2.1", architecture = "moe", expert_parallel = over(1),
                                                      try = { "dualpipe", "dualpipev", "zero_bubble", "interleaved_1f1b_overlap", "interleaved_1f1b", "1f1b" } }
-row { id = "dense",       source = "R6", gpus = under "large_dense_gpus",          try = { "zero_bubble", "interleaved_1f1b", "1f1b" } }
-row { id = "dense_large", source = "R6", gpus = at_least "large_dense_gpus", alltoall_fraction = under "heavy_alltoall_fraction",
+row { id = "dense",       gpus = under "large_dense_gpus",          try = { "zero_bubble", "interleaved_1f1b", "1f1b" },
+      source = "https://arxiv.org/abs/2401.10241" }
+row { id = "dense_large", gpus = at_least "large_dense_gpus", alltoall_fraction = under "heavy_alltoall_fraction",
+      source = "https://github.com/deepseek-ai/DualPipe, DualPipeV",
                                                                                    try = { "dualpipev", "zero_bubble", "interleaved_1f1b", "1f1b" } }
-row { id = "otherwise",   source = "R6",                                           try = { "zero_bubble", "interleaved_1f1b", "1f1b" } }
+row { id = "otherwise",                                             try = { "zero_bubble", "interleaved_1f1b", "1f1b" },
+      source = "https://arxiv.org/abs/2401.10241" }

@@ -6,16 +6,22 @@
 -- where `recommend` is the kernel's name in the catalogue (default: the id).
 
 -- GB200 and GB300 join many hosts by NVLink: Hybrid-EP is the only training kernel for that, DeepEP's first version collapses there.
-kernel { id = "hybrid_ep",     source = "R9", accelerator_family = { "gb200", "gb300" },
+kernel { id = "hybrid_ep",     source = "https://github.com/deepseek-ai/DeepEP/tree/hybrid-ep", accelerator_family = { "gb200", "gb300" },
          why = "the training kernel for NVLink across hosts" }
 -- DeepEP V2 runs on NCCL and takes 4 to 6 SMs; where its NCCL or PyTorch is too new, the first version with NVSHMEM.
-kernel { id = "deepep",        source = "R9", accelerator_family = { "hopper", "blackwell" }, fabric = { "infiniband", "roce", "none" },
+kernel { id = "deepep",        accelerator_family = { "hopper", "blackwell" }, fabric = { "infiniband", "roce", "none" },
+         source = "https://github.com/deepseek-ai/DeepEP",
          expert_parallel = at_most(2048), why = "overlaps, and takes few SMs" }
-kernel { id = "deepep_v1",     source = "R9", accelerator_family = { "ampere", "hopper" }, fabric = { "infiniband", "roce", "none" },
+kernel { id = "deepep_v1",     accelerator_family = { "ampere", "hopper" }, fabric = { "infiniband", "roce", "none" },
+         source = "https://github.com/deepseek-ai/DeepEP, docs/legacy.md",
          expert_parallel = at_most(160), why = "the line of DeepEP that supports A100 and older NCCL" }
 -- Network cards without IBGDA: DeepEP's interface over CPU proxies. Cap NCCL's channels there: without the cap throughput halves.
-kernel { id = "uccl_ep",       source = "R9", accelerator_family = { "ampere", "hopper", "blackwell" }, fabric = "efa",
+kernel { id = "uccl_ep",       accelerator_family = { "ampere", "hopper", "blackwell" }, fabric = "efa",
+         source = "https://github.com/uccl-project/uccl, ep",
          expert_parallel = at_most(32), why = "DeepEP's interface without IBGDA, measured to 32 ranks on EFA" }
-kernel { id = "primus_turbo",  source = "R9", accelerator_family = { "mi300", "mi350" }, why = "AMD's training path" }
-kernel { id = "mindspeed",     source = "R9", accelerator_family = "ascend", why = "the vendor's dispatcher, with its overlap flags" }
-kernel { id = "nccl_alltoall", source = "R9", overlapping = false, why = "works everywhere, overlaps nothing" }
+kernel { id = "primus_turbo",  accelerator_family = { "mi300", "mi350" }, why = "AMD's training path",
+         source = "https://github.com/AMD-AGI/Primus-Turbo" }
+kernel { id = "mindspeed",     accelerator_family = "ascend", why = "the vendor's dispatcher, with its overlap flags",
+         source = "https://github.com/Ascend/MindSpeed, docs/zh/features" }
+kernel { id = "nccl_alltoall", overlapping = false, why = "works everywhere, overlaps nothing",
+         source = "https://docs.nvidia.com/deeplearning/nccl, all-to-all" }

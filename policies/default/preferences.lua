@@ -5,10 +5,14 @@
 -- Override with `change { id = "expert_parallel_for_moe", within = "5%" }`, take one out with `disable { id = "…" }`.
 
 prefer { id = "expert_parallel_for_moe", architecture = "moe", expert_parallel = over(1), within = "any",
+         source = "https://github.com/NVIDIA/Megatron-LM, megatron/core/transformer/moe/README.md",
          why = "experts that are spread out need less memory than experts that are cut" }
 prefer { id = "tensor_parallel_in_scale_up", tensor_parallel = at_most "scale_up_gpus", within = "any",
+         source = "https://arxiv.org/abs/2104.04473, takeaway 1",
          why = "tensor parallelism communicates in every layer and belongs on the fastest links" }
-prefer { id = "frontier_moe_depth", source = "R4", architecture = "moe", total_parameters = at_least "frontier_parameters",
+prefer { id = "frontier_moe_depth", architecture = "moe", total_parameters = at_least "frontier_parameters",
+         source = "P 16 in https://arxiv.org/abs/2412.19437 (3.1) and https://arxiv.org/abs/2507.20534 (2.4)",
          pipeline_parallel = between("frontier_depth_low", "frontier_depth_high"), within = "tie_fraction" }
-prefer { id = "shallow_on_small_cluster", source = "R4", gpus = under "small_run_gpus",
+prefer { id = "shallow_on_small_cluster", gpus = under "small_run_gpus",
+         source = "https://arxiv.org/abs/2104.04473, takeaway 1: tensor parallelism in a host first",
          pipeline_parallel = at_most "small_cluster_depth", within = "tie_fraction" }

@@ -82,7 +82,7 @@ function compare.dominated_by(set, choice)
   return list
 end
 
--- The best candidate without a pipeline that no rule drops: what R14 and R17 recommend, and what a plan has to be worth.
+-- The best candidate without a pipeline that no rule drops: what rules without a pipeline recommend, and what a plan has to be worth.
 function compare.alone(set, among)
   local left = rank.preferred(set, (among or set.alone) & set.alive)
   local _, _, close = set.c:best(left, set.policy.parameters.tie_fraction.value)

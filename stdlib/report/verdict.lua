@@ -7,7 +7,7 @@ local lists = require "pipeplan.base.lists"
 
 local verdict = {}
 
--- "default/refusals.lua:12 (R15)"
+-- "default/refusals.lua:12, https://github.com/deepseek-ai/DeepEP"
 local function origin(reason)
   local place = reason.file and (reason.file .. (reason.line and ":" .. reason.line or "")) or reason.layer
   if place and reason.source then return place .. ", " .. reason.source end

@@ -332,3 +332,19 @@ describe("names that tests and overrides rely on", function()
     assert.equal("500 M tokens are too few to be worth a pipeline", message.fill(policy.rules.short_run.message, record, policy))
   end)
 end)
+
+describe("a source of the default policy", function()
+  -- The verbs that state a judgement; what a parameter means and an invariant keeps stands beside it.
+  local judgements = { row = true, reject = true, refuse = true, warn = true, prefer = true, kernel = true }
+
+  it("leads somewhere, for each row, rule, preference and kernel", function()
+    local count = 0
+    for id, rule in pairs(policy.rules) do
+      if judgements[rule.verb or rule.kind] and not id:find "^engine%." then
+        count = count + 1
+        assert.matches("https://%w[%w.-]+/%S", rule.source or "", 1)
+      end
+    end
+    assert.is_true(count >= 25, count)
+  end)
+end)

@@ -21,7 +21,7 @@ local function crowded(plan)
                          reason = long, expires = "2027-01-01" }
     plan.dropped[i] = { rule = "rule_" .. i, count = i }
     plan.policy.layers[i] = "layer-" .. i
-    plan.reasons[i] = { id = "reason_" .. i, message = long, source = "R1", file = "f.lua", line = 1 }
+    plan.reasons[i] = { id = "reason_" .. i, message = long, source = "https://arxiv.org/abs/2104.04473", file = "f.lua", line = 1 }
   end
   plan.model.name = string.rep("very-long-model-name-", 6)
   plan.cluster.accelerator = string.rep("Z", 200)
@@ -156,7 +156,7 @@ describe("the page", function()
   it("gives the verdict, each reason with its place, and the whole recommended layout when there is no plan", function()
     local page = text.render(fixtures.refused()):gsub("%s+", " ")
     assert.matches("^REFUSED · instead: no pipeline", page)
-    assert.matches("short_run: 500 M tokens are too few to be worth a pipeline [policies/default/refusals.lua:31, R17]", page, 1, true)
+    assert.matches("short_run: 500 M tokens are too few to be worth a pipeline [policies/default/refusals.lua:31, https://arxiv.org/abs/2203.15556]", page, 1, true)
     assert.matches("TP 8 · EP 64 · ETP 1 · DP 256", page, 1, true)
     assert.matches("61.0 of 80 GiB a GPU", page, 1, true)
   end)
