@@ -179,27 +179,27 @@ static void run_to(program_run *run, int gate, bool record) {
 
 /* -- from state to state -------------------------------------------------------------------------------------------------------------- */
 
-/* A state is relative to rank 0's clock, its first entry, so that its numbers stay small however long the step is. */
+/* A state is relative to rank 0's clock, its first entry, so that its numbers stay small however long the step is. Clocks come first. */
 typedef struct {
   program_run *run;
   uint32_t *at, *then;     /* [entries] cells at the first cut, and of what is in their place a period later */
-  size_t entries;
+  size_t entries, ranks;
   double *now, *trial;     /* [entries] */
-  double *growth;          /* [entries] of a lot, beside that of rank 0's clock */
+  double *before, *growth; /* [entries] a lot ago, and of that lot, beside that of rank 0's clock */
   double base;             /* rank 0's clock at `now` */
   int64_t left, ran;       /* periods still to come, and those that were run */
   int longest;             /* periods of a lot: those in flight at most, which is how long a chain takes to come back to itself */
-  int known;               /* states since the last leap; of them the last ring_of(orbit) are kept */
-  double *past, *grown;    /* [ring × entries], [ring]: what rank 0's clock grew by in the period before */
+  int known;               /* states since the last leap; of them the clocks of the last ring_of(orbit) are kept */
+  double *past, *grown;    /* [ring × ranks], [ring]: what rank 0's clock grew by in the period before */
 } period_orbit;
 
 static int ring_of(const period_orbit *orbit) { return 2 * orbit->longest + 1; }
 static int place_of(const period_orbit *orbit, int ago) { return (orbit->known - 1 - ago) % ring_of(orbit); }
-static const double *past(const period_orbit *orbit, int ago) { return orbit->past + (size_t)place_of(orbit, ago) * orbit->entries; }
+static const double *past(const period_orbit *orbit, int ago) { return orbit->past + (size_t)place_of(orbit, ago) * orbit->ranks; }
 
 static void remember(period_orbit *orbit, double grown) {
   orbit->known++;
-  memcpy(orbit->past + (size_t)place_of(orbit, 0) * orbit->entries, orbit->now, orbit->entries * sizeof *orbit->now);
+  memcpy(orbit->past + (size_t)place_of(orbit, 0) * orbit->ranks, orbit->now, orbit->ranks * sizeof *orbit->now);
   orbit->grown[place_of(orbit, 0)] = grown;
 }
 
@@ -226,24 +226,56 @@ static double advance(period_orbit *orbit, double *state) {
   return clock;
 }
 
+/* Through periods one by one → what rank 0's clock grew by. */
+static double go_through(period_orbit *orbit, int periods) {
+  double sum = 0;
+  for (int k = 0; k < periods; k++) {
+    const double grown = advance(orbit, orbit->now);
+    orbit->base += grown;
+    orbit->left--;
+    remember(orbit, grown);
+    sum += grown;
+  }
+  return sum;
+}
+
 /* Relative to the largest number of a state: more than its numbers are rounded by. */
 static const double rounding = 1e-13;
 
-/* Did the last two lots add the same? Fills growth[], *clock, the growth of rank 0's clock, and *tolerance, what counts as the same. */
-static bool repeats(period_orbit *orbit, int lot, double *clock, double *tolerance) {
+/* Did the last two lots add the same to the clocks? Of whole states too many are known to keep them: at 512 ranks gigabytes. */
+static bool clocks_repeat(const period_orbit *orbit, int lot) {
   const double *now = past(orbit, 0), *before = past(orbit, lot), *first = past(orbit, 2 * lot);
+  const double clock = grown_between(orbit, 0, lot);
   double most = 0;
-  pp_spend(2 * orbit->entries);
-  *clock = grown_between(orbit, 0, lot);
-  for (size_t i = 0; i < orbit->entries; i++) {
-    orbit->growth[i] = now[i] - before[i];
-    most = fmax(most, fabs(now[i]) + fabs(orbit->growth[i] + *clock));
-  }
-  *tolerance = rounding * most;
-  if (!(fabs(*clock - grown_between(orbit, lot, 2 * lot)) <= *tolerance)) return false;
-  for (size_t i = 0; i < orbit->entries; i++)
-    if (!(fabs(orbit->growth[i] - (before[i] - first[i])) <= *tolerance)) return false;
+  pp_spend(2 * orbit->ranks);
+  for (size_t r = 0; r < orbit->ranks; r++) most = fmax(most, fabs(now[r]) + fabs(now[r] - before[r] + clock));
+  if (!(fabs(clock - grown_between(orbit, lot, 2 * lot)) <= rounding * most)) return false;
+  for (size_t r = 0; r < orbit->ranks; r++)
+    if (!(fabs((now[r] - before[r]) - (before[r] - first[r])) <= rounding * most)) return false;
   return true;
+}
+
+/* Runs two lots: do they add the same? Fills growth[], *clock, the growth of rank 0's clock, and *tolerance, what counts as the same. */
+static bool repeats(period_orbit *orbit, int lot, double *clock, double *tolerance) {
+  const size_t entries = orbit->entries;
+  double most = 0;
+  bool same;
+  pp_spend(4 * entries);
+  memcpy(orbit->before, orbit->now, entries * sizeof *orbit->now);
+  const double first = go_through(orbit, lot);
+  for (size_t i = 0; i < entries; i++) orbit->growth[i] = orbit->now[i] - orbit->before[i];
+  memcpy(orbit->before, orbit->now, entries * sizeof *orbit->now);
+  *clock = go_through(orbit, lot);
+  for (size_t i = 0; i < entries; i++)
+    most = fmax(most, fabs(orbit->now[i]) + fabs(orbit->now[i] - orbit->before[i] + *clock));
+  *tolerance = rounding * most;
+  same = fabs(*clock - first) <= *tolerance;
+  for (size_t i = 0; same && i < entries; i++) {
+    const double grown = orbit->now[i] - orbit->before[i];
+    same = fabs(grown - orbit->growth[i]) <= *tolerance;
+    orbit->growth[i] = grown;
+  }
+  return same;
 }
 
 /* Leaves n lots out and runs the one after them, if that adds the same. */
@@ -261,10 +293,12 @@ static void leap(period_orbit *orbit, int lot, int64_t lots, double clock, doubl
   orbit->left -= (lots + 1) * lot;
 }
 
-/* As far as a growth lasts. False when it lasts no longer. */
+/* As far as a growth lasts: to the end, or else as far as is found. False when it lasts no longer. */
 static bool leap_far(period_orbit *orbit, int lot, double clock, double tolerance) {
   const int64_t left = orbit->left;
   int64_t lots = 1;
+  leap(orbit, lot, left / lot - 1, clock, tolerance);
+  if (orbit->left < left) return true;
   while (2 * lots < left / lot) lots *= 2;
   for (; lots > 0; lots /= 2)
     if ((lots + 1) * lot <= orbit->left) leap(orbit, lot, lots, clock, tolerance);
@@ -273,8 +307,9 @@ static bool leap_far(period_orbit *orbit, int lot, double clock, double toleranc
 
 static bool leap_by_any_lot(period_orbit *orbit) {
   double clock, tolerance;
-  for (int lot = 1; lot <= orbit->longest && 2 * lot < orbit->known && 2 * lot <= orbit->left; lot++)
-    if (repeats(orbit, lot, &clock, &tolerance) && leap_far(orbit, lot, clock, tolerance)) return true;
+  /* two lots to see that they add the same, two at least to gain by it */
+  for (int lot = 1; lot <= orbit->longest && 2 * lot < orbit->known && 4 * (int64_t)lot <= orbit->left; lot++)
+    if (clocks_repeat(orbit, lot) && repeats(orbit, lot, &clock, &tolerance) && leap_far(orbit, lot, clock, tolerance)) return true;
   return false;
 }
 
@@ -288,10 +323,7 @@ static pp_status run_periods(period_orbit *orbit, int64_t most, pp_error *error)
       return pp_illegal(error, "engine.no_steady_state", "microbatches", NAN, "%s on %d ranks: %lld periods come to no steady state",
                         schedule->traits.name, schedule->request.ranks, (long long)orbit->ran);
     if (!pp_spend(1)) return pp_stopped(error);
-    const double grown = advance(orbit, orbit->now);
-    orbit->base += grown;
-    orbit->left--;
-    remember(orbit, grown);
+    go_through(orbit, 1);
     if (orbit->known < look) continue;
     look += look / 2;
     if (!leap_by_any_lot(orbit)) continue;
@@ -332,15 +364,16 @@ static bool is_entry(const program_run *run, size_t cell) {
 static pp_status open_orbit(program_run *run, const cut_shape *shape, int64_t periods, period_orbit *out, pp_error *error) {
   const size_t cells = cells_of(run->schedule);
   size_t entries = 0, ring;
-  *out = (period_orbit){ .run = run, .left = periods, .longest = shape->before };
+  *out = (period_orbit){ .run = run, .ranks = (size_t)run->schedule->request.ranks, .left = periods, .longest = shape->before };
   ring = (size_t)ring_of(out);
   for (size_t cell = CLOCKS; cell < cells; cell++) entries += is_entry(run, cell);
-  out->past = pp_allocate((ring * (entries + 1) + 3 * entries) * sizeof(double) + 2 * entries * sizeof(uint32_t));
+  out->past = pp_allocate((ring * (out->ranks + 1) + 4 * entries) * sizeof(double) + 2 * entries * sizeof(uint32_t));
   if (!out->past) return no_memory(run->schedule, error);
-  out->grown = out->past + ring * entries;
+  out->grown = out->past + ring * out->ranks;
   out->now = out->grown + ring;
   out->trial = out->now + entries;
-  out->growth = out->trial + entries;
+  out->before = out->trial + entries;
+  out->growth = out->before + entries;
   out->at = (uint32_t *)(void *)(out->growth + entries);
   out->then = out->at + entries;
   out->base = run->value[CLOCKS];

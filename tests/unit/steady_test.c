@@ -170,6 +170,26 @@ static void equal_stages_take_what_the_closed_form_says(void **state) {
   pp_schedule_free(&program);
 }
 
+/* Equal stages add the same from the first period on: the whole rest is left out at once, not by halves, of which a billion would need thirty. */
+static void a_growth_that_lasts_is_followed_to_the_end_at_once(void **state) {
+  (void)state;
+  pp_stage_times stage[8];
+  const pp_times times = { .stage = stage };
+  int64_t run[2];
+  for (int s = 0; s < 8; s++) stage[s] = (pp_stage_times){ 1, 1, 1, 2 };
+  for (int k = 0; k < 2; k++) {
+    const pp_schedule_request request = request_of(PP_1F1B, 8, k == 0 ? 1000 : 1 << 30);
+    pp_schedule_request shorter;
+    pp_simulation got;
+    assert_true(pp_steady_shorten(&request, &shorter));
+    pp_schedule program = built(shorter);
+    assert_int_equal(pp_steady_simulate(&program, request.microbatches, &times, INT64_MAX, &got, &run[k], NULL), PP_OK);
+    pp_simulation_free(&got);
+    pp_schedule_free(&program);
+  }
+  assert_int_equal(run[0], run[1]);
+}
+
 /* However many microbatches there are and however slowly ranks drift apart. */
 static void the_work_does_not_grow_with_the_microbatches(void **state) {
   (void)state;
@@ -236,6 +256,7 @@ int main(void) {
     cmocka_unit_test(other_times_come_out_but_for_rounding),
     cmocka_unit_test(a_slower_first_rank_decides_in_the_end),
     cmocka_unit_test(equal_stages_take_what_the_closed_form_says),
+    cmocka_unit_test(a_growth_that_lasts_is_followed_to_the_end_at_once),
     cmocka_unit_test(the_work_does_not_grow_with_the_microbatches),
     cmocka_unit_test(what_has_no_periods_has_no_shorter_program),
     cmocka_unit_test(more_periods_than_allowed_are_not_run),
