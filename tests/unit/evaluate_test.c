@@ -232,6 +232,36 @@ static void a_step_of_many_actions_is_that_of_the_whole_program(void **state) {
   }
 }
 
+/* What splits are compared by is the step to two thousandths, though but few microbatches are simulated: of equal stages each beyond the
+** warm-up takes as long as the one before, but for what hops delay. DualPipe goes both ways, an interleaved program in groups. */
+static void a_split_is_compared_by_the_seconds_of_its_step(void **state) {
+  static const struct { int kind, chunks; } of[] = {
+    { PP_GPIPE, 1 }, { PP_1F1B, 1 }, { PP_ZB_H1, 1 }, { PP_ZB_V, 2 }, { PP_INTERLEAVED_1F1B, 2 }, { PP_DUALPIPE, 1 }
+  };
+  search_case c;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 0), 64, 512);   /* no vocabulary: no embedding and no head */
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+    for (int microbatches = 8; microbatches <= 512; microbatches *= 4) {
+      pp_candidate candidate = candidate_of(of[k].kind, 4, of[k].chunks, microbatches);
+      pp_layout_costs costs = costs_of(&c, &candidate.layout);
+      const pp_priced of_this = { &c.problem, &candidate, &costs, false };
+      pp_memory_program program;
+      pp_comparison comparison = { .built = false };
+      pp_workspace workspace = { 0 };
+      pp_timing whole;
+      double seconds;
+      assert_int_equal(pp_memory_program_build(&candidate, &program, NULL), PP_OK);
+      assert_int_equal(pp_evaluate_split(&of_this, &program.schedule, &comparison, &workspace, &seconds, NULL), PP_OK);
+      assert_int_equal(pp_evaluate_time(&of_this, true, &whole, NULL, NULL, NULL), PP_OK);
+      if (fabs(seconds / whole.step_seconds - 1) > 2e-3)
+        fail_msg("%s M %d: %.12g s, the step takes %.12g", name_of(&candidate), microbatches, seconds, whole.step_seconds);
+      pp_comparison_free(&comparison);
+      pp_workspace_free(&workspace);
+      pp_memory_program_free(&program);
+    }
+}
+
 static void what_cannot_be_simulated_by_periods_is_refused_with_a_bound(void **state) {
   search_case c;
   pp_error error;
@@ -339,6 +369,7 @@ int main(void) {
     cmocka_unit_test(the_bound_is_never_above_the_step),
     cmocka_unit_test(one_f1b_takes_m_plus_p_minus_1_slots),
     cmocka_unit_test(a_step_of_many_actions_is_that_of_the_whole_program),
+    cmocka_unit_test(a_split_is_compared_by_the_seconds_of_its_step),
     cmocka_unit_test(what_cannot_be_simulated_by_periods_is_refused_with_a_bound),
     cmocka_unit_test(without_a_pipeline_a_step_is_its_microbatches_one_after_the_other),
     cmocka_unit_test(only_overlapped_pairs_hide_alltoall),

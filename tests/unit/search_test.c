@@ -284,6 +284,38 @@ static void an_empty_table_has_nothing_to_find(void **state) {
   pp_search_free(&search);
 }
 
+/* 32 heads on TP 3, and a million microbatches that no period stands for: what is not legal is said before anything is
+** built. */
+static void what_cannot_be_settled_says_why(void **state) {
+  search_case c;
+  pp_search search;
+  pp_error error;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 24, 8000000);
+  c.space.fixed.tensor = 3;
+  c.space.fixed.pipeline = 8;
+  c.space.fixed.kind = PP_1F1B;
+  open_search(&c, &search);
+  assert_true(search.candidates.count > 0);
+  size_t row = search.candidates.count - 1;
+  assert_int_equal(search.candidates.candidate[row].kind, PP_1F1B);
+  assert_int_equal(pp_search_settle(&search, row, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.tensor_heads");
+  assert_true(isnan(search.column[PP_COLUMN_PEAK_BYTES][row]));
+  pp_search_free(&search);
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 8000000);
+  c.space.fixed.tensor = 8;
+  c.space.fixed.pipeline = 8;
+  c.space.fixed.kind = PP_GPIPE;
+  open_search(&c, &search);
+  row = search.candidates.count - 1;
+  assert_int_equal(search.candidates.candidate[row].kind, PP_GPIPE);
+  assert_int_equal(pp_search_settle(&search, row, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.too_many_actions");
+  assert_true(isnan(search.column[PP_COLUMN_PEAK_BYTES][row]));
+  pp_search_free(&search);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(best_is_what_simulating_everything_finds),
@@ -293,6 +325,7 @@ int main(void) {
     cmocka_unit_test(no_split_is_slower_than_balanced_ranks_with_a_layer_everywhere),
     cmocka_unit_test(the_expert_link_is_the_slowest_that_the_group_crosses),
     cmocka_unit_test(a_kernel_makes_overlapping_schedules_faster_again),
+    cmocka_unit_test(what_cannot_be_settled_says_why),
     cmocka_unit_test(an_empty_table_has_nothing_to_find),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
