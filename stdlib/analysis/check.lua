@@ -21,7 +21,8 @@ local LIMIT = 20000  -- pieces into which subtracting rejects may split a rule
 -- with the code.
 check.planner_parameters = {
   "context_rank_tokens", "default_batch_tokens", "memory_headroom", "rollback_fallback", "rollback_warmup_steps", "rollback_window_steps",
-  "schedules", "split_gain_fraction", "split_overfull_fraction", "split_tie_fraction", "tie_fraction", "tight_fraction", "wanted_tolerance", "zero_bubble_members",
+  "schedules", "split_gain_fraction", "split_overfull_fraction", "split_tie_fraction", "tie_fraction", "tight_fraction", "wanted_tolerance",
+  "zero_bubble_members",
 }
 
 -- What is being collected.

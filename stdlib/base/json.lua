@@ -137,11 +137,12 @@ function json.encode(value, options)
 end
 
 -- A copy of `value` in which what the JSON Schema `schema` declares is there: a missing property is json.null, an empty list is a list.
--- References to "#/$defs/…" are followed.
+-- References to "#/$defs/…" are followed; a constant is filled in.
 function json.shape(value, schema, root)
   root = root or schema
   local reference = schema["$ref"]
   if reference then schema = root["$defs"][reference:match("^#/%$defs/(.+)$")] end
+  if schema.const then return schema.const end
   if value == nil then return json.null end
   if type(value) ~= "table" or value == json.null then return value end
   if schema.anyOf then  -- ours are all "this, or null"

@@ -2,16 +2,19 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
+local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 
 local facts = {}
 
 local topics = { "accelerators", "fields", "frameworks", "hosts", "kernels", "links", "overheads", "schedules", "schema", "spec" }
 
 local usage = [[
-Usage: pipeplan facts TOPIC
+Usage: pipeplan facts TOPIC [--format text|json]
 
   accelerators  GPUs by catalogue name: memory, peaks, links
   hosts         hosts by family of accelerators: what an offloaded optimizer works with
@@ -29,6 +32,7 @@ Usage: pipeplan facts TOPIC
 
 Examples:
    pipeplan facts accelerators
+   pipeplan facts frameworks --format json
    pipeplan facts schema plan
 ]]
 
@@ -176,15 +180,36 @@ function show.schema(which)
   }
   local schema = schemas[which]
   if not schema then
-    local names = table.concat(require("pipeplan.base.lists").sorted_keys(schemas), ", ")
+    local names = table.concat(lists.sorted_keys(schemas), ", ")
     failure.usage("facts schema: expected one of %s%s", names, which and ": got '" .. which .. "'" or "")
   end
-  return require("pipeplan.base.json").encode(schema(), { indent = 2 }) .. "\n"
+  return json.encode(schema(), { indent = 2 }) .. "\n"
+end
+
+-- The same as data: the entries as they are kept, in SI units, each with its source.
+local data = {
+  fields = function() return require("pipeplan.vocabulary").fields end,
+  spec = function() return require("pipeplan.input.fields").list end,
+  schedules = function()
+    local list = {}
+    for i, name in ipairs(engine.schedule.kinds) do
+      list[i] = lists.with(require("pipeplan.catalog.schedules").find(name), engine.schedule.traits(name))
+    end
+    return list
+  end,
+}
+for _, topic in ipairs { "accelerators", "frameworks", "hosts", "kernels", "links", "overheads" } do
+  data[topic] = function() return require("pipeplan.catalog." .. topic).entries end
+end
+
+local function as_json(topic)
+  return documents.encode("facts", { topic = topic, entries = json.array(lists.with(data[topic]())) }, { indent = 2 }) .. "\n"
 end
 
 function facts.run(arguments)
   local parser = argparse("pipeplan facts"):add_help(false)
   parser:argument("topic"):args("*")
+  parser:option("--format"):choices({ "text", "json" }):default("text")
   parser:option("--stdlib")  -- read by the program before any Lua runs
   parser:flag("-h --help")
   local parsed = command_line.parse(parser, arguments, "facts")
@@ -194,6 +219,7 @@ function facts.run(arguments)
   if not show[topic] then failure.usage("facts: no topic '%s'%s", topic, failure.suggestion(topic, topics)) end
   if topic ~= "schema" then which, extra = nil, which end
   if extra then failure.usage("facts %s: one argument too many: '%s'", topic, extra) end
+  if parsed.format == "json" and data[topic] then return as_json(topic), failure.status.ok end
   return show[topic](which), failure.status.ok
 end
 

@@ -141,7 +141,7 @@ end
 local function render(run, format_name)
   local report = require "pipeplan.report.monitor"
   if format_name ~= "json" then return report.text(run) end
-  return require("pipeplan.base.json").encode(report.object(run), { indent = 2 }) .. "\n"
+  return require("pipeplan.base.documents").encode("monitoring", report.object(run), { indent = 2 }) .. "\n"
 end
 
 function monitor.run(arguments)

@@ -3,10 +3,10 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
+local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
-local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local program = require "pipeplan.input.program"
 local output = require "pipeplan.cli.output"
@@ -18,7 +18,7 @@ local profile_times   -- of input, loaded for --profile
 local simulate = {}
 
 local function encode(value)
-  return json.encode(value, { indent = 2 }) .. "\n"
+  return documents.encode("simulation", value, { indent = 2 }) .. "\n"
 end
 
 -- What --format prints, and who writes it from a simulation. drawn: the most actions whose single times it shows; no_more: those that show

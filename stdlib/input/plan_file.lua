@@ -1,5 +1,6 @@
 -- plan_file.lua: a plan read back from what `plan --format json` printed: what watching a run needs of it, checked field by field.
 
+local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local most = require("pipeplan.vocabulary").most
@@ -139,6 +140,7 @@ end
 --   warmup, fallback, inside_error_band, time_error, comparison_error, busy }.
 function plan_file.read(file)
   local plan = json.read(file)
+  documents.check(plan, "plan", file)
   check_status(plan, file)
   local check = checker(plan, file)
   local out = {

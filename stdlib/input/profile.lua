@@ -2,6 +2,7 @@
 -- and the rest of a plan take. How stages with other numbers of layers are made of the measured ones: engine/core/profile.h. What one
 -- schedule's stages take, with no model: input/profile_times.lua, which reads parts of it by the functions here.
 
+local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
@@ -301,6 +302,7 @@ end
 -- What the file holds, as the schema has it.
 function profile.load(file)
   local raw = json.read(file)
+  documents.check(raw, "profile", file)
   require "pipeplan.input.validate"(raw, require "pipeplan.schema.profile", file)
   return without_specks(raw)
 end

@@ -1,6 +1,7 @@
 -- schema.lua: the JSON Schema (draft 2020-12) of a spec, made from fields.lua. For editors and CI; spec.lua itself says more than a schema
 -- can (contradictions, nearest legal values).
 
+local documents = require "pipeplan.base.documents"
 local fields = require "pipeplan.input.fields"
 local vocabulary = require "pipeplan.vocabulary"
 local json = require "pipeplan.base.json"
@@ -61,7 +62,7 @@ end
 -- The schema as a table. Nothing is required: a spec may be completed by further files and options.
 function schema.spec()
   local result = group ""
-  result["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+  result["$schema"], result["$id"] = "https://json-schema.org/draft/2020-12/schema", documents.id "spec"
   result.title = "pipeplan spec"
   result["$defs"] = { quantity = schema.quantity }
   return result

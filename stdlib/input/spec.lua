@@ -3,6 +3,7 @@
 -- What is wrong raises a usage failure of one line: where, which field, its value, what was expected, the nearest legal value.
 
 local contradictions = require "pipeplan.input.contradictions"
+local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
@@ -28,6 +29,7 @@ end
 -- Lays the fields of one object over `given`.
 local function collect(given, object, group, origin, base)
   local known = fields.groups[group]
+  if group == "" then documents.check(object, "spec", origin) end
   local keys = {}
   for key in pairs(object) do keys[#keys + 1] = key end
   table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)

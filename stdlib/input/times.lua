@@ -1,6 +1,7 @@
 -- times.lua: what the actions of a schedule take: --times, as F,I,W[,FB] or as a JSON file, in seconds and bytes. Read in two steps, for
 -- how long a list must be depends on the schedule: times.read knows numbers and units; times.check stages, chunks and ranks.
 
+local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
@@ -117,7 +118,9 @@ end
 -- What --times says: fields by name, and the name of the file. What has a comma or is a number is no file unless it ends in .json.
 function times.read(text)
   if not text:find("%.json$") and (text:find(",", 1, true) or tonumber(text) or text == "") then return read_list(text) end
-  local read = read_object(json.read(text), times.fields, text .. ": ")
+  local raw = json.read(text)
+  documents.check(raw, "times", text)
+  local read = read_object(raw, times.fields, text .. ": ")
   local hop = read.p2p
   if type(hop) == "table" then read.p2p = (hop.latency or 0) + hop.bytes / hop.bandwidth end
   if read.pending_bytes and not read.activation_bytes then failure.usage("%s: pending_bytes without activation_bytes", text) end
@@ -202,7 +205,7 @@ end
 function times.schema()
   local schema = object_schema(times.fields)
   schema.properties["$schema"] = { type = "string" }
-  schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+  schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", documents.id "times"
   schema.title = "pipeplan times"
   schema["$defs"] = { quantity = require("pipeplan.input.schema").quantity }
   return schema

@@ -1,6 +1,7 @@
 -- difference.lua: changes between two policies as text and JSON.
 
 local difference = require "pipeplan.analysis.difference"
+local documents = require "pipeplan.base.documents"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 
@@ -50,7 +51,7 @@ function report.json(changes, specs)
     list[i] = { kind = change.kind, rule = change.rule, name = change.name, spec = change.spec, before = side(change.before),
                 after = side(change.after) }
   end
-  return json.encode({ changes = list, specs = specs }, { indent = 2 }) .. "\n"
+  return documents.encode("changes", { changes = list, specs = specs }, { indent = 2 }) .. "\n"
 end
 
 return report

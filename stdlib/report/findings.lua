@@ -1,6 +1,7 @@
 -- findings.lua: findings of `pipeplan policy check` as text, JSON, SARIF 2.1.0 (OASIS; what code scanning reads) and GitHub workflow
 -- annotations ("::warning file=…,line=…::…").
 
+local documents = require "pipeplan.base.documents"
 local findings = require "pipeplan.analysis.findings"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
@@ -67,7 +68,8 @@ function report.json(list, policy)
   local out = json.array {}
   for i, finding in ipairs(list) do out[i] = data_of(finding) end
   local layers = json.array(lists.column(policy and policy.layers or {}, "name"))
-  return json.encode({ findings = out, layers = layers, digest = policy and policy.digest or json.null }, { indent = 2 }) .. "\n"
+  local object = { findings = out, layers = layers, digest = policy and policy.digest or json.null }
+  return documents.encode("findings", object, { indent = 2 }) .. "\n"
 end
 
 -- A path as SARIF wants it: a relative reference (RFC 3986, 4.2), other characters than those of a path in percent.

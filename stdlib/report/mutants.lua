@@ -1,5 +1,6 @@
 -- mutants.lua: results of `pipeplan policy mutate` as text and JSON.
 
+local documents = require "pipeplan.base.documents"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 
@@ -44,7 +45,7 @@ function report.json(results)
                 by = result.by or json.null, reason = result.reason or json.null,
                 witness = result.witness and result.witness.spec or json.null }
   end
-  return json.encode({ mutants = list, score = report.score(results) }, { indent = 2 }) .. "\n"
+  return documents.encode("mutants", { mutants = list, score = report.score(results) }, { indent = 2 }) .. "\n"
 end
 
 return report

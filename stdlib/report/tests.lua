@@ -1,6 +1,7 @@
 -- tests.lua: results of `pipeplan policy test` as text, TAP (version 13), JUnit XML and JSON, with the coverage of the policy.
 
 local coverage = require "pipeplan.analysis.coverage"
+local documents = require "pipeplan.base.documents"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local xml = require("pipeplan.report.xml").escape
@@ -108,7 +109,7 @@ function report.json(results, items)
                 covered = item.covered }
   end
   local covered, all = coverage.count(items)
-  return json.encode({ tests = tests, coverage = { covered = covered, all = all, items = list } }, { indent = 2 }) .. "\n"
+  return documents.encode("tests", { tests = tests, coverage = { covered = covered, all = all, items = list } }, { indent = 2 }) .. "\n"
 end
 
 return report

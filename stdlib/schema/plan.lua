@@ -3,6 +3,7 @@
 -- Names carry units: _seconds, _bytes, _fraction.
 -- luacheck: no max line length
 
+local documents = require "pipeplan.base.documents"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local schedules = require("pipeplan.vocabulary").schedules
@@ -285,8 +286,10 @@ local properties = {
   }, "only with --explain or --why")),
 }
 
+properties["$schema"] = { const = documents.id "plan", description = "what this is, and in which version" }
+
 local schema = object(properties, "What pipeplan answers: a plan, or why there is none and what to do instead")
-schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", documents.id "plan"
 schema.title = "pipeplan plan"
 schema["$defs"] = definitions
 return schema

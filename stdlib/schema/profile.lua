@@ -106,6 +106,6 @@ local schema = object({
     schedule = text "schedule (default 1f1b)", microbatches = whole "M", step_ms = positive "measured",
   }, "one run of the profiled stages", { "microbatches", "step_ms" }), "measured steps to hold the plan's model against"),
 }, "what was measured of a pipeline's stages on the machine itself", { "stage" })
-schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+schema["$schema"], schema["$id"] = "https://json-schema.org/draft/2020-12/schema", require("pipeplan.base.documents").id "profile"
 schema.title = "pipeplan profile"
 return schema

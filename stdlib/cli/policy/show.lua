@@ -2,6 +2,7 @@
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
+local documents = require "pipeplan.base.documents"
 local json = require "pipeplan.base.json"
 local show = require "pipeplan.policy.show"
 
@@ -27,7 +28,7 @@ function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy show")
   if not options then return help, 0 end
   local policy = command_line.policy(options)
-  if options.format == "json" then return json.encode(show.data(policy, json.array), { indent = 2 }) .. "\n", 0 end
+  if options.format == "json" then return documents.encode("policy", show.data(policy, json.array), { indent = 2 }) .. "\n", 0 end
   return show.text(policy), 0
 end
 

@@ -43,9 +43,11 @@ function collect(schema, name, classes)
   classes[#classes + 1] = class
   for _, property in ipairs(lists.sorted_keys(schema.properties)) do
     local entry = schema.properties[property]
+    if property == "$schema" then goto continue end  -- what a file says of itself
     local type, optional = type_of(entry, name .. "." .. property, classes)
     local inner = entry.anyOf and entry.anyOf[1] or entry
     class.fields[#class.fields + 1] = { property, type, optional, entry.description or inner.description }
+    ::continue::
   end
 end
 
