@@ -83,23 +83,21 @@ end
 
 function stream:workers()
   local list = {}
-  local handle = assert(io.popen "ls /proc")
-  for name in handle:lines() do
-    local pid = math.tointeger(name)
-    local _, parent = state_of(pid or 0)
-    if parent == self.pid then list[#list + 1] = pid end
+  for pid in (read(string.format("/proc/%d/task/%d/children", self.pid, self.pid)) or ""):gmatch "%d+" do
+    list[#list + 1] = state_of(pid) and math.tointeger(pid)
   end
-  handle:close()
   return list
 end
 
--- The only worker that runs, once it runs.
+-- The only worker that runs, once it runs: it thinks for most of a second.
 function stream:working()
-  repeat
+  local patience = os.time() + 60
+  while os.time() < patience do
     for _, pid in ipairs(self:workers()) do
       if state_of(pid) == "R" then return pid end
     end
-  until false
+  end
+  error "no worker was seen at work"
 end
 
 local function kill(signal, pid) assert(os.execute(string.format("kill -%s %d", signal, pid))) end
