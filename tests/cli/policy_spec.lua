@@ -17,7 +17,7 @@ describe("pipeplan policy show", function()
     local text = show ""
     assert.matches("^policy  default\n", text)
     assert.matches("\n  small_run +gpus under small_run_gpus %(100%)  → try 1f1b, interleaved_1f1b\n"
-                   .. " +default  policies/default/decision_table%.lua:%d+  R6\n", text)
+                   .. " +default  policies/default/decision_table%.lua:%d+  https://arxiv%.org/abs/2104%.04473, 2%.2\n", text)
     assert.matches("\n  slow_link +200 Gb/s  %(.-; loosens down%)\n +default  policies/default/parameters%.lua:%d+\n", text)
     for _, id in ipairs { "too_deep", "slow_interconnect", "frontier_moe_depth", "deepep", "few_microbatches", "never_over_memory" } do
       assert.matches("\n  " .. id .. " +%S.-\n +default  policies/default/%l+_?%l*%.lua:%d+", text)
