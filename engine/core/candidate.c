@@ -113,7 +113,7 @@ static pp_status append_layouts(const pp_candidate_space *space, int pipeline, i
   const pp_model *model = space->model;
   bool apart = pipeline == 1 && fixed->pipeline != 1;  /* depth 1 beside a search for pipelines */
   int64_t stage_gpus = space->gpus / pipeline, data = stage_gpus / ((int64_t)tensor * context);
-  int expert_tensor = fixed->expert_tensor ? fixed->expert_tensor : 1;
+  int expert_tensor = fixed->expert_tensor ? fixed->expert_tensor : space->experts_as_tensor && model->experts > 0 ? tensor : 1;
   int64_t last_expert = model->experts > 0 ? model->experts : 1;
   pp_candidate base = { .kind = PP_NO_SCHEDULE, .configured_virtual = 1, .group = 0 };
   base.microbatches = microbatches_of(space->global_batch, data, space->micro_batch);
@@ -121,6 +121,7 @@ static pp_status append_layouts(const pp_candidate_space *space, int pipeline, i
   if (data > INT_MAX || base.microbatches == 0 || base.smallest_microbatches == 0) return PP_OK;
   if (!apart && fixed->data && data != fixed->data) return PP_OK;
   if (!apart && fixed->microbatches && base.microbatches != fixed->microbatches) return PP_OK;
+  if (!fixed->expert_tensor && !fixed->tensor && model->expert_ffn > 0 && !divides(expert_tensor, model->expert_ffn)) return PP_OK;
   if (fixed->expert) last_expert = fixed->expert;
   for (int64_t expert = fixed->expert ? fixed->expert : 1; expert <= last_expert; expert++) {
     pp_status status;

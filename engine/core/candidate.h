@@ -42,6 +42,7 @@ typedef struct {
   int64_t gpus, global_batch, smallest_batch, micro_batch;  /* batches in sequences; both multiples of what is planned */
   int scale_up_gpus;               /* TP at pipeline depth 1 stays within it */
   bool planned[PP_SCHEDULE_KINDS]; /* schedules that may be planned */
+  bool experts_as_tensor;          /* expert TP, where it is not fixed, is TP and not 1 */
   bool rounds;                     /* groups of microbatches by PP_GROUP_ROUNDS, whatever the schedule's own rule */
   pp_fixed fixed;
   /* How far free degrees are enumerated: bounds of the work, not judgements. */
@@ -58,8 +59,8 @@ typedef struct {
 ** integral at both batches.
 **   TP            divides the heads, and the key-value heads or is a multiple of them (they are then replicated), and the dense MLP
 **   CP            powers of two
-**   EP            divides the experts; EP × expert TP × P divides GPUs. Expert TP is 1 unless fixed: splitting experts over EP first is what
-**                 MoE guides of Megatron-Core advise, expert TP only helps when EP has run out of experts
+**   EP            divides the experts; EP × expert TP × P divides GPUs. Expert TP, unless fixed, is what trainers take it for: TP or 1; as TP it
+**                 divides the width of an expert
 **   P             divides GPUs / (TP × CP), and P × V ≤ layers
 **   V             1; 2 for V placements; 2 … max_chunks for interleaved
 **   group         by rounds; or where it is P by default the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if

@@ -11,6 +11,16 @@
 #include "core/profile.h"
 #include "core/runtime.h"
 
+/* How what runs a schedule lets layers be spread over its stages. Where a rule has no split for so many layers, they are balanced by time:
+** whether that is legal is for others to say. */
+typedef enum {
+  PP_LAYERS_ANY,              /* any numbers: balanced by time */
+  PP_LAYERS_EVEN,             /* as many on each stage */
+  PP_LAYERS_REMAINDER_FIRST,  /* as even as can be, the first stages one more */
+  PP_LAYERS_EVEN_ENDS,        /* even numbers on ranks, as many on all but the first and the last; a rank's chunks hold half of them each */
+  PP_LAYER_RULES
+} pp_layer_rule;
+
 /* What all candidates of one search share. */
 typedef struct {
   const pp_model *model;
@@ -24,7 +34,7 @@ typedef struct {
   pp_hardware hardware;            /* contention and heat, where there is a runtime */
   const int *layers_per_stage;     /* as fixed, for candidates with that many stages; or NULL */
   int given_stages;
-  bool even_layers[PP_SCHEDULE_KINDS];  /* whose stages must hold equally many layers where that is possible; others are balanced by time */
+  pp_layer_rule layer_rule[PP_SCHEDULE_KINDS];
   double usable_bytes;             /* of a GPU: where stages balanced by time take more, layers move to emptier ranks */
   /* Which split of the layers is better, as fractions: of splits whose steps are apart by no more than split_tie the one that takes least
   ** memory; layers stand on early ranks where that wins more than split_gain; beyond split_overfull of usable_bytes no layers are moved. */

@@ -55,13 +55,70 @@ static int group_stages(const pp_candidate *candidate, int *group_of) {
   return holders == 2 ? (ranks + 1) / 2 : ranks;
 }
 
+/* PP_LAYERS_EVEN_ENDS: of all splits the one whose slowest rank is the fastest; of equals the one whose first rank holds least. Numbers on
+** the ranks between the ends that are not next to the mean only make one rank heavier, so three of them are tried. */
+static bool even_ends(const pp_priced *of, int *layers) {
+  const pp_model *model = of->problem->model;
+  const int ranks = of->candidate->layout.pipeline, chunks = of->candidate->layout.chunks, between = ranks - 2, total = (int)model->layers;
+  const pp_block_weights weights = weights_of(of);
+  const double *seconds = weights.seconds;
+  const double head = seconds[PP_BLOCK_HEAD] + (double)model->mtp_layers * seconds[PP_BLOCK_MTP];
+  double least = INFINITY, before[PP_MAX_LAYERS + 1] = { 0 };
+  int trial[PP_MAX_LAYERS];
+  for (int i = 0; i < total; i++) before[i + 1] = before[i] + seconds[model->moe[i] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+  for (int step = -1; step <= 1; step++) {
+    const int middle = between > 0 ? (total / ranks / 2 + step) * 2 : 0, ends = total - between * middle;
+    if (between > 0 ? middle < 2 : step != 0) continue;
+    for (int first = 2; first <= ends - 2; first += 2) {
+      double load[PP_MAX_LAYERS] = { 0 }, heaviest = 0;
+      if (ends % 2 != 0) break;
+      for (int s = 0, layer = 0; s < ranks * chunks; s++) {
+        const int rank = s < ranks ? s : 2 * ranks - 1 - s;
+        trial[s] = (rank == 0 ? first : rank == ranks - 1 ? ends - first : middle) / chunks;
+        load[rank] += before[layer + trial[s]] - before[layer];
+        if (s == 0) load[rank] += seconds[PP_BLOCK_EMBEDDING];
+        if (s == ranks * chunks - 1) load[rank] += head;
+        layer += trial[s];
+        heaviest = fmax(heaviest, load[rank]);
+      }
+      if (heaviest >= least * (1 - 1e-12)) continue;
+      least = heaviest;
+      memcpy(layers, trial, (size_t)(ranks * chunks) * sizeof *layers);
+    }
+  }
+  return least < INFINITY;
+}
+
+/* The split that a rule leaves: false where there is none, or where it leaves many. */
+static bool split_by_rule(const pp_priced *of, int *layers) {
+  const pp_candidate *candidate = of->candidate;
+  const int stages = pp_stages_count(candidate), total = (int)of->problem->model->layers;
+  const pp_schedule_traits *traits = pp_stages_traits(candidate);
+  if (!traits || total < stages) return false;
+  switch (of->problem->layer_rule[candidate->kind]) {
+    case PP_LAYERS_EVEN:
+      if (total % stages != 0) return false;
+      break;
+    case PP_LAYERS_REMAINDER_FIRST:
+      break;
+    case PP_LAYERS_EVEN_ENDS:
+      if (candidate->layout.pipeline == 1 || candidate->layout.chunks > 2) return false;
+      if (candidate->layout.chunks == 2 && traits->placement != PP_PLACE_V) return false;
+      return even_ends(of, layers);
+    default:
+      return false;
+  }
+  for (int s = 0; s < stages; s++) layers[s] = total / stages + (s < total % stages);
+  return true;
+}
+
 /* Is the split the planner's to choose? Given ones are those of the pipeline asked for: what is compared with it may have another number of
 ** stages. */
-static bool splits_freely(const pp_problem *problem, const pp_candidate *candidate) {
-  int stages = pp_stages_count(candidate);
-  if (candidate->kind == PP_NO_SCHEDULE || problem->model->layers < stages) return false;
-  if (problem->layers_per_stage && stages == problem->given_stages) return false;
-  return !(problem->even_layers[candidate->kind] && problem->model->layers % stages == 0);
+static bool splits_freely(const pp_priced *of) {
+  int stages = pp_stages_count(of->candidate), layers[PP_MAX_LAYERS];
+  if (of->candidate->kind == PP_NO_SCHEDULE || of->problem->model->layers < stages) return false;
+  if (of->problem->layers_per_stage && stages == of->problem->given_stages) return false;
+  return !split_by_rule(of, layers);
 }
 
 static void split_ranks(const pp_priced *of, pp_split_share share, const int *most, bool empty_ends, int *layers) {
@@ -80,7 +137,9 @@ pp_status pp_stages_fill(const pp_priced *of, pp_stage *out, pp_error *error) {
   stages = pp_stages_count(of->candidate);
   given = stages == of->problem->given_stages ? of->problem->layers_per_stage : NULL;
   if (!given && of->candidate->layers_per_stage) given = of->candidate->layers_per_stage;
-  else if (splits_freely(of->problem, of->candidate)) {
+  else if (split_by_rule(of, layers)) {
+    if (!given) given = layers;
+  } else if (splits_freely(of)) {
     split_ranks(of, PP_SHARE_TIME, NULL, true, layers);
     given = layers;
   }
@@ -114,7 +173,7 @@ static int find_splits(const pp_priced *of, int layers[PP_MOST_SPLITS][PP_MAX_LA
 bool pp_stages_forward(const pp_priced *of, int *layers) {
   const int stages = pp_stages_count(of->candidate);
   int balanced[PP_MAX_LAYERS];
-  if (!splits_freely(of->problem, of->candidate) || of->candidate->layout.chunks > 1) return false;
+  if (!splits_freely(of) || of->candidate->layout.chunks > 1) return false;
   if (pp_stages_traits(of->candidate)->placement != PP_PLACE_LOOP) return false;
   const pp_block_weights weights = weights_of(of);
   split_ranks(of, PP_SHARE_TIME, NULL, true, balanced);
@@ -126,7 +185,7 @@ bool pp_stages_forward(const pp_priced *of, int *layers) {
 int pp_stages_splits(const pp_priced *of, pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
   pp_split_key key = { .ranks = of->candidate->layout.pipeline, .chunks = of->candidate->layout.chunks };
   int count;
-  if (!splits_freely(of->problem, of->candidate)) return 0;
+  if (!splits_freely(of)) return 0;
   if (!cache) return find_splits(of, layers);
   key.weights = weights_of(of);
   key.placement = (int)pp_stages_traits(of->candidate)->placement;
@@ -156,7 +215,7 @@ bool pp_stages_squeeze(const pp_priced *of, const pp_stage *stages, int rank, in
   int group_of[PP_MAX_LAYERS], groups, held = 0, kept = 0, group = rank;
   bool loop;
   int64_t room = 0;
-  if (!splits_freely(of->problem, of->candidate)) return false;
+  if (!splits_freely(of)) return false;
   loop = pp_stages_traits(of->candidate)->placement == PP_PLACE_LOOP;
   groups = group_stages(of->candidate, group_of);
   if (group >= groups) group = of->candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */

@@ -124,6 +124,25 @@ static void check_schedules(lua_State *L, const char *field, bool set[PP_SCHEDUL
   lua_pop(L, 1);
 }
 
+/* The argument layers = { schedule = rule }: how the stages of a schedule get their layers. */
+static void check_layer_rules(lua_State *L, pp_layer_rule rule[PP_SCHEDULE_KINDS]) {
+  static const char *const names[PP_LAYER_RULES] = {
+    [PP_LAYERS_ANY] = "any", [PP_LAYERS_EVEN] = "even", [PP_LAYERS_REMAINDER_FIRST] = "remainder_first", [PP_LAYERS_EVEN_ENDS] = "even_ends"
+  };
+  pp_args_table(L, 1, search_call, "layers");
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    int kind = lua_type(L, -2) == LUA_TSTRING ? pp_schedule_kind_of(lua_tostring(L, -2)) : -1, found = 0;
+    const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+    if (kind < 0) luaL_error(L, "%s: 'layers' must hold rules by schedule", search_call);
+    while (found < PP_LAYER_RULES && strcmp(names[found], name) != 0) found++;
+    if (found == PP_LAYER_RULES) luaL_error(L, "%s: 'layers' must be any, even, remainder_first or even_ends, got '%s'", search_call, name);
+    rule[kind] = (pp_layer_rule)found;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
 static void check_space(lua_State *L, pp_lua_search *self) {
   pp_candidate_space *space = &self->space;
   space->model = &self->model;
@@ -134,6 +153,7 @@ static void check_space(lua_State *L, pp_lua_search *self) {
   space->scale_up_gpus = (int)pp_args_integer(L, 1, search_call, "scale_up_gpus", 1, 1 << 24);
   space->max_tensor = (int)pp_args_integer_or(L, 1, search_call, "max_tensor", 1, 1 << 16, 64);
   space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 24, 1);
+  space->experts_as_tensor = pp_args_boolean_or(L, 1, search_call, "experts_as_tensor", false);
   space->rounds = pp_args_boolean_or(L, 1, search_call, "rounds", false);
   space->max_chunks = (int)pp_args_integer_or(L, 1, search_call, "max_virtual", 1, PP_MAX_LAYERS, 8);
   check_schedules(L, "schedules", space->planned);
@@ -174,18 +194,19 @@ static pp_search_symbols symbols_of(lua_State *L) {
 
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
-**   overhead_bytes = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names }, even_layers = { names }, max_tensor = 64, max_context = 1,
-**   max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes them), kernel_latency = { name = seconds }, fixed = { tensor,
+**   overhead_bytes = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names },
+**   layers = { schedule = rule }, max_tensor = 64, max_context = 1, max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes
+**   them), experts_as_tensor = false (expert TP, where it is not fixed, is TP), kernel_latency = { name = seconds }, fixed = { tensor,
 **   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile } → candidates
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
-** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages of the schedules in
-** even_layers hold equally many layers where that is possible, others are balanced by time.
+** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages get their layers by
+** the rule in `layers` ("any", "even", "remainder_first", "even_ends": core/price.h) where that gives a split, others are balanced by time.
 */
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
-                                       "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "even_layers", "fixed",
-                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "profile", "split_tie",
-                                       "split_gain", "split_overfull", NULL };
+                                       "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "layers", "fixed",
+                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "profile",
+                                       "split_tie", "split_gain", "split_overfull", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
@@ -229,7 +250,7 @@ static int search_open(lua_State *L) {
     problem.hardware = self->profile.hardware;
     problem.buffered_messages = self->profile.buffered_messages;
   }
-  if (pp_args_has(L, 1, "even_layers")) check_schedules(L, "even_layers", problem.even_layers);
+  if (pp_args_has(L, 1, "layers")) check_layer_rules(L, problem.layer_rule);
   check_latencies(L, self);
   symbols = symbols_of(L);
   if (pp_search_open(&problem, self->latency, self->latencies, &self->space, &symbols, &self->search, &error) != PP_OK)

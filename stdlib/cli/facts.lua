@@ -156,6 +156,9 @@ function show.kernels()
   return table_of({ "KERNEL", "NAME", "OVERLAPS", "TRAINS", "EP", "ACCELERATORS", "FABRICS", "NEEDS" }, rows)
 end
 
+-- What stages may hold, of those frameworks that do not take any numbers.
+local layer_words = { even = "even", remainder_first = "as even as can be" }
+
 function show.frameworks()
   local catalogue, rows = require "pipeplan.catalog.frameworks", {}
   for _, entry in ipairs(catalogue.entries) do
@@ -163,12 +166,14 @@ function show.frameworks()
     for i, name in ipairs(names) do
       if entry.schedules[name].csv then names[i] = name .. "(csv)" end
     end
+    local expert_tensor = entry.defaults.expert_tensor
     rows[#rows + 1] = {
-      entry.name, entry.title, table.concat(names, " "), entry.even_layers and "even" or "any",
-      entry.tied_embeddings and "yes" or "no", entry.names.microbatches,
+      entry.name, entry.title, table.concat(names, " "), layer_words[entry.layers.how] or "any",
+      entry.has.tied_embeddings and "yes" or "no", table.concat(entry.sharding.with_pipeline, " "),
+      expert_tensor == "tensor" and "TP" or expert_tensor, #entry.rules, entry.names.microbatches,
     }
   end
-  return table_of({ "FRAMEWORK", "NAME", "SCHEDULES", "LAYERS", "TIED", "ITS NAME FOR M" }, rows)
+  return table_of({ "FRAMEWORK", "NAME", "SCHEDULES", "LAYERS", "TIED", "ZERO", "ETP", "RULES", "ITS NAME FOR M" }, rows)
 end
 
 function show.schema(which)

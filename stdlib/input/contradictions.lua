@@ -1,6 +1,8 @@
 -- contradictions.lua: what a spec says that cannot all be true: GPUs against the fixed layout, microbatches against the batch, experts,
 -- layers. Exit 2. What is consistent but no schedule or policy allows (odd depth, M < 2P) is judged later, by rules.
 
+local recipe = require "pipeplan.input.recipe"
+
 local contradictions = {}
 
 -- The multiple of `step` that is nearest to `number`, at least one `step`.
@@ -25,24 +27,24 @@ local function nearest_divisor(number, wanted)
 end
 
 -- The fixed ones of `names` → their product, "tensor 8 × pipeline 16", and the list.
-local function product_of(parallelism, names)
+local function product_of(parallelism, names, said)
   local product, parts, fixed = 1, {}, {}
   for _, name in ipairs(names) do
-    local degree = parallelism[name]
+    local degree = parallelism[name] or said and said[name]
     if degree and degree > 1 then
       product = product * degree
-      parts[#parts + 1] = name .. " " .. degree
+      parts[#parts + 1] = name .. " " .. degree .. (parallelism[name] and "" or said.why)
       fixed[#fixed + 1] = name
     end
   end
   return product, table.concat(parts, " × "), fixed
 end
 
-local function check_divisible(request, given, complain, names)
+local function check_divisible(request, given, complain, names, said)
   local gpus = request.cluster.gpus
-  local product, text, fixed = product_of(request.parallelism, names)
+  local product, text, fixed = product_of(request.parallelism, names, said)
   if gpus % product == 0 then return end
-  if #fixed == 1 then
+  if #fixed == 1 and request.parallelism[fixed[1]] then
     complain(given["parallelism." .. fixed[1]], "%d: does not divide the %d GPUs; nearest: %d", product, gpus,
              nearest_divisor(gpus, product))
   end
@@ -63,7 +65,10 @@ end
 local function check_layout(request, given, complain)
   local p, gpus = request.parallelism, request.cluster.gpus
   check_divisible(request, given, complain, { "tensor", "context", "pipeline", "data" })
-  check_divisible(request, given, complain, { "expert", "expert_tensor", "pipeline" })
+  -- expert TP that is not given is what the framework takes it for
+  local experts = (request.model.shape.experts or 0) > 0 and (p.expert or 1) > 1 and recipe.expert_tensor(request) or 1
+  check_divisible(request, given, complain, { "expert", "expert_tensor", "pipeline" },
+                  { expert_tensor = experts, why = " (as TP, by default)" })
   if p.tensor and p.context and p.pipeline and p.data then
     local others = p.tensor * p.context * p.pipeline
     if others * p.data ~= gpus then

@@ -88,7 +88,7 @@ fields.list = {
   field("parallelism.tensor", "integer", "tensor parallelism (TP)"),
   field("parallelism.context", "integer", "context parallelism (CP)"),
   field("parallelism.expert", "integer", "expert parallelism (EP)"),
-  field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP)"),
+  field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1)"),
   field("parallelism.data", "integer", "data parallelism (DP)"),
   field("parallelism.pipeline", "integer", "pipeline depth (P)"),
   field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)"),

@@ -1,6 +1,7 @@
 -- recipe.lua: from the request to the tables that the engine's memory and cost models take: bytes per parameter, recompute flags, tiers of
 -- the network, what the accelerator reaches. What is chosen here for the user is listed by recipe.assumptions.
 
+local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 
 local recipe = {}
@@ -25,11 +26,23 @@ local fp8_kept = {
   fp8 = { attention_output_bytes = 1.5, activation_input_bytes = fp8_bytes, weight_gradient_bytes = 0 },
   bf16 = { attention_output_bytes = 2 + fp8_bytes, activation_input_bytes = 2, weight_gradient_bytes = 2 },
 }
-local transformer_engine = { megatron = true, ["megatron-bridge"] = true, flagscale = true, primus = true }
+
+-- The table of the request's framework; an empty one where it names none.
+local function defaults_of(request)
+  return request.framework and frameworks.find(request.framework).defaults or {}
+end
 
 -- Which of them holds.
 local function fp8_activations(request)
-  return request.training.activations or transformer_engine[request.framework] and "bf16" or "fp8"
+  return request.training.activations or defaults_of(request).linear_inputs or "fp8"
+end
+
+-- Expert TP where the spec does not say: how many ranks, or nil where it is as many as a TP that is not fixed.
+function recipe.expert_tensor(request)
+  local fixed = request.parallelism
+  if fixed.expert_tensor then return fixed.expert_tensor end
+  if defaults_of(request).expert_tensor ~= "tensor" then return 1 end
+  return fixed.tensor
 end
 
 -- Adam keeps two moments; Muon and SGD with momentum one.
@@ -142,6 +155,13 @@ function recipe.assumptions(request)
   end
   if request.model.architecture == "moe" and not request.training.expert_imbalance then
     assume("expert imbalance", 1.0, "tokens spread evenly over experts")
+  end
+  local fixed = request.parallelism or {}
+  if request.model.architecture == "moe" and not fixed.expert_tensor and fixed.tensor ~= 1 then
+    local default = defaults_of(request).expert_tensor
+    assume("parallelism.expert_tensor", default == "tensor" and (fixed.tensor or "TP") or 1,
+           default and frameworks.find(request.framework).title .. "'s default"
+           or (request.framework and "its default is not known" or "no framework named") .. "; Megatron-LM's is TP")
   end
   return list
 end

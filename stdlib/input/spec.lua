@@ -159,8 +159,11 @@ local function build_any(given, name)
     return nil, problem.message
   end
   local function fixed(path) return given["parallelism." .. path] and given["parallelism." .. path].value or 1 end
+  local function stated(path) return given[path] and given[path].value end
+  local experts = recipe.expert_tensor { framework = stated "framework", parallelism = {
+    tensor = fixed "tensor", expert_tensor = stated "parallelism.expert_tensor" } }
   local inside = fixed "tensor" * fixed "context" * fixed "data" * fixed "pipeline"
-  return { any_gpus = { at = at, units = { inside, fixed "expert" * fixed "expert_tensor" * fixed "pipeline" } } }
+  return { any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
 end
 
 local function finished(given, name)

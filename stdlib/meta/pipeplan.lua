@@ -43,7 +43,7 @@
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
----@field expert_tensor? integer|string tensor parallelism of experts (ETP); in rank
+---@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
@@ -89,7 +89,7 @@
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
----@field expert_tensor? integer|string tensor parallelism of experts (ETP); in rank
+---@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field pipeline? integer|string pipeline depth (P); in rank
@@ -203,6 +203,7 @@
 ---@field even_split? pipeplan.plan.even_split the same plan with as many layers on each stage; null where that is the plan, and without a pipeline
 ---@field expected_error? pipeplan.plan.expected_error how far off the estimates may be
 ---@field explanation? pipeplan.plan.explanation only with --explain or --why
+---@field framework_flags? string[]
 ---@field global_batch_size? integer sequences of a step, at the end of a ramp
 ---@field gpu_hours? number for all tokens
 ---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules

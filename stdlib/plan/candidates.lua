@@ -4,7 +4,7 @@
 
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
-local frameworks = require "pipeplan.catalog.frameworks"
+local framework = require "pipeplan.plan.framework"
 local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
@@ -191,105 +191,6 @@ local function apply_engine(set, dead)
   end
 end
 
--- Schedules that the framework only runs with as many layers on each stage.
-local function even_schedules(framework)
-  local entry, list = framework and frameworks.find(framework), {}
-  for _, name in ipairs(entry and frameworks.schedules(entry) or {}) do
-    local rules = entry.schedules[name]
-    if entry.even_layers or rules.even_layers or rules.layers_multiple_of then list[#list + 1] = name end
-  end
-  return list
-end
-
--- Rows whose layers do not spread evenly over their stages.
-local function uneven(set)
-  local given = set.context.fixed.layers_per_stage
-  local mask = set.c:match { { field = "layers", op = "not_multiple_of", value = { field = "stages" } } }
-  for i = 2, given and #given or 0 do
-    if given[i] ~= given[1] then return set.c:all() end
-  end
-  return mask
-end
-
-local function framework_of(context)
-  return context.request.framework and frameworks.find(context.request.framework) or nil
-end
-
--- rule(name) of a schedule in the framework, or where it does not run it, or none is given, what all that run it ask alike.
-local function rules_of(entry, schedule)
-  local rules = entry and entry.schedules[schedule]
-  return function(name)
-    if rules then return rules[name] end
-    return frameworks.shared(schedule, name)
-  end
-end
-
--- What a schedule asks of the model and the recipe, which a search cannot change: the rule that does not hold, or nil.
-local function forbidden(rule, context)
-  local training, shape = context.arguments.training, context.arguments.model
-  if rule "recomputes_experts" == false and (training.recompute.full or training.recompute.moe) then return "recompute" end
-  local layers = rule "max_mtp_layers"
-  if layers and (shape.mtp_layers or 0) > layers then return "mtp" end
-  local expert = rule "min_expert_parallel"
-  return expert and (shape.experts or 0) < expert and "experts" or nil
-end
-
--- The rule for which no layout of the request could run that schedule, as reasons.overlap tells it; or nil.
-function candidates.forbidden(context, schedule)
-  return forbidden(rules_of(framework_of(context), schedule), context)
-end
-
--- What an overlapped all-to-all needs, in the framework or in all that run the schedule.
-local function apply_overlap(set, entry, schedule, here)
-  local expert, what = rules_of(entry, schedule) "min_expert_parallel", candidates.forbidden(set.context, schedule)
-  if what then add(set, "framework", "not_in_framework", here, { overlap = what }) end
-  if expert then
-    add(set, "framework", "not_in_framework", here & set.c:match { { field = "expert_parallel", op = "under", value = expert } },
-        { overlap = "experts" })
-  end
-end
-
--- What the framework cannot run, and what the policy's `schedules` leave out although the user fixed it.
-local function apply_framework(set)
-  local pipelines = set.c:match { { field = "pipeline_parallel", op = "over", value = 1 } }
-  local planned = candidates.planned(set.policy)
-  local outside = pipelines - set:scheduled(planned)
-  add(set, "framework", "not_in_framework", outside, { planned = planned })
-  local entry = framework_of(set.context)
-  for _, name in ipairs(entry and frameworks.schedules(entry) or planned) do
-    apply_overlap(set, entry, name, pipelines & set:scheduled { name })
-  end
-  if not entry then return end
-  local runs = frameworks.schedules(entry)
-  add(set, "framework", "not_in_framework", pipelines - outside - set:scheduled(runs), { framework = entry })
-  if entry.tied_embeddings == false and set.context.record.tied_embeddings then
-    add(set, "framework", "not_in_framework", pipelines & set:scheduled(runs), { framework = entry, tied = true })
-  end
-  for _, name in ipairs(runs) do
-    local rules, here = entry.schedules[name], pipelines & set:scheduled { name }
-    if rules.max_virtual then
-      add(set, "framework", "not_in_framework", here & set.c:match { { field = "virtual", op = "over", value = rules.max_virtual } },
-          { framework = entry, virtual = rules.max_virtual })
-    end
-    if rules.microbatches_short_of_ranks then
-      local few = {}
-      for _, row in ipairs(here:rows()) do
-        local least = set.c:get("pipeline_parallel", row) - rules.microbatches_short_of_ranks
-        if set.c:get("microbatches", row) < least then few[#few + 1] = row end
-      end
-      add(set, "framework", "not_in_framework", set.c:only(few), { framework = entry, short_of_ranks = rules.microbatches_short_of_ranks })
-    end
-    if rules.microbatches_multiple_of == "ranks" then
-      local odd = set.c:match { { field = "microbatches", op = "not_multiple_of", value = { field = "pipeline_parallel" } } }
-      add(set, "framework", "not_in_framework", here & odd, { framework = entry, microbatches = true })
-    end
-  end
-  local even = even_schedules(entry.name)
-  if #even > 0 then
-    add(set, "framework", "uneven_layers", pipelines & set:scheduled(even) & uneven(set), { framework = entry })
-  end
-end
-
 local function union(set, wanted)
   local mask = set.c:none()
   for _, entry in ipairs(set.entries) do
@@ -331,7 +232,7 @@ end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
                         "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
-                        "kernel_latency", "rounds", "profile", "split_tie", "split_gain", "split_overfull" }
+                        "kernel_latency", "rounds", "experts_as_tensor", "profile", "split_tie", "split_gain", "split_overfull" }
 
 -- The largest power of two up to a number, at least 1.
 local function largest_power(number)
@@ -347,12 +248,12 @@ local function search_of(context)
   arguments.fixed.layers_per_stage = context.fixed.layers_per_stage
   local parameter = context.policy.parameters.context_rank_tokens
   arguments.max_context = arguments.max_context or parameter and largest_power(context.record.sequence_length / parameter.value) or 1
-  arguments.even_layers = even_schedules(context.request.framework)
+  arguments.layers = framework.layer_rules(context)
   -- A fixed schedule is judged beside the others, which the plan compares it with. What no layout could run is not worth a search.
   local schedule = context.fixed.schedule
   arguments.schedules = {}
   for _, name in ipairs(context.no_comparison and schedule and schedule ~= "none" and {} or candidates.planned(context.policy)) do
-    if not candidates.forbidden(context, name) then arguments.schedules[#arguments.schedules + 1] = name end
+    if not framework.forbidden(context, name) then arguments.schedules[#arguments.schedules + 1] = name end
   end
   for _, name in ipairs(schedule and candidates.members(context.policy, schedule) or {}) do
     if name ~= "none" and not lists.contains(arguments.schedules, name) then arguments.schedules[#arguments.schedules + 1] = name end
@@ -381,7 +282,7 @@ function candidates.open(context)
     set.main = set.main & set:scheduled(candidates.members(context.policy, context.fixed.schedule))
   end
   apply_engine(set, apply_policy(set, false))
-  apply_framework(set)
+  framework.apply(set, add, candidates.planned(set.policy))
   set.alive = c:all() - union(set, is_dropped) - set.unbuildable
   apply_memory(set, set.alive)
   set.alive = set.alive - union(set, is_dropped)

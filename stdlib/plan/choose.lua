@@ -5,7 +5,7 @@ choose.choose{
   request    what stdlib/input produced; of it parallelism (what is fixed), framework and cluster.alltoall_kernel are read here
   policy     what stdlib/policy loaded
   record     every request field of the vocabulary (absent: nil)
-  arguments  for engine.search: all but `fixed`, `schedules` and `even_layers`
+  arguments  for engine.search: all but `fixed`, `schedules` and `layers`
   explain    also fill result.steps
 } → result:
   status           "planned" | "refused" | "rejected"
@@ -42,6 +42,7 @@ evaluation: tensor context expert expert_tensor data pipeline virtual chunks gro
 local candidates = require "pipeplan.plan.candidates"
 local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.base.format"
+local framework = require "pipeplan.plan.framework"
 local lists = require "pipeplan.base.lists"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
@@ -75,7 +76,7 @@ end
 local function why_without(set, group, name, choice)
   local mine = group.mask & set:scheduled(candidates.members(set.policy, name))
   if #mine == 0 then
-    return { reasons.no_candidates(name) }
+    return { reasons.no_candidates(name, framework.forbidden(set.context, name)) }
   end
   local alive = mine & set.alive
   if #alive > 0 then
@@ -164,6 +165,11 @@ local function judge(set)
   local mask = set.main & set.listed
   if #mask == 0 then mask = set.main end
   if #mask == 0 then return nil end
+  local run = mask  -- what policy or framework does not run at all is the closest only where there is nothing else
+  for _, entry in ipairs(set.entries) do
+    if entry.outside then run = run - entry.mask end
+  end
+  if #run > 0 then mask = run end
   local fewest = rank.fewest(set, mask)
   local built = fewest - set.unbuildable
   local told = set.c:none()

@@ -2,6 +2,7 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local candidates = require "pipeplan.plan.candidates"
+local framework = require "pipeplan.plan.framework"
 local lists = require "pipeplan.base.lists"
 local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
@@ -32,7 +33,7 @@ local function alternative(set, here, name)
   local row = speaker(set, #there > 0 and there or #(buildable & set.alive) > 0 and buildable & set.alive or buildable)
   if not row then
     local judged = #mine > 0 and rank.fewest(set, mine):first()
-    local why_not = judged and reasons.all(set, judged) or { reasons.no_candidates(name, candidates.forbidden(set.context, name)) }
+    local why_not = judged and reasons.all(set, judged) or { reasons.no_candidates(name, framework.forbidden(set.context, name)) }
     return { schedule = name, at_plan_layout = false, why_not = why_not }
   end
   set.c:memory(set.c:only(row))

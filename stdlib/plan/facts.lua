@@ -105,7 +105,8 @@ function facts.of(request, policy)
       overhead_bytes = overhead, step_overhead_seconds = recipe.step_overhead_seconds(request),
       split_tie = parameter(policy, "split_tie_fraction"), split_gain = parameter(policy, "split_gain_fraction"),
       split_overfull = parameter(policy, "split_overfull_fraction"), scale_up_gpus = cluster.network.scale_up_gpus,
-      rounds = request.framework and frameworks.find(request.framework).rounds or false, profile = recipe.profile(request),
+      rounds = request.framework and frameworks.find(request.framework).rounds or false,
+      experts_as_tensor = frameworks.default_expert_tensor(request.framework) == "tensor", profile = recipe.profile(request),
     },
   }
 end

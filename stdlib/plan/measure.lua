@@ -4,6 +4,7 @@
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
 local format = require "pipeplan.base.format"
+local framework = require "pipeplan.plan.framework"
 local host = require "pipeplan.plan.host"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
@@ -334,6 +335,7 @@ function measure.fill(plan, request, known, result)
   for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
   plan.megatron_layout = megatron_layout(evaluation)
   plan.microbatch_group_size = evaluation.group
+  plan.framework_flags = framework.flags(request, plan)
   plan.activation_limit_chunks = evaluation.limit
   plan.microbatches = evaluation.microbatches
   plan.microbatches_per_rank = evaluation.microbatches / evaluation.pipeline

@@ -2,6 +2,7 @@
 
 local conditions = require "pipeplan.policy.conditions"
 local format = require "pipeplan.base.format"
+local framework = require "pipeplan.plan.framework"
 local lists = require "pipeplan.base.lists"
 local message = require "pipeplan.policy.message"
 local vocabulary = require "pipeplan.vocabulary"
@@ -56,46 +57,25 @@ local function of_engine(set, entry, row)
   return { id = illegal.id, kind = "engine", message = illegal.message, nearest = nearest or nil }
 end
 
-local overlap_needs = {
-  experts = "its pairs hide the all-to-all between experts: there is none at EP 1",
-  recompute = "Megatron-LM recomputes neither whole layers nor the expert MLP beside it",
-  mtp = "Megatron-LM runs it with at most one MTP layer",
-}
-
--- Why an overlapped schedule cannot be run: what candidates.forbidden answers.
-function reasons.overlap(schedule, need)
-  return string.format("no %s here: %s", format.schedule(schedule), overlap_needs[need])
-end
-
 local function of_framework(set, entry, row)
   local schedule, title = set.c:get("schedule", row), entry.framework and entry.framework.title
-  local words, nearest
-  if entry.id == "uneven_layers" then
-    local layers, stages = set.context.record.layers, set.c:get("stages", row)
-    words = string.format("%s gives every stage of %s as many layers: %d layers do not divide by %d stages", title,
-                          format.schedule(schedule), layers, stages)
+  if entry.fact then
+    local words, nearest = framework.told(entry.fact, entry.framework, set.c:row(row))
+    return { id = entry.id, kind = "framework", message = words, source = entry.fact.source, nearest = nearest }
+  end
+  local words
+  if entry.layers then
+    words = framework.uneven(set, entry, row)
   elseif entry.planned then
     local names = {}
     for i, name in ipairs(entry.planned) do names[i] = format.schedule(name) end
     words = string.format("the policy plans no %s, only %s", format.schedule(schedule), table.concat(names, ", "))
   elseif entry.tied then
     words = string.format("%s has no pipeline for tied embedding and output weights", title)
-  elseif entry.overlap then
-    words = reasons.overlap(schedule, entry.overlap)
-    nearest = entry.overlap == "experts" and { field = "expert_parallel", value = 2 } or nil
-  elseif entry.virtual then
-    words = string.format("%s runs %s with at most %d chunks per rank", title, format.schedule(schedule), entry.virtual)
-  elseif entry.short_of_ranks then
-    local depth, left = set.c:get("pipeline_parallel", row), entry.short_of_ranks
-    words = string.format("%s needs M ≥ P%s = %d for %s, M is %d: %s there", title, left > 0 and " − " .. left or "", depth - left,
-                          format.schedule(schedule), set.c:get("microbatches", row), entry.framework.names.microbatches)
-    nearest = { field = "microbatches", value = depth - left }
-  elseif entry.microbatches then
-    words = string.format("%s runs %s only with a multiple of P micro-batches", title, format.schedule(schedule))
   else
     words = string.format("%s does not run %s", title, format.schedule(schedule))
   end
-  return { id = entry.id, kind = "framework", message = words, nearest = nearest }
+  return { id = entry.id, kind = "framework", message = words, source = entry.layers and entry.layers.source or nil }
 end
 
 -- "ZB-H1 at P 8, TP 1, EP 64: rank 7 takes 103 GiB of 73.3 GiB usable, 29.7 GiB too much"; `detail` is what follows the colon.
@@ -132,10 +112,15 @@ function reasons.bytes(c, row)
                        format.gib(rank.transient + rank.overhead))
 end
 
--- No layout at all has that schedule; `need`: as reasons.overlap, or nil.
-function reasons.no_candidates(name, need)
+-- What framework.forbidden answers, in words.
+function reasons.forbidden(found)
+  return (framework.told(found.rule, found.entry, found.record))
+end
+
+-- No layout at all has that schedule; `found`: what framework.forbidden answers for it, or nil.
+function reasons.no_candidates(name, found)
   return { id = "no_candidates", kind = "engine",
-           message = need and reasons.overlap(name, need)
+           message = found and reasons.forbidden(found)
                      or string.format("%s has no candidate: no layout has enough layers for its stages", format.schedule(name)) }
 end
 

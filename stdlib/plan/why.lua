@@ -6,6 +6,7 @@ local compare = require "pipeplan.plan.compare"
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local framework = require "pipeplan.plan.framework"
 local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
@@ -254,8 +255,8 @@ end
 
 local function none(set, field, name, value)
   if value == "none" then return "no candidate is without a pipeline: " .. limits.pipeline_parallel end
-  local need = field == "schedule" and candidates.forbidden(set.context, value)
-  if need then return reasons.overlap(value, need) end
+  local found = field == "schedule" and framework.forbidden(set.context, value)
+  if found then return reasons.forbidden(found) end
   if type(value) ~= "number" then
     local planned = field == "schedule" and "; the policy plans " .. list_words(candidates.planned(set.policy)) or ""
     return string.format("no candidate has %s %s%s", name, format.quantity(value), planned)

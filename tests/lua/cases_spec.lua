@@ -75,7 +75,7 @@ describe("layers that do not divide", function()
       for _, virtual in ipairs { 3, false } do
         if layers or virtual then
           local result = plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json", { global_batch_size = 2048, gradients = "bf16" },
-                                   { tensor = 2, expert = 8, pipeline = 32, virtual = virtual or nil, layers_per_stage = layers or nil,
+                                   { tensor = 2, expert = 8, expert_tensor = 1, pipeline = 32, virtual = virtual or nil, layers_per_stage = layers or nil,
                                      schedule = "interleaved_1f1b" }, { framework = "megatron" }))
           assert.equal("planned", result.status)
           assert.same(given, result.layers_per_stage)
@@ -128,7 +128,7 @@ describe("micro-batches", function()
                        { tensor = 8, pipeline = 8, schedule = "1f1b" }, { framework = "nanotron" }))
     end
     local result = at(1)
-    assert.same({ "rejected", "not_in_framework" }, { result.status, result.reasons[1].id })
+    assert.same({ "rejected", "nanotron.1f1b_microbatches" }, { result.status, result.reasons[1].id })
     assert.matches("M ≥ P − 1 = 7", result.reasons[1].message)
     assert.matches("batch_accumulation_per_replica", result.reasons[1].message)
     assert.equal(7, result.recommend.microbatches)
@@ -333,9 +333,11 @@ describe("an overlapped all-to-all", function()
   it("makes Qwen3-235B on 256 H100 faster at PP 8 VP 4 EP 32 than at PP 32 VP 3 EP 8, as measured: 17.6 s and 24.2 s", function()
     local recipe = { gradients = "bf16" }
     local overlapped = seconds("H100-SXM", "qwen3-235b-a22b.json", 2048, recipe,
-                               { tensor = 2, pipeline = 8, virtual = 4, expert = 32, schedule = "interleaved_1f1b_overlap" })
+                               { tensor = 2, pipeline = 8, virtual = 4, expert = 32, expert_tensor = 1,
+                                 schedule = "interleaved_1f1b_overlap" })
     assert.is_true(overlapped < seconds("H100-SXM", "qwen3-235b-a22b.json", 2048, recipe,
-                                        { tensor = 2, pipeline = 32, virtual = 3, expert = 8, schedule = "interleaved_1f1b" }))
+                                        { tensor = 2, pipeline = 32, virtual = 3, expert = 8, expert_tensor = 1,
+                                          schedule = "interleaved_1f1b" }))
     assert.is_true(math.abs(overlapped / 17.6 - 1) < 0.1)
   end)
 
@@ -343,13 +345,13 @@ describe("an overlapped all-to-all", function()
   it("needs experts that are spread out, no full recompute, and no kernel of its own", function()
     local function at(expert, training, more)
       return plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json", planning.merge({ global_batch_size = 2048, gradients = "bf16" }, training),
-                       { tensor = 2, pipeline = 8, virtual = 4, expert = expert, schedule = "interleaved_1f1b_overlap" }, more))
+                       { tensor = 2, pipeline = 8, virtual = 4, expert = expert, expert_tensor = 1, schedule = "interleaved_1f1b_overlap" }, more))
     end
     for _, framework in ipairs { "megatron", false } do
       local more = { framework = framework or nil }
       local alone, recomputed = at(1, nil, more), at(32, { recompute = "full" }, more)
       assert.matches("there is none at EP 1", alone.reasons[1].message)
-      assert.same({ "rejected", "not_in_framework", "not_in_framework" }, { alone.status, alone.reasons[1].id, recomputed.reasons[1].id })
+      assert.same({ "rejected", "megatron.overlap_experts", "megatron.overlap_recompute" }, { alone.status, alone.reasons[1].id, recomputed.reasons[1].id })
       assert.matches("recomputes neither", recomputed.reasons[1].message)
     end
     local plain = at(32, nil, { cluster = { alltoall_kernel = false } })

@@ -187,7 +187,6 @@ describe("frameworks", function()
     assert.same(expected, names)
     for _, entry in ipairs(frameworks.entries) do
       for _, name in ipairs(frameworks.schedules(entry)) do assert.is_true(schedules[name], entry.name .. " " .. name) end
-      assert.is_boolean(entry.even_layers)
     end
   end)
 

@@ -178,7 +178,7 @@ describe("engine.search", function()
       local row = c:match({ equal("schedule", row_of or "1f1b"), equal("pipeline_parallel", 4) }):first()
       return c:evaluate(row).layers_per_stage
     end
-    assert.same({ 8, 8, 8, 8 }, layers { fixed = fixed, even_layers = { "1f1b" } })
+    assert.same({ 8, 8, 8, 8 }, layers { fixed = fixed, layers = { ["1f1b"] = "even" } })
     fixed.layers_per_stage = { 6, 9, 9, 8 }
     assert.same({ 6, 9, 9, 8 }, layers { fixed = fixed })
   end)

@@ -164,7 +164,7 @@ static inline void random_space(uint32_t *seed, random_problem *out) {
     .scale_up_gpus = 8, .fixed = fixed, .max_tensor = 8, .max_context = 4, .max_chunks = 3, .rounds = one_in(seed, 4),
   };
   c->space.smallest_batch = one_in(seed, 3) ? c->space.global_batch / 2 : c->space.global_batch;
-  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) c->space.planned[kind] = c->problem.even_layers[kind] || !one_in(seed, 2);
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) c->space.planned[kind] = c->problem.layer_rule[kind] != PP_LAYERS_ANY || !one_in(seed, 2);
   if (fixed.pipeline > 0 && fixed.pipeline <= c->model.layers && one_in(seed, 3)) {
     int left = (int)c->model.layers;
     c->problem.layers_per_stage = out->layers;
@@ -191,7 +191,7 @@ static inline void set_random(random_problem *out, uint32_t *seed) {
     .buffered_messages = one_in(seed, 3) ? between(seed, 0, 3) : 0, .step_overhead_seconds = one_in(seed, 2) ? 0.05 : 0,
     .split_tie = 0.005, .split_gain = 0.01, .split_overfull = 0.15,
   };
-  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) c->problem.even_layers[kind] = one_in(seed, 4);
+  for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) if (one_in(seed, 4)) c->problem.layer_rule[kind] = (pp_layer_rule)any_of(seed, PP_LAYER_RULES);
   if (one_in(seed, 4)) {
     random_profile(seed, &c->model, &out->profile);
     c->problem.profile = &out->profile;

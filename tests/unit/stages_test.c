@@ -58,7 +58,7 @@ static void equal_layers_stay_equal_where_a_framework_asks_for_that(void **state
   pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
   layers_of(&c, &candidate, layers);
   assert_true(layers[7] < 8);
-  c.problem.even_layers[PP_1F1B] = true;
+  c.problem.layer_rule[PP_1F1B] = PP_LAYERS_EVEN;
   layers_of(&c, &candidate, layers);
   for (int s = 0; s < 8; s++) assert_int_equal(layers[s], 8);
 }

@@ -1,0 +1,53 @@
+-- derive.lua: a framework that is another one with changes, without a copy of it. Of the change
+--   spell      function: how it writes a key of the base
+--   renamed    { ["--base-key"] = its key } for those that it writes otherwise
+--   dropped    base keys that it does not have
+--   keys, gone, rules   what it has beside the base's; without: ids of rules of the base that do not hold in it
+--   schedules  laid over the base's, name by name; false: it does not run that one
+-- Every other field stands in place of the base's.
+
+local lists = require "pipeplan.base.lists"
+
+local own = { spell = true, renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true }
+
+-- The keys of the base as it writes them, then its own.
+local function keys_of(base, change)
+  local list, renamed = {}, change.renamed or {}
+  for _, key in ipairs(base.keys) do
+    if not lists.contains(change.dropped or {}, key.key) then
+      local copy = lists.deep_copy(key)
+      local function spelled(name) return renamed[name] or change.spell and change.spell(name) or name end
+      copy.key, copy.base = spelled(key.key), key.key
+      copy.wants = key.wants and spelled(key.wants)
+      list[#list + 1] = copy
+    end
+  end
+  return table.move(change.keys or {}, 1, #(change.keys or {}), #list + 1, list)
+end
+
+local function appended(list, more)
+  local out = table.move(list, 1, #list, 1, {})
+  return table.move(more or {}, 1, #(more or {}), #out + 1, out)
+end
+
+local function derive(base, change)
+  local out = {}
+  for name, value in pairs(base) do out[name] = value end
+  for name, value in pairs(change) do
+    if not own[name] then out[name] = value end
+  end
+  out.base = base.name
+  out.keys = keys_of(base, change)
+  out.gone = appended(base.gone, change.gone)
+  local rules = {}
+  for _, rule in ipairs(base.rules) do
+    if not lists.contains(change.without or {}, rule.id) then rules[#rules + 1] = rule end
+  end
+  out.rules = appended(rules, change.rules)
+  out.schedules = {}
+  for name, how in pairs(base.schedules) do out.schedules[name] = how end
+  for name, how in pairs(change.schedules or {}) do out.schedules[name] = how or nil end
+  return out
+end
+
+return derive

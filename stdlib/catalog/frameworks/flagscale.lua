@@ -1,0 +1,62 @@
+-- flagscale.lua: FlagScale, patches over Megatron-LM: what differs from it. Q = flagscale/backends/Megatron-LM/megatron/training/
+-- arguments.py.patch, R = flagscale/runner/runner_train.py, U = flagscale/runner/utils.py, H = flagscale/train/arguments.py, of
+-- flagos-ai/FlagScale @16a2dd5b; Megatron core 0.15.0rc5 @8479eb35 under it. A key stands in system, model or data, in any of them.
+
+local derive = require "pipeplan.catalog.frameworks.derive"
+local megatron = require "pipeplan.catalog.frameworks.megatron"
+
+local function at(where) return "flagos-ai/FlagScale @16a2dd5b " .. where end
+
+-- --tensor-model-parallel-size → tensor_model_parallel_size (U: flatten_dict_to_args)
+local function spell(key) return (key:gsub("^%-%-", ""):gsub("%-", "_")) end
+
+local two_directions = "flagos-ai/FlagScale pull request 1157, its description"
+
+return derive(megatron, {
+  name = "flagscale", title = "FlagScale",
+  versions = {
+    { name = "@16a2dd5b", what = "flagos-ai/FlagScale, 27 November 2025: lines are of it" },
+    { name = "Megatron-LM-FL @175ae90e", what = "flagos-ai, core 0.17.1, 24 July 2026: where the backend lives since" },
+  },
+  schedules = {
+    ["1f1b"] = { flag = "system.pipeline_model_parallel_size" },
+    interleaved_1f1b = { flag = "system.num_layers_per_virtual_pipeline_stage" },
+    interleaved_1f1b_overlap = false,
+    dualpipev = { flag = "system.use_dualpipev", layers = { how = "ends", multiple = 2, first = "decoder_first_pipeline_num_layers",
+                                                            last = "decoder_last_pipeline_num_layers", source = at "arguments.py.patch:209-264" } },
+    dualpipe = { flag = "system.use_dualpipe", state = "open pull request 1157, unverified",
+                 layers = { how = "even", source = two_directions } },
+  },
+  names = { microbatches = "model.global_batch_size / (micro_batch_size × data parallel)", pipeline = "system.pipeline_model_parallel_size" },
+  has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = "beside TP, when asked for",
+          tied_embeddings = false },
+  layers = { how = "layout", key = "pipeline_model_parallel_layout", first = "decoder_first_pipeline_num_layers",
+             last = "decoder_last_pipeline_num_layers", source = at "its Megatron-LM, core 0.15.0rc5" },
+  spell = spell,
+  dropped = { "--step-batch-size-schedule", "--hybrid-layer-pattern" },
+  keys = {
+    { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "differs" },
+    { key = "use_dualpipev", field = "parallelism.schedule", type = "flag", present = "dualpipev", written = "differs" },
+    { key = "use_dualpipe", field = "parallelism.schedule", type = "flag", present = "dualpipe", written = "differs",
+      note = "known to pull request 1157 only: before it argparse refuses the key" },
+    { key = "moe_fb_overlap", type = "flag", present = true, default = false, written = "differs" },
+    { key = "moe_shared_expert_overlap", type = "flag", present = true, default = false, written = "never" },
+    { key = "multiple_of", type = "integer", written = "never", note = "ffn from it and hidden_dim_multiplier (arguments.py.patch:186)" },
+    { key = "hidden_dim_multiplier", type = "number", written = "never" },
+    { key = "enable_hetero", type = "flag", present = true, default = false, written = "never", note = "heterogeneous: not judged (arguments.py:80-225)" },
+    { key = "hetero_process_meshes", type = "list", written = "never" },
+    { key = "hetero_device_types", type = "list", written = "never" },
+    { key = "hetero_pipeline_layer_split", type = "list", written = "never" },
+    { key = "recompute_granularity_per_stage_micro_batch", type = "list", written = "never", note = "arguments.py:231-290" },
+    { key = "recompute_method_per_stage_micro_batch", type = "list", written = "never" },
+    { key = "recompute_num_layers_per_stage_micro_batch", type = "list", written = "never" },
+  },
+  rules = {
+    { id = "flagscale.dualpipev_experts", schedule = "dualpipev", expert_parallel = { at_most = 1 },
+      message = "{framework} runs DualPipeV only with expert parallelism: EP is {expert_parallel}", source = at "arguments.py.patch:209-264" },
+    { id = "flagscale.dualpipev_mtp", schedule = "dualpipev", mtp_layers = { over = 0 },
+      message = "{framework} runs DualPipeV only without MTP layers: the model has {mtp_layers}", source = at "arguments.py.patch:209-264" },
+  },
+  notes = "DualPipeV with moe_fb_overlap needs untied embeddings, EP > 1, no MTP, no gradient or parameter overlap",
+  source = "flagos-ai/FlagScale arguments.py.patch, examples @16a2dd5; PR 1157",
+})

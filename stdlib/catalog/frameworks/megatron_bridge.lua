@@ -1,0 +1,67 @@
+-- megatron_bridge.lua: NVIDIA's recipes over Megatron-Core: what differs from it. G = src/megatron/bridge/training/config.py,
+-- O = src/megatron/bridge/training/comm_overlap.py, X = src/megatron/bridge/training/mixed_precision.py, of
+-- NVIDIA-NeMo/Megatron-Bridge @067f987d. A recipe is a Python function; what can be read is run_config.yaml, which it writes.
+
+local derive = require "pipeplan.catalog.frameworks.derive"
+local megatron = require "pipeplan.catalog.frameworks.megatron"
+
+local function at(where) return "NVIDIA-NeMo/Megatron-Bridge @067f987d " .. where end
+
+-- --tensor-model-parallel-size → model.tensor_model_parallel_size: most keys are fields of the model's provider.
+local function spell(key) return "model." .. key:gsub("^%-%-", ""):gsub("%-", "_") end
+
+return derive(megatron, {
+  name = "megatron-bridge", title = "Megatron-Bridge",
+  versions = { { name = "0.6.2", what = "PyPI megatron-bridge; NVIDIA-NeMo/Megatron-Bridge @067f987d, 22 August 2026: lines are of it" } },
+  schedules = {
+    ["1f1b"] = { flag = "pipeline_model_parallel_size" },
+    interleaved_1f1b = { flag = "virtual_pipeline_model_parallel_size" },
+    interleaved_1f1b_overlap = { flag = "virtual_pipeline_model_parallel_size, comm_overlap.overlap_moe_expert_parallel_comm",
+                                 since = "PyTorch 2.6" },
+  },
+  names = { microbatches = "global_batch_size / (micro_batch_size × data parallel)", pipeline = "pipeline_model_parallel_size" },
+  layers = { how = "layout", key = "model.pipeline_model_parallel_layout", first = "model.num_layers_in_first_pipeline_stage",
+             last = "model.num_layers_in_last_pipeline_stage", source = "Megatron-Core, when layers are built: " .. megatron.layers.source },
+  overlap = {
+    pipeline = "on with V > 1, off without, unless comm_overlap.overlap_p2p_comm says", gradients = "ddp.overlap_grad_reduce",
+    parameters = "ddp.overlap_param_gather", expert = "comm_overlap.overlap_moe_expert_parallel_comm, with V > 1",
+    tensor = "comm_overlap.tp_comm_overlap", source = at "comm_overlap.py:453-517",
+  },
+  spell = spell,
+  renamed = {
+    ["--num-virtual-stages-per-pipeline-rank"] = "model.virtual_pipeline_model_parallel_size",
+    ["--decoder-first-pipeline-num-layers"] = "model.num_layers_in_first_pipeline_stage",
+    ["--decoder-last-pipeline-num-layers"] = "model.num_layers_in_last_pipeline_stage",
+    ["--num-experts"] = "model.num_moe_experts", ["--micro-batch-size"] = "train.micro_batch_size",
+    ["--global-batch-size"] = "train.global_batch_size",
+    ["--microbatch-group-size-per-virtual-pipeline-stage"] = "model.microbatch_group_size_per_vp_stage",
+    ["--use-distributed-optimizer"] = "ddp.use_distributed_optimizer",
+    ["--use-precision-aware-optimizer"] = "optimizer.use_precision_aware_optimizer",
+    ["--main-grads-dtype"] = "optimizer.main_grads_dtype", ["--exp-avg-dtype"] = "optimizer.exp_avg_dtype",
+    ["--exp-avg-sq-dtype"] = "optimizer.exp_avg_sq_dtype", ["--optimizer-cpu-offload"] = "optimizer.optimizer_cpu_offload",
+    ["--optimizer-offload-fraction"] = "optimizer.optimizer_offload_fraction",
+    ["--overlap-moe-expert-parallel-comm"] = "comm_overlap.overlap_moe_expert_parallel_comm",
+    ["--delay-wgrad-compute"] = "comm_overlap.delay_wgrad_compute",
+    ["--overlap-param-gather-with-optimizer-step"] = "comm_overlap.overlap_param_gather_with_optimizer_step",
+    ["--overlap-grad-reduce"] = "ddp.overlap_grad_reduce", ["--overlap-param-gather"] = "ddp.overlap_param_gather",
+  },
+  -- sizes that are said as something else, and precision, which is one word
+  dropped = { "--num-layers-per-virtual-pipeline-stage", "--step-batch-size-schedule", "--group-query-attention", "--bf16", "--fp16",
+              "--fp8-format", "--fp8-recipe", "--grad-reduce-in-bf16", "--no-overlap-p2p-communication", "--recompute-activations",
+              "--untie-embeddings-and-output-weights" },
+  keys = {
+    { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
+    { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,
+      written = "differs" },
+    { key = "mixed_precision", field = "training.precision", type = "choice", written = "always",
+      values = { "bf16_mixed", "fp16_mixed", "bf16_with_fp8_delayed_scaling_mixed", "bf16_with_fp8_current_scaling_mixed",
+                 "bf16_with_fp8_subchannel_scaling_mixed", "bf16_with_mxfp8_mixed", "bf16_with_nvfp4_mixed" }, note = "mixed_precision.py:185-421" },
+    { key = "ddp.grad_reduce_in_fp32", field = "training.gradients", type = "flag", present = "fp32", default = "bf16", written = "never" },
+    { key = "ddp.average_in_collective", type = "flag", present = true, default = false, written = "never" },
+    { key = "comm_overlap.overlap_p2p_comm", type = "flag", present = true, written = "never" },
+    { key = "comm_overlap.batch_p2p_comm", type = "flag", present = true, written = "never" },
+    { key = "comm_overlap.tp_comm_overlap", type = "flag", present = true, default = false, written = "never" },
+  },
+  notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
+  source = "NVIDIA-NeMo/Megatron-Bridge performance guide @067f987",
+})

@@ -1,0 +1,269 @@
+-- frameworks_spec.lua: the tables of frameworks have the shape that stdlib/catalog/frameworks.lua says, and plans obey them. Each case names
+-- the line of the framework's source that decides it.
+
+local planning = require "planning"  -- first: it loads the module
+local engine = require "engine"
+local fields = require "pipeplan.input.fields"
+local framework = require "pipeplan.plan.framework"
+local frameworks = require "pipeplan.catalog.frameworks"
+local vocabulary = require "pipeplan.vocabulary"
+
+local plan, has = planning.plan, planning.has
+
+local function set(list)
+  local out = {}
+  for _, value in ipairs(list) do out[value] = true end
+  return out
+end
+
+local function known(object, names, where)
+  local allowed = set(names)
+  for name in pairs(object) do assert.is_true(allowed[name] or math.type(name) == "integer", where .. ": " .. tostring(name)) end
+end
+
+local function said(text, where)
+  assert.is_true(type(text) == "string" and #text > 3, where .. " has no source")
+end
+
+-- What only a finished plan has, under the names of its JSON.
+local of_plans = set { "megatron_layout", "microbatch_group_size", "sequence_parallel", "activation_limit_chunks", "local_batch_size" }
+
+local function is_field(path)
+  local group, name = path:match "^(%w+)%.(.+)$"
+  if group == "plan" then return of_plans[name] end
+  if group == "model" then return set(engine.model.fields)[name] or name == "max_positions" end
+  return fields.by_path[path] ~= nil
+end
+
+describe("the table of a framework", function()
+  for _, entry in ipairs(frameworks.entries) do
+    it("holds what is known, and nothing else: " .. entry.name, function()
+      local name = entry.name
+      known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "defaults",
+                     "communicators", "host_floor", "keys", "gone", "rules", "notes", "source", "base" }, name)
+      known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
+      known(entry.names, { "microbatches", "pipeline" }, name)
+      known(entry.sharding, { "with_pipeline", "source" }, name)
+      known(entry.overlap, { "pipeline", "gradients", "parameters", "expert", "tensor", "source" }, name)
+      known(entry.defaults, { "expert_tensor", "zero", "moments", "gradients", "precision", "sequence_parallel", "linear_inputs", "dispatcher",
+                              "source" }, name)
+      known(entry.communicators, { "source" }, name)
+      assert.is_true(#entry.versions > 0 and #entry.communicators > 0)
+      for _, part in ipairs { "layers", "sharding", "overlap", "defaults", "communicators" } do said(entry[part].source, name .. " " .. part) end
+      said(entry.source, name)
+    end)
+
+    it("names schedules, layers and fields that there are: " .. entry.name, function()
+      local schedules, ways = set(vocabulary.schedules), set { "any", "layout", "names", "ends", "remainder_first", "even" }
+      for name, how in pairs(entry.schedules) do
+        assert.is_true(schedules[name], name)
+        known(how, { "flag", "since", "state", "csv", "layers" }, entry.name .. " " .. name)
+        local layers = frameworks.layers(entry, name)
+        known(layers, { "how", "key", "first", "last", "multiple", "source" }, entry.name .. " " .. name)
+        assert.is_true(ways[layers.how], layers.how)
+        said(layers.source, name)
+      end
+      local seen = {}
+      for _, key in ipairs(entry.keys) do
+        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base" }, key.key)
+        assert.is_nil(seen[key.key], key.key)
+        seen[key.key] = true
+        if key.field then assert.is_true(is_field(key.field), key.key .. ": " .. key.field) end
+        if key.default_of then assert.is_true(is_field(key.default_of), key.key) end
+        assert.is_true(set { "always", "differs", "pipeline", "never" }[key.written], key.key)
+      end
+      for _, key in ipairs(entry.keys) do assert.is_true(key.wants == nil or seen[key.wants], key.key) end
+      for _, gone in ipairs(entry.gone) do
+        known(gone, { "key", "now", "how", "source" }, gone.key)
+        assert.is_true(set { "refused", "unrecognized", "ignored" }[gone.how], gone.key)
+        said(gone.source, gone.key)
+      end
+    end)
+
+    it("has rules over fields that there are, each with its source: " .. entry.name, function()
+      local operators, seen = set { "under", "at_most", "over", "at_least", "equal", "one_of", "multiple_of", "not_multiple_of" }, {}
+      for _, rule in ipairs(entry.rules) do
+        assert.is_nil(seen[rule.id], rule.id)
+        seen[rule.id] = true
+        said(rule.source, rule.id)
+        said(rule.message, rule.id)
+        for _, condition in ipairs(frameworks.conditions(rule)) do
+          assert.is_true(operators[condition.op], rule.id .. " " .. condition.op)
+          for _, field in ipairs { condition.field, type(condition.value) == "table" and condition.value.field or condition.field } do
+            assert.is_true((vocabulary.by_name[field] or framework.fields[field]) ~= nil, rule.id .. " " .. field)
+          end
+        end
+      end
+    end)
+  end
+
+  -- PyTorch's names of what splits a backward are those of the engine's schedules
+  it("knows every schedule of PyTorch whose backward is split", function()
+    local torch = frameworks.find "torch"
+    for _, rule in ipairs(torch.rules) do
+      if rule.id == "torch.split_backward_recompute" then
+        local named = set(rule.schedule)
+        for name in pairs(torch.schedules) do
+          assert.equal(engine.schedule.traits(name).split_backward, named[name] or false, name)
+        end
+      end
+    end
+  end)
+end)
+
+local function spec(gpus, model, training, parallelism, name, more)
+  return planning.merge({ cluster = { gpus = gpus, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+                          model = model, training = planning.merge({ tokens = "1T", sequence_length = 4096 }, training), parallelism = parallelism,
+                          framework = name }, more)
+end
+
+local function small_moe(layers) return { architecture = "moe", total = "16B", active = "3B", layers = layers } end
+
+local function first(result, id)
+  assert.same({ "rejected", id }, { result.status, result.reasons[1].id })
+  return result.reasons[1].message
+end
+
+describe("expert tensor parallelism that nobody states", function()
+  local mixtral = "examples/models/mixtral-8x7b.json"
+  local function at(name, more)
+    return plan(spec(16, mixtral, { tokens = "1B", sequence_length = 2048, global_batch_size = 128 },
+                     planning.merge({ tensor = 2, expert = 8, pipeline = 1 }, more), name))
+  end
+
+  -- NVIDIA/Megatron-LM arguments.py:588, model_parallel_config.py:507. A run of it took 54,251 MiB of weights, gradients and optimizer:
+  -- P 1, TP 2, EP 8 on 16 GPUs; with ETP 1 it would not have fitted
+  it("is TP in Megatron", function()
+    local result = at "megatron"
+    assert.same({ "planned", 2 }, { result.status, result.parallelism.expert_tensor })
+    local rank = result.memory.ranks[1]
+    local state = rank.parameters_bytes + rank.gradients_bytes + rank.optimizer_bytes
+    assert.near(54251, state / 2 ^ 20, 0.01 * 54251)
+    assert.equal("refused", at("megatron", { expert_tensor = 1 }).status)
+  end)
+
+  it("is one in DeepSpeed, and where no framework is named, which is said", function() -- deepspeed/utils/groups.py, expert_tensor_parallel_world_size
+    for _, name in ipairs { "deepspeed", false } do
+      local result, told = at(name or nil), nil
+      assert.equal("refused", result.status)
+      for _, assumption in ipairs(result.assumptions) do
+        if assumption.field == "parallelism.expert_tensor" then told = assumption.value end
+      end
+      assert.equal(1, told)
+    end
+  end)
+
+  -- 8 GPUs of TP 2 hold no EP 8 × ETP 2: megatron/core/parallel_state.py:882
+  it("counts where GPUs have to divide", function()
+    local request = spec(8, mixtral, { global_batch_size = 128 }, { tensor = 2, expert = 8, pipeline = 1 }, "megatron")
+    local good, problem = pcall(plan, request)
+    assert.is_false(good)
+    assert.matches("expert_tensor 2 (as TP, by default) = 16; nearest: 16", problem.message, 1, true)
+  end)
+
+  it("is written where the plan has another", function()
+    local function flags(more)
+      local result = plan(spec(64, mixtral, { sequence_length = 2048, global_batch_size = 512 },
+                               planning.merge({ tensor = 2, expert = 8, pipeline = 2 }, more), "megatron"))
+      return table.concat(result.framework_flags, " ")
+    end
+    assert.matches("--expert-tensor-parallel-size 1", flags { expert_tensor = 1 }, 1, true)
+    assert.is_nil(flags {}:find("expert-tensor", 1, true))
+    -- off unless written: arguments.py, --use-distributed-optimizer, --sequence-parallel
+    assert.equal("--use-distributed-optimizer --sequence-parallel", flags {})
+  end)
+end)
+
+describe("the closest candidate", function()
+  it("is one that the framework runs: M 2 under P 4 for interleaving, not a schedule that Megatron lacks", function() -- schedules.py:1161-1180
+    local result = plan(spec(128, "examples/models/llama-3-70b.json", { global_batch_size = 16, recompute = "full" },
+                             { tensor = 4, pipeline = 4, virtual = 2 }, "megatron"))
+    assert.matches("interleaved_1f1b .* 2 < 4", first(result, "engine.too_few_microbatches"))
+  end)
+end)
+
+describe("FlagScale", function()  -- flagos-ai/FlagScale arguments.py.patch:209-264
+  it("runs DualPipeV with expert parallelism only, and without MTP", function()
+    local dense = spec(1024, { architecture = "dense", total = "70B", layers = 64 }, { global_batch_size = 4096 }, { schedule = "dualpipev" },
+                       "flagscale")
+    assert.matches("only with expert parallelism", first(plan(dense), "flagscale.dualpipev_experts"))
+    local mtp = spec(64, { architecture = "moe", total = "16B", active = "3B", layers = 16, mtp_layers = 1 }, { global_batch_size = 1024 },
+                     { expert = 8, pipeline = 4, schedule = "dualpipev" }, "flagscale")
+    assert.matches("only without MTP layers", first(plan(mtp), "flagscale.dualpipev_mtp"))
+  end)
+
+  local function dualpipev(layers, list)
+    return plan(spec(64, small_moe(layers), { global_batch_size = 1024 },
+                     { expert = 8, pipeline = 4, schedule = "dualpipev", layers_per_stage = list }, "flagscale"))
+  end
+
+  -- even numbers on the first and the last rank, as many on those between: 4 of 18 layers on the ranks in the middle, or 6 and 2 and 2
+  it("takes uneven first and last ranks for DualPipeV, by even numbers", function()
+    local result = dualpipev(18)
+    assert.equal("planned", result.status)
+    local held = {}
+    for r = 1, 4 do
+      held[r] = result.layers_per_stage[r] + result.layers_per_stage[9 - r]
+      assert.equal(0, held[r] % 2)
+      assert.equal(result.layers_per_stage[r], result.layers_per_stage[9 - r])
+    end
+    assert.equal(held[2], held[3])
+    assert.equal(18, held[1] + held[2] + held[3] + held[4])
+    first(dualpipev(17), "uneven_layers")
+  end)
+
+  it("is not given other splits", function()
+    assert.equal("planned", dualpipev(18, { 3, 2, 2, 2, 2, 2, 2, 3 }).status)
+    first(dualpipev(18, { 2, 3, 2, 2, 2, 2, 3, 2 }), "uneven_layers")   -- 4 6 4 4
+    first(dualpipev(18, { 4, 2, 2, 2, 2, 2, 2, 2 }), "uneven_layers")   -- 6 4 4 4, but not in halves
+  end)
+
+  -- pull request 1157 offers no uneven layers
+  it("gives DualPipe as many layers on each stage", function()
+    local result = plan(spec(64, small_moe(18), { global_batch_size = 1024 }, { expert = 8, pipeline = 4, schedule = "dualpipe" }, "flagscale"))
+    assert.is_true(has(result.reasons, "uneven_layers"))
+  end)
+end)
+
+describe("DeepSpeed", function()
+  it("makes expert groups of data-parallel ranks", function() -- deepspeed/utils/groups.py, _create_expert_data_and_model_parallel
+    local request = spec(64, { architecture = "moe", total = "47B", active = "13B", layers = 32 }, { global_batch_size = 1024 },
+                         { expert = 8, tensor = 2, context = 2, pipeline = 4 }, "deepspeed")
+    assert.matches("EP 8 does not divide DP 4", first(plan(request), "deepspeed.expert_groups"))
+  end)
+
+  -- deepspeed/runtime/utils.py, partition_balanced over decoder layers that weigh alike: 30 on 4 are 8 8 7 7
+  it("places layers as its partition_method does, not by list", function()
+    local model = { architecture = "dense", total = "70B", layers = 30 }
+    local result = plan(spec(64, model, { global_batch_size = 1024 }, { tensor = 8, pipeline = 4, schedule = "1f1b" }, "deepspeed"))
+    assert.same({ 8, 8, 7, 7 }, result.layers_per_stage)
+    local given = plan(spec(64, model, { global_batch_size = 1024 },
+                            { tensor = 8, pipeline = 4, schedule = "1f1b", layers_per_stage = { 7, 8, 8, 7 } }, "deepspeed"))
+    assert.matches("places no layers by list", first(given, "uneven_layers"))
+  end)
+end)
+
+describe("Megatron", function()
+  it("divides query groups by TP or TP by query groups, also where TP is given", function() -- transformer_config.py:1446-1466
+    local model = { layers = 32, hidden = 6144, heads = 48, kv_heads = 6, head_dim = 128, ffn = 16384, vocab = 32000 }
+    assert.matches("TP 4 and the 6 query groups", first(plan(spec(64, model, { global_batch_size = 512 }, { tensor = 4, pipeline = 4 },
+                                                                   "megatron")), "megatron.query_groups"))
+  end)
+end)
+
+describe("PyTorch", function()
+  -- torch/distributed/pipelining/_backward.py: what selective checkpointing saved is gone at the second use
+  it("takes no selective recompute with a split backward: the planner chooses another schedule", function()
+    local function at(schedule, recompute, name)
+      return plan(spec(256, "examples/models/llama-3-70b.json", { recompute = recompute, tokens = "2T" }, { schedule = schedule }, name))
+    end
+    for _, name in ipairs { "torch", "torchtitan" } do
+      assert.matches("selective recompute with a split backward", first(at("zb_h1", "selective", name), "torch.split_backward_recompute"))
+      local free = at(nil, "selective", name)
+      assert.equal("planned", free.status)
+      assert.is_false(engine.schedule.traits(free.schedule).split_backward)
+    end
+    assert.is_false(has(at("zb_h1", "selective", "primus").reasons, "torch.split_backward_recompute"))
+    assert.is_false(has(at("zb_h1", "full", "torchtitan").reasons, "torch.split_backward_recompute"))
+  end)
+end)
