@@ -211,6 +211,7 @@
 ---@field host? pipeplan.plan.host what hosts and storage have to hold
 ---@field ideal_step_seconds? number the same work without bubble, exposed communication and imbalance
 ---@field layers_per_stage? integer[] by slice of the model, first to last
+---@field layout_flags? string[]
 ---@field loosened pipeplan.plan.loosened[] rules that some layer disabled, narrowed, or moved in their loosening direction
 ---@field megatron_layout? string --pipeline-model-parallel-layout, where Megatron can run the placement
 ---@field memory? pipeplan.plan.memory memory

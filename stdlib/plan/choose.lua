@@ -76,7 +76,7 @@ end
 local function why_without(set, group, name, choice)
   local mine = group.mask & set:scheduled(candidates.members(set.policy, name))
   if #mine == 0 then
-    return { reasons.no_candidates(name, framework.forbidden(set.context, name)) }
+    return { reasons.no_candidates(name, framework.forbidden_all(set.context, candidates.members(set.policy, name))) }
   end
   local alive = mine & set.alive
   if #alive > 0 then

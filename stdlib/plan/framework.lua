@@ -82,6 +82,17 @@ function framework.forbidden(context, schedule)
   end
 end
 
+-- The same for some schedules: what forbids the first of them, where all of them are; or nil.
+function framework.forbidden_all(context, schedules)
+  local first
+  for i, name in ipairs(schedules) do
+    local found = framework.forbidden(context, name)
+    if not found then return nil end
+    if i == 1 then first = found end
+  end
+  return first
+end
+
 -- --------------------------------------------------------------------------------------------------------------------------- messages
 
 -- The nearest legal value that a rule knows, or that its one numeric condition tells: { field, value }.
@@ -209,6 +220,23 @@ local function value_of(field, plan, request)
   if field == "plan.sequence_parallel" then return plan.parallelism.tensor > 1 end
   if field == "training.zero" then return request.training.zero or 1 end
   return group == "training" and request.training[name] or nil
+end
+
+-- What a framework calls a field of a plan, or nil where it takes none; of a plan for no framework in particular, what Megatron-LM does.
+local function key_of(request, field)
+  for _, key in ipairs((framework.of { request = request } or frameworks.find "megatron").keys) do
+    if key.field == field then return key.key end
+  end
+end
+
+-- What says a plan's layers and groups of micro-batches, in the framework's words: "--pipeline-model-parallel-layout 'Et*3|…'"; or nil.
+function framework.layout_flags(request, plan)
+  local layout, group, list = key_of(request, "plan.megatron_layout"), key_of(request, "plan.microbatch_group_size"), {}
+  if layout and plan.megatron_layout then list[1] = string.format("%s '%s'", layout, plan.megatron_layout) end
+  if group and plan.microbatch_group_size and plan.microbatch_group_size ~= plan.parallelism.pipeline then
+    list[#list + 1] = group .. " " .. plan.microbatch_group_size
+  end
+  return #list > 0 and list or nil
 end
 
 -- Keys whose absence is legal and means something else than the plan: what to write beside the layout, in the framework's words.

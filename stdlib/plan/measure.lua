@@ -335,6 +335,7 @@ function measure.fill(plan, request, known, result)
   for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
   plan.megatron_layout = megatron_layout(evaluation)
   plan.microbatch_group_size = evaluation.group
+  plan.layout_flags = framework.layout_flags(request, plan)
   plan.framework_flags = framework.flags(request, plan)
   plan.activation_limit_chunks = evaluation.limit
   plan.microbatches = evaluation.microbatches

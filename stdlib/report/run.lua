@@ -109,10 +109,7 @@ function run.stages(plan)
   end
   local lines = { line }
   lines[#lines + 1] = run.even_split(plan)
-  if plan.megatron_layout then lines[#lines + 1] = "--pipeline-model-parallel-layout '" .. plan.megatron_layout .. "'" end
-  if plan.microbatch_group_size and plan.microbatch_group_size ~= plan.parallelism.pipeline then
-    lines[#lines + 1] = "--microbatch-group-size-per-virtual-pipeline-stage " .. plan.microbatch_group_size
-  end
+  for _, flag in ipairs(plan.layout_flags or {}) do lines[#lines + 1] = flag end
   if plan.framework_flags then lines[#lines + 1] = "also " .. table.concat(plan.framework_flags, ", ") end
   if plan.activation_limit_chunks then
     lines[#lines + 1] = string.format("planned for at most %d micro-batches' activations on a rank (P is %d)", plan.activation_limit_chunks,

@@ -173,6 +173,7 @@ local properties = {
   placement = optional(list(list(whole("rank", 0), "ranks that hold the slice"), "by slice of the model, first to last")),
   activation_limit_chunks = optional(whole "zb_auto: most chunks' activations that a rank may hold at once; it was planned under this limit"),
   microbatch_group_size = optional(whole "interleaved: micro-batches that a chunk runs before the next one's turn; Megatron's default is P"),
+  layout_flags = optional(list(text "what says layers and groups of micro-batches to the framework; of none in particular, to Megatron-LM")),
   framework_flags = optional(list(text "what the framework has to be told beside the layout: left out it is legal and means something else")),
   megatron_layout = optional(text "--pipeline-model-parallel-layout, where Megatron can run the placement"),
   microbatches = optional(whole "M per pipeline and step; for DualPipe over both directions"),

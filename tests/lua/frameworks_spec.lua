@@ -262,8 +262,35 @@ describe("PyTorch", function()
       local free = at(nil, "selective", name)
       assert.equal("planned", free.status)
       assert.is_false(engine.schedule.traits(free.schedule).split_backward)
+      assert.matches("selective recompute with a split backward", free.reasons[1].message)  -- why Zero Bubble is not there
     end
     assert.is_false(has(at("zb_h1", "selective", "primus").reasons, "torch.split_backward_recompute"))
     assert.is_false(has(at("zb_h1", "full", "torchtitan").reasons, "torch.split_backward_recompute"))
+  end)
+end)
+
+-- Megatron-LM arguments.py; Megatron-Bridge's GPTModelProvider: pipeline_model_parallel_layout; FlagScale's YAML, its keys underscored; torchtitan
+-- has neither (configs.py: module_fqns_per_model_part lists modules).
+describe("what says layers and groups to a framework", function()
+  local function flags(name)
+    local planned = plan(spec(256, "examples/models/llama-3-70b.json", { tokens = "2T" }, { schedule = "interleaved_1f1b" }, name))
+    assert.equal("planned", planned.status)
+    return planned.layout_flags and table.concat(planned.layout_flags, " ") or "", planning.page_of(planned)
+  end
+
+  it("has the framework's own words", function()
+    for name, key in pairs { megatron = "%-%-pipeline%-model%-parallel%-layout 'E", flagscale = "^pipeline_model_parallel_layout 'E",
+                             ["megatron-bridge"] = "^model%.pipeline_model_parallel_layout 'E" } do
+      local told, page = flags(name)
+      assert.matches(key, told)
+      assert.is_truthy(page:find(told:match "^%S+", 1, true))
+    end
+    assert.matches("^%-%-pipeline%-model%-parallel%-layout 'E", (flags(nil)))  -- of none in particular: Megatron's
+  end)
+
+  it("is not said where the framework has no such words", function()
+    local told, page = flags "torchtitan"
+    assert.equal("", told)
+    assert.is_nil(page:find("parallel-layout", 1, true))
   end)
 end)
