@@ -207,8 +207,22 @@ for _, topic in ipairs { "accelerators", "frameworks", "hosts", "kernels", "link
   data[topic] = function() return require("pipeplan.catalog." .. topic).entries end
 end
 
+-- A value as JSON takes it: of a list that has names beside its items the items are `list`; of a function, that there is one.
+local function plain(value)
+  if type(value) == "function" then return true end
+  if type(value) ~= "table" or value == json.null then return value end
+  local items, named = {}, {}
+  for i, item in ipairs(value) do items[i] = plain(item) end
+  for key, item in pairs(value) do
+    if not items[key] then named[key] = plain(item) end
+  end
+  if next(named) == nil and #items > 0 then return items end
+  if #items > 0 then named.list = items end
+  return named
+end
+
 local function as_json(topic)
-  return documents.encode("facts", { topic = topic, entries = json.array(lists.with(data[topic]())) }, { indent = 2 }) .. "\n"
+  return documents.encode("facts", { topic = topic, entries = json.array(plain(data[topic]())) }, { indent = 2 }) .. "\n"
 end
 
 function facts.run(arguments)
