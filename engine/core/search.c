@@ -197,7 +197,7 @@ typedef struct {
 static program_key key_of(const pp_candidate *candidate, size_t row) {
   program_key key = { candidate->kind, candidate->layout.pipeline, candidate->layout.chunks, 0, 1, row };
   if (candidate->kind == PP_NO_SCHEDULE) return key;
-  key.kind = pp_stages_traits(candidate)->stand_in;
+  key.kind = (int)pp_stages_traits(candidate)->stand_in;
   const pp_schedule_request request = pp_candidate_shortened(candidate, pp_evaluate_capped_microbatches(candidate));
   key.group = pp_schedule_group(&request);
   key.microbatches = request.microbatches;
