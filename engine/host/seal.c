@@ -22,7 +22,7 @@ enum { VISIT = 16 };   /* units of looking at a variable, or an entry of a table
 /* -- the walk ------------------------------------------------------------------------------------------------------------------------- */
 
 /* Stack indices of what a walk keeps. */
-enum { TODO = 1, NAMES, SEEN, VARIABLES };
+enum { AHEAD = 1, NAMES, SEEN, VARIABLES };
 
 /* Notes the value on top, called that, unless it cannot hold anything or is known. Pops it. */
 static void visit_later(lua_State *L, const char *name) {
@@ -31,9 +31,9 @@ static void visit_later(lua_State *L, const char *name) {
   if (type == LUA_TTABLE || type == LUA_TFUNCTION) {
     lua_pushvalue(L, -1);
     if (lua_rawget(L, SEEN) == LUA_TNIL) {
-      const lua_Integer next = (lua_Integer)lua_rawlen(L, TODO) + 1;
+      const lua_Integer next = (lua_Integer)lua_rawlen(L, AHEAD) + 1;
       lua_pushvalue(L, -2);
-      lua_rawseti(L, TODO, next);
+      lua_rawseti(L, AHEAD, next);
       lua_pushstring(L, name);
       lua_rawseti(L, NAMES, next);
       lua_pushvalue(L, -2);
@@ -89,12 +89,12 @@ static void visit_table(lua_State *L, const char *name) {
 
 void pp_seal(lua_State *L, lua_Integer handle) {
   lua_settop(L, 0);
-  for (int i = TODO; i <= VARIABLES; i++) lua_newtable(L);
+  for (int i = AHEAD; i <= VARIABLES; i++) lua_newtable(L);
   pp_push_function(L, handle);
   visit_later(L, "?");
   for (lua_Integer i = 1; lua_rawgeti(L, NAMES, i) == LUA_TSTRING; i++) {
     const char *name = lua_tostring(L, -1);
-    if (lua_rawgeti(L, TODO, i) == LUA_TFUNCTION) visit_function(L, name);
+    if (lua_rawgeti(L, AHEAD, i) == LUA_TFUNCTION) visit_function(L, name);
     else visit_table(L, name);
     pp_charge(L, 1);
     lua_settop(L, VARIABLES);
