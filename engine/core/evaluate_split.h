@@ -17,8 +17,8 @@ void pp_comparison_free(pp_comparison *comparison);
 
 /*
 ** Seconds by which splits of one candidate can be compared: those of a step. Few microbatches are simulated whole; of more, the capped
-** program and a longer one, as if those beyond took what those took by which these differ. Candidates with the same program share *comparison; *workspace as
-** pp_simulate_in. O(actions of the programs).
+** program and a longer one, as if those beyond took what those took by which these differ. Candidates with the same program share
+** *comparison; *workspace as pp_simulate_in. O(actions of the programs).
 */
 pp_status pp_evaluate_split(const pp_priced *of, const pp_schedule *program, pp_comparison *comparison, pp_workspace *workspace,
                             double *seconds, pp_error *error);

@@ -30,14 +30,13 @@ pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candi
 /*
 ** Simulates the step of a candidate that pp_evaluate_check accepts, at the full batch. `overlap` false: overlapped pairs take F + B, whatever
 ** the kernel. With `schedule` and `simulation` not NULL the caller gets the program, or the shorter one that stands for it, and its
-** simulation, and frees both; not at depth 1, which has neither. Under the problem's runtime
-** where it can run the schedule; of PyTorch's two the one that can, with pairs that overlap nothing as two actions, as a plan's program has
-** them; else under the ideal one, on cards as hot as they get.
+** simulation, and frees both; not at depth 1, which has neither. Under the problem's runtime where it can run the schedule; of PyTorch's two
+** the one that can, with pairs that overlap nothing as two actions, as a plan's program has them; else under the ideal one, on cards as hot
+** as they get.
 ** O(P × M × V) up to PP_MOST_WHOLE actions; beyond, see pp_steady_simulate. PP_ILLEGAL as that.
 */
 pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp_schedule *schedule, pp_simulation *simulation,
                            pp_error *error);
-
 
 /* What evaluate_split.c and evaluate_bound.c share with it. */
 

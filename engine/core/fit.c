@@ -40,10 +40,8 @@ static pp_status measure(const fitting *job, choice *out, pp_error *error) {
   job->candidate->layers_per_stage = out->layers;
   out->fit.one_copy = NAN;
   if (pp_stages_traits(job->candidate) && pp_schedule_is_planned((pp_schedule_kind)job->candidate->kind))
-    return pp_evaluate_limited_memory(&job->of, &out->fit.bytes, &out->fit.rank, &out->fit.limit,
-                                      error);
-  pp_status status = pp_evaluate_memory(&job->of,
-                                        job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
+    return pp_evaluate_limited_memory(&job->of, &out->fit.bytes, &out->fit.rank, &out->fit.limit, error);
+  pp_status status = pp_evaluate_memory(&job->of, job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
   if (status != PP_OK) return status;
   out->fit.bytes = sum.total;
   out->fit.one_copy = copies > 1 ? sum.total - pp_memory_further_copies(&sum, copies) : NAN;
@@ -77,7 +75,8 @@ static bool is_even(const fitting *job, const int *layers) {
   return true;
 }
 
-/* Of equals the first; less memory is no reason to be slower than the even split. *best_seconds: what that takes, 0 where nothing had to be compared. */
+/* Of equals the first; less memory is no reason to be slower than the even split. *best_seconds: what that takes, 0 where nothing had to be
+** compared. */
 static pp_status best_of(const fitting *job, const choice *from, int count, int *best, double *best_seconds, pp_error *error) {
   const double usable = job->of.problem->usable_bytes;
   double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
@@ -88,8 +87,8 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     job->candidate->layers_per_stage = from[i].layers;
     seconds[i] = INFINITY;
     if (pp_evaluate_bound(&job->of) > fastest * (1 + job->of.problem->split_tie)) continue;
-    pp_status status = pp_evaluate_split(&job->of, &job->programs->memory.schedule,
-                                         &job->programs->comparison, &job->programs->workspace, &seconds[i], error);
+    pp_status status = pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace,
+                                         &seconds[i], error);
     if (status != PP_OK) return status;
     fastest = fmin(fastest, seconds[i]);
   }
@@ -120,8 +119,8 @@ static pp_status try_forward(const fitting *job, const choice *best, double now,
     job->candidate->layers_per_stage = i == 0 ? best->layers : forward->layers;
     /* most cannot win as much, whatever their order */
     if (i == 1 && pp_evaluate_bound(&job->of) >= now * (1 - job->of.problem->split_gain)) return PP_OK;
-    status = pp_evaluate_split(&job->of, &job->programs->memory.schedule,
-                               &job->programs->comparison, &job->programs->workspace, i == 0 ? &now : &then, error);
+    status = pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace,
+                               i == 0 ? &now : &then, error);
   }
   *taken = status == PP_OK && then < now * (1 - job->of.problem->split_gain);
   return status;

@@ -40,7 +40,6 @@ static cut_shape shape_of(const pp_schedule_request *request) {
   return (cut_shape){ 1, 3 * ranks + 2, ranks + 2 };
 }
 
-
 bool pp_steady_shorten(const pp_schedule_request *whole, pp_schedule_request *out) {
   if (!pp_schedule_traits_of(whole->kind)->has_periods) return false;
   const cut_shape shape = shape_of(whole);

@@ -11,9 +11,9 @@
 #include "core/simulate.h"
 
 /*
-** The request whose program stands for *whole: with fewer microbatches, and the group written out. False where the kind has no periods (GPipe
-** and looped BFS run all forwards first; zb_auto, v_half and v_min are planned from times)
-** or *whole has no more microbatches than that. For requests that are legal but for their size. O(1).
+** The request whose program stands for *whole: with fewer microbatches, and the group written out. False where the kind has no periods
+** (GPipe and looped BFS run all forwards first; zb_auto, v_half and v_min are planned from times) or *whole has no more microbatches than
+** that. For requests that are legal but for their size. O(1).
 */
 bool pp_steady_shorten(const pp_schedule_request *whole, pp_schedule_request *out);
 
