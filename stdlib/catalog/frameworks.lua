@@ -32,8 +32,6 @@ local lists = require "pipeplan.base.lists"
 local lookup = require "pipeplan.catalog.lookup"
 
 -- In the order in which people look for one.
-local zero_bubble = require "pipeplan.catalog.frameworks.zero_bubble"
-
 local entries = {
   require "pipeplan.catalog.frameworks.megatron",
   require "pipeplan.catalog.frameworks.megatron_bridge",
@@ -46,7 +44,7 @@ local entries = {
   require "pipeplan.catalog.frameworks.mindspeed",
   require "pipeplan.catalog.frameworks.primus",
   require "pipeplan.catalog.frameworks.colossalai",
-  zero_bubble,
+  (require "pipeplan.catalog.frameworks.zero_bubble"),  -- one value: the last call of a list gives all that it returns
 }
 
 local catalogue = lookup { entries = entries }

@@ -5,6 +5,7 @@
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local lists = require "pipeplan.base.lists"
 local vocabulary = require "pipeplan.vocabulary"
 
 local framework = {}
@@ -261,7 +262,8 @@ end
 -- --------------------------------------------------------------------------------------------------------------------------- applying
 
 local function apply_rules(set, add, names)
-  for name, value in pairs(facts_of(set.context)) do set.c:set(name, value) end
+  local facts = facts_of(set.context)
+  for _, name in ipairs(lists.sorted_keys(facts)) do set.c:set(name, facts[name]) end
   for _, each in ipairs(rules_of(set.context, names)) do
     if each.rule.by ~= "engine" then
       local mask = set.c:match(conditions_of(each.rule))
