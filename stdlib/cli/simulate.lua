@@ -85,7 +85,7 @@ local function new_parser()
   return parser
 end
 
-local MOST_COUNT = 2 ^ 31 - 1  -- that the engine counts with; far fewer are legal, and it says how many
+local MOST_COUNT = require("pipeplan.vocabulary").most.counted  -- far fewer are legal, and the engine says how many
 
 local function integer(options, name, required)
   local text = options[name]
