@@ -18,6 +18,19 @@ local function plan(...)
   return policy:plan_spec(spec(...), ".")
 end
 
+-- Seconds of a step of 1F1B on `ranks` stages of a model whose head weighs as much as `vocab` says, with a parameter set or (nil) as it is.
+local function split_seconds(set, ranks, microbatches, layers, vocab)
+  local run = spec(ranks, microbatches, { pipeline = ranks, tensor = 1, schedule = "1f1b" })
+  run.model.layers, run.model.vocab = layers, vocab
+  return pipeplan.policy(nil, { set = set }):with { fits_one_gpu = false }:plan_spec(run, ".").step_seconds
+end
+
+local function most_bytes(of)
+  local most = 0
+  for _, rank in ipairs(of.memory.ranks) do most = math.max(most, rank.total_bytes) end
+  return most
+end
+
 describe("the parameter", function()
   it("memory_headroom leaves 8 % of a GPU free", function()
     assert.equal(math.floor(0.92 * 1000 * 2 ^ 30), math.floor(plan(2, 8, { pipeline = 2, tensor = 1 }).one_gpu.usable_bytes))
@@ -25,8 +38,7 @@ describe("the parameter", function()
 
   it("tight_fraction calls tight what fills more than 95 % of the rest", function()
     local layout = { pipeline = 2, tensor = 1, schedule = "1f1b" }
-    local most = 0
-    for _, rank in ipairs(plan(2, 8, layout).memory.ranks) do most = math.max(most, rank.total_bytes) end
+    local most = most_bytes(plan(2, 8, layout))
     for share, fit in pairs { [0.94] = "fits", [0.96] = "tight" } do
       local run = spec(2, 8, layout)
       run.cluster.memory_per_gpu = most / share / 0.92
@@ -82,6 +94,48 @@ describe("the parameter", function()
     assert.equal("dense_large", row(nil, light))
     assert.same({ "otherwise", "dense_large" }, { row("10.1%", heavy), row("10.8%", heavy) })
     assert.equal("otherwise", row(nil, heavy))
+  end)
+
+  it("split_tie_fraction takes the split of less memory where it is at most 0.5 % slower", function()
+    -- 13 layers and 11 beside the head against 12 and 12: the head of the larger vocabulary makes these slower by more.
+    local function tried(vocab)
+      local fastest = split_seconds({ split_tie_fraction = 0 }, 2, 16, 24, vocab)
+      local least = split_seconds({ split_tie_fraction = 1 }, 2, 16, 24, vocab)
+      return fastest, least, least / fastest - 1, split_seconds(nil, 2, 16, 24, vocab)
+    end
+    local _, near_least, near, near_taken = tried(54000)
+    local far_fastest, _, far, far_taken = tried(54300)
+    assert.is_true(near > 0.0046 and near < 0.00499, near)
+    assert.is_true(far > 0.0051 and far < 0.0054, far)
+    assert.same({ near_least, far_fastest }, { near_taken, far_taken })
+  end)
+
+  it("split_gain_fraction puts layers on early ranks where they win more than 1 % of a step", function()
+    -- They shorten the warm-up, whose share of a step falls as the batch grows.
+    local function tried(batch)
+      local forward = split_seconds({ split_gain_fraction = 0 }, 8, batch, 34, 128000)
+      local balanced = split_seconds({ split_gain_fraction = 1 }, 8, batch, 34, 128000)
+      return forward, balanced, 1 - forward / balanced, split_seconds(nil, 8, batch, 34, 128000)
+    end
+    local more_forward, _, more, more_taken = tried(28)
+    local _, less_balanced, less, less_taken = tried(30)
+    assert.is_true(more > 0.0101 and more < 0.0109, more)
+    assert.is_true(less > 0.0092 and less < 0.0099, less)
+    assert.same({ more_forward, less_balanced }, { more_taken, less_taken })
+  end)
+
+  it("split_overfull_fraction moves layers off a rank that is up to 15 % too full", function()
+    local layout = { pipeline = 8, tensor = 1, schedule = "1f1b" }
+    local most = most_bytes(plan(8, 16, layout))
+    local function planned(over)
+      local run = spec(8, 16, layout)
+      run.cluster.memory_per_gpu = most / over / 0.92  -- memory_headroom
+      return policy:plan_spec(run, ".")
+    end
+    local moved = planned(1.145)
+    assert.decided(moved, "planned")
+    assert.is_true(most_bytes(moved) <= most / 1.145)
+    assert.decided(planned(1.155), "refused")
   end)
 
   it("default_batch_tokens makes the batch of a spec without one", function()
