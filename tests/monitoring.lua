@@ -1,6 +1,6 @@
 -- monitoring.lua: a plan and logs for the tests of `monitor`, with figures that are derived by hand.
 --
--- The plan: ZB-H1 on 4 ranks with 8 micro-batches, F = I = W = 1 s. Ideal step: 8 × 3 = 24 s. ZB-H1's bubble is (P−1)(F+B−2W) = 3 × (1+2−2)
+-- The plan: ZB-H1 on 4 ranks with 8 microbatches, F = I = W = 1 s. Ideal step: 8 × 3 = 24 s. ZB-H1's bubble is (P−1)(F+B−2W) = 3 × (1+2−2)
 -- = 3 s with B = I + W (Qi et al. 2023, table 2): 27 s a step, 24/27 = 88.9 %. The fallback 1F1B has (P−1)(F+B) = 9 s (Narayanan et al.
 -- 2021): 33 s, 24/33 = 72.7 %, the threshold. 8 GPUs: P 4, DP 2; 64 sequences of 4,096 tokens a step: 262,144.
 

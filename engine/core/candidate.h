@@ -55,7 +55,7 @@ typedef struct {
 } pp_candidates;
 
 /*
-** All candidates in order of P, TP, CP, EP, expert TP, schedule, V: the layouts with GPUs = TP × CP × DP × P and M = batch / (DP × micro-batch)
+** All candidates in order of P, TP, CP, EP, expert TP, schedule, V: layouts with GPUs = TP × CP × DP × P, M = batch / (DP × microbatch size)
 ** integral at both batches.
 **   TP            divides the heads, and the key-value heads or is a multiple of them (they are then replicated), and the dense MLP
 **   CP            powers of two

@@ -33,7 +33,7 @@ describe("aws-p5", function()
     assert.equal("deepep", site:plan(spec).alltoall_kernel.name)
   end)
 
-  it("lets DualPipeV take an odd number of micro-batches, and says so", function()
+  it("lets DualPipeV take an odd number of microbatches, and says so", function()
     local spec = { "examples/specs/rules/odd_microbatches.json", schedule = "dualpipev" }
     assert.decided(default:plan(spec), "rejected", "odd_microbatches")
     local plan = site:plan(spec)

@@ -123,7 +123,7 @@ def read_job(options):
 
 
 def shape_of(options, plan):
-    """Sizes of the model: --model, the plan's sequence and micro-batch, then --shape."""
+    """Sizes of the model: --model, the plan's sequence length and microbatch size, then --shape."""
     if not options.model and not options.shape:
         raise Mismatch(f"{plan.source} has no sizes of the model: expected --model config.json, or --shape hidden=64,heads=4,…")
     shape = model.Shape(**{"layers": sum(plan.layers_per_stage), **options.model, "sequence": plan.sequence,

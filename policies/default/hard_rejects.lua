@@ -12,7 +12,7 @@ reject { id = "too_deep", pipeline_parallel = over "max_pipeline_depth",
          message = "P {pipeline_parallel} is over {max_pipeline_depth} (bubble {bubble_fraction})" }
 reject { id = "odd_microbatches", schedule = { "dualpipe", "dualpipev" }, microbatches = odd,
          source = "https://github.com/deepseek-ai/DualPipe, dualpipe.py, step()",
-         message = "{schedule} needs an even number of micro-batches, M is {microbatches}" }
+         message = "{schedule} needs an even number of microbatches, M is {microbatches}" }
 reject { id = "fits_one_gpu", fits_one_gpu = true, pipeline_parallel = over(1), recommend = "data_parallel",
          source = "https://arxiv.org/abs/2104.04473, 3: data parallelism where a model fits",
          message = "the model fits one GPU ({one_gpu_bytes} of {device_bytes}): use data parallelism only" }

@@ -4,10 +4,10 @@
 
 warn { id = "few_microbatches", microbatches_per_rank = under "microbatch_ratio_low",
        source = "https://arxiv.org/abs/2104.04473, 2.2.1: a bubble of (P-1)/(M+P-1), 11 % at 8 and 6 % at 16",
-       message = "M/P is {microbatches_per_rank}; usual is {microbatch_ratio_low} to {microbatch_ratio_high}. It moves with batch × TP × CP / (GPUs × micro-batch), not with P" }
+       message = "M/P is {microbatches_per_rank}; usual is {microbatch_ratio_low} to {microbatch_ratio_high}. It moves with batch × TP × CP / (GPUs × microbatch size), not with P" }
 warn { id = "many_microbatches", severity = "note", microbatches_per_rank = over "microbatch_ratio_high",
        source = "https://arxiv.org/abs/2104.04473, 2.2.1: a bubble of (P-1)/(M+P-1), 11 % at 8 and 6 % at 16",
-       message = "M/P is {microbatches_per_rank}; usual is {microbatch_ratio_low} to {microbatch_ratio_high}: room for a larger micro-batch or more GPUs" }
+       message = "M/P is {microbatches_per_rank}; usual is {microbatch_ratio_low} to {microbatch_ratio_high}: room for a larger microbatch or more GPUs" }
 warn { id = "host_memory_short", source = "https://arxiv.org/abs/2101.06840, 4.1", host_bytes = over "host_memory",
        message = "the offloaded optimizer takes {host_bytes} of a host that has {host_memory}" }
 warn { id = "pipeline_avoidable", pipeline_avoidable_seconds = over(0),

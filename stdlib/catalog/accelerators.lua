@@ -29,7 +29,7 @@ end
 --
 -- Calibrated with tests/oracles/calibrate.lua, never on the run that a test predicts (DeepSeek-V3's own on H800). Predicted over measured:
 --   ampere     Korthikanti et al. Table 5, eight steps from 22B to 1T: 0.96 to 1.04. layer_latency on every second row of vTrain's
---              validation (2312.12391): 39.1B at TP 8, PP 16, its bubble taken off, takes 14.5, 13.8, 12.9 and 12.5 s in micro-batches
+--              validation (2312.12391): 39.1B at TP 8, PP 16, its bubble taken off, takes 14.5, 13.8, 12.9 and 12.5 s in microbatches
 --              of 2, 4, 8 and 24 sequences. Neither on Narayanan et al. Table 1: ten steps, 0.93 to 1.07
 --   hopper     nine rows of Megatron-Bridge: mean 0.98; Llama 405B and 70B 0.98, 1.01; Qwen3 in fp8 0.96 to 1.06, in bf16 0.81 to 0.90;
 --              gpt-oss-120B 1.25

@@ -6,7 +6,7 @@
 --                stricter than the framework's; csv = true: not a schedule of the framework, but its runtime executes the program that
 --                `pipeplan plan --format csv` prints }
 -- names          what its users call M and P
--- rounds         micro-batches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P
+-- rounds         microbatches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P
 -- has            which kinds of parallelism there are; tied_embeddings: can embedding and output weights be tied across stages?
 -- layers         how stages get unequal numbers of layers: any, layout (a string: any numbers), names (lists of modules: any numbers), ends
 --                (the first and the last rank their own number, the others alike, all multiples of `multiple`), remainder_first (as even as

@@ -44,7 +44,7 @@ Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be
 loaded.]]
 
 local function parser()
-  local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, micro-batches, schedule, memory, time, and when to roll back.")
+  local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, microbatches, schedule, memory, time, and when to roll back.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
   p:argument("spec", "spec files (JSON), laid over each other in order; - is standard input"):args("*")
   p:group("What is printed",

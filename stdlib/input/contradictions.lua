@@ -91,7 +91,7 @@ local function check_experts(request, given, complain)
   end
 end
 
--- M × DP × micro-batch = batch, with what of it is fixed. M is at the smallest batch of a ramp.
+-- M × DP × microbatch size = batch, with what of it is fixed. M is at the smallest batch of a ramp.
 local function check_batch(request, given, complain)
   local p, t = request.parallelism, request.training
   local batch, micro = t.smallest_batch_size, t.micro_batch_size
@@ -99,7 +99,7 @@ local function check_batch(request, given, complain)
   local data = p.data
   if not data and p.tensor and p.context and p.pipeline then data = request.cluster.gpus // (p.tensor * p.context * p.pipeline) end
   local step = micro * (data or 1)
-  local step_text = "micro-batch " .. micro .. (data and " × data " .. data or "")
+  local step_text = "microbatch size " .. micro .. (data and " × data " .. data or "")
   for i, entry in ipairs(t.batch_ramp or { { 0, batch } }) do
     if entry[2] % step ~= 0 then
       complain(given["training.global_batch_size"], "%s%d: not a multiple of %s = %d; nearest: %d",
@@ -127,7 +127,7 @@ local function check_batch(request, given, complain)
       if not best or math.abs(candidate - m) < math.abs(best - m) then best = candidate end
     end
   end
-  complain(at, "%d: batch %d / (%d × micro-batch %d) is no data parallelism that divides %d GPUs%s; nearest: %d", m, batch, m, micro,
+  complain(at, "%d: batch %d / (%d × microbatch size %d) is no data parallelism that divides %d GPUs%s; nearest: %d", m, batch, m, micro,
            request.cluster.gpus, layout > 1 and " / (" .. select(2, product_of(p, { "tensor", "context", "pipeline" })) .. ")" or "", best)
 end
 

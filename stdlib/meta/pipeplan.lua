@@ -217,7 +217,7 @@
 ---@field memory? pipeplan.plan.memory memory
 ---@field mfu_fraction? number training FLOPs of the model / (step × bf16 peak of the GPUs)
 ---@field micro_batch_size? integer sequences of a microbatch
----@field microbatch_group_size? integer interleaved: micro-batches that a chunk runs before the next one's turn; Megatron's default is P
+---@field microbatch_group_size? integer interleaved: microbatches that a chunk runs before the next one's turn; Megatron's default is P
 ---@field microbatches? integer M per pipeline and step; for DualPipe over both directions
 ---@field microbatches_per_rank? number M/P
 ---@field minimum? pipeplan.plan.minimum the answer to gpus: minimum; null where the spec gives a number, or no count fits
@@ -467,7 +467,7 @@
 --- what to do instead; null when planned as wanted
 ---@class pipeplan.plan.recommend
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit?
----@field micro_batch_size? integer sequences of a micro-batch
+---@field micro_batch_size? integer sequences of a microbatch
 ---@field microbatches? integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank

@@ -20,7 +20,7 @@ local doubts = {
   function(plan, found)
     local wrong = found.wrong_batch
     if not wrong or wrong.lines * 20 < found.measured.lines then return nil end
-    return string.format("the log's global batch is %s, the plan's %s: the threshold is that of the plan's number of micro-batches",
+    return string.format("the log's global batch is %s, the plan's %s: the threshold is that of the plan's number of microbatches",
                          format.integer(wrong.size), format.integer(plan.batch))
   end,
   function(plan, found)

@@ -54,8 +54,8 @@ end
 
 local most = vocabulary.most
 
--- "; M/P 8 takes …": M/P = batch × TP × CP / (GPUs × micro-batch): which of them, as far as there are such, would bring it to `target`, and
--- to what. At the smallest batch of a ramp.
+-- "; M/P 8 takes …": M/P = batch × TP × CP / (GPUs × microbatch size): which of them, as far as there are such, would bring it to
+-- `target`, and to what. At the smallest batch of a ramp.
 local function ratio_movers(record, target)
   local ratio = record.microbatches_per_rank
   local factor = target / ratio
@@ -69,7 +69,7 @@ local function ratio_movers(record, target)
   local sequences = record.microbatches * record.micro_batch_size  -- of one pipeline
   local micro_batch = divisor(sequences, record.micro_batch_size / factor, factor > 1)
   if micro_batch and micro_batch ~= record.micro_batch_size then
-    movers[#movers + 1] = string.format("a micro-batch of %d (now %d)", micro_batch, record.micro_batch_size)
+    movers[#movers + 1] = string.format("a microbatch size of %d (now %d)", micro_batch, record.micro_batch_size)
   end
   local split = record.tensor_parallel * record.context_parallel
   local wider = split

@@ -192,7 +192,7 @@ end
 -- Not one candidate to judge. Without a pipeline there may be some that merely do not fit.
 local function no_layout(set)
   local record, depth_one = set.context.record, set.context.fixed.pipeline == 1
-  local words = string.format("no layout%s of %s GPU%s leaves whole micro-batches of a batch of %s%s%s, with what the spec fixes",
+  local words = string.format("no layout%s of %s GPU%s leaves whole microbatches of a batch of %s%s%s, with what the spec fixes",
                               depth_one and "" or " with a pipeline", format.integer(record.gpus), record.gpus == 1 and "" or "s",
                               format.integer(record.smallest_batch_size),
                               record.experts > 0 and ", whole expert groups" or "",
@@ -271,7 +271,7 @@ local function with_batch(context, batch)
   })
 end
 
--- The context with micro-batches of one sequence.
+-- The context with microbatches of one sequence.
 local function with_single_sequences(context)
   if context.record.micro_batch_size == 1 then return nil end
   return lists.with(context, {
@@ -305,7 +305,7 @@ local function data_parallel_only(context, source)
   local fixed = { pipeline = 1, tensor = 1, context = 1, expert = 1, expert_tensor = 1 }
   local set = candidates.open(lists.with(context, { fixed = fixed }))
   local row = compare.alone(set)
-  if record.micro_batch_size < context.request.training.micro_batch_size then why = why .. ", micro-batches of one sequence" end
+  if record.micro_batch_size < context.request.training.micro_batch_size then why = why .. ", microbatches of one sequence" end
   return row and recommendation(set, row, "data parallelism only, " .. why, source)
 end
 
@@ -318,8 +318,8 @@ local function recomputed(context, source)
   return row and recommendation(set, row, why, source) or nil
 end
 
--- The best layout without a pipeline. "data_parallel": TP and EP are freed too; what does not fit one GPU at the spec's micro-batch or
--- batch is last tried at others, for fits_one_gpu is about a micro-batch of one sequence.
+-- The best layout without a pipeline. "data_parallel": TP and EP are freed too; what does not fit one GPU at the spec's microbatch size or
+-- batch is last tried at others, for fits_one_gpu is about a microbatch of one sequence.
 local function without_pipeline(context, set, source)
   local pure, record = source == "data_parallel", context.record
   local found = pure and record.global_batch_size % (record.gpus * record.micro_batch_size) == 0 and data_parallel_only(context, source)
@@ -365,7 +365,7 @@ local function freed_contexts(context, result)
   if result.judged then batch, microbatches = batch_for(result) end
   local other = batch and with_batch(context, batch)
   if other then
-    local words = string.format("the plan with a batch of %s: %s micro-batches", format.integer(batch), format.integer(microbatches))
+    local words = string.format("the plan with a batch of %s: %s microbatches", format.integer(batch), format.integer(microbatches))
     list[#list + 1] = { lists.with(other, { fixed = candidates.without(fixed, "microbatches") }),
                         fixed.microbatches and "microbatches" or "batch", words }
   elseif fixed.microbatches then

@@ -42,8 +42,8 @@ local function given(request, path) return request.given[path] and "the spec" or
 
 -- Each: { figure, formula's name, what it computes, inputs(plan, request) → text, source(request) or text, when(plan) }.
 local list = {
-  { "microbatches", "batch identity", "batch / (DP × micro-batch)", function(p)
-      return string.format("batch %s, DP %s, micro-batch %d", integer(p.global_batch_size), integer(p.parallelism.data), p.micro_batch_size)
+  { "microbatches", "batch identity", "batch / (DP × microbatch size)", function(p)
+      return string.format("batch %s, DP %s, microbatch size %d", integer(p.global_batch_size), integer(p.parallelism.data), p.micro_batch_size)
     end, "Narayanan et al. 2104.04473 §3.1" },
   { "tokens_per_step", "batch identity", "batch × sequence length", function(p)
       return string.format("batch %s, sequences of %s", integer(p.global_batch_size), integer(p.training.sequence_length))

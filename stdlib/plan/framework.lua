@@ -22,7 +22,7 @@ framework.fields = {
   mtp_layers = "MTP modules of the model", heads = "attention heads", query_groups = "key-value heads; with MLA as many as heads",
   expert_bias = "do experts have biases?", precision = "of the matrix products", zero = "ZeRO stage",
   recompute_kind = "none, selective or full", recomputes_moe = "is the expert MLP computed again?",
-  stages = "P × chunks", microbatch_group = "micro-batches of a chunk's turn, where a file says so",
+  stages = "P × chunks", microbatch_group = "microbatches of a chunk's turn, where a file says so",
 }
 
 local function facts_of(context)
@@ -230,7 +230,7 @@ local function key_of(request, field)
   end
 end
 
--- What says a plan's layers and groups of micro-batches, in the framework's words: "--pipeline-model-parallel-layout 'Et*3|…'"; or nil.
+-- What says a plan's layers and groups of microbatches, in the framework's words: "--pipeline-model-parallel-layout 'Et*3|…'"; or nil.
 function framework.layout_flags(request, plan)
   local layout, group, list = key_of(request, "plan.megatron_layout"), key_of(request, "plan.microbatch_group_size"), {}
   if layout and plan.megatron_layout then list[1] = string.format("%s '%s'", layout, plan.megatron_layout) end

@@ -55,7 +55,8 @@ function guard.check(plan)
   for _, layers in ipairs(plan.layers_per_stage) do sum = sum + layers end
   local problem
   if p.data * p.tensor * p.context * p.pipeline ~= plan.cluster.gpus then problem = "the layout does not use all GPUs"
-  elseif plan.microbatches * p.data * plan.micro_batch_size ~= plan.global_batch_size then problem = "M × DP × micro-batch is not the batch"
+  elseif plan.microbatches * p.data * plan.micro_batch_size ~= plan.global_batch_size then
+    problem = "M × DP × microbatch size is not the batch"
   elseif sum ~= plan.model.layers then problem = "the stages hold " .. sum .. " layers"
   elseif not (plan.bubble.fraction >= 0 and plan.bubble.fraction < 1) then problem = "the bubble is " .. plan.bubble.fraction
   elseif plan.step_seconds <= 0 then problem = "the step takes " .. plan.step_seconds .. " s" end

@@ -1,4 +1,4 @@
--- what_if.lua: the layout that would be planned for a request with something else in it: more GPUs, more recompute, another micro-batch.
+-- what_if.lua: the layout that would be planned for a request with something else in it: more GPUs, more recompute, another microbatch.
 
 local choose = require "pipeplan.plan.choose"
 local facts = require "pipeplan.plan.facts"

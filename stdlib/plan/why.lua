@@ -228,13 +228,13 @@ end
 
 -- What a degree has to satisfy to be a candidate's at all.
 local limits = {
-  pipeline_parallel = "P × TP × CP has to divide the GPUs, batch / (DP × micro-batch) has to be whole, and every stage needs a layer",
-  tensor_parallel = "TP × CP × P has to divide the GPUs, TP the heads, and batch / (DP × micro-batch) has to be whole",
+  pipeline_parallel = "P × TP × CP has to divide the GPUs, batch / (DP × microbatch size) has to be whole, and every stage needs a layer",
+  tensor_parallel = "TP × CP × P has to divide the GPUs, TP the heads, and batch / (DP × microbatch size) has to be whole",
   context_parallel = "TP × CP × P has to divide the GPUs, and no piece of a sequence may be shorter than context_rank_tokens",
   expert_parallel = "EP has to divide the experts and the GPUs of a stage",
   expert_tensor_parallel = "EP × ETP has to divide the GPUs of a stage",
-  data_parallel = "DP is GPUs / (TP × CP × P), and batch / (DP × micro-batch) has to be whole",
-  microbatches = "M is batch / (DP × micro-batch), at the smallest batch, and has to be whole",
+  data_parallel = "DP is GPUs / (TP × CP × P), and batch / (DP × microbatch size) has to be whole",
+  microbatches = "M is batch / (DP × microbatch size), at the smallest batch, and has to be whole",
   virtual = "only looped BFS and interleaved schedules have chunks on a rank to choose, and every chunk needs a layer",
 }
 

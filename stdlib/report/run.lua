@@ -57,7 +57,7 @@ function run.described(plan)
   if #training.recompute > 0 then recipe = recipe .. "; recompute " .. table.concat(training.recompute, ", ") end
   lines[#lines + 1] = recipe
   if plan.global_batch_size then
-    lines[#lines + 1] = string.format("batch %s (%s tokens) = M %s × DP %s × micro-batch %d; M/P %s",
+    lines[#lines + 1] = string.format("batch %s (%s tokens) = M %s × DP %s × microbatch %d; M/P %s",
       format.integer(plan.global_batch_size), format.count(plan.tokens_per_step), format.integer(plan.microbatches),
       format.integer(plan.parallelism.data), plan.micro_batch_size, format.digits(plan.microbatches_per_rank))
   end
@@ -112,7 +112,7 @@ function run.stages(plan)
   for _, flag in ipairs(plan.layout_flags or {}) do lines[#lines + 1] = flag end
   if plan.framework_flags then lines[#lines + 1] = "also " .. table.concat(plan.framework_flags, ", ") end
   if plan.activation_limit_chunks then
-    lines[#lines + 1] = string.format("planned for at most %d micro-batches' activations on a rank (P is %d)", plan.activation_limit_chunks,
+    lines[#lines + 1] = string.format("planned for at most %d microbatches' activations on a rank (P is %d)", plan.activation_limit_chunks,
                                       plan.parallelism.pipeline)
   end
   return lines
@@ -175,7 +175,7 @@ function run.stage_time(plan)
   end
   local mean = 0
   for _, each in ipairs(plan.stages) do mean = mean + (each.forward_seconds + each.full_seconds) / #plan.stages end
-  return string.format("slowest is stage %d, %s × the mean; ms a micro-batch: %s", stage.stage,
+  return string.format("slowest is stage %d, %s × the mean; ms a microbatch: %s", stage.stage,
                        format.digits((stage.forward_seconds + stage.full_seconds) / mean), table.concat(parts, ", "))
 end
 

@@ -64,7 +64,7 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
     assert.matches("headroom of", page, 1, true)
   end)
 
-  it("keeps M × DP × micro-batch at the batch of 15,360", function() -- R5
+  it("keeps M × DP × microbatch size at the batch of 15,360", function() -- R5
     assert.equal(15360, answer.global_batch_size)
     assert.equal(15360, answer.microbatches * answer.parallelism.data * answer.micro_batch_size)
     assert.equal(answer.microbatches / answer.parallelism.pipeline, answer.microbatches_per_rank)
@@ -343,11 +343,11 @@ describe("M/P outside the usual range", function() -- R5, ruling 9
     assert.is_nil(ids(answer.warnings).few_microbatches)
   end)
 
-  it("is a note where it is large: there a larger micro-batch or more GPUs bring it down", function()
-    -- M/P = batch × TP × CP / (GPUs × micro-batch): more GPUs, not fewer
+  it("is a note where it is large: there a larger microbatch or more GPUs bring it down", function()
+    -- M/P = batch × TP × CP / (GPUs × microbatch size): more GPUs, not fewer
     local note = ids(plan(rule "does_not_fit").warnings).many_microbatches
     assert.equal("note", note.severity)
-    assert.matches("room for a larger micro-batch or more GPUs; M/P 16 takes ", note.message, 1, true)
+    assert.matches("room for a larger microbatch or more GPUs; M/P 16 takes ", note.message, 1, true)
     local more = note.message:match("or ([%d,]+) GPUs %(now 64%)$"):gsub(",", "")
     assert.is_true(tonumber(more) > 64)
   end)

@@ -88,7 +88,7 @@ describe("layers that do not divide", function()
   end)
 end)
 
-describe("micro-batches", function()
+describe("microbatches", function()
   local function interleaved(gpus, layers, depth, data, microbatches, framework)
     return plan(spec(gpus, "H100-SXM", dense(layers), { global_batch_size = data * microbatches, recompute = "full" },
                      { tensor = 8, pipeline = depth, data = data, virtual = 2, schedule = "interleaved_1f1b" }, { framework = framework }))
@@ -188,10 +188,10 @@ describe("GPU counts and batches", function()
     end
   end)
 
-  it("leave whole micro-batches: GBS 1 with DP 24, GBS 32 with DP 128", function() -- NVIDIA/NeMo-Framework-Launcher mixtral_8x22b, falcon_7b
+  it("leave whole microbatches: GBS 1 with DP 24, GBS 32 with DP 128", function() -- NVIDIA/NeMo-Framework-Launcher mixtral_8x22b, falcon_7b
     local mixtral = planning.problem(spec(384, "H100-SXM", shipped .. "mixtral-8x7b.json", { sequence_length = 65536, global_batch_size = 1 },
                                           { tensor = 8, context = 1, pipeline = 2 }))
-    assert.matches("not a multiple of micro%-batch 1 × data 24 = 24; nearest: 24", mixtral.message)
+    assert.matches("not a multiple of microbatch size 1 × data 24 = 24; nearest: 24", mixtral.message)
     local falcon = planning.problem(spec(128, "A100-SXM-80GB", shipped .. "llama-2-7b.json", { global_batch_size = 32 },
                                          { tensor = 1, context = 1, pipeline = 1 }))
     assert.matches("data 128 = 128; nearest: 128", falcon.message)
@@ -250,7 +250,7 @@ describe("memory", function()
     assert.equal(first(4), first(16))
   end)
 
-  it("of a 16B MoE on 8 GPUs wants a smaller micro-batch, not a pipeline", function() -- pytorch/torchtitan#1789
+  it("of a 16B MoE on 8 GPUs wants a smaller microbatch, not a pipeline", function() -- pytorch/torchtitan#1789
     local model = { layers = 27, hidden = 2048, heads = 16, kv_heads = 16, head_dim = 128, vocab = 102400, ffn = 10944, first_dense = 1,
                     experts = 64, experts_per_token = 6, expert_ffn = 1408, shared_ffn = 2816 }
     local large = plan(spec(8, "H100-SXM", model, { global_batch_size = 64, micro_batch_size = 8 }, {}))
@@ -268,7 +268,7 @@ end)
 
 describe("what ran", function()
   -- NVIDIA-NeMo/Megatron-Bridge performance summaries 25.11 and 26.06, Megatron-LM SC21 (2104.04473 table 1), MT-NLG, BLOOM, NeMo-Framework-
-  -- Launcher: GPUs, GPU, model, TP, PP, CP, VP, EP, batch, micro-batch, sequence, precision. What was recomputed is not said.
+  -- Launcher: GPUs, GPU, model, TP, PP, CP, VP, EP, batch, microbatch, sequence, precision. What was recomputed is not said.
   local bloom = { layers = 70, hidden = 14336, heads = 112, kv_heads = 112, head_dim = 128, ffn = 57344, gated = false, vocab = 250880,
                   tied_embeddings = true }
   local function gpt(layers, hidden, heads)

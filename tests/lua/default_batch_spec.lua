@@ -1,5 +1,5 @@
 -- The batch of a spec that gives none: 16 Mi tokens a step (parameter default_batch_tokens), in whole sequences that every data-parallel
--- degree divides. Expected: by hand, 16,777,216 / sequence length, to the nearest multiple of GPUs × micro-batch.
+-- degree divides. Expected: by hand, 16,777,216 / sequence length, to the nearest multiple of GPUs × microbatch size.
 
 local planning = require "planning"
 
@@ -19,12 +19,12 @@ describe("a batch that the spec leaves out", function()
     assert.equal(2048, assumed(256, 8192))
   end)
 
-  it("is the nearest multiple of the GPUs and their micro-batches", function()
+  it("is the nearest multiple of the GPUs and their microbatches", function()
     assert.equal(43 * 96, assumed(96, 4096))                                              -- 4,096 / 96 = 42.67
     assert.equal(21 * 192, assumed(96, 4096, { training = { micro_batch_size = 2 } }))    -- 4,096 / 192 = 21.33
   end)
 
-  it("is no more than 16 Mi tokens where that is less than a micro-batch on every GPU", function()
+  it("is no more than 16 Mi tokens where that is less than a microbatch on every GPU", function()
     assert.equal(128, assumed(256, 131072))                                               -- 128 sequences for 256 GPUs
     assert.equal(38 * 4, assumed(256, 110000, { training = { micro_batch_size = 4 } }))   -- 152.5 sequences, 4 at a time
     assert.equal(4096, assumed(8192, 4096))

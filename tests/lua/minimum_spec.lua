@@ -78,7 +78,7 @@ describe("where no number of GPUs will do", function()
   end)
 
   it("because the spec contradicts itself, that is the answer", function()
-    assert.matches("not a multiple of micro%-batch 1 × data 3 = 3", problem(spec(qwen, { global_batch_size = 128 }, {
+    assert.matches("not a multiple of microbatch size 1 × data 3 = 3", problem(spec(qwen, { global_batch_size = 128 }, {
       tensor = 2, context = 1, pipeline = 4, data = 3 })).message)
     assert.matches("the model has 128 experts", problem(spec(qwen, {}, { expert = 256 })).message, 1, true)
   end)

@@ -115,7 +115,7 @@ describe("a plan says", function()
                            training = { sequence_length = length, global_batch_size = batch } })
     end
     local short, long = at(8192, 1024), at(16384, 512)
-    -- what a rank keeps is proportional to the tokens of a micro-batch (fused attention); M / P halves with the batch
+    -- what a rank keeps is proportional to the tokens of a microbatch (fused attention); M / P halves with the batch
     assert.near(2, long.memory.ranks[1].activations_bytes / short.memory.ranks[1].activations_bytes, 0.01)
     assert.same({ 32, 16 }, { short.microbatches_per_rank, long.microbatches_per_rank })
     assert.equal(short.tokens_per_step, long.tokens_per_step)

@@ -194,7 +194,7 @@ describe("a warning", function()
     end
   end)
 
-  it("ruling 9: says which of batch, micro-batch, TP or GPUs would move M / P, and by how much: each really does", function() -- ruling 9
+  it("ruling 9: says which of batch, microbatch size, TP or GPUs would move M / P, and by how much: each really does", function() -- ruling 9
     local base = planning.merge(llama, { training = { global_batch_size = 320, micro_batch_size = 2, recompute = "full" },
                                          parallelism = { tensor = 4, context = 1, pipeline = 8, schedule = "1f1b" } })
     local result = plan(base)
@@ -205,16 +205,16 @@ describe("a warning", function()
     local split = tonumber(message:match "TP × CP (%d+)")
     assert.equal(1024, batch)                           -- 320 · 8 / 2.5
     assert.equal(8, plan(base, { training = { global_batch_size = batch } }).microbatches_per_rank)
-    assert.equal(64, gpus)                              -- 256 · 2.5 / 8 = 80, of which a batch of 320 has no whole micro-batches
+    assert.equal(64, gpus)                              -- 256 · 2.5 / 8 = 80, of which a batch of 320 has no whole microbatches
     assert.is_true(plan(base, { cluster = { gpus = gpus } }).microbatches_per_rank >= 8)
     assert.equal(16, split)                             -- 4 · 8 / 2.5 = 12.8, the next power of two
-    assert.is_nil(message:match "micro%-batch of")      -- 2 · 2.5 / 8 < 1: a smaller one would not do
+    assert.is_nil(message:match "microbatch size of")   -- 2 · 2.5 / 8 < 1: a smaller one would not do
 
     local many = plan(base, { training = { global_batch_size = 6400 } })
     assert.equal(50, many.microbatches_per_rank)
     local note = entry(many.warnings, "many_microbatches")
     assert.equal("note", note.severity)
-    local micro = tonumber(note.message:match "micro%-batch of (%d+)")
+    local micro = tonumber(note.message:match "microbatch size of (%d+)")
     assert.equal(8, micro)                              -- 2 · 50 / 16 = 6.25; 800 sequences of a pipeline have no 7
     local moved = plan(base, { training = { global_batch_size = 6400, micro_batch_size = micro } })
     assert.is_true(moved.microbatches_per_rank <= 16 and moved.microbatches_per_rank > 8)

@@ -345,9 +345,9 @@ describe("bad input", function()
 
   it("with microbatches that contradict the batch names those that follow from it", function()  -- ruling 12
     refuses(dense(), { ["parallelism.data"] = 8, ["parallelism.microbatches"] = 100 },
-            "spec: parallelism.microbatches is 100: microbatches 100 × micro-batch 1 × data 8 is 800, but the batch is 1024; nearest: 128")
+            "spec: parallelism.microbatches is 100: microbatches 100 × microbatch size 1 × data 8 is 800, but the batch is 1024; nearest: 128")
     refuses(dense(), { ["parallelism.microbatches"] = 100 },
-            "spec: parallelism.microbatches is 100: batch 1024 / (100 × micro-batch 1) is no data parallelism that divides 64 GPUs; nearest: 128")
+            "spec: parallelism.microbatches is 100: batch 1024 / (100 × microbatch size 1) is no data parallelism that divides 64 GPUs; nearest: 128")
     assert.equal(128, accepts(dense(), { ["parallelism.microbatches"] = 128 }).parallelism.microbatches)
   end)
 
@@ -355,9 +355,9 @@ describe("bad input", function()
     -- NeMo-Framework-Launcher falcon_7b: 128 GPUs, TP 1, PP 1, batch 32 → DP 128
     refuses(dense(), { ["cluster.gpus"] = 128, ["parallelism.tensor"] = 1, ["parallelism.context"] = 1, ["parallelism.pipeline"] = 1,
                        ["training.global_batch_size"] = 32 },
-            "spec: training.global_batch_size is 32: not a multiple of micro-batch 1 × data 128 = 128; nearest: 128")
+            "spec: training.global_batch_size is 32: not a multiple of microbatch size 1 × data 128 = 128; nearest: 128")
     refuses(dense(), { ["training.micro_batch_size"] = 3 },
-            "spec: training.global_batch_size is 1024: not a multiple of micro-batch 3 = 3; nearest: 1023")
+            "spec: training.global_batch_size is 1024: not a multiple of microbatch size 3 = 3; nearest: 1023")
   end)
 
   it("with a ramp that is none says what a ramp is", function()

@@ -10,7 +10,7 @@ local function fixed(schedule, pipeline, changes)
 end
 
 describe("a plan of zb_auto", function()
-  it("holds between P and 2P micro-batches on a rank, as many as fit", function()
+  it("holds between P and 2P microbatches on a rank, as many as fit", function()
     local before = 0
     for _, headroom in ipairs { "60%", "50%", "40%", "30%", "20%", "8%" } do
       local policy = planning.policy_of(([[set { memory_headroom = %q }]]):format(headroom))
@@ -41,7 +41,7 @@ describe("a plan of zb_auto", function()
     local result = fixed("zb_auto", 4)
     assert.equal("zero_bubble", result.schedule_family)
     local page = page_of(result)
-    assert.matches("planned for at most " .. result.activation_limit_chunks .. " micro%-batches' activations", page)
+    assert.matches("planned for at most " .. result.activation_limit_chunks .. " microbatches' activations", page)
     local sail = page_of(fixed("zb_auto", 4, { framework = "zero-bubble" }))
     assert.matches("%-%-zero%-bubble%-max%-pending%-backward%s+" .. result.activation_limit_chunks, sail)
     assert.is_nil(fixed("zb_h1", 4).activation_limit_chunks)

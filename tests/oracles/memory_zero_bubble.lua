@@ -5,7 +5,7 @@
 local memory = require "oracles.measure_memory"
 local rows = require "oracles.rows"
 
--- layers, heads, hidden, P, micro-batch, layers a chunk of 1F1B-I fit so often on a rank; GB of 1F1B, ZB-1p, ZB-2p, 1F1B-I
+-- layers, heads, hidden, P, microbatch, layers a chunk of 1F1B-I fit so often on a rank; GB of 1F1B, ZB-1p, ZB-2p, 1F1B-I
 local sizes = {
   { "1.5B", 22, 24, 2304, 8, 6, 3, 30, 32, 59, 40 }, { "6.2B", 30, 32, 4096, 8, 3, 4, 39, 42, 70, 48 },
   { "14.6B", 46, 40, 5120, 16, 1, 3, 32, 33, 51, 39 }, { "28.3B", 62, 48, 6144, 32, 1, 2, 43, 44, 74, 58 },

@@ -2,7 +2,7 @@
 -- Nothing is fitted to these rows. Seconds of a step: the FLOPs of its equation 3 (with full recompute) over the table's rate.
 --
 -- Full recompute, all-reduces instead of sequence parallelism, unfused attention with dropout, no sharded optimizer, fp16;
--- micro-batches and virtual stages from Megatron-LM examples/sc21/run_table_1.sh @cf547de. Eight 200 Gb/s ports on each host of eight.
+-- microbatches and virtual stages from Megatron-LM examples/sc21/run_table_1.sh @cf547de. Eight 200 Gb/s ports on each host of eight.
 
 local gpt = require("oracles.models").of_megatron
 local predict = require "oracles.predict"

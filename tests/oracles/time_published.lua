@@ -25,7 +25,7 @@ local function skip(row)
 end
 
 local not_claimed = {
-  O34 = "FSDP, no pipeline", O61 = "FSDP beside a pipeline; its micro-batch is not published", O62 = "FSDP beside a pipeline",
+  O34 = "FSDP, no pipeline", O61 = "FSDP beside a pipeline; its microbatch size is not published", O62 = "FSDP beside a pipeline",
   O65 = "its batch is not published", O71 = "LoRA over two desktops", O37 = "which FLOPs its rate counts is not published",
 }
 

@@ -3,8 +3,8 @@
 -- too, with Korthikanti's; that there is such a latency was seen on all rows. Nothing else is fitted. vTrain's own mean error over all
 -- rows is 14.73 % (§IV), and it profiles every kernel first.
 --
--- Some rows are no function of the setting: 3.6B at TP 8 takes 4.97 s in two micro-batches of 32 and 9.84 in one of 64; 39.1B at TP 2,
--- PP 8 takes longer with 24 micro-batches than with 16. They are in the band, which is as wide as they need, and in the mean.
+-- Some rows are no function of the setting: 3.6B at TP 8 takes 4.97 s in two microbatches of 32 and 9.84 in one of 64; 39.1B at TP 2,
+-- PP 8 takes longer with 24 microbatches than with 16. They are in the band, which is as wide as they need, and in the mean.
 
 local predict = require "oracles.predict"
 local rows = require "oracles.rows"

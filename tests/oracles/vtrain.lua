@@ -20,7 +20,7 @@ for i, line in ipairs(csv.read(file)) do
     tensor = value "tensor parallelism", pipeline = value "pipeline parallelism", context = 1, expert = 1, virtual = 1,
     recompute = { full = true }, training = predict.megatron_2021,
   }
-  list[i].name = string.format("%sB, TP %d DP %s PP %d, micro-batch %d", line["Parameters (billion)"], list[i].tensor,
+  list[i].name = string.format("%sB, TP %d DP %s PP %d, microbatch size %d", line["Parameters (billion)"], list[i].tensor,
                                line["data parallelism"], list[i].pipeline, list[i].micro_batch)
 end
 return list

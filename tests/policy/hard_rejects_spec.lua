@@ -24,7 +24,7 @@ describe("a hard reject", function()
     assert.decided(dense { schedule = "1f1b", gpus = 65, pipeline = 65 }, "rejected", "too_deep")
   end)
 
-  it("R13: takes even numbers of micro-batches for DualPipe and DualPipeV", function()
+  it("R13: takes even numbers of microbatches for DualPipe and DualPipeV", function()
     for _, schedule in ipairs { "dualpipe", "dualpipev" } do
       assert.decided(moe { schedule = schedule, global_batch_size = 2 * 33 }, "rejected", "odd_microbatches")
       assert.decided(moe { schedule = schedule, global_batch_size = 2 * 32 }, "planned")

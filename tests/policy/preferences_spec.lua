@@ -10,7 +10,7 @@ end
 
 local policy = policy_with {}
 
--- Layers of the usual shape and next to no vocabulary, so that the stages are equal; 16 micro-batches per rank at any depth.
+-- Layers of the usual shape and next to no vocabulary, so that the stages are equal; 16 microbatches per rank at any depth.
 local function spec(gpus, layers, parallelism)
   parallelism.tensor = 1
   return {
@@ -83,7 +83,7 @@ describe("whatever the speed", function()
   end)
 
   it("tensor parallelism stays in the scale-up domain", function()
-    -- Four sequences a step: the fewer replicas, the more micro-batches; TP 4 is the fastest.
+    -- Four sequences a step: the fewer replicas, the more microbatches; TP 4 is the fastest.
     for domain, expected in pairs { [8] = 4, [4] = 4, [2] = 2, [1] = 1 } do
       local run = spec(8, 96, { pipeline = 2 })
       run.parallelism.tensor, run.training.global_batch_size = nil, 4

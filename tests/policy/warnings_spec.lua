@@ -17,7 +17,7 @@ local function severity(id, a_plan)
 end
 
 describe("a plan is warned", function()
-  it("of fewer than 8 micro-batches per rank, and noted of more than 16", function()
+  it("of fewer than 8 microbatches per rank, and noted of more than 16", function()
     for ratio, expected in pairs { [7.5] = "few", [8] = "none", [16] = "none", [16.5] = "many" } do
       local made = plan { global_batch_size = math.tointeger(4 * 2 * ratio) }  -- DP 4, P 2
       assert.equal(ratio, made.microbatches_per_rank)

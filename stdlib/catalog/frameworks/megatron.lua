@@ -160,7 +160,7 @@ return {
       source = at "parallel_state.py:882, when groups are made" },
     { id = "megatron.batch", by = "engine",
       when = function(f) return f.global_batch_size % (f.micro_batch_size * f.data_parallel) ~= 0 end,
-      message = "{framework}: a batch of {global_batch_size} does not divide by micro-batch {micro_batch_size} × DP {data_parallel}",
+      message = "{framework}: a batch of {global_batch_size} does not divide by microbatch size {micro_batch_size} × DP {data_parallel}",
       source = at "num_microbatches_calculator.py:381" },
     { id = "megatron.heads", by = "engine", heads = { not_multiple_of = "tensor_parallel" },
       message = "{framework}: TP {tensor_parallel} does not divide {heads} heads", source = at "transformer_config.py:1446-1466" },
@@ -177,7 +177,7 @@ return {
         local left = f.microbatches % group
         return left > 0 and left < f.pipeline_parallel
       end,
-      message = "{framework}: interleaving takes groups of N micro-batches, P ≤ N ≤ M, the last one of at least P: M is {microbatches}, "
+      message = "{framework}: interleaving takes groups of N microbatches, P ≤ N ≤ M, the last one of at least P: M is {microbatches}, "
                 .. "P {pipeline_parallel}", source = at "schedules.py:1161-1180" },
     { id = "megatron.query_groups", tensor_parallel = { not_multiple_of = "query_groups" },
       query_groups = { not_multiple_of = "tensor_parallel" },

@@ -20,7 +20,7 @@ return {
     zb_v = { flag = "ScheduleZBVZeroBubble" }, dualpipev = { flag = "ScheduleDualPipeV", since = "2.9" },
   },
   names = { microbatches = "n_microbatches", pipeline = "size of the process group" },
-  rounds = true,  -- micro-batches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P (S:2938, 3049)
+  rounds = true,  -- microbatches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P (S:2938, 3049)
 
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = "the caller's", tied_embeddings = false },
   layers = { how = "any", source = at "stage.py: the caller builds each stage" },

@@ -33,7 +33,7 @@ return {
   layers = { how = "names", key = "parallelism.module_fqns_per_model_part",
              source = at "pipeline_parallel.py:403-427: evenly, the first and last stage fewer; module_fqns_per_model_part says any other split" },
   sharding = { with_pipeline = { 0, 1, 2, 3 }, source = "pytorch/torchtitan#562" },
-  overlap = { gradients = "FSDP's own", parameters = "FSDP's own; with a pipeline parameters stay unsharded between micro-batches",
+  overlap = { gradients = "FSDP's own", parameters = "FSDP's own; with a pipeline parameters stay unsharded between microbatches",
               source = at "configs.py: parallelism.fsdp_reshard_after_forward" },
   defaults = { expert_tensor = 1, zero = 3, moments = "fp32", gradients = "fp32", precision = "bf16", sequence_parallel = true,
                source = at "parallel_dims.py:186: EP borrows from shards, CP and TP" },
@@ -42,7 +42,7 @@ return {
 
   keys = {
     { key = "training.local_batch_size", field = "plan.local_batch_size", type = "integer", default = 8, written = "always",
-      note = "M × micro-batch: the pipeline fills and drains once for each (trainer.py:422)" },
+      note = "M × microbatch size: the pipeline fills and drains once for each (trainer.py:422)" },
     { key = "training.global_batch_size", field = "training.global_batch_size", type = "integer", default = -1, written = "never",
       note = "-1: local × DP; more is accumulated around the pipeline" },
     { key = "training.seq_len", field = "training.sequence_length", type = "integer", default = 2048, written = "always" },
