@@ -59,7 +59,7 @@ local fields = {
         { "volta", "ampere", "ada", "hopper", "blackwell", "gb200", "gb300", "mi200", "mi300", "mi350", "tpu", "ascend", "other" }),
   field("request", "device_bytes",       "number",  "byte",     "memory of one GPU", { 0, most.device }),
   field("request", "usable_bytes",       "number",  "byte",     "device_bytes less memory_headroom: what a plan may fill", { 0, most.device }),
-  field("request", "network_link",       "number",  "byte/s",   "network between domains, one direction, per GPU", { 0, most.link }),
+  field("request", "network_per_gpu",    "number",  "byte/s",   "network between domains, one direction, per GPU", { 0, most.link }),
   -- the model
   field("request", "architecture",       "string",  nil,        "dense, or mixture of experts", { "dense", "moe" }),
   field("request", "total_parameters",   "integer", "1",        "parameters of the main model, MTP modules left out", { 1, most.parameters }),
@@ -100,7 +100,7 @@ local fields = {
   -- the finished plan
   field("plan", "status",                    "string", nil,      "outcome", { "planned", "refused", "rejected" }),
   field("plan", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
-  field("plan", "host_bytes",                "number", "byte",   "memory of one host that an offloaded optimizer takes", { 0 }),
+  field("plan", "host_optimizer_bytes",      "number", "byte",   "memory of one host that an offloaded optimizer takes", { 0 }),
   field("plan", "host_memory",               "number", "byte",   "memory of one host; absent: not given", { 0, most.device }),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),
 }

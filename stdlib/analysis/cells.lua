@@ -27,7 +27,7 @@ local cells = {}
 local absent = setmetatable({}, { __tostring = function() return "absent" end })
 cells.absent = absent
 
-local may_be_absent = { framework = true, network_link = true, expert_link = true }
+local may_be_absent = { framework = true, network_per_gpu = true, expert_link = true }
 
 -- Residues are told apart as long as there are at most so many: 2, 3, … 16 together are under it.
 local MOST_RESIDUES = 5040

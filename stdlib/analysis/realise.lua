@@ -40,8 +40,8 @@ local models = {
 }
 
 -- What a draft says where the box leaves it free.
-local USUAL = { tokens = 1e12, sequence_length = 4096, micro_batch_size = 1, fabric = "infiniband", network_link = 50e9, expert_link = 50e9,
-                gpus_per_node = 8, scale_up_gpus = 8, framework = cells.absent, layers = 32 }
+local USUAL = { tokens = 1e12, sequence_length = 4096, micro_batch_size = 1, fabric = "infiniband", network_per_gpu = 50e9,
+                expert_link = 50e9, gpus_per_node = 8, scale_up_gpus = 8, framework = cells.absent, layers = 32 }
 
 -- Fields that a spec states, and where.
 local stated = {
@@ -51,7 +51,7 @@ local stated = {
   tokens = { "training", "tokens" }, sequence_length = { "training", "sequence_length" },
   micro_batch_size = { "training", "micro_batch_size" }, global_batch_size = { "training", "global_batch_size" },
   fabric = { "cluster", "network", "fabric" }, scale_up_gpus = { "cluster", "network", "scale_up_gpus" },
-  network_link = { "cluster", "network", "per_gpu" }, expert_link = { "cluster", "network", "per_gpu" },
+  network_per_gpu = { "cluster", "network", "per_gpu" }, expert_link = { "cluster", "network", "per_gpu" },
   total_parameters = { "model", "total" }, active_parameters = { "model", "active" }, layers = { "model", "layers" },
   experts = { "model", "experts" }, tied_embeddings = { "model", "tied_embeddings" },
 }

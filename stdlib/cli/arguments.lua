@@ -1,6 +1,7 @@
 -- arguments.lua: what every command does with its command line, and the options that several of them share.
 
 local failure = require "pipeplan.base.failure"
+local names = require "pipeplan.names"
 
 local arguments = {}
 
@@ -11,7 +12,12 @@ function arguments.parse(parser, list, command)
     if argument == "-h" or argument == "--help" then return nil, parser:get_help() .. "\n" end
   end
   local good, parsed = parser:pparse(list)
-  if not good then failure.usage("%s: %s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " "))) end
+  if not good then
+    local unknown = parsed:match "^unknown option '%-%-([%w_-]+)'"
+    local elsewhere = unknown and names.in_options(unknown) or ""
+    if elsewhere ~= "" then parsed = parsed:gsub("\n.*", "") end
+    failure.usage("%s: %s%s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " ")), elsewhere)
+  end
   if parsed.output == "-" then parsed.output = nil end  -- standard output
   return parsed
 end

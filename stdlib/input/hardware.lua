@@ -112,7 +112,7 @@ function hardware.read(request, given, entry, name, assume, complain)
     accelerator_family = entry.family,
     device_bytes = value "cluster.memory_per_gpu" or entry.memory_bytes,
     price_per_gpu_hour = value "cluster.price_per_gpu_hour", storage = value "cluster.storage",
-    overhead_bytes = value "cluster.overhead", host_bytes = value "cluster.host_memory",
+    overhead_bytes = value "cluster.overhead", host_memory = value "cluster.host_memory",
     alltoall_kernel = kernel(request, given, complain),
   }
   request.device = device(request, entry, value, assume)

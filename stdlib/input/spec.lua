@@ -11,6 +11,7 @@ local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local model = require "pipeplan.input.model"
+local names = require "pipeplan.names"
 local recipe = require "pipeplan.input.recipe"
 local units = require "pipeplan.base.units"
 
@@ -23,7 +24,9 @@ local function unknown_key(key, group, origin)
   local known = fields.by_name[key]
   local path = group == "" and key or group .. "." .. key
   if known then failure.usage("%s: %s is no field of a spec; %s belongs under %s", origin, path, key, known.path) end
-  failure.usage("%s: %s is no field of a spec%s", origin, path, failure.suggestion(key, fields.keys(group)))
+  local elsewhere = names.in_spec(key)
+  failure.usage("%s: %s is no field of a spec%s", origin, path,
+                elsewhere ~= "" and elsewhere or failure.suggestion(key, fields.keys(group)))
 end
 
 -- Lays the fields of one object over `given`.

@@ -170,7 +170,7 @@ any = nil
 ---| "accelerator_family" # its family: what kernels are built for
 ---| "device_bytes" # memory of one GPU; in byte; 0 … 1.1258999068426e+15
 ---| "usable_bytes" # device_bytes less memory_headroom: what a plan may fill; in byte; 0 … 1.1258999068426e+15
----| "network_link" # network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
+---| "network_per_gpu" # network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
 ---| "architecture" # dense, or mixture of experts
 ---| "total_parameters" # parameters of the main model, MTP modules left out; 1 … 9.007199254741e+15
 ---| "active_parameters" # parameters that one token uses, embedding and head included; 1 … 9.007199254741e+15
@@ -204,7 +204,7 @@ any = nil
 ---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 ---| "status" # outcome
 ---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----| "host_bytes" # memory of one host that an offloaded optimizer takes; in byte; ≥ 0
+---| "host_optimizer_bytes" # memory of one host that an offloaded optimizer takes; in byte; ≥ 0
 ---| "host_memory" # memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---| "avoidable_tensor_parallel" # TP of that layout; in rank; 1 … 10000000
 
@@ -301,7 +301,7 @@ any = nil
 ---@field accelerator_family? pipeplan.value.accelerator_family|pipeplan.value.accelerator_family[]|pipeplan.condition its family: what kernels are built for
 ---@field device_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one GPU; in byte; 0 … 1.1258999068426e+15
 ---@field usable_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition device_bytes less memory_headroom: what a plan may fill; in byte; 0 … 1.1258999068426e+15
----@field network_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
+---@field network_per_gpu? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
 ---@field architecture? pipeplan.value.architecture|pipeplan.value.architecture[]|pipeplan.condition dense, or mixture of experts
 ---@field total_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters of the main model, MTP modules left out; 1 … 9.007199254741e+15
 ---@field active_parameters? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition parameters that one token uses, embedding and head included; 1 … 9.007199254741e+15
@@ -344,7 +344,7 @@ any = nil
 ---@class pipeplan.conditions.plan
 ---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
 ---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----@field host_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host that an offloaded optimizer takes; in byte; ≥ 0
+---@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank; 1 … 10000000
 
@@ -358,7 +358,7 @@ any = nil
 ---@field accelerator_family? pipeplan.value.accelerator_family its family: what kernels are built for
 ---@field device_bytes? number memory of one GPU; in byte; 0 … 1.1258999068426e+15
 ---@field usable_bytes? number device_bytes less memory_headroom: what a plan may fill; in byte; 0 … 1.1258999068426e+15
----@field network_link? number network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
+---@field network_per_gpu? number network between domains, one direction, per GPU; in byte/s; 0 … 1e+14
 ---@field architecture? pipeplan.value.architecture dense, or mixture of experts
 ---@field total_parameters? integer parameters of the main model, MTP modules left out; 1 … 9.007199254741e+15
 ---@field active_parameters? integer parameters that one token uses, embedding and head included; 1 … 9.007199254741e+15
@@ -392,7 +392,7 @@ any = nil
 ---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 ---@field status? pipeplan.value.status outcome
 ---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----@field host_bytes? number memory of one host that an offloaded optimizer takes; in byte; ≥ 0
+---@field host_optimizer_bytes? number memory of one host that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? number memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field avoidable_tensor_parallel? integer TP of that layout; in rank; 1 … 10000000
 ---@field small_run_gpus number parameter: under this many GPUs a run is small

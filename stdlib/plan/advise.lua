@@ -23,7 +23,7 @@ local advise = {}
 function advise.record(plan, known, result)
   local record = lists.with(known.record, result.fields)
   record.status = plan.status
-  if plan.host then record.host_bytes, record.host_memory = plan.host.optimizer_bytes, plan.host.memory_bytes end
+  if plan.host then record.host_optimizer_bytes, record.host_memory = plan.host.optimizer_bytes, plan.host.memory_bytes end
   local avoidable = result.avoidable and result.avoidable.fields
   if avoidable and plan.step_seconds and plan.parallelism.pipeline > 1 then
     record.pipeline_avoidable_seconds = plan.step_seconds - avoidable.step_seconds

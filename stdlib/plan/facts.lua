@@ -85,7 +85,7 @@ function facts.of(request, policy)
   local record = {
     gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, scale_up_gpus = cluster.network.scale_up_gpus,
     fabric = cluster.network.fabric, accelerator = cluster.accelerator, accelerator_family = cluster.accelerator_family,
-    device_bytes = cluster.device_bytes, usable_bytes = usable, network_link = cluster.network.per_gpu,
+    device_bytes = cluster.device_bytes, usable_bytes = usable, network_per_gpu = cluster.network.per_gpu,
     architecture = model.architecture, total_parameters = model.total_parameters, active_parameters = model.active_parameters,
     layers = model.layers, experts = model.shape.experts or 0, tied_embeddings = model.shape.tied_embeddings or false,
     tokens = training.tokens, sequence_length = training.sequence_length, micro_batch_size = training.micro_batch_size,

@@ -144,7 +144,7 @@ end
 
 make["cluster.network.per_gpu"] = function(context, from)
   local list = {}
-  beside(list, limits(context.policy, "network_link", context.record), from)
+  beside(list, limits(context.policy, "network_per_gpu", context.record), from)
   beside(list, limits(context.policy, "expert_link", context.record), from)
   return list
 end

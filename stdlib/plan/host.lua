@@ -16,7 +16,7 @@ function host.of(request, training, evaluation)
   for _, rank in ipairs(evaluation.memory) do fullest = math.max(fullest, rank.host) end
   local bytes = checkpoint_bytes(request.model.total_parameters + (request.model.mtp_parameters or 0), training)
   return {
-    optimizer_bytes = fullest * math.min(cluster.gpus_per_node, cluster.gpus), memory_bytes = cluster.host_bytes,
+    optimizer_bytes = fullest * math.min(cluster.gpus_per_node, cluster.gpus), memory_bytes = cluster.host_memory,
     checkpoint_bytes = bytes, checkpoint_seconds = cluster.storage and bytes / cluster.storage or nil,
   }
 end

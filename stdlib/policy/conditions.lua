@@ -9,6 +9,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local renamed = require "pipeplan.policy.renamed"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -193,6 +194,7 @@ local function call_when(rule, policy, record)
   for name in pairs(vocabulary.by_name) do
     if record[name] ~= nil then known[name] = record[name] end
   end
+  renamed.known(known)
   local name = string.format("rule '%s' (%s:%d)", rule.id, rule.file, rule.line)
   local result, problem = policy.host:call(rule.when, known, name)
   if result ~= nil then return result end

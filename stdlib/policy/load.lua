@@ -5,8 +5,8 @@ local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local layers = require "pipeplan.policy.layers"
 local sorted_keys = require("pipeplan.base.lists").sorted_keys
+local renamed = require "pipeplan.policy.renamed"
 local statements = require "pipeplan.policy.statements"
-local vocabulary = require "pipeplan.vocabulary"
 
 local load = {}
 
@@ -113,6 +113,7 @@ local function run_layer(host, layer, report)
         named = raw
         layer.name = statements.read(raw, layer.name, nil, report).id
       else
+        renamed.statement(raw)
         layer.statements[#layer.statements + 1] = raw
       end
     end
@@ -185,7 +186,7 @@ function load.load(options)
     if #problems == REPORTED then more = more + 1 return end
     problems[#problems + 1] = (line > 0 and string.format("%s:%d: ", file, line) or file .. ": ") .. text
   end
-  local host, problem = engine.host.open { fields = vocabulary.names, work = options.work, bytes = options.bytes }
+  local host, problem = engine.host.open { fields = renamed.fields, work = options.work, bytes = options.bytes }
   if not host then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
   local list, given = { default_layer(options.policies) }, {}
   for _, path in ipairs(options.files or {}) do
@@ -197,6 +198,9 @@ function load.load(options)
   if options.set and next(options.set) then list[#list + 1] = set_layer(options.set) end
   check_names(list)
   local policy = layers.build(list, date, report)
+  for _, layer in ipairs(list) do
+    for _, file in ipairs(layer.files) do table.move(renamed.warnings(file), 1, REPORTED, #policy.warnings + 1, policy.warnings) end
+  end
   if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
   if #problems > 0 then failure.raise_lines("policy_unloadable", problems) end
   if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end

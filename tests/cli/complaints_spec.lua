@@ -37,7 +37,7 @@ local misspelt = {
   { "reject { id = 'x', schedule = 'dualpip', message = 'm' }", "no schedule 'dualpip', did you mean 'dualpipe'?" },
   { "reject { id = 'x', fabric = 'infinband', message = 'm' }", "no fabric 'infinband', did you mean 'infiniband'?" },
   { "reject { id = 'x', microbatches = od, message = 'm' }", "no name 'od', did you mean 'odd'?" },
-  { "reject { id = 'x', network_link = under '200Gbsp', message = 'm' }", "expected a link speed such as \"400Gbps\" or \"160GB/s\", got \"200Gbsp\"" },
+  { "reject { id = 'x', network_per_gpu = under '200Gbsp', message = 'm' }", "expected a link speed such as \"400Gbps\" or \"160GB/s\", got \"200Gbsp\"" },
   { "reject { id = 'x', gpus = 1, message = '{gpuz}' }", "no parameter or field 'gpuz', did you mean 'gpus'?" },
   { "reject { id = 'x', gpus = 1, recommend = 'data_paralel', message = 'm' }", "no schedule or layout 'data_paralel', did you mean 'data_parallel'?" },
   { "row { id = 'x', gpus = 1, try = { 'zero_buble' } }", "no schedule 'zero_buble', did you mean 'zero_bubble'?" },

@@ -31,7 +31,7 @@ describe("an offloaded optimizer", function()
 
   it("is warned of where hosts are too small for it", function()
     local small = planning.merge(spec(32, qwen, { gradients = "bf16", optimizer_offload = 1 }), { cluster = { host_memory = "512GiB" } })
-    assert.matches("of a host that has 512 GiB", entry(planning.plan(small).warnings, "host_memory_short").message, 1, true)
+    assert.matches("of a node that has 512 GiB", entry(planning.plan(small).warnings, "host_memory_short").message, 1, true)
     local large = planning.merge(small, { cluster = { host_memory = "2TiB" } })
     assert.is_false(has(planning.plan(large).warnings, "host_memory_short"))
     assert.matches("a host's memory of 2 TiB", planning.page_of(planning.plan(large)), 1, true)
