@@ -24,7 +24,7 @@ end
 -- The most that numbers can be: far more than there is, and no more than the engine counts with.
 local most = {
   gpus = 10000000,        -- a hundred times the largest clusters; the engine counts GPUs and ranks to 2^24
-  host = 4096,            -- of one host
+  host = 4096,            -- of one node
   domain = 100000,        -- of one scale-up domain
   device = 1 << 50,      -- bytes: 1 PiB
   link = 1e14,            -- 100 TB/s, fifty times NVLink 5
@@ -50,7 +50,7 @@ end
 local fields = {
   -- the cluster
   field("request", "gpus",               "integer", "gpu",      "GPUs of the training run", { 1, most.gpus }),
-  field("request", "gpus_per_node",      "integer", "gpu",      "GPUs in one host", { 1, most.host }),
+  field("request", "gpus_per_node",      "integer", "gpu",      "GPUs in one node", { 1, most.host }),
   field("request", "scale_up_gpus",      "integer", "gpu",      "GPUs that one NVLink, xGMI or HCCS domain joins", { 1, most.domain }),
   field("request", "fabric",             "string",  nil,        "network between scale-up domains",
         { "infiniband", "roce", "efa", "slingshot", "ethernet", "none" }),
@@ -100,8 +100,8 @@ local fields = {
   -- the finished plan
   field("plan", "status",                    "string", nil,      "outcome", { "planned", "refused", "rejected" }),
   field("plan", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
-  field("plan", "host_optimizer_bytes",      "number", "byte",   "memory of one host that an offloaded optimizer takes", { 0 }),
-  field("plan", "host_memory",               "number", "byte",   "memory of one host; absent: not given", { 0, most.device }),
+  field("plan", "host_optimizer_bytes",      "number", "byte",   "host memory of one node that an offloaded optimizer takes", { 0 }),
+  field("plan", "host_memory",               "number", "byte",   "host memory of one node; absent: not given", { 0, most.device }),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),
 }
 

@@ -1,4 +1,4 @@
--- hall-7.lua: a hall whose hosts are joined by Ethernet: pipelines stay at most 16 deep there.
+-- hall-7.lua: a hall whose nodes are joined by Ethernet: pipelines stay at most 16 deep there.
 
 site "hall-7"
 

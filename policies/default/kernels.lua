@@ -5,9 +5,9 @@
 -- A policy of your own adds its kernel above these: `kernel { id = "ours", recommend = "uccl_ep", fabric = "efa", why = "in production" }`,
 -- where `recommend` is the kernel's name in the catalogue (default: the id).
 
--- GB200 and GB300 join many hosts by NVLink: Hybrid-EP is the only training kernel for that, DeepEP's first version collapses there.
+-- GB200 and GB300 join many nodes by NVLink: Hybrid-EP is the only training kernel for that, DeepEP's first version collapses there.
 kernel { id = "hybrid_ep",     source = "https://github.com/deepseek-ai/DeepEP/tree/hybrid-ep", accelerator_family = { "gb200", "gb300" },
-         why = "the training kernel for NVLink across hosts" }
+         why = "the training kernel for NVLink across nodes" }
 -- DeepEP V2 runs on NCCL and takes 4 to 6 SMs; where its NCCL or PyTorch is too new, the first version with NVSHMEM.
 kernel { id = "deepep",        accelerator_family = { "hopper", "blackwell" }, fabric = { "infiniband", "roce", "none" },
          source = "https://github.com/deepseek-ai/DeepEP",

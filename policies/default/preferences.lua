@@ -14,5 +14,5 @@ prefer { id = "frontier_moe_depth", architecture = "moe", total_parameters = at_
          source = "P 16 in https://arxiv.org/abs/2412.19437 (3.1) and https://arxiv.org/abs/2507.20534 (2.4)",
          pipeline_parallel = between("frontier_depth_low", "frontier_depth_high"), within = "tie_fraction" }
 prefer { id = "shallow_on_small_cluster", gpus = under "small_run_gpus",
-         source = "https://arxiv.org/abs/2104.04473, takeaway 1: tensor parallelism in a host first",
+         source = "https://arxiv.org/abs/2104.04473, takeaway 1: tensor parallelism in a node first",
          pipeline_parallel = at_most "small_cluster_depth", within = "tie_fraction" }

@@ -5,7 +5,7 @@
 -- flops             dense peak per second by precision of the products; data sheets headline the double, with sparsity
 -- memory_bandwidth  bytes per second
 -- scale_up_per_gpu  bytes per second, one direction, all links together; scale_up_link names the entry of links.lua
--- scale_up_gpus     GPUs that the domain usually joins; gpus_per_node: of one host
+-- scale_up_gpus     GPUs that the domain usually joins; gpus_per_node: of one node
 -- network_per_gpu   bytes per second, one direction, of the network usual with it; fabric: its kind
 -- reach             what training reaches of the peaks, by precision: see below
 
@@ -159,11 +159,11 @@ local entries = {
   { name = "GB200-NVL72", aliases = { "GB200" }, family = "gb200", memory_bytes = 189471 * MIB,
     flops = { bf16 = 2500 * TERA, fp16 = 2500 * TERA, fp8 = 5000 * TERA }, memory_bandwidth = 8000 * GIGA,
     scale_up_per_gpu = 900 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 72, gpus_per_node = 4, fabric = "infiniband", network_per_gpu = port(400),
-    source = "aiconfigurator systems yaml; nvidia-smi: 189,471 MiB; four GPUs a host, 72 a rack" },
+    source = "aiconfigurator systems yaml; nvidia-smi: 189,471 MiB; four GPUs a node, 72 a rack" },
   { name = "GB300-NVL72", aliases = { "GB300" }, family = "gb300", memory_bytes = 284208 * MIB,
     flops = { bf16 = 2500 * TERA, fp16 = 2500 * TERA, fp8 = 5000 * TERA }, memory_bandwidth = 8000 * GIGA,
     scale_up_per_gpu = 900 * GIGA, scale_up_link = "nvlink", scale_up_gpus = 72, gpus_per_node = 4, fabric = "infiniband", network_per_gpu = port(800),
-    source = "aiconfigurator systems yaml; nvidia-smi: 284,208 MiB; four GPUs a host, 72 a rack" },
+    source = "aiconfigurator systems yaml; nvidia-smi: 284,208 MiB; four GPUs a node, 72 a rack" },
   { name = "MI250X", aliases = { "MI250X-128GB" }, family = "mi200", memory_bytes = 128 * GIB,
     flops = { bf16 = 383 * TERA, fp16 = 383 * TERA }, memory_bandwidth = 3277 * GIGA,
     scale_up_per_gpu = 350 * GIGA, scale_up_link = "xgmi", scale_up_gpus = 4, gpus_per_node = 4, fabric = "slingshot", network_per_gpu = port(200),

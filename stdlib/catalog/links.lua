@@ -13,7 +13,7 @@ local lookup = require "pipeplan.catalog.lookup"
 local entries = {
   { name = "nvlink", kind = "scale_up", efficiency = 0.80, latency = 2e-6,
     lane = { volta = 25e9, ampere = 25e9, hopper = 25e9, blackwell = 50e9, gb200 = 50e9, gb300 = 50e9 },
-    source = "NVIDIA data sheets: V100 6 links and 300 GB/s both ways, A100 12 and 600, H100 18 and 900, B200 18 and 1,800; all-to-all kernels reach 320 of 450 GB/s on H200 (UCCL ep/README) and 600-740 of 900 on B200 (DeepEP README, Hybrid-EP README); 4 × H200 all-reduce in our own runs 0.8; latency: a ring step of NCCL inside a host" },
+    source = "NVIDIA data sheets: V100 6 links and 300 GB/s both ways, A100 12 and 600, H100 18 and 900, B200 18 and 1,800; all-to-all kernels reach 320 of 450 GB/s on H200 (UCCL ep/README) and 600-740 of 900 on B200 (DeepEP README, Hybrid-EP README); 4 × H200 all-reduce in our own runs 0.8; latency: a ring step of NCCL inside a node" },
   { name = "nvlink_h800", kind = "scale_up", efficiency = 0.95, latency = 2e-6, lane = { hopper = 20e9 },
     source = "DeepEP docs/legacy.md: 153-158 GB/s of the 160 that the DeepSeek-V3 report calls usable" },
   { name = "xgmi", kind = "scale_up", efficiency = 0.70, latency = 3e-6,

@@ -15,7 +15,7 @@ Examples:
    pipeplan monitor plan.json examples/monitor/healthy.log
        a run that keeps its plan
    pipeplan monitor plan.json examples/monitor/straggler.log examples/monitor/dmon.txt
-       one with a slow rank, and counters of a host beside it: roll back, and to what
+       one with a slow rank, and counters of a node beside it: roll back, and to what
    pipeplan monitor plan.json - --format json <examples/monitor/healthy.log
        from standard input, for a machine
 

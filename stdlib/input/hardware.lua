@@ -87,7 +87,7 @@ function hardware.precision(given, entry, assume, complain)
   return at.value
 end
 
--- GPUs of one host: as given, as the matrix of nvidia-smi shows them, or as usual with the accelerator.
+-- GPUs of one node: as given, as the matrix of nvidia-smi shows them, or as usual with the accelerator.
 local function host_gpus(given, entry, found, complain)
   local at, topology = given["cluster.gpus_per_node"], found and found.topology
   if at and topology and at.value ~= topology.gpus then

@@ -1,5 +1,5 @@
 -- measured.lua: the files of cluster.network.measured, nccl-tests output and nvidia-smi topo -m in any order, and what they say of each
--- tier: the host's GPUs and links from the matrix, latency and bandwidth from the tables (engine/core/comm.c, pp_comm_fit).
+-- tier: the node's GPUs and links from the matrix, latency and bandwidth from the tables (engine/core/comm.c, pp_comm_fit).
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
@@ -65,15 +65,15 @@ local function fit(run, members, inner)
   return result
 end
 
--- GPUs of one scale-up domain that take part: where the domain is more than a host (NVL72), as many as fit; else those of a host.
+-- GPUs of one scale-up domain that take part: where the domain is more than a node (NVL72), as many as fit; else those of a node.
 local function members_of(run, scale_up_gpus, gpus_per_node)
   local members = scale_up_gpus > gpus_per_node and scale_up_gpus or math.min(run.ranks_per_host, scale_up_gpus)
   return math.min(members, run.ranks)
 end
 
--- What the runs say of the links inside a scale-up domain, of the host's others where the domain is only a part of it, and between hosts
+-- What the runs say of the links inside a scale-up domain, of the node's others where the domain is only a part of it, and between nodes
 -- → { inside = { transfer = fit }, host = …, network = …, unusable = { { run, why }, … } }, transfer: message, ring or alltoall. domain:
--- { gpus, per_gpu, host = is it a part of a host? }
+-- { gpus, per_gpu, host = is it a part of a node? }
 function measured.links(runs, domain, gpus_per_node)
   local tiers = { inside = {}, host = {}, network = {}, unusable = {} }
   local function keep(tier, found)

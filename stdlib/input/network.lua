@@ -36,11 +36,11 @@ local function from_topology(request, found, entry)
   return { gpus = found.joined, per_gpu = lane and lane * found.links, link = link, host = found.joined < found.gpus }
 end
 
--- The scale-up domain: { gpus, per_gpu, link, host }; host: only some of a host's GPUs are joined, the others are reached over PCIe.
+-- The scale-up domain: { gpus, per_gpu, link, host }; host: only some of a node's GPUs are joined, the others are reached over PCIe.
 local function scale_up(request, entry, value, assume, topology)
   local seen = from_topology(request, topology, entry)
   local gpus_per_node = request.cluster.gpus_per_node
-  -- where the scale-up domain is larger than a host (NVL72) it stays so; otherwise it is the host
+  -- where the scale-up domain is larger than a node (NVL72) it stays so; otherwise it is the node
   local rack = (entry.scale_up_gpus or 0) > (entry.gpus_per_node or 8)
   local domain = {
     gpus = value "cluster.network.scale_up_gpus" or (rack and entry.scale_up_gpus) or (seen and seen.gpus) or gpus_per_node,
@@ -83,13 +83,13 @@ local names = { message = "messages", ring = "rings", alltoall = "all-to-all wit
 local function note_fit(request, tier, found)
   local where = { inside = "scale-up", host = "PCIe", network = "network" }
   note(request, where[tier] .. " " .. names[found.transfer], format.rate(found.bandwidth) .. " and " .. format.seconds(found.latency),
-       string.format("%s: %s over %d GPUs of %d host%s, α + β·bytes through %d sizes, median error %s, worst %s%s", place(found.run),
+       string.format("%s: %s over %d GPUs of %d node%s, α + β·bytes through %d sizes, median error %s, worst %s%s", place(found.run),
                      found.run.test, found.run.ranks, found.run.host_count, found.run.host_count == 1 and "" or "s", #found.run.points,
                      format.percent(found.median_error), format.percent(found.worst_error),
-                     found.bound_inside and "; links inside a host were the slower, the network reaches this at least" or ""))
+                     found.bound_inside and "; links inside a node were the slower, the network reaches this at least" or ""))
   if tier == "network" and found.run.test == "all_reduce" and found.run.host_count == 2 then
-    warn(request, "tree_allreduce", "%s: an all-reduce over two hosts runs as a tree, whose bus bandwidth overstates the network up to " ..
-         "twofold: measure all_gather, or more hosts, or with NCCL_ALGO=RING", place(found.run))
+    warn(request, "tree_allreduce", "%s: an all-reduce over two nodes runs as a tree, whose bus bandwidth overstates the network up to " ..
+         "twofold: measure all_gather, or more nodes, or with NCCL_ALGO=RING", place(found.run))
   end
 end
 

@@ -98,7 +98,7 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- messages
 
--- Seconds of one hand-over between ranks. Of two kinds of links the one inside a host counts.
+-- Seconds of one hand-over between ranks. Of two kinds of links the one inside a node counts.
 local function hop_of(read, shape)
   if read.p2p or shape.ranks == 1 then return read.p2p or 0 end
   local links = profile.messages(read.raw, read.file)

@@ -82,7 +82,7 @@ function recipe.training(request, layout)
   }
 end
 
--- Tiers for pp_network, from the scale-up domain outwards. Where hosts have fewer network cards than GPUs, these share their speed.
+-- Tiers for pp_network, from the scale-up domain outwards. Where nodes have fewer network cards than GPUs, these share their speed.
 function recipe.network(request)
   local cluster, network = request.cluster, request.cluster.network
   local tiers = {

@@ -1,4 +1,4 @@
--- topology.lua: reading `nvidia-smi topo -m`: which GPUs of a host NVLink joins, and how near its network cards are.
+-- topology.lua: reading `nvidia-smi topo -m`: which GPUs of a node NVLink joins, and how near its network cards are.
 --
 -- A cell says how a row's device reaches a column's: NV# that many NVLinks; PIX one PCIe bridge; PXB several; PHB the CPU's host bridge;
 -- NODE between host bridges of one NUMA node; SYS (older drivers SOC) between NUMA nodes. Behind NVSwitch each pair shows all links of a
@@ -113,7 +113,7 @@ local function cards(matrix, gpus, columns)
   return count, beside, without
 end
 
--- → { gpus, joined, links, cards, cards_beside, without_card = { names }, line }: GPUs of the host, how many of them each NVLink domain
+-- → { gpus, joined, links, cards, cards_beside, without_card = { names }, line }: GPUs of the node, how many of them each NVLink domain
 -- joins (1: none), NVLinks of one GPU, network cards, those a PCIe switch joins with a GPU, GPUs without such a card.
 function topology.read(text, name)
   local number, columns, first_line, gpus, matrix, rows_at = 0, nil, nil, {}, {}, {}

@@ -7,7 +7,7 @@
 ---@class pipeplan.request
 ---@field [integer] string spec files
 ---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
----@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
+---@field gpus_per_node? integer|string GPUs in one node (default: the accelerator's usual node); in gpu
 ---@field accelerator? string catalogue name of the GPU (pipeplan facts accelerators)
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
@@ -15,14 +15,14 @@
 ---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
----@field nics_per_node? integer|string network cards of one host; fewer than its GPUs share their speed
+---@field nics_per_node? integer|string network cards of one node; fewer than its GPUs share their speed
 ---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
----@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
+---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
 ---@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 ---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB); in byte
----@field host_memory? number|string memory of one host, for an offloaded optimizer; in byte
+---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
 ---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
 ---@field tokens? number|string training volume; in token
@@ -67,8 +67,8 @@
 ---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
 ---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
----@field gpus_per_node? integer|string GPUs in one host (default: the accelerator's usual host); in gpu
----@field host_memory? number|string memory of one host, for an offloaded optimizer; in byte
+---@field gpus_per_node? integer|string GPUs in one node (default: the accelerator's usual node); in gpu
+---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field network? pipeplan.spec.cluster.network
@@ -79,8 +79,8 @@
 ---@class pipeplan.spec.cluster.network
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
 ---@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured
----@field nics_per_node? integer|string network cards of one host; fewer than its GPUs share their speed
----@field oversubscription? number|string what the hosts can send / what the network carries between them (default 1)
+---@field nics_per_node? integer|string network cards of one node; fewer than its GPUs share their speed
+---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
 ---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
@@ -208,7 +208,7 @@
 ---@field gpu_hours? number for all tokens
 ---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules
 ---@field gpus_needed? integer when nothing fits: the smallest count of GPUs, of those tried, that would work
----@field host? pipeplan.plan.host what hosts and storage have to hold
+---@field host? pipeplan.plan.host what nodes and storage have to hold
 ---@field ideal_step_seconds? number the same work without bubble, exposed communication and imbalance
 ---@field layers_per_stage? integer[] by slice of the model, first to last
 ---@field layout_flags? string[]
@@ -275,7 +275,7 @@
 ---@field device_bytes number memory of one GPU
 ---@field fabric? string network between scale-up domains
 ---@field gpus integer GPUs
----@field gpus_per_node integer GPUs of a host
+---@field gpus_per_node integer GPUs of a node
 ---@field network_bytes_per_second? number between domains, one direction, per GPU
 ---@field scale_up_bytes_per_second? number inside it, one direction, per GPU
 ---@field scale_up_gpus integer GPUs of a scale-up domain
@@ -379,12 +379,12 @@
 ---@field line? integer line
 ---@field verb string row, reject, …
 
---- what hosts and storage have to hold
+--- what nodes and storage have to hold
 ---@class pipeplan.plan.host
 ---@field checkpoint_bytes number weights, master weights and moments of the whole model
 ---@field checkpoint_seconds? number to write them, where the spec gives the storage's speed
----@field memory_bytes? number memory of a host, where the spec gives it
----@field optimizer_bytes number memory of a host that an offloaded optimizer takes: master weights, moments, a copy of the gradients
+---@field memory_bytes? number host memory of a node, where the spec gives it
+---@field optimizer_bytes number host memory of a node that an offloaded optimizer takes: master weights, moments, a copy of the gradients
 
 --- one loosened rule
 ---@class pipeplan.plan.loosened

@@ -163,7 +163,7 @@ any = nil
 --- Fields that conditions and messages can name.
 ---@alias pipeplan.field
 ---| "gpus" # GPUs of the training run; in gpu; 1 … 10000000
----| "gpus_per_node" # GPUs in one host; in gpu; 1 … 4096
+---| "gpus_per_node" # GPUs in one node; in gpu; 1 … 4096
 ---| "scale_up_gpus" # GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; 1 … 100000
 ---| "fabric" # network between scale-up domains
 ---| "accelerator" # catalogue name of the accelerator
@@ -204,8 +204,8 @@ any = nil
 ---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 ---| "status" # outcome
 ---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----| "host_optimizer_bytes" # memory of one host that an offloaded optimizer takes; in byte; ≥ 0
----| "host_memory" # memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
+---| "host_optimizer_bytes" # host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
+---| "host_memory" # host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---| "avoidable_tensor_parallel" # TP of that layout; in rank; 1 … 10000000
 
 --- network between scale-up domains
@@ -294,7 +294,7 @@ any = nil
 --- Fields that follow from the spec.
 ---@class pipeplan.conditions.request
 ---@field gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs of the training run; in gpu; 1 … 10000000
----@field gpus_per_node? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs in one host; in gpu; 1 … 4096
+---@field gpus_per_node? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs in one node; in gpu; 1 … 4096
 ---@field scale_up_gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; 1 … 100000
 ---@field fabric? pipeplan.value.fabric|pipeplan.value.fabric[]|pipeplan.condition network between scale-up domains
 ---@field accelerator? string|string[]|pipeplan.condition catalogue name of the accelerator
@@ -344,14 +344,14 @@ any = nil
 ---@class pipeplan.conditions.plan
 ---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
 ---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host that an offloaded optimizer takes; in byte; ≥ 0
----@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
+---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank; 1 … 10000000
 
 --- What a `when` function is given: fields of what it judges (nil: does not apply), and parameters.
 ---@class pipeplan.record
 ---@field gpus? integer GPUs of the training run; in gpu; 1 … 10000000
----@field gpus_per_node? integer GPUs in one host; in gpu; 1 … 4096
+---@field gpus_per_node? integer GPUs in one node; in gpu; 1 … 4096
 ---@field scale_up_gpus? integer GPUs that one NVLink, xGMI or HCCS domain joins; in gpu; 1 … 100000
 ---@field fabric? pipeplan.value.fabric network between scale-up domains
 ---@field accelerator? string catalogue name of the accelerator
@@ -392,8 +392,8 @@ any = nil
 ---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
 ---@field status? pipeplan.value.status outcome
 ---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----@field host_optimizer_bytes? number memory of one host that an offloaded optimizer takes; in byte; ≥ 0
----@field host_memory? number memory of one host; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field host_optimizer_bytes? number host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
+---@field host_memory? number host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field avoidable_tensor_parallel? integer TP of that layout; in rank; 1 … 10000000
 ---@field small_run_gpus number parameter: under this many GPUs a run is small
 ---@field large_dense_gpus number parameter: from this many GPUs on a dense run is large

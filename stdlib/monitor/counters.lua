@@ -57,7 +57,7 @@ local function sorted_entities(list)
   return entities
 end
 
--- Means by pipeline rank, where there are as many GPUs as the plan has and none is sliced: global ranks go through hosts by name and GPUs
+-- Means by pipeline rank, where there are as many GPUs as the plan has and none is sliced: global ranks go through nodes by name and GPUs
 -- by number, and the pipeline is the outermost dimension of them (Megatron-LM's order tp-cp-ep-dp-pp, torchtitan's mesh).
 local function by_rank(entities, plan)
   if #entities ~= plan.gpus or plan.gpus % plan.pipeline ~= 0 then return nil end

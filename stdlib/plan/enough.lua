@@ -5,7 +5,7 @@ local what_if = require "pipeplan.plan.what_if"
 
 local enough = {}
 
--- Tried in this order until one works; then the whole hosts between it and the one before.
+-- Tried in this order until one works; then the whole nodes between it and the one before.
 local multiples = { 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 }
 
 -- At most so many counts between two multiples.

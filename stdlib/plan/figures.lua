@@ -80,7 +80,7 @@ local list = {
   { "memory.ranks[].total_bytes, memory.fit", "sum", "of the above, against device memory less the headroom", function(p)
       return string.format("%s of %s, headroom %s", bytes(fullest(p).total_bytes), bytes(p.memory.device_bytes), bytes(p.memory.headroom_bytes))
     end, "device memory: stdlib/catalog/accelerators.lua or the spec; headroom: policy parameter memory_headroom" },
-  { "host.optimizer_bytes", "model states", "master weights, moments and a copy of the gradients of a host's GPUs", function(p)
+  { "host.optimizer_bytes", "model states", "master weights, moments and a copy of the gradients of a node's GPUs", function(p)
       return bytes(p.host.optimizer_bytes) .. (p.host.memory_bytes and " of " .. bytes(p.host.memory_bytes) or "")
     end, "Megatron-LM core/optimizer/cpu_offloading; engine/core/memory.c", function(p) return p.host and p.host.optimizer_bytes > 0 end },
   { "host.checkpoint_bytes, host.checkpoint_seconds", "checkpoint", "weights, master weights and moments of the whole model, over the storage's speed", function(p)

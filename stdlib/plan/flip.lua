@@ -133,7 +133,7 @@ make["cluster.gpus"] = function(context, from)
   local list, fixed, unit = {}, context.request.parallelism, 1
   for _, name in ipairs { "tensor", "context", "pipeline", "data" } do unit = unit * (fixed[name] or 1) end
   local host = context.request.cluster.gpus_per_node
-  local step = from % host == 0 and math.max(unit, host) or unit  -- whole hosts, where the spec has such
+  local step = from % host == 0 and math.max(unit, host) or unit  -- whole nodes, where the spec has such
   local function whole(value) list[#list + 1] = { value = math.tointeger(value) } end
   for _, limit in ipairs(limits(context.policy, "gpus", context.record)) do
     for multiple = limit // step - (limit % step == 0 and 1 or 0), limit // step + 1 do whole(multiple * step) end

@@ -1,4 +1,4 @@
--- host.lua: what a plan asks of the hosts and their storage: memory for an offloaded optimizer, and the bytes of a checkpoint.
+-- host.lua: what a plan asks of the nodes and their storage: memory for an offloaded optimizer, and the bytes of a checkpoint.
 
 local host = {}
 
@@ -10,7 +10,7 @@ local function checkpoint_bytes(parameters, training)
   return parameters * (weights + training.master_bytes + training.moment_bytes)
 end
 
--- → the plan's `host`; training: what the engine takes. A host's GPUs may all be of the fullest rank: where TP × DP fills hosts they are.
+-- → the plan's `host`; training: what the engine takes. A node's GPUs may all be of the fullest rank: where TP × DP fills nodes they are.
 function host.of(request, training, evaluation)
   local cluster, fullest = request.cluster, 0
   for _, rank in ipairs(evaluation.memory) do fullest = math.max(fullest, rank.host) end

@@ -1,5 +1,5 @@
 -- minimum.lua: gpus "minimum": on how few GPUs of this kind the run fits, and what keeps it from fewer. Counts are tried from below: those
--- that divide a host, then whole hosts one by one, from where weights, gradients and optimizer fit at all.
+-- that divide a node, then whole nodes one by one, from where weights, gradients and optimizer fit at all.
 
 local choose = require "pipeplan.plan.choose"
 local engine = require "engine"

@@ -59,7 +59,7 @@ local function states(request)
   return list
 end
 
--- The last resort that keeps all GPUs: everything recomputed, the optimizer on the hosts, and bf16 gradients.
+-- The last resort that keeps all GPUs: everything recomputed, the optimizer in host memory, and bf16 gradients.
 local function together(request)
   local now = request.training
   local list = { { words = "recompute full, optimizer_offload 1",

@@ -78,10 +78,10 @@ local function act_lines(run)
   if run.verdict == "keep" then return { "keep " .. named(run.plan, run.plan.schedule) } end
   if run.verdict == "undecided" then return run.reasons end
   local lines = switch_lines(run.plan)
-  local look = "first look for one slow card, link or host: it slows every step of every schedule, and the fallback's too"
+  local look = "first look for one slow card, link or node: it slows every step of every schedule, and the fallback's too"
   if verdict.beyond_estimates(run.plan, run.found.measured) then
     look = "first look at the counters of each rank: neither the plan nor its fallback was predicted to be this slow, so something else is "
-      .. "wrong (a slow card, link or host, other traffic on the network), and the fallback would be slow too"
+      .. "wrong (a slow card, link or node, other traffic on the network), and the fallback would be slow too"
   end
   table.insert(lines, 1, look)
   return lines

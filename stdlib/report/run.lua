@@ -241,12 +241,12 @@ function run.traffic(plan)
   return #parts > 0 and "communication a step (and what it adds): " .. table.concat(parts, ", ") or nil
 end
 
--- What hosts and storage hold; nothing where nothing is offloaded and the storage's speed is not given.
+-- What nodes and storage hold; nothing where nothing is offloaded and the storage's speed is not given.
 function run.host(plan)
   local host, parts = plan.host, {}
   if not host then return nil end
   if host.optimizer_bytes > 0 then
-    parts[1] = "offloaded optimizer " .. format.bytes(host.optimizer_bytes) .. " of a host's memory"
+    parts[1] = "offloaded optimizer " .. format.bytes(host.optimizer_bytes) .. " of a node's host memory"
       .. (host.memory_bytes and " of " .. format.bytes(host.memory_bytes) or "")
   end
   if host.checkpoint_seconds then

@@ -110,7 +110,7 @@ local properties = {
     active_parameters_without_embedding = whole "per token, input embedding not counted",
   }, "the model's shape"),
   cluster = object({
-    gpus = whole "GPUs", gpus_per_node = whole "GPUs of a host", accelerator = text "catalogue name",
+    gpus = whole "GPUs", gpus_per_node = whole "GPUs of a node", accelerator = text "catalogue name",
     device_bytes = bytes "memory of one GPU", fabric = optional(text "network between scale-up domains"),
     network_bytes_per_second = optional(number "between domains, one direction, per GPU"),
     scale_up_gpus = whole "GPUs of a scale-up domain", scale_up_bytes_per_second = optional(number "inside it, one direction, per GPU"),
@@ -235,11 +235,11 @@ local properties = {
     fit = one_of(fits, "tight: fits, but over tight_fraction of the memory less its headroom"), ranks = list(reference "rank", "by pipeline rank"),
   }, "memory")),
   host = optional(object({
-    optimizer_bytes = bytes "memory of a host that an offloaded optimizer takes: master weights, moments, a copy of the gradients",
-    memory_bytes = optional(bytes "memory of a host, where the spec gives it"),
+    optimizer_bytes = bytes "host memory of a node that an offloaded optimizer takes: master weights, moments, a copy of the gradients",
+    memory_bytes = optional(bytes "host memory of a node, where the spec gives it"),
     checkpoint_bytes = bytes "weights, master weights and moments of the whole model",
     checkpoint_seconds = optional(seconds "to write them, where the spec gives the storage's speed"),
-  }, "what hosts and storage have to hold")),
+  }, "what nodes and storage have to hold")),
   replication = optional(object({
     copies = whole "parameter copies on the devices", extra_bytes = number "on the fullest rank, beside one copy",
     resident_parameters_per_gpu = number "held, on the rank that holds most", unique_parameters_per_gpu = number "one copy spread evenly over the pipeline",

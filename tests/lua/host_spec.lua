@@ -34,7 +34,7 @@ describe("an offloaded optimizer", function()
     assert.matches("of a node that has 512 GiB", entry(planning.plan(small).warnings, "host_memory_short").message, 1, true)
     local large = planning.merge(small, { cluster = { host_memory = "2TiB" } })
     assert.is_false(has(planning.plan(large).warnings, "host_memory_short"))
-    assert.matches("a host's memory of 2 TiB", planning.page_of(planning.plan(large)), 1, true)
+    assert.matches("a node's host memory of 2 TiB", planning.page_of(planning.plan(large)), 1, true)
   end)
 
   it("slows the step down", function()

@@ -60,7 +60,7 @@ describe("measured links", function()
     near(46e9, recipe.network(read).tiers[2].measured.ring.bandwidth)
     local entry = assumed(read, "network rings")
     assert.matches("^368 Gb/s and", entry.value)
-    assert.matches("all_gather2%.txt:18: all_gather over 16 GPUs of 2 hosts, α %+ β·bytes through 24 sizes, median error [%d.]+ %%, " ..
+    assert.matches("all_gather2%.txt:18: all_gather over 16 GPUs of 2 nodes, α %+ β·bytes through 24 sizes, median error [%d.]+ %%, " ..
                    "worst [%d.]+ %%$", entry.why)
   end)
 
@@ -146,7 +146,7 @@ describe("a real run", function()
     local tier = recipe.network(read).tiers[1]
     assert.equal(450e9, tier.bandwidth)  -- NV18: 18 × 25 GB/s
     assert.is_true(tier.measured.ring.bandwidth < 340e9)
-    assert.matches("reduce_scatter%-4xH100.txt:12: reduce_scatter over 4 GPUs of 1 host", assumed(read, "scale-up rings").why)
+    assert.matches("reduce_scatter%-4xH100.txt:12: reduce_scatter over 4 GPUs of 1 node", assumed(read, "scale-up rings").why)
     assert.matches("sendrecv%-4xH100.txt:12: ", assumed(read, "scale-up messages").why)
   end)
 end)

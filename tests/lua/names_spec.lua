@@ -112,6 +112,42 @@ describe("the table of names", function()
   end)
 end)
 
+describe("prose", function()
+  -- Every text of ours that people read: pages, policies and examples, Lua with its messages, C with its comments.
+  local function texts()
+    local list = {}
+    local find = "cd '%s' && find README.md docs policies stdlib engine examples scripts tests -type f \\( -name '*.md' -o -name '*.lua' "
+      .. "-o -name '*.[ch]' -o -name '*.py' -o -name '*.sh' \\) ! -path 'tests/data/*' | sort"
+    local handle <close> = io.popen(find:format(source))
+    for path in handle:lines() do list[path] = read(path) end
+    return list
+  end
+
+  it("writes microbatch in one word; only trainers' own keys have a hyphen", function()
+    for path, text in pairs(texts()) do
+      local at = text:gsub("micro%-batch%-size", ""):gsub("micro_batch", "")
+      if path ~= "tests/lua/names_spec.lua" and path ~= "tests/oracles/vtrain.lua" then  -- whose column is called so
+        assert.is_nil(at:lower():match "[^\n]*micro[%- ]batch[^\n]*", path)
+      end
+    end
+  end)
+
+  it("calls a machine with its GPUs a node, and a host only its processors and their memory", function()
+    local before = { a = true, one = true, two = true, each = true, per = true, many = true, more = true, whole = true, between = true,
+                     across = true, inside = true, usual = true, divide = true }
+    for path, text in pairs(texts()) do
+      if path:find "^README" or path:find "^docs" or path:find "^policies" or path:find "^stdlib" or path:find "^examples/sites" then
+        for line in text:gmatch "[^\n]+" do
+          for word, after in line:gmatch "(%a+) hosts?%f[^%w_](.?.?.?.?)" do
+            local good = after == " mem" or after == " bri"  -- host memory; host bridges, of PCIe
+            assert.is_true(good or not before[word], path .. ": " .. line)
+          end
+        end
+      end
+    end
+  end)
+end)
+
 describe("a name of another place", function()
   it("is answered in a spec with the spec's", function()
     local function problem(changes) return planning.problem(planning.llama, changes).message end
