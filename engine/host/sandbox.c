@@ -19,6 +19,9 @@
 /* Registry key: the set of names that a record may have. */
 static const char fields_key = 0;
 
+/* Registry key: the names that the function of the last call read: a list, and each name as a key. */
+static const char reads_key = 0;
+
 /* --- outcomes --- */
 
 /* An error value as one line of text: strings with control characters made visible, anything else by its type. No metamethod is called. */
@@ -66,7 +69,7 @@ static pp_outcome enter(pp_sandbox *sandbox, const char *what, lua_CFunction bod
   pp_outcome outcome = judge(sandbox);
   int status;
   if (outcome != PP_RAN) return outcome;
-  sandbox->message[0] = sandbox->unknown[0] = '\0';
+  sandbox->message[0] = sandbox->unknown[0] = sandbox->late[0] = '\0';
   sandbox->budget.parsing = NULL;
   sandbox->budget.host = sandbox->budget.used = true;
   before = pp_meter_use(meter);
@@ -174,7 +177,7 @@ void pp_sandbox_statements(pp_sandbox *sandbox) {
 typedef struct {
   lua_Integer handle;
   lua_State *from;
-  int index;
+  int index, late;
   bool result;
 } calling;
 
@@ -182,23 +185,54 @@ static int refuse_writing(lua_State *L) {
   return luaL_error(L, "the record of a rule is read-only");
 }
 
-/* Upvalues: the record, the set of known names. A known name without a value is nil: absent. */
+/* Upvalues of what reads a record. */
+enum { VALUES = 1, NAMES, READS, LATE };
+
+/* The name at 2 is read: noted, once. */
+static void note_read(lua_State *L) {
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(READS)) == LUA_TNIL) {
+    lua_pushvalue(L, 2);
+    lua_pushboolean(L, 1);
+    lua_rawset(L, lua_upvalueindex(READS));
+    lua_pushvalue(L, 2);
+    lua_rawseti(L, lua_upvalueindex(READS), (lua_Integer)lua_rawlen(L, lua_upvalueindex(READS)) + 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* A known name without a value is nil: absent. One that is not known yet ends the call. */
 static int read_record(lua_State *L) {
+  if (lua_type(L, 2) != LUA_TSTRING) return pp_unknown(L, "field", lua_typename(L, lua_type(L, 2)));
   lua_pushvalue(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  if (lua_rawget(L, lua_upvalueindex(LATE)) != LUA_TNIL) {
+    pp_sandbox *sandbox = pp_sandbox_of(L);
+    strncpy(sandbox->late, lua_tostring(L, 2), sizeof sandbox->late - 1);
+    return luaL_error(L, "'%s' is not known yet", sandbox->late);
+  }
   lua_pushvalue(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(2)) != LUA_TNIL) return lua_pushnil(L), 1;
-  return pp_unknown(L, "field", lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : lua_typename(L, lua_type(L, 2)));
+  if (lua_rawget(L, lua_upvalueindex(VALUES)) != LUA_TNIL) return note_read(L), 1;
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(NAMES)) != LUA_TNIL) return note_read(L), lua_pushnil(L), 1;
+  return pp_unknown(L, "field", lua_tostring(L, 2));
+}
+
+static void push_copy(lua_State *L, lua_State *from, int index) {
+  const char *problem = index ? pp_copy(from, index, L, NULL) : NULL;
+  if (problem) luaL_error(L, "%s", problem);
+  if (!index) lua_newtable(L);
 }
 
 static void push_record(lua_State *L, calling *job) {
-  const char *problem;
   lua_newtable(L);
   lua_newtable(L);
-  problem = pp_copy(job->from, job->index, L, NULL);
-  if (problem) luaL_error(L, "%s", problem);
+  push_copy(L, job->from, job->index);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &fields_key);
-  lua_pushcclosure(L, read_record, 2);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &reads_key);
+  push_copy(L, job->from, job->late);
+  lua_pushcclosure(L, read_record, LATE);
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, refuse_writing);
   lua_setfield(L, -2, "__newindex");
@@ -237,8 +271,8 @@ static pp_outcome seal(pp_sandbox *sandbox, calling *job) {
   return outcome;
 }
 
-pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, bool *result) {
-  calling job = { handle, from, index, false };
+pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, int late, bool *result) {
+  calling job = { handle, from, index, late, false };
   char variable[64];
   pp_outcome outcome = seal(sandbox, &job);
   if (outcome != PP_RAN) return outcome;
@@ -247,6 +281,11 @@ pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *
   if (pp_put_back(sandbox->L, handle, variable, sizeof variable) || outcome != PP_RAN) return outcome;
   snprintf(sandbox->message, sizeof sandbox->message, "a rule's function may not change '%s', which outlives the call", variable);
   return PP_BROKEN;
+}
+
+void pp_sandbox_reads(pp_sandbox *sandbox) {
+  lua_settop(sandbox->L, 0);
+  lua_rawgetp(sandbox->L, LUA_REGISTRYINDEX, &reads_key);
 }
 
 /* --- what there is --- */

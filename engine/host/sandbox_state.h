@@ -17,6 +17,7 @@ typedef struct {
   bool loading;         /* statements may be made */
   char message[1024];   /* of the last outcome that is not PP_RAN: one line, no control characters */
   char unknown[64];     /* the name that does not exist, where that is the reason; the caller suggests a near one */
+  char late[64];        /* the field that a rule's function asked for before it is known, where that ended the call */
 } pp_sandbox;
 
 /* From here on the sandbox of a state. */

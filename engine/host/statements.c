@@ -37,20 +37,29 @@ void pp_push_function(lua_State *L, lua_Integer handle) {
   lua_remove(L, -2);
 }
 
-/* Keeps a function and puts { [PP_TAG] = "function", handle } in its place. */
+/* Keeps a function and puts { [PP_TAG] = "function", handle, file, first line, last line } in its place. */
 static const char *keep_function(lua_State *L, int index) {
   lua_Integer handle;
+  lua_Debug source;
   index = lua_absindex(L, index);
+  lua_pushvalue(L, index);
+  lua_getinfo(L, ">S", &source);
   push_list(L, &functions_key);
   handle = (lua_Integer)lua_rawlen(L, -1) + 1;
   lua_pushvalue(L, index);
   lua_rawseti(L, -2, handle);
   lua_pop(L, 1);
-  lua_createtable(L, 1, 1);
+  lua_createtable(L, 4, 1);
   lua_pushliteral(L, "function");
   lua_rawsetp(L, -2, PP_TAG);
   lua_pushinteger(L, handle);
   lua_rawseti(L, -2, 1);
+  lua_pushstring(L, source.source + (*source.source == '@'));
+  lua_rawseti(L, -2, 2);
+  lua_pushinteger(L, source.linedefined);
+  lua_rawseti(L, -2, 3);
+  lua_pushinteger(L, source.lastlinedefined);
+  lua_rawseti(L, -2, 4);
   return NULL;
 }
 

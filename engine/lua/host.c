@@ -3,7 +3,8 @@
 **
 ** engine.host.open{ fields = {names}, work?, bytes? } → host
 ** host:run(path, text, embedded) → list of statements | nil, problem
-** host:call(handle, record, name of the rule?) → true or false | nil, problem
+** host:call(handle, record, name of the rule?, late?) → true or false, list of the names that the function read | nil, problem
+**   late: set of the fields that are not known yet; a call that reads one ends, and the problem's `late` is its name, its `reads` what it read before
 ** host:refill()             a new evaluation starts, which sees nothing of the one before: all of the budget is there again
 ** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
 ** host:names() → every name that a policy can reach; host:close()
@@ -53,6 +54,7 @@ static int push_problem(lua_State *L, const pp_sandbox *sandbox, pp_outcome outc
   pp_set_string(L, "kind", outcome == PP_OVER_BUDGET ? "budget" : outcome == PP_OUT_OF_MEMORY ? "memory" : "broken");
   pp_set_string(L, "message", sandbox->message);
   if (sandbox->unknown[0]) pp_set_string(L, "unknown", sandbox->unknown);
+  if (sandbox->late[0]) pp_set_string(L, "late", sandbox->late);
   return 2;
 }
 
@@ -95,16 +97,34 @@ static int host_run(lua_State *L) {
   return 1;
 }
 
+/* Pushes the names that the function of the last call read. */
+static void push_reads(lua_State *L, pp_sandbox *sandbox) {
+  const char *problem;
+  pp_sandbox_reads(sandbox);
+  problem = pp_copy(sandbox->L, -1, L, NULL);
+  if (problem) luaL_error(L, "engine.host: %s", problem);
+}
+
 static int host_call(lua_State *L) {
   pp_sandbox *sandbox = check_host(L);
   lua_Integer handle = luaL_checkinteger(L, 2);
   bool result;
   pp_outcome outcome;
   luaL_checktype(L, 3, LUA_TTABLE);
-  outcome = pp_sandbox_call(sandbox, handle, luaL_optstring(L, 4, "a rule's function"), L, 3, &result);
-  if (outcome != PP_RAN) return push_problem(L, sandbox, outcome);
+  lua_settop(L, 5);
+  if (!lua_isnil(L, 5)) luaL_checktype(L, 5, LUA_TTABLE);
+  outcome = pp_sandbox_call(sandbox, handle, luaL_optstring(L, 4, "a rule's function"), L, 3, lua_isnil(L, 5) ? 0 : 5, &result);
+  if (outcome != PP_RAN) {
+    push_problem(L, sandbox, outcome);
+    if (outcome == PP_BROKEN && sandbox->late[0]) {
+      push_reads(L, sandbox);
+      lua_setfield(L, -2, "reads");
+    }
+    return 2;
+  }
   lua_pushboolean(L, result);
-  return 1;
+  push_reads(L, sandbox);
+  return 2;
 }
 
 static int host_refill(lua_State *L) {

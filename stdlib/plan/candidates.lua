@@ -4,10 +4,14 @@
 
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local framework = require "pipeplan.plan.framework"
+local functions = require "pipeplan.policy.functions"
 local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
+local vocabulary = require "pipeplan.vocabulary"
 
 local candidates = {}
 
@@ -38,15 +42,50 @@ end
 local methods = {}
 methods.__index = methods
 
--- Rows of `among` for which a rule holds. A function is asked row by row.
-function methods:match(rule, among)
-  local mask = among & self.c:match(conditions.engine(rule, self.policy))
-  if not rule.when then return mask end
-  local rows = {}
-  for _, row in ipairs(mask:rows()) do
-    if conditions.holds(rule, self.policy, self.c:row(row)) then rows[#rows + 1] = row end
+-- What only a simulation says of a candidate.
+local simulated_fields = { step_seconds = true, bubble_fraction = true }
+
+-- What a rule's function says of a row: true, false, or nil where it reads what is not known before `simulated`.
+local function answer(set, rule, row, simulated)
+  local c, done = set.c, false
+  local function value_of(field)
+    if simulated_fields[field] and not done then
+      c:simulate(row)
+      done = true
+    end
+    return c:get(field, row)
   end
-  return self.c:only(rows)
+  local function is_late(field)
+    local scope = vocabulary.by_name[field].scope
+    return scope == "plan" or scope == "simulated" and not simulated
+  end
+  return set.memo:answer(rule, set.policy, value_of, is_late)
+end
+
+-- Rows of `among` for which a rule's function says yes, and those of which it cannot say yet.
+local function asked(set, rule, among, simulated)
+  local yes, later = {}, {}
+  for _, row in ipairs(among:rows()) do
+    local says = answer(set, rule, row, simulated)
+    if says == nil then later[#later + 1] = row elseif says then yes[#yes + 1] = row end
+  end
+  return set.c:only(yes), set.c:only(later)
+end
+
+-- A row or kernel whose function reads what is known only later, as its conditions cannot.
+local function too_early(set, rule, among)
+  local _, field = answer(set, rule, among:first(), statements.readable[rule.verb].simulated)
+  failure.raise("policy_error", "rule '%s' (%s): its function reads %s", rule.id, format.place(rule),
+                statements.unreadable(rule.verb, field))
+end
+
+-- Rows of `among` for which a rule holds.
+function methods:match(rule, among)
+  local mask = among & self.c:match(conditions.engine(rule))
+  if not rule.when then return mask end
+  local yes, later = asked(self, rule, mask, statements.readable[rule.verb].simulated)
+  if #later > 0 then too_early(self, rule, later) end
+  return yes
 end
 
 -- Rows with one of these schedules.
@@ -134,9 +173,7 @@ end
 
 -- ----------------------------------------------------------------------------------------------------------------------------- rules
 
-local simulated_fields = { step_seconds = true, bubble_fraction = true }
-
--- Does a rule read what only a simulation says?
+-- Does a rule have a condition about what only a simulation says?
 local function needs_simulation(rule)
   for _, condition in ipairs(rule.conditions) do
     for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
@@ -150,7 +187,7 @@ function candidates.names_schedule(rule)
   for _, condition in ipairs(rule.conditions) do
     if condition.field == "schedule" or condition.field == "schedule_family" then return true end
   end
-  return false
+  return statements.recommends_schedule(rule)
 end
 
 local function add(set, kind, id, mask, more)
@@ -158,22 +195,29 @@ local function add(set, kind, id, mask, more)
   set.entries[#set.entries + 1] = lists.with({ kind = kind, id = id, mask = mask }, more)
 end
 
--- Rules of the policy in one pass: those that a candidate's own fields decide, then those that need its bytes or seconds.
+-- Simulates the rows for which the rest of a rule's conditions hold.
+local function simulate_for(set, rule, among)
+  local known = {}
+  for i, condition in ipairs(conditions.engine(rule)) do
+    if not needs_simulation { conditions = { rule.conditions[i] } } then known[#known + 1] = condition end
+  end
+  for _, row in ipairs((among & set.c:match(known)):rows()) do set.c:simulate(row) end
+end
+
+-- Rules of the policy in one pass: those that a candidate's own fields decide, then those that need its bytes or seconds. A function is
+-- asked in the first, and in the second about the rows where it reads what was not known yet.
 local function apply_policy(set, simulated)
   local dead = set.c:none()
   for _, kind in ipairs { "reject", "refuse" } do
     for _, rule in ipairs(set.policy[kind .. "s"]) do
-      if (rule.phase == "simulated") == simulated then
+      local own = statements.condition_phase(rule) == "simulated"
+      if own == simulated or simulated and rule.when then
         local among = simulated and set.alive or set.c:all()
-        if rule.when then among = among - dead end
-        if simulated and needs_simulation(rule) then
-          local known = {}
-          for i, condition in ipairs(conditions.engine(rule, set.policy)) do
-            if not needs_simulation { conditions = { rule.conditions[i] } } then known[#known + 1] = condition end
-          end
-          for _, row in ipairs((among & set.c:match(known)):rows()) do set.c:simulate(row) end
-        end
-        local mask = set:match(rule, among)
+        if not own and simulated then among = among & set.unsaid[rule] end
+        if simulated and needs_simulation(rule) then simulate_for(set, rule, among) end
+        local mask = among & set.c:match(conditions.engine(rule))
+        if rule.when then mask, set.unsaid[rule] = asked(set, rule, mask, simulated) end
+        if rule.when and simulated and #set.unsaid[rule] > 0 then too_early(set, rule, set.unsaid[rule]) end
         dead = dead | mask
         add(set, kind, rule.id, mask, { rule = rule })
       end
@@ -269,10 +313,12 @@ candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fix
   alone        rows of depth 1 beside them
   alive        rows that no entry drops
   hard         rows dropped by a reject, the engine or the framework; refused: rows dropped by a refusal that names a schedule
+  unsaid       rule → rows of which its function could not say before they were simulated; memo: what functions said
   unbuildable  rows that no constructor can build, whatever else holds for them
 ]]
 function candidates.open(context)
-  local set = setmetatable({ c = search_of(context), policy = context.policy, context = context, entries = {} }, methods)
+  local set = setmetatable({ c = search_of(context), policy = context.policy, context = context, entries = {}, unsaid = {},
+                            memo = functions.memo() }, methods)
   local c = set.c
   for _, name in ipairs(lists.sorted_keys(context.record)) do c:set(name, context.record[name]) end
   set_kernels(set)

@@ -157,6 +157,27 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- verdict
 
+-- Is a rule what a layer over the default makes of it: its own, one that it changes, or one whose parameter it sets?
+local function is_sites(rule, policy)
+  if rule.layer ~= "default" or #rule.hides > 0 then return true end
+  for _, condition in ipairs(rule.conditions) do
+    for _, key in ipairs { "ref", "low_ref", "high_ref" } do
+      local parameter = policy.parameters[condition[key] or ""]
+      if parameter and parameter.layer ~= "default" then return true end
+    end
+  end
+  return false
+end
+
+-- Of dropped candidates those that only the rules of a site drop: without it there would be a plan, so it is what decides.
+local function by_site(set, mask)
+  local sites, others = set.c:none(), set.c:none()
+  for _, entry in ipairs(set.entries) do
+    if entry.rule and is_sites(entry.rule, set.policy) then sites = sites | entry.mask else others = others | entry.mask end
+  end
+  return mask & sites - others
+end
+
 -- Nothing is left: the dropped candidate with the fewest rules, one that can be built before one that cannot, then the best rank. Of those
 -- that only do not fit, the one that comes nearest, for it says what is missing; where nothing can be built, one whose rules say so.
 local function judge(set)
@@ -170,6 +191,8 @@ local function judge(set)
     if entry.outside then run = run - entry.mask end
   end
   if #run > 0 then mask = run end
+  local sites = by_site(set, mask)
+  if #sites > 0 then mask = sites end
   local fewest = rank.fewest(set, mask)
   local built = fewest - set.unbuildable
   local told = set.c:none()

@@ -33,12 +33,16 @@ end
 function reasons.without_candidate(set, depths)
   local fields, fixed, list = lists.with(set.context.record), set.context.fixed, {}
   fields.schedule, fields.tensor_parallel, fields.expert_parallel = fixed.schedule, fixed.tensor, fixed.expert
+  local late = {}
+  for _, field in ipairs(vocabulary.fields) do
+    if field.scope ~= "request" and fields[field.name] == nil and field.name ~= "pipeline_parallel" then late[field.name] = true end
+  end
   for _, kind in ipairs { "reject", "refuse" } do
     for _, rule in ipairs(set.policy[kind .. "s"]) do
-      local holds = not rule.when
+      local holds = true
       for _, depth in ipairs(depths) do
         fields.pipeline_parallel = depth
-        holds = holds and not reads_unknown(rule, fields) and conditions.holds(rule, set.policy, fields)
+        holds = holds and not reads_unknown(rule, fields) and conditions.holds(rule, set.policy, fields, late)
       end
       if holds then list[#list + 1] = of_fields(set.policy, kind, rule, fields) end
     end

@@ -9,7 +9,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
-local renamed = require "pipeplan.policy.renamed"
+local functions = require "pipeplan.policy.functions"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -187,26 +187,16 @@ function conditions.engine(rule)
   return list
 end
 
--- Calls a rule's `when`. The function reads fields and parameters, for they share one namespace.
-local function call_when(rule, policy, record)
-  local known = {}
-  for id, parameter in pairs(policy.parameters) do known[id] = parameter.value end
-  for name in pairs(vocabulary.by_name) do
-    if record[name] ~= nil then known[name] = record[name] end
-  end
-  renamed.known(known)
-  local name = string.format("rule '%s' (%s:%d)", rule.id, rule.file, rule.line)
-  local result, problem = policy.host:call(rule.when, known, name)
-  if result ~= nil then return result end
-  local text = problem.message
-  if problem.unknown then text = text .. failure.suggestion(problem.unknown, policy.names) end
-  failure.of_host(problem, "policy_error", "%s: %s", name, text)
+-- What its function says of a record. Of what is not known there it says nothing: then the rule does not hold.
+local function call_when(rule, policy, record, late)
+  return functions.ask(rule, policy, record, late or functions.late_of(record)) or false
 end
 
--- Does the whole rule hold for that record (field → value, nil: absent)? Raises an answer when its function fails.
-function conditions.holds(rule, policy, record)
+-- Does the whole rule hold for that record (field → value, nil: absent)? `late`: set of fields that are not known; default: those that only
+-- a plan has, where they are absent. Raises an answer when its function fails.
+function conditions.holds(rule, policy, record, late)
   if not engine.conditions.match(record, conditions.engine(rule)) then return false end
-  return not rule.when or call_when(rule, policy, record)
+  return not rule.when or call_when(rule, policy, record, late)
 end
 
 -- The first condition that does not hold: { field, op, text, actual } (actual nil: absent), or nil when all hold. A function that says no
@@ -252,7 +242,7 @@ end
 
 -- For a rule that holds: { field, value, beyond } of the nearest value of a numeric field at which it stops holding; `beyond` when that
 -- value itself still satisfies the rule (a limit of a real number). Fields of the candidate before fields of the request. nil: none.
-function conditions.nearest(rule, _, record)
+function conditions.nearest(rule, policy, record)
   local found
   for _, condition in ipairs(rule.conditions) do
     local value, beyond = escape(condition, record)
@@ -264,7 +254,7 @@ function conditions.nearest(rule, _, record)
     end
   end
   if found then found.scope = nil end
-  return found
+  return found or rule.when and functions.nearest(rule, policy, record) or nil
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------ showing

@@ -4,6 +4,7 @@
 local conditions = require "pipeplan.policy.conditions"
 local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
+local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
 local loosening = require "pipeplan.policy.loosening"
 local place = require("pipeplan.base.format").place
@@ -79,15 +80,57 @@ local function check_expiry(builder, statement, title)
   end
 end
 
-local function record_loosening(builder, statement, id, title)
-  if not statement.reason and not statement.faulty then
+-- `reason`: where the statement says why in a property of its own.
+local function record_loosening(builder, statement, id, title, reason)
+  reason = statement.reason or reason
+  if not reason and not statement.faulty then
     complain(builder, statement, "%s: this lets more plans through, so it needs %s", title,
              statement.line > 0 and "reason = \"…\"" or "--set reason=…")
   end
   builder.loosened[#builder.loosened + 1] = {
     id = id, kind = statement.verb, layer = statement.layer, file = statement.file, line = statement.line,
-    reason = statement.reason, expires = statement.expires,
+    reason = reason, expires = statement.expires,
   }
+end
+
+local function by_field(list)
+  local map = {}
+  for _, condition in ipairs(list) do map[condition.field] = condition end
+  return map
+end
+
+local function resolve_all(builder, map)
+  for _, condition in pairs(map) do conditions.resolve(condition, builder.parameters) end
+end
+
+-- A kernel that overlaps ends the refusals of who has none: does a statement claim one where there was none before, or more of one?
+local function claims_kernel(builder, statement, before)
+  local after = { conditions = statement.conditions }
+  for _, rule in ipairs(before) do
+    local own = by_field(rule.conditions)
+    if rule.overlapping ~= false and not rule.when then
+      resolve_all(builder, own)
+      if not loosening.narrows(after, { conditions = own }) then return false end
+    end
+  end
+  return true
+end
+
+-- A kernel of a later layer. Its `why` is its reason, unless the catalogue knows better than to call it one that overlaps.
+local function add_kernel_loosening(builder, statement)
+  local name, layer = statement.properties.recommend or statement.id, builder.default_layer
+  if statement.properties.overlapping == false or statement.layer == layer then return end
+  resolve_all(builder, statement.conditions)
+  if not claims_kernel(builder, statement, builder.lists.kernel) then return end
+  local known = kernels.find(name)
+  local title = string.format("kernel '%s'", statement.id)
+  if known and not known.overlapping then
+    title = string.format("%s: the catalogue says that %s overlaps nothing; without overlapping = false", title, known.name)
+    record_loosening(builder, statement, statement.id, title)
+  else
+    record_loosening(builder, statement, statement.id, title, statement.properties.why)
+  end
+  check_expiry(builder, statement, title)
 end
 
 local function set_parameters(builder, statement)
@@ -133,16 +176,6 @@ local function target_of(builder, statement)
   return nil
 end
 
-local function by_field(list)
-  local map = {}
-  for _, condition in ipairs(list) do map[condition.field] = condition end
-  return map
-end
-
-local function resolve_all(builder, map)
-  for _, condition in pairs(map) do conditions.resolve(condition, builder.parameters) end
-end
-
 -- What a change replaces, for `policy show`.
 local function hide(rule, statement, name, old)
   local origin = rule.origin[name] or rule
@@ -156,6 +189,10 @@ local function change_rule(builder, statement)
   local before = { conditions = by_field(rule.conditions), when = rule.when, unless = rule.unless }
   local after = { conditions = by_field(rule.conditions), when = rule.when }
   local changed = false
+  if statement.when then  -- in place of the function that there was, and of the comparisons that it was read as
+    for field in pairs(rule.compared) do after.conditions[field] = nil end
+    rule.compared = statement.compared
+  end
   for _, name in ipairs(sorted_keys(statement.properties)) do
     changed = true
     hide(rule, statement, name, rule[name])
@@ -177,6 +214,7 @@ local function change_rule(builder, statement)
     changed = true
     hide(rule, statement, "when", rule.when and "a function" or "no function")
     after.when = statement.when ~= "any" and statement.when or nil
+    rule.lines = statement.lines
   end
   if not changed and not statement.faulty then complain(builder, statement, "%s", title .. ": it changes nothing") end
   rule.conditions = {}
@@ -184,7 +222,11 @@ local function change_rule(builder, statement)
   rule.when, after.unless = after.when, rule.unless
   resolve_all(builder, before.conditions)
   resolve_all(builder, after.conditions)
-  if loosening.guards[rule.verb] and loosening.narrows(before, after) then record_loosening(builder, statement, rule.id, title) end
+  local looser = loosening.guards[rule.verb] and loosening.narrows(before, after)
+  if rule.verb == "kernel" and rule.overlapping ~= false then
+    looser = loosening.narrows(after, before) or statement.properties.overlapping or statement.properties.recommend
+  end
+  if looser then record_loosening(builder, statement, rule.id, title) end
   check_expiry(builder, statement, title)
 end
 
@@ -226,6 +268,7 @@ local function add_rule(builder, statement, new)
   local rule = {
     id = statement.id, verb = statement.verb, when = statement.when, conditions = {},
     layer = statement.layer, file = statement.file, line = statement.line, hides = {}, origin = {},
+    lines = statement.lines, compared = statement.compared,
   }
   for name, value in pairs(statement.properties) do rule[name] = value end
   for _, field in ipairs(sorted_keys(statement.conditions)) do
@@ -234,6 +277,7 @@ local function add_rule(builder, statement, new)
   end
   builder.rules[rule.id] = rule
   table.insert(new[rule.verb], rule)
+  if rule.verb == "kernel" then add_kernel_loosening(builder, statement) end
 end
 
 local function read_layer(builder, layer)
@@ -339,7 +383,7 @@ local function check_rule(builder, rule)
     local is_layout = contains(statements.layouts, rule.recommend)
     if rule.verb == "reject" and not is_layout then
       complain_of("a reject recommends a layout: data_parallel or data_and_tensor_parallel")
-    elseif rule.verb == "refuse" and names_a_schedule(rule) == is_layout then
+    elseif rule.verb == "refuse" and names_a_schedule(rule) == is_layout and (is_layout or not rule.when) then
       complain_of(is_layout and "it refuses a schedule, so it recommends a schedule" or
                "it refuses the plan, so it recommends data_parallel or data_and_tensor_parallel")
     end
@@ -368,7 +412,7 @@ end
 function layers.build(list, date, report)
   local builder = {
     date = date, report = report, names = field_names(), parameters = {}, parameter_order = {}, rules = {}, lists = {},
-    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {},
+    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {}, default_layer = list[1].name,
   }
   for verb in pairs(plural) do builder.lists[verb] = {} end
   for _, layer in ipairs(list) do read_layer(builder, layer) end

@@ -102,12 +102,25 @@ local function run(host, file)
   failure.of_host(problem, "policy_unloadable", "%s", message)
 end
 
+-- The lines of a file in which the function of a statement stands; nil where it is another file's.
+local function function_text(file, raw)
+  local stated = type(raw.argument) == "table" and raw.argument.when
+  if type(stated) ~= "table" or stated[2] ~= file.path then return nil end
+  local lines, number = {}, 0
+  for line in (file.text .. "\n"):gmatch "([^\n]*)\n" do
+    number = number + 1
+    if number >= stated[3] and number <= stated[4] then lines[#lines + 1] = line end
+  end
+  return table.concat(lines, "\n")
+end
+
 -- Statements of a layer in order; `site` gives the layer its name.
 local function run_layer(host, layer, report)
   layer.statements = {}
   local named
   for _, file in ipairs(layer.files) do
     for _, raw in ipairs(run(host, file)) do
+      raw.function_text = function_text(file, raw)
       if raw.verb == "site" then
         if named then report(raw.file, raw.line, string.format("site: the layer has a name already (%s:%d)", named.file, named.line)) end
         named = raw

@@ -11,6 +11,19 @@ local function new_name(name)
   return renamed[name] and renamed[name].to or name
 end
 
+translate.name = new_name
+
+-- A list of names, of which none stands twice any more.
+function translate.names(list)
+  local out, seen = {}, {}
+  for _, name in ipairs(list) do
+    local new = new_name(name)
+    if not seen[new] then out[#out + 1] = new end
+    seen[new] = true
+  end
+  return out
+end
+
 -- A statement as recorded, with the names that fields have now: before =, beside an operator, in a message's braces.
 function translate.statement(raw)
   if type(raw.argument) ~= "table" then return end

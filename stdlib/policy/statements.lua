@@ -6,6 +6,7 @@ local engine = require "engine"
 local conditions = require "pipeplan.policy.conditions"
 local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
+local functions = require "pipeplan.policy.functions"
 local in_rule = require("pipeplan.names").in_rule
 local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
@@ -167,7 +168,7 @@ local readable = {
 }
 statements.readable = readable
 
--- When a function is asked: it may read whatever is known then.
+-- The last phase in which a function is asked.
 local phase_of_function = {
   row = "candidate", kernel = "candidate", reject = "simulated", refuse = "simulated", prefer = "simulated",
   warn = "plan", invariant = "plan",
@@ -177,13 +178,23 @@ local scopes = { "request", "candidate", "simulated", "plan" }
 local rank = {}
 for i, scope in ipairs(scopes) do rank[scope] = i end
 
--- The phase in which a rule can be decided: the latest that one of its fields needs.
-function statements.phase(rule)
-  local latest = rule.when and rank[phase_of_function[rule.verb]] or 1
+local function latest_scope(rule, at_least)
+  local latest = rank[at_least]
   for _, condition in ipairs(rule.conditions) do
     latest = math.max(latest, rank[vocabulary.by_name[condition.field].scope])
   end
   return scopes[latest]
+end
+
+-- The phase in which a rule's conditions can be decided: the latest that one of their fields needs.
+function statements.condition_phase(rule) return latest_scope(rule, "request") end
+
+-- The phase in which the whole rule can be.
+function statements.phase(rule) return latest_scope(rule, rule.when and phase_of_function[rule.verb] or "request") end
+
+-- A refusal recommends a schedule in place of one, or a layout in place of the plan.
+function statements.recommends_schedule(rule)
+  return rule.verb == "refuse" and rule.recommend ~= nil and not lists.contains(statements.layouts, rule.recommend)
 end
 
 -- nil, or why a rule of that verb cannot read that field.
@@ -210,9 +221,10 @@ local function is_identifier(value)
   return type(value) == "string" and value:match("^[%a_][%w_]*$") ~= nil
 end
 
--- { [tag] = "function", handle } → handle.
+-- { [tag] = "function", handle, file, first line, last line } → handle, { file, first, last }.
 local function handle_of(value)
-  return type(value) == "table" and value[tag] == "function" and value[1] or nil
+  if type(value) ~= "table" or value[tag] ~= "function" then return nil end
+  return value[1], { file = value[2], first = value[3], last = value[4] }
 end
 
 -- Names that a rule of that verb knows, for suggestions.
@@ -224,6 +236,24 @@ local function known_keys(verb)
   return known
 end
 
+-- A function that only compares fields says what conditions say, and becomes them: with all that they can do.
+local function read_comparisons(raw, verb, statement, names, complain)
+  local plain = raw.function_text and functions.plain(raw.function_text)
+  local read = {}
+  for _, field in ipairs(plain and sorted_keys(plain) or {}) do
+    local condition, problem = conditions.read(field, plain[field], names)
+    problem = problem or statements.unreadable(verb, field)
+    if problem then complain("when: %s: %s", field, problem) end
+    if raw.argument[field] ~= nil then plain = nil break end
+    read[field] = condition
+  end
+  if not plain then return end
+  for field, condition in pairs(read) do
+    statement.conditions[field], statement.compared[field] = condition, true
+  end
+  statement.when = raw.verb == "change" and "any" or nil
+end
+
 -- A rule of that verb, or a change of one. `complain(format, …)` takes a message about this statement.
 local function read_rule(raw, verb, statement, names, complain)
   local argument, changes = raw.argument, raw.verb == "change"
@@ -232,10 +262,11 @@ local function read_rule(raw, verb, statement, names, complain)
     if type(key) ~= "string" then
       complain("everything in it is written name = value")
     elseif key == "when" then
-      statement.when = handle_of(value)
+      statement.when, statement.lines = handle_of(value)
       if engine.host.bare[value] == "any" and changes then statement.when = "any"
-      elseif not statement.when then complain("`when` is a function that returns true or false") end
-    elseif (key == "reason" or key == "expires") and changes then
+      elseif not statement.when then complain("`when` is a function that returns true or false")
+      else read_comparisons(raw, verb, statement, names, complain) end
+    elseif (key == "reason" or key == "expires") and (changes or verb == "kernel") then
       local problem
       statement[key], problem = (key == "expires" and check.date or check.text)(value)
       if problem then complain("%s: %s", key, problem) end
@@ -363,6 +394,7 @@ end
 function statements.read(raw, layer, names, report, verb_of)
   local statement = {
     verb = raw.verb, layer = layer, file = raw.file, line = raw.line, conditions = {}, properties = {}, values = {},
+    compared = {},  -- fields of conditions that its function was read as
   }
   local title = raw.verb
   local function complain(format, ...)

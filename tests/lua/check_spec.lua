@@ -246,7 +246,7 @@ describe("policy check", function()
   end)
 
   it("names functions instead of guessing what they do", function()
-    local list = check_of [[row { id = "odd_one", try = { "1f1b" }, when = function(f) return f.gpus > 3 end }]]
+    local list = check_of [[row { id = "odd_one", try = { "1f1b" }, when = function(f) return f.gpus > 3 or f.layers > 3 end }]]
     assert.equal("odd_one", with_code(list, "opaque")[1].id)
     assert.same({}, with_code(list, "shadowed"))  -- it may hold for nothing, so it takes nothing away
   end)

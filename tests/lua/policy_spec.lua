@@ -256,7 +256,7 @@ end)
 describe("conditions of a rule", function()
   local policy = build([[
     reject { id = "deep", pipeline_parallel = over "max_pipeline_depth", message = "P {pipeline_parallel} over {max_pipeline_depth}" }
-    reject { id = "asked", gpus = over(8), message = "m", when = function(f) return f.tokens and f.tokens < f.short_run_tokens end }
+    reject { id = "asked", gpus = over(8), message = "m", when = function(f) return f.tokens < f.short_run_tokens or false end }
     reject { id = "broken", gpus = over(8), message = "m", when = function(f) return f.token > 1 end }
     reject { id = "endless", gpus = over(8), message = "m", when = function() while true do end end }
     refuse { id = "link", schedule = "dualpipe", expert_link = at_most "slow_link", recommend = "1f1b", message = "{expert_link}" }

@@ -330,8 +330,8 @@ describe("what outlives a rule's call", function()
     local calls = {}
     for i = 1, 2 do
       local result, problem = host:call(statements[1].argument.when[1], { gpus = 8 })
-      if problem then assert.equal("broken", problem.kind) end
-      calls[i] = problem and problem.message or result
+      if result == nil then assert.equal("broken", problem.kind) end
+      calls[i] = result == nil and problem.message or result
     end
     return calls
   end
