@@ -407,6 +407,17 @@ local function check_row(builder, row, members)
   end
 end
 
+-- What rules let through stands before what kernels claim.
+local function rules_before_kernels(loosened)
+  local list = {}
+  for pass = 1, 2 do
+    for _, entry in ipairs(loosened) do
+      if (entry.kind == "kernel") == (pass == 2) then list[#list + 1] = entry end
+    end
+  end
+  return list
+end
+
 -- Puts layers = { { name, statements } } together. report(file, line, text) takes everything that is wrong with them.
 -- Returns the parts of a policy that statements decide.
 function layers.build(list, date, report)
@@ -421,7 +432,7 @@ function layers.build(list, date, report)
   check_kernels(builder)
   local policy = {
     parameters = builder.parameters, parameter_order = builder.parameter_order, rules = builder.rules, disabled = builder.disabled,
-    loosened = builder.loosened, warnings = builder.warnings, names = builder.names.list, members = members_of(builder),
+    loosened = rules_before_kernels(builder.loosened), warnings = builder.warnings, names = builder.names.list, members = members_of(builder),
   }
   for verb, name in pairs(plural) do
     policy[name] = {}
