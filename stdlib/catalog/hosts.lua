@@ -19,18 +19,18 @@ end
 
 -- PCIe x16 carries 16, 32 and 64 GB/s in generations 3, 4 and 5, of which large copies reach about 0.8 (links.lua).
 local entries = {
-  host("volta",     13,  19, "PCIe 3; DGX-1: two Xeon E5-2698 v4, four channels of DDR4-2400, for 8 GPUs"),
-  host("ampere",    25,  51, "PCIe 4; DGX A100: two EPYC 7742, eight channels of DDR4-3200, for 8 GPUs"),
-  host("ada",       25,  77, "PCIe 4; hosts as for Hopper"),
-  host("hopper",    50,  77, "PCIe 5; DGX H100: two Xeon 8480C, eight channels of DDR5-4800, for 8 GPUs"),
-  host("blackwell", 50,  90, "PCIe 5; DGX B200: two Xeon 8570, eight channels of DDR5-5600, for 8 GPUs"),
-  host("gb200",    180, 256, "NVLink-C2C of 450 GB/s and 512 GB/s of LPDDR5X for two GPUs of a Grace"),
-  host("gb300",    180, 256, "as GB200: the same Grace"),
-  host("mi200",     25, 102, "PCIe 4 (or coherent xGMI); one EPYC 7A53, eight channels of DDR4-3200, for 4 packages of two dies: counted half"),
-  host("mi300",     50, 115, "PCIe 5; two EPYC 9004, twelve channels of DDR5-4800, for 8 GPUs"),
-  host("mi350",     50, 115, "as MI300: the same kind of host"),
-  host("tpu",       25, 100, "PCIe 4; assumed: two sockets for 4 chips"),
-  host("ascend",    25,  48, "PCIe 4; assumed: four Kunpeng 920, eight channels of DDR4-2933 each, for 16 dies"),
+  host("volta",     13,  19, "PCIe 3; DGX-1 (https://docs.nvidia.com/dgx/dgx1-user-guide/): two Xeon E5-2698 v4, four channels of DDR4-2400, for 8 GPUs"),
+  host("ampere",    25,  51, "PCIe 4; DGX A100 (https://docs.nvidia.com/dgx/dgxa100-user-guide/): two EPYC 7742, eight channels of DDR4-3200, for 8 GPUs"),
+  host("ada",       25,  77, "assumed: PCIe 4; hosts as for Hopper"),
+  host("hopper",    50,  77, "PCIe 5; DGX H100 (https://docs.nvidia.com/dgx/dgxh100-user-guide/): two Xeon 8480C, eight channels of DDR5-4800, for 8 GPUs"),
+  host("blackwell", 50,  90, "PCIe 5; DGX B200 (https://docs.nvidia.com/dgx/dgxb200-user-guide/): two Xeon 8570, eight channels of DDR5-5600, for 8 GPUs"),
+  host("gb200",    180, 256, "https://www.nvidia.com/en-us/data-center/gb200-nvl72/: NVLink-C2C of 450 GB/s and 512 GB/s of LPDDR5X for two GPUs of a Grace"),
+  host("gb300",    180, 256, "https://www.nvidia.com/en-us/data-center/gb300-nvl72/: the same Grace as GB200's"),
+  host("mi200",     25, 102, "PCIe 4 (or coherent xGMI); https://docs.olcf.ornl.gov/systems/frontier_user_guide.html: one EPYC 7A53, eight channels of DDR4-3200, for 4 packages of two dies: counted half"),
+  host("mi300",     50, 115, "assumed: PCIe 5; two EPYC 9004, twelve channels of DDR5-4800, for 8 GPUs"),
+  host("mi350",     50, 115, "assumed: as MI300, the same kind of host"),
+  host("tpu",       25, 100, "assumed: PCIe 4, two sockets for 4 chips"),
+  host("ascend",    25,  48, "assumed: PCIe 4, four Kunpeng 920, eight channels of DDR4-2933 each, for 16 dies"),
   host("other",     25,  50, "assumed: PCIe 4, two sockets for 8 GPUs"),
 }
 

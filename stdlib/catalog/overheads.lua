@@ -7,11 +7,11 @@ local GIB = 2 ^ 30
 
 local entries = {
   { name = "context", bytes = 0.5 * GIB, what = "CUDA or HIP context and loaded kernels",
-    source = "pith-train PR 18: 0.52 GiB on H100" },
+    source = "https://github.com/mlc-ai/pith-train/pull/18: 0.52 GiB on H100" },
   { name = "workspaces", bytes = 3.0 * GIB, what = "library workspaces and what the first step allocates outside the model",
-    source = "NVIDIA aiconfigurator reserves 3.5 GiB with the context; pith-train PR 18: 2.97 GiB at the first forward" },
+    source = "https://github.com/ai-dynamo/aiconfigurator reserves 3.5 GiB with the context; https://github.com/mlc-ai/pith-train/pull/18: 2.97 GiB at the first forward" },
   { name = "communicators", bytes = 0.375 * GIB, what = "NCCL or RCCL buffers of the process groups",
-    source = "aiconfigurator: 342-392 MiB; pith-train PR 18: 0.39 GiB for the world group, 1 GiB more for a mesh of groups" },
+    source = "https://github.com/ai-dynamo/aiconfigurator: 342-392 MiB; https://github.com/mlc-ai/pith-train/pull/18: 0.39 GiB for the world group, 1 GiB more for a mesh of groups" },
 }
 
 local overheads = lookup { entries = entries }

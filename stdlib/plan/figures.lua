@@ -44,7 +44,7 @@ local function given(request, path) return request.given[path] and "the spec" or
 local list = {
   { "microbatches", "batch identity", "batch / (DP × microbatch size)", function(p)
       return string.format("batch %s, DP %s, microbatch size %d", integer(p.global_batch_size), integer(p.parallelism.data), p.micro_batch_size)
-    end, "Narayanan et al. 2104.04473 §3.1" },
+    end, "Narayanan et al., https://arxiv.org/abs/2104.04473, section 3.1" },
   { "tokens_per_step", "batch identity", "batch × sequence length", function(p)
       return string.format("batch %s, sequences of %s", integer(p.global_batch_size), integer(p.training.sequence_length))
     end, function(r) return given(r, "training.global_batch_size") end },
@@ -67,22 +67,22 @@ local list = {
       local rank = fullest(p)
       return string.format("rank %d: weights %s, gradients %s, optimizer %s", rank.rank, bytes(rank.parameters_bytes),
                            bytes(rank.gradients_bytes), bytes(rank.optimizer_bytes))
-    end, "Megatron-LM docs, dist_optimizer; engine/core/memory.c" },
+    end, "https://github.com/NVIDIA/Megatron-LM, docs of the distributed optimizer; engine/core/memory.c" },
   { "memory.ranks[].activations_bytes", "peak of activations", "largest sum over the rank's actions of what is kept from F to I and from I to W",
     function(p)
       local rank = fullest(p)
       return string.format("rank %d: %s, as the program of %s holds them at M %s", rank.rank, bytes(rank.activations_bytes),
                            format.schedule(p.schedule), integer(p.microbatches))
-    end, "Korthikanti et al. 2205.05198 §4; engine/core/memory.c" },
+    end, "Korthikanti et al., https://arxiv.org/abs/2205.05198, section 4; engine/core/memory.c" },
   { "memory.ranks[].buffers_bytes", "buffers", "largest temporary + context, communicators, workspaces", function(p)
       return bytes(fullest(p).buffers_bytes) .. " on the fullest rank"
-    end, "NVIDIA aiconfigurator's reserve; stdlib/input/recipe.lua" },
+    end, "stdlib/catalog/overheads.lua; https://github.com/ai-dynamo/aiconfigurator" },
   { "memory.ranks[].total_bytes, memory.fit", "sum", "of the above, against device memory less the headroom", function(p)
       return string.format("%s of %s, headroom %s", bytes(fullest(p).total_bytes), bytes(p.memory.device_bytes), bytes(p.memory.headroom_bytes))
     end, "device memory: stdlib/catalog/accelerators.lua or the spec; headroom: policy parameter memory_headroom" },
   { "host.optimizer_bytes", "model states", "master weights, moments and a copy of the gradients of a node's GPUs", function(p)
       return bytes(p.host.optimizer_bytes) .. (p.host.memory_bytes and " of " .. bytes(p.host.memory_bytes) or "")
-    end, "Megatron-LM core/optimizer/cpu_offloading; engine/core/memory.c", function(p) return p.host and p.host.optimizer_bytes > 0 end },
+    end, "https://github.com/NVIDIA/Megatron-LM, core/optimizer/cpu_offloading; engine/core/memory.c", function(p) return p.host and p.host.optimizer_bytes > 0 end },
   { "host.checkpoint_bytes, host.checkpoint_seconds", "checkpoint", "weights, master weights and moments of the whole model, over the storage's speed", function(p)
       return bytes(p.host.checkpoint_bytes) .. (p.host.checkpoint_seconds and ", " .. seconds(p.host.checkpoint_seconds) or "")
     end, function(r) return "storage: " .. given(r, "cluster.storage") end, function(p) return p.host and p.host.checkpoint_seconds end },
@@ -92,7 +92,7 @@ local list = {
   { "replication", "copies", "resident and unique parameters a GPU; a second copy costs its weights and gradients", function(p)
       return string.format("%d of %s, spread evenly %s", p.replication.copies, count(p.replication.resident_parameters_per_gpu),
                            count(p.replication.unique_parameters_per_gpu))
-    end, "DeepSeek-V3 report §3.2.1" },
+    end, "DeepSeek-V3 report, https://arxiv.org/abs/2412.19437, section 3.2.1" },
 
   { "stages[].forward_seconds, input_seconds, weight_seconds", "roofline",
     "FLOPs over achieved peak or bytes over achieved bandwidth, whichever is more, plus exposed collectives", function(p)
@@ -104,11 +104,11 @@ local list = {
       local stage = slowest(p)
       return string.format("stage %d: F&B %s ms, all-to-all %s ms each way", stage.stage, format.ms(stage.pair_seconds),
                            format.ms(stage.alltoall_forward_seconds))
-    end, "DeepSeek-V3 report §3.2.1; engine/core/cost.c", function(p) return p.stages and p.stages[1].pair_seconds end },
+    end, "DeepSeek-V3 report, https://arxiv.org/abs/2412.19437, section 3.2.1; engine/core/cost.c", function(p) return p.stages and p.stages[1].pair_seconds end },
   { "stages[].alltoall_forward_seconds, alltoall_backward_seconds", "all-to-all by tier",
     "α + copies × bytes / bandwidth inside and between domains, the slower of the two; with a kernel one copy a domain", function(p)
       return string.format("EP %d, %s", p.parallelism.expert, p.alltoall_kernel and p.alltoall_kernel.name or "no kernel")
-    end, "DeepEP docs/legacy.md; engine/core/comm.c", function(p) return p.parallelism.expert > 1 end },
+    end, "https://github.com/deepseek-ai/DeepEP/blob/dd758ca/docs/legacy.md; engine/core/comm.c", function(p) return p.parallelism.expert > 1 end },
   { "step.pipeline_seconds", "event simulation", "each action starts when its rank is free and what it needs has come", function(p)
       return string.format("%s, P %d, M %s, F, I, W%s of %d stages, hand-overs", format.schedule(p.schedule), p.parallelism.pipeline,
                            integer(p.microbatches), p.stages[1].pair_seconds and ", F&B" or "", #p.stages)
@@ -127,12 +127,12 @@ local list = {
   { "step.gradient_sync_seconds, step.parameter_sync_seconds", "ring", "(n − 1) α + (n − 1)/n × bytes / bandwidth, none of it hidden", function(p)
       return string.format("DP %d × CP %d: gradients %s, parameters %s", p.parallelism.data, p.parallelism.context,
                            seconds(p.step.gradient_sync_seconds), seconds(p.step.parameter_sync_seconds))
-    end, "Thakur et al. 2005 §4; NVIDIA/nccl#812; engine/core/comm.c" },
+    end, "Thakur et al., https://doi.org/10.1177/1094342005051521, section 4; https://github.com/NVIDIA/nccl/issues/812; engine/core/comm.c" },
   { "step.optimizer_seconds", "memory traffic", "bytes that an update reads and writes over achieved memory bandwidth", function(p)
       return seconds(p.step.optimizer_seconds)
     end, "engine/core/cost.c, pp_cost_step" },
   { "step.mirror_seconds", "ring", "gradients and parameters of the share between the two copies", function(p) return seconds(p.step.mirror_seconds) end,
-    "DeepSeek-V3 report §3.2.1; engine/core/cost.c", function(p) return p.step.mirror_seconds > 0 end },
+    "DeepSeek-V3 report, https://arxiv.org/abs/2412.19437, section 3.2.1; engine/core/cost.c", function(p) return p.step.mirror_seconds > 0 end },
   { "step.overhead_seconds", "fixed cost", "of every step", function(p) return seconds(p.step.overhead_seconds) end,
     function(r) return r.profile and r.profile.file .. ", step_fixed_us" or "none assumed" end, function(p) return p.step.overhead_seconds > 0 end },
   { "step_seconds", "sum", "pipeline + gradients + parameters + optimizer + mirror + fixed cost", function(p)
@@ -161,10 +161,10 @@ local list = {
     end, function(p) return p.communication.pipeline.seconds > 0 end },
   { "communication.tensor", "ring", "two regions a layer and direction of tokens × hidden × 2 bytes; exposed: all", function(p)
       return sent(p.communication.tensor)
-    end, "Korthikanti et al. 2205.05198 §4.2.2", function(p) return p.communication.tensor.seconds > 0 end },
+    end, "Korthikanti et al., https://arxiv.org/abs/2205.05198, section 4.2.2", function(p) return p.communication.tensor.seconds > 0 end },
   { "communication.context", "ring", "keys and values past attention; exposed: beyond the attention of the other ranks' blocks", function(p)
       return sent(p.communication.context)
-    end, "Megatron-LM context parallel guide", function(p) return p.communication.context.seconds > 0 end },
+    end, "https://github.com/NVIDIA/Megatron-LM, guide of context parallelism", function(p) return p.communication.context.seconds > 0 end },
   { "communication.expert", "all-to-all by tier", "of the rank that sends most; exposed: what its busy time holds beyond compute", function(p)
       return sent(p.communication.expert)
     end, "engine/core/comm.c", function(p) return p.communication.expert.seconds > 0 end },
@@ -173,7 +173,7 @@ local list = {
 
   { "mfu_fraction", "model FLOPs utilisation", "training FLOPs of a step / (step × GPUs × dense bf16 peak)", function(p)
       return string.format("%s tokens, step %s, %s GPUs", count(p.tokens_per_step), seconds(p.step_seconds), integer(p.cluster.gpus))
-    end, "Chowdhery et al. 2204.02311 appendix B; dense peak: stdlib/catalog/accelerators.lua" },
+    end, "Chowdhery et al., https://arxiv.org/abs/2204.02311, appendix B; dense peak: stdlib/catalog/accelerators.lua" },
   { "training_days, gpu_hours", "run time", "Σ over segments of the batch: tokens / (batch × sequence) × step / goodput; × GPUs", function(p, r)
       return string.format("%s tokens, %s a step, goodput %s, %s GPUs", count(p.training.tokens), count(p.tokens_per_step),
                            percent(r.training.goodput or 1), integer(p.cluster.gpus))
@@ -192,7 +192,7 @@ local list = {
     end, function(_, p) return p.expected_error.source end },
   { "alternatives[]", "as the plan", "same devices, layers and tokens, at the plan's layout where that is legal", function(p)
       return integer(#p.alternatives) .. " of them"
-    end, "engine/core/evaluate.c", function(p) return p.alternatives and #p.alternatives > 0 end },
+    end, "engine/core/evaluation.c", function(p) return p.alternatives and #p.alternatives > 0 end },
   { "rollback.threshold_fraction", "utilisation of the fallback", "ideal step / step of the fallback, over the window", function(p)
       return string.format("%s of %s steps", percent(p.rollback.threshold_fraction), integer(p.rollback.window_steps))
     end, "policy parameters rollback_window_steps, rollback_warmup_steps", function(p) return p.rollback end },

@@ -1,7 +1,7 @@
 -- colossalai.lua: Colossal-AI's HybridParallelPlugin, hpcaitech/ColossalAI colossalai/booster/plugin/hybrid_parallel_plugin.py. Arguments of
 -- a Python constructor.
 
-local source = "hpcaitech/ColossalAI booster/plugin/hybrid_parallel_plugin.py"
+local source = "https://github.com/hpcaitech/ColossalAI, colossalai/booster/plugin/hybrid_parallel_plugin.py"
 
 return {
   name = "colossalai", title = "Colossal-AI",

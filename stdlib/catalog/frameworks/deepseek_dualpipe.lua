@@ -1,6 +1,6 @@
 -- deepseek_dualpipe.lua: DeepSeek's package of two schedules, deepseek-ai/DualPipe @3da1bbe. Arguments of Python constructors.
 
-local source = "deepseek-ai/DualPipe dualpipe.py, dualpipev.py"
+local source = "https://github.com/deepseek-ai/DualPipe, dualpipe.py, dualpipev.py"
 
 return {
   name = "deepseek-dualpipe", title = "DeepSeek DualPipe package",

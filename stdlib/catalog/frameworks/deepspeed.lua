@@ -2,7 +2,7 @@
 -- module.py, U = deepspeed/runtime/utils.py of PyPI deepspeed 0.19.8, G = deepspeed/utils/groups.py; "run": seen on a CPU. The file is HJSON.
 -- P, TP, layers and model stand in Python (PipelineModule) or in the launcher's flags, not in the file.
 
-local function at(where) return "deepspeed 0.19.8 " .. where end
+local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/edaa7221, " .. where end
 
 return {
   name = "deepspeed", title = "DeepSpeed",
@@ -13,7 +13,7 @@ return {
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = false, tied_embeddings = true },
   -- partition_method type:REGEX of the decoder layer's class: as even as can be, the first stages one more (U: partition_balanced)
   layers = { how = "remainder_first", key = "partition_method", source = at "pipe/module.py: _partition_layers; runtime/utils.py: partition_uniform, partition_balanced: run" },
-  sharding = { with_pipeline = { 0, 1 }, source = at "pipe/engine.py:77; deepspeedai/DeepSpeed#823, #568" },
+  sharding = { with_pipeline = { 0, 1 }, source = at "pipe/engine.py:77; https://github.com/deepspeedai/DeepSpeed/issues/823 and issues/568" },
   overlap = { gradients = "zero_optimization.overlap_comm, without a pipeline", source = at "runtime/config.py" },
   defaults = { expert_tensor = 1, zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = at "runtime/config.py; utils/groups.py: expert_tensor_parallel_world_size" },
@@ -59,6 +59,6 @@ return {
       message = "{framework} makes expert groups of data-parallel ranks: EP {expert_parallel} does not divide DP {data_parallel}",
       source = at "utils/groups.py: _create_expert_data_and_model_parallel" },
   },
-  notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (#823, #568); DualPipeV: open PR 8576",
-  source = "deepspeedai/DeepSpeed runtime/pipe @edaa722",
+  notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (https://github.com/deepspeedai/DeepSpeed/issues/823, issues/568); DualPipeV: open, pull/8576",
+  source = "https://github.com/deepspeedai/DeepSpeed/tree/edaa722, runtime/pipe",
 }

@@ -5,12 +5,12 @@
 local derive = require "pipeplan.catalog.frameworks.derive"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 
-local function at(where) return "flagos-ai/FlagScale @16a2dd5b " .. where end
+local function at(where) return "https://github.com/flagos-ai/FlagScale/tree/16a2dd5b, " .. where end
 
 -- --tensor-model-parallel-size → tensor_model_parallel_size (U: flatten_dict_to_args)
 local function spell(key) return (key:gsub("^%-%-", ""):gsub("%-", "_")) end
 
-local two_directions = "flagos-ai/FlagScale pull request 1157, its description"
+local two_directions = "https://github.com/flagos-ai/FlagScale/pull/1157, its description"
 
 return derive(megatron, {
   name = "flagscale", title = "FlagScale",
@@ -24,7 +24,7 @@ return derive(megatron, {
     interleaved_1f1b_overlap = false,
     dualpipev = { flag = "system.use_dualpipev", layers = { how = "ends", multiple = 2, first = "decoder_first_pipeline_num_layers",
                                                             last = "decoder_last_pipeline_num_layers", source = at "arguments.py.patch:209-264" } },
-    dualpipe = { flag = "system.use_dualpipe", state = "open pull request 1157, unverified",
+    dualpipe = { flag = "system.use_dualpipe", state = "open pull request, unverified",
                  layers = { how = "even", source = two_directions } },
   },
   names = { microbatches = "model.global_batch_size / (micro_batch_size × data parallel)", pipeline = "system.pipeline_model_parallel_size" },
@@ -38,7 +38,7 @@ return derive(megatron, {
     { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "differs" },
     { key = "use_dualpipev", field = "parallelism.schedule", type = "flag", present = "dualpipev", written = "differs" },
     { key = "use_dualpipe", field = "parallelism.schedule", type = "flag", present = "dualpipe", written = "differs",
-      note = "known to pull request 1157 only: before it argparse refuses the key" },
+      note = "known to https://github.com/flagos-ai/FlagScale/pull/1157 only: before it argparse refuses the key" },
     { key = "moe_fb_overlap", type = "flag", present = true, default = false, written = "differs" },
     { key = "moe_shared_expert_overlap", type = "flag", present = true, default = false, written = "never" },
     { key = "multiple_of", type = "integer", written = "never", note = "ffn from it and hidden_dim_multiplier (arguments.py.patch:186)" },
@@ -58,5 +58,5 @@ return derive(megatron, {
       message = "{framework} runs DualPipeV only without MTP layers: the model has {mtp_layers}", source = at "arguments.py.patch:209-264" },
   },
   notes = "DualPipeV with moe_fb_overlap needs untied embeddings, EP > 1, no MTP, no gradient or parameter overlap",
-  source = "flagos-ai/FlagScale arguments.py.patch, examples @16a2dd5; PR 1157",
+  source = "https://github.com/flagos-ai/FlagScale/tree/16a2dd5, arguments.py.patch, examples; https://github.com/flagos-ai/FlagScale/pull/1157",
 })

@@ -4,7 +4,7 @@
 -- M = megatron/core/model_parallel_config.py, P = megatron/core/parallel_state.py, N = megatron/core/num_microbatches_calculator.py, all of
 -- NVIDIA/Megatron-LM @d98e8a64; "run": seen with the PyPI package on a CPU.
 
-local repository = "NVIDIA/Megatron-LM @d98e8a64 "
+local repository = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, "
 
 local function at(where) return repository .. where end
 
@@ -201,5 +201,5 @@ return {
       message = "no {schedule} here: {framework} runs it in bf16 or fp16", source = at "transformer_config.py:3002-3046" },
   },
   notes = "uneven stages by --pipeline-model-parallel-layout",
-  source = "NVIDIA/Megatron-LM arguments.py, schedules.py @d98e8a6; DualPipe: PR 5254 closed, #1524 says why",
+  source = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a6, arguments.py, schedules.py; DualPipe: https://github.com/NVIDIA/Megatron-LM/pull/5254 closed, https://github.com/NVIDIA/Megatron-LM/issues/1524 says why",
 }

@@ -5,7 +5,7 @@
 local derive = require "pipeplan.catalog.frameworks.derive"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 
-local function at(where) return "NVIDIA-NeMo/Megatron-Bridge @067f987d " .. where end
+local function at(where) return "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987d, " .. where end
 
 -- --tensor-model-parallel-size → model.tensor_model_parallel_size: most keys are fields of the model's provider.
 local function spell(key) return "model." .. key:gsub("^%-%-", ""):gsub("%-", "_") end
@@ -63,5 +63,5 @@ return derive(megatron, {
     { key = "comm_overlap.tp_comm_overlap", type = "flag", present = true, default = false, written = "never" },
   },
   notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
-  source = "NVIDIA-NeMo/Megatron-Bridge performance guide @067f987",
+  source = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987, performance guide",
 })

@@ -3,7 +3,7 @@
 local derive = require "pipeplan.catalog.frameworks.derive"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 
-local documented = "Ascend/MindSpeed docs/zh/features/dualpipev.md @028de58"
+local documented = "https://github.com/Ascend/MindSpeed/blob/028de58/docs/zh/features/dualpipev.md"
 
 return derive(megatron, {
   name = "mindspeed", title = "MindSpeed",

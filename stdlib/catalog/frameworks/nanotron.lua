@@ -1,6 +1,6 @@
 -- nanotron.lua: Hugging Face's nanotron, huggingface/nanotron @2411b02. A file of YAML.
 
-local source = "huggingface/nanotron @2411b02"
+local source = "https://github.com/huggingface/nanotron/tree/2411b02"
 
 return {
   name = "nanotron", title = "nanotron",
@@ -30,7 +30,7 @@ return {
   rules = {
     { id = "nanotron.1f1b_microbatches", schedule = "1f1b", when = function(f) return f.microbatches < f.pipeline_parallel - 1 end,
       message = "{framework} needs M ≥ P − 1 = {nearest} for 1F1B, M is {microbatches}: {name_of_m} there",
-      nearest = function(f) return { field = "microbatches", value = f.pipeline_parallel - 1 } end, source = "huggingface/nanotron#347" },
+      nearest = function(f) return { field = "microbatches", value = f.pipeline_parallel - 1 } end, source = "https://github.com/huggingface/nanotron/issues/347" },
   },
-  notes = "needs M ≥ P − 1 (#347)", source = source,
+  notes = "needs M ≥ P − 1 (https://github.com/huggingface/nanotron/issues/347)", source = source,
 }

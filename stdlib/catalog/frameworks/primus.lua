@@ -4,7 +4,7 @@
 local derive = require "pipeplan.catalog.frameworks.derive"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 
-local function at(where) return "AMD-AGI/Primus @fd1eeabb " .. where end
+local function at(where) return "https://github.com/AMD-AGI/Primus/tree/fd1eeabb, " .. where end
 
 local function spell(key) return (key:gsub("^%-%-", ""):gsub("%-", "_")) end
 
@@ -52,5 +52,5 @@ return derive(megatron, {
     { key = "turbo_deepep_num_cu", type = "integer", written = "never", note = "at most 32 from EP 16 on" },
   },
   notes = "zero-bubble schedules need gradient and parameter overlap off",
-  source = "AMD-AGI/Primus primus/configs/modules/megatron/zero_bubble.yaml @fd1eeab",
+  source = "https://github.com/AMD-AGI/Primus/blob/fd1eeab/primus/configs/modules/megatron/zero_bubble.yaml",
 })

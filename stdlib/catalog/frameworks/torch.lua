@@ -1,7 +1,7 @@
 -- torch.lua: torch.distributed.pipelining. S = torch/distributed/pipelining/schedules.py, W = torch/distributed/pipelining/_backward.py, of
 -- PyTorch 2.13; "run": seen with it on a CPU.
 
-local function at(where) return "PyTorch 2.13 " .. where end
+local function at(where) return "https://github.com/pytorch/pytorch/tree/v2.13.0/torch/distributed/pipelining, " .. where end
 
 -- PyTorch's runtime executes any program of loop placement, or of a V of two stages a rank.
 local csv = { flag = "_PipelineScheduleRuntime._load_csv", csv = true }
@@ -24,7 +24,7 @@ return {
 
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = "the caller's", tied_embeddings = false },
   layers = { how = "any", source = at "stage.py: the caller builds each stage" },
-  sharding = { with_pipeline = { 0, 1, 2, 3 }, source = "pytorch/torchtitan#562" },
+  sharding = { with_pipeline = { 0, 1, 2, 3 }, source = "https://github.com/pytorch/torchtitan/issues/562" },
   overlap = { source = at "schedules.py: forwards and backwards of a pair run one after the other" },
   defaults = { source = at "schedules.py: a schedule, not a trainer" },
   communicators = { "pipeline", source = at "stage.py: one group for all messages" },
@@ -39,7 +39,7 @@ return {
   rules = {
     { id = "torch.1f1b_microbatches", schedule = "1f1b", microbatches = { under = "pipeline_parallel" },
       message = "{framework} needs M ≥ P = {pipeline_parallel} for 1F1B, M is {microbatches}: {name_of_m} there",
-      source = at "schedules.py:1021; pytorch/pytorch#144702, pytorch/torchtitan#775" },
+      source = at "schedules.py:1021; https://github.com/pytorch/pytorch/issues/144702, https://github.com/pytorch/torchtitan/issues/775" },
     { id = "torch.rounds", by = "engine", schedule = { "interleaved_1f1b", "interleaved_zero_bubble" },
       when = function(f) return f.microbatches % math.max(1, f.microbatches // f.pipeline_parallel) ~= 0 end,
       message = "{framework}: M {microbatches} does not divide into max(1, M div P) rounds, P is {pipeline_parallel}",
@@ -53,5 +53,5 @@ return {
       source = at "_backward.py: stage_backward_input, stage_backward_weight; torch/utils/checkpoint.py: run" },
   },
   notes = "any program of V or loop placement from a CSV of compute actions; forwards and backwards of a pair one after the other",
-  source = "pytorch/pytorch torch/distributed/pipelining/schedules.py; M ≥ stages for single-stage schedules: #144702",
+  source = "https://github.com/pytorch/pytorch, torch/distributed/pipelining/schedules.py; M ≥ stages for single-stage schedules: https://github.com/pytorch/pytorch/issues/144702",
 }

@@ -4,7 +4,7 @@
 
 local torch = require "pipeplan.catalog.frameworks.torch"
 
-local function at(where) return "torchtitan 0.3.0 " .. where end
+local function at(where) return "https://github.com/pytorch/torchtitan/tree/v0.3.0, " .. where end
 
 -- PyTorch's runtime executes any program of loop placement, or of a V of two stages a rank. The name beside the CSV decides the placement
 -- (PP:560).
@@ -32,7 +32,7 @@ return {
   has = { tensor = true, context = true, expert = true, expert_tensor = false, sequence_parallel = "on", tied_embeddings = false },
   layers = { how = "names", key = "parallelism.module_fqns_per_model_part",
              source = at "pipeline_parallel.py:403-427: evenly, the first and last stage fewer; module_fqns_per_model_part says any other split" },
-  sharding = { with_pipeline = { 0, 1, 2, 3 }, source = "pytorch/torchtitan#562" },
+  sharding = { with_pipeline = { 0, 1, 2, 3 }, source = "https://github.com/pytorch/torchtitan/issues/562" },
   overlap = { gradients = "FSDP's own", parameters = "FSDP's own; with a pipeline parameters stay unsharded between microbatches",
               source = at "configs.py: parallelism.fsdp_reshard_after_forward" },
   defaults = { expert_tensor = 1, zero = 3, moments = "fp32", gradients = "fp32", precision = "bf16", sequence_parallel = true,
@@ -79,17 +79,17 @@ return {
     { key = "compile.components", type = "list", written = "never" },
   },
   gone = {
-    { key = "job.config_file", how = "unrecognized", now = "--module and --config", source = "pytorch/torchtitan#2386" },
+    { key = "job.config_file", how = "unrecognized", now = "--module and --config", source = "https://github.com/pytorch/torchtitan/issues/2386" },
     { key = "parallelism.pipeline_parallel_microbatches", how = "unrecognized", now = "parallelism.pipeline_parallel_microbatch_size",
-      source = "pytorch/torchtitan#1073" },
+      source = "https://github.com/pytorch/torchtitan/issues/1073" },
     { key = "parallelism.num_pp_microbatches", how = "unrecognized", now = "parallelism.pipeline_parallel_microbatch_size",
-      source = "pytorch/torchtitan @b5bcd76c has it, 0.3.0 refuses it: run" },
+      source = "https://github.com/pytorch/torchtitan/tree/b5bcd76c has it, 0.3.0 refuses it: run" },
     { key = "parallelism.pipeline_parallel_split_points", how = "unrecognized", now = "parallelism.module_fqns_per_model_part",
-      source = "pytorch/torchtitan releases" },
-    { key = "parallelism.enable_async_tensor_parallel", how = "unrecognized", source = "pytorch/torchtitan releases" },
-    { key = "parallelism.expert_tensor_parallel_degree", how = "unrecognized", source = "pytorch/torchtitan releases" },
-    { key = "training.seed", how = "unrecognized", now = "debug.seed", source = "torchtitan v0.2.2" },
-    { key = "training.deterministic", how = "unrecognized", now = "debug.deterministic", source = "torchtitan v0.2.2" },
+      source = "https://github.com/pytorch/torchtitan/releases" },
+    { key = "parallelism.enable_async_tensor_parallel", how = "unrecognized", source = "https://github.com/pytorch/torchtitan/releases" },
+    { key = "parallelism.expert_tensor_parallel_degree", how = "unrecognized", source = "https://github.com/pytorch/torchtitan/releases" },
+    { key = "training.seed", how = "unrecognized", now = "debug.seed", source = "https://github.com/pytorch/torchtitan/releases, v0.2.2" },
+    { key = "training.deterministic", how = "unrecognized", now = "debug.deterministic", source = "https://github.com/pytorch/torchtitan/releases, v0.2.2" },
   },
 
   -- what the schedule classes of PyTorch ask holds here too
@@ -102,6 +102,6 @@ return {
       message = "{framework} splits no expert by tensor parallelism: ETP is {expert_tensor_parallel}",
       nearest = function() return { field = "expert_tensor_parallel", value = 1 } end, source = at "parallel_dims.py:186; expert_tensor_parallel_degree is gone" },
   }),
-  notes = "composes fully sharded data parallelism with a pipeline (#562); M ≥ stages, or 1F1B hangs in older versions (#775)",
-  source = "pytorch/torchtitan configs.py, pipeline_parallel.py @b5bcd76",
+  notes = "composes fully sharded data parallelism with a pipeline (https://github.com/pytorch/torchtitan/issues/562); M ≥ stages, or 1F1B hangs in older versions (issues/775)",
+  source = "https://github.com/pytorch/torchtitan/tree/b5bcd76, configs.py, pipeline_parallel.py",
 }

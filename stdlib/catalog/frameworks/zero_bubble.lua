@@ -4,7 +4,7 @@
 local derive = require "pipeplan.catalog.frameworks.derive"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 
-local source = "sail-sg/zero-bubble-pipeline-parallelism arguments.py, zbpp_utils.py @39f2c18"
+local source = "https://github.com/sail-sg/zero-bubble-pipeline-parallelism/tree/39f2c18, arguments.py, zbpp_utils.py"
 
 return derive(megatron, {
   name = "zero-bubble", title = "sail-sg zero-bubble fork of Megatron",
