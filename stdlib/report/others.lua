@@ -10,13 +10,6 @@ local function whole_gib(bytes)
   return bytes < 999.5 * 2 ^ 30 and format.gib(bytes) or format.integer(bytes / 2 ^ 30)
 end
 
--- "no_framework, does_not_fit" where that is too long: "no_framework + 1".
-local function first_of(list)
-  local first, rest = list:match("^([^,]+)(.*)$")
-  local _, count = (rest or ""):gsub(",", "")
-  return count > 0 and first .. " + " .. count or list
-end
-
 -- What fits before what does not, the faster first: a short page leaves out the last.
 local function by_relevance(alternatives)
   local list, place = table.move(alternatives, 1, #alternatives, 1, {}), {}
@@ -33,24 +26,19 @@ end
 
 function others.alternatives(plan)
   if not plan.alternatives or #plan.alternatives == 0 then return nil end
-  local rows, elsewhere = {}, false
+  local rows = {}
   for _, other in ipairs(by_relevance(plan.alternatives)) do
     local where = layout.difference(other.parallelism, plan.parallelism)
-    elsewhere = elsewhere or where ~= "same"
     local name = format.schedule(other.schedule)
     if other.parallelism.virtual > 1 then name = name:gsub(" 1F1B$", "") .. " V " .. other.parallelism.virtual end
     rows[#rows + 1] = {
-      name, where,
+      name,
       other.step_seconds and format.seconds(other.step_seconds) or "–",
       other.bubble_fraction and format.percent(other.bubble_fraction) or "–", other.peak_bytes and whole_gib(other.peak_bytes) or "–",
-      table.concat(other.why_not, ", "),
+      (where ~= "same" and "at " .. where .. ": " or "") .. table.concat(other.why_not, ", "),
     }
   end
-  local columns = { { "schedule", true }, { "layout", true }, { "step" }, { "bubble" }, { "GiB" }, { "why not", true, short = first_of } }
-  if not elsewhere then  -- all at the plan's layout: leave the room to the reasons
-    table.remove(columns, 2)
-    for _, row in ipairs(rows) do table.remove(row, 2) end
-  end
+  local columns = { { "schedule", true }, { "step" }, { "bubble" }, { "GiB" }, { "why not", true } }
   return { label = "others", group = "others", weight = 6, keep = 3, rows = rows, columns = columns }
 end
 

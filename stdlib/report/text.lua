@@ -34,37 +34,41 @@ local function widths_of(columns, rows)
   return widths, total
 end
 
--- Rows with the cells of columns that can be shortened shortened.
-local function shortened(columns, rows)
-  local list = {}
-  for r, row in ipairs(rows) do
-    list[r] = {}
-    for i, column in ipairs(columns) do list[r][i] = column.short and column.short(row[i]) or row[i] end
-  end
-  return list
+local function longest_word(words)
+  local longest = 0
+  for word in words:gmatch "%S+" do longest = math.max(longest, format.width(word)) end
+  return longest
 end
 
--- Cells as lines: each column as wide as its widest cell, two spaces between them, or one where the page is too narrow for two.
+-- A row's last cell behind the others, which are `before`: on the same line, wrapped below itself, or, where a word is too long for that,
+-- on lines of its own.
+local function with_last(before, cell)
+  local room = text.width - format.width(before)
+  if format.width(cell) <= room then return { before .. cell } end
+  if longest_word(cell) <= room then
+    return format.wrap(cell, text.width, before, string.rep(" ", format.width(before)))
+  end
+  local inner = margin .. "  "
+  return { before, table.unpack(format.wrap(cell, text.width, inner, inner)) }
+end
+
+-- Cells as lines, a list of them for each row: each column as wide as its widest cell, two spaces between them, or one where the page is
+-- too narrow for two. A last column of words is never cut.
 local function grid(columns, rows)
   local widths, total_width = widths_of(columns, rows)
-  if total_width + #columns - 1 > text.width then
-    rows = shortened(columns, rows)
-    widths, total_width = widths_of(columns, rows)
-  end
   local gap = total_width + 2 * (#columns - 1) <= text.width and "  " or " "
+  local words = columns[#columns][2]
   local function line(cells)
     local parts = {}
-    for i, column in ipairs(columns) do
-      local left = not column[2]
-      parts[i] = (i == #columns and column[2]) and cells[i] or format.pad(cells[i], widths[i], left)
-    end
-    return format.cut((margin .. table.concat(parts, gap)):gsub("%s+$", ""), text.width)
+    for i = 1, words and #columns - 1 or #columns do parts[i] = format.pad(cells[i], widths[i], not columns[i][2]) end
+    local before = margin .. table.concat(parts, gap)
+    return words and with_last(before .. gap, cells[#cells]) or { format.cut(before, text.width) }
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column[1] end
   local lines = {}
   for i, row in ipairs(rows) do lines[i] = line(row) end
-  return line(titles), lines
+  return line(titles)[1], lines
 end
 
 -- A section as pieces that may be cut from its end: fixed lines that stand before them, and how many must stay.
@@ -80,7 +84,7 @@ local function measure(section, limit)
   if section.rows then
     local title, lines = grid(section.columns, section.rows)
     block.fixed[1] = format.pad(section.label, label_width) .. title:sub(label_width + 1)
-    for _, line in ipairs(lines) do block.pieces[#block.pieces + 1] = { line } end
+    table.move(lines, 1, #lines, #block.pieces + 1, block.pieces)
   end
   block.shown = #block.pieces
   return block

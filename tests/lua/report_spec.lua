@@ -73,6 +73,27 @@ describe("the page", function()
     assert.equal("rollback", last_label)
   end)
 
+  it("never cuts why another schedule is not the plan, however long names, layouts and reasons are", function()
+    local plan = fixtures.planned()
+    local reasons = { "not_in_framework", "megatron.interleaved_group", "does_not_fit", "a_rule_of_a_site_with_a_name_that_says_everything" }
+    local wide = { pipeline = 32, virtual = 16, tensor = 16, context = 16, expert = 128, expert_tensor = 8, data = 1024 }
+    for i, schedule in ipairs { "interleaved_zero_bubble", "interleaved_1f1b_overlap" } do
+      for j, layout in ipairs { wide, plan.parallelism } do
+        plan.alternatives[2 * i + j - 2] = { schedule = schedule, parallelism = layout, fit = "fits", step_seconds = 1234.5, bubble_fraction = 0.1234,
+                                             peak_bytes = 1e15, why_not = table.move(reasons, 1, 2 * i, 1, {}) }
+      end
+    end
+    local page = text.render(plan)
+    for _, line in ipairs(lines_of(page)) do assert.is_true(utf8.len(line) <= 80, line) end
+    page = page:gsub("%s+", " ")
+    local why = "not_in_framework, megatron.interleaved_group"
+    assert.matches("interleaved zero bubble V 16 %S+ %a+ 12.3 %% %S+ at P 32 TP 16 CP 16 EP 128 ETP 8: " .. why, page)
+    assert.matches(why .. ", does_not_fit, a_rule_of_a_site_with_a_name_that_says_everything", page, 1, true)
+    local shown = 0
+    for _ in page:gmatch "not_in_framework, megatron.interleaved_group" do shown = shown + 1 end
+    assert.equal(4, shown)
+  end)
+
   it("says what it left out", function()
     assert.matches("… %d+ more, see %-%-format json", text.render(crowded(fixtures.planned())))
     assert.is_nil(text.render(fixtures.planned()):find("more, see", 1, true))
@@ -116,17 +137,6 @@ describe("the page", function()
     assert.is_nil(page:find("rank 7 ", 1, true))
     assert.matches("GiB, 12 more", page, 1, true)
     assert.matches(" total\n", page, 1, true)
-  end)
-
-  it("cuts no word of a table: where a row is too wide it names the first reason and counts the others", function()
-    local plan = fixtures.planned()
-    for _, other in ipairs(plan.alternatives) do other.why_not = { "not_in_framework", "does_not_fit" } end
-    assert.matches("not_in_framework, does_not_fit\n", text.render(plan), 1, true)
-    for _, other in ipairs(plan.alternatives) do other.why_not = { "dualpipe_tied_embeddings", "replication_does_not_fit" } end
-    local page = text.render(plan)
-    assert.matches("dualpipe_tied_embeddings + 1\n", page, 1, true)
-    assert.is_nil(page:find("…", 1, true))
-    assert.matches("dualpipe_tied_embeddings, replication_does_not_fit |", markdown.render(plan), 1, true)
   end)
 
   it("says what a saving is due to, and calls a loss a loss", function()
