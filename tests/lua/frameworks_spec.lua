@@ -243,6 +243,55 @@ describe("DeepSpeed", function()
   end)
 end)
 
+-- A rule of layers stands twice: engine/core/stages.c makes the split, stdlib/plan/framework.lua judges one that is given.
+describe("a framework's split of layers", function()
+  local site = planning.policy:with { fits_one_gpu = false }
+  local function try(name, schedule, layers, ranks, list)
+    return site:plan_spec(spec(2 * ranks, { architecture = "dense", total = "7B", layers = layers }, { global_batch_size = 8 * ranks },
+                               { tensor = 1, pipeline = ranks, schedule = schedule, layers_per_stage = list }, name,
+                               { cluster = { memory_per_gpu = "1000GiB" } }), ".")
+  end
+
+  -- the same list with a layer moved from one stage to another
+  local function moved(list, from, to)
+    local other = table.move(list, 1, #list, 1, {})
+    other[from], other[to] = other[from] - 1, other[to] + 1
+    return other
+  end
+
+  it("is the one that it would accept if it were given, and no other is: DeepSpeed, 20 random shapes", function()
+    math.randomseed(20)
+    for _ = 1, 20 do
+      local ranks = math.random(2, 12)
+      local layers = math.random(2 * ranks, 60)
+      local made = try("deepspeed", "1f1b", layers, ranks)
+      assert.equal("planned", made.status)
+      local list, where = made.layers_per_stage, layers .. " layers on " .. ranks
+      assert.equal("planned", try("deepspeed", "1f1b", layers, ranks, list).status, where)
+      local from = math.random(1, ranks)
+      local other = try("deepspeed", "1f1b", layers, ranks, moved(list, from, from % ranks + 1))
+      assert.matches("puts " .. table.concat(list, ", ") .. " on " .. ranks .. " stages", first(other, "uneven_layers"), 1, true)
+    end
+  end)
+
+  it("is one that it would accept if it were given: FlagScale's DualPipeV, 10 random shapes", function()
+    math.randomseed(10)
+    for _ = 1, 10 do
+      local ranks = 2 * math.random(1, 4)
+      local layers = 2 * math.random(2 * ranks, 30)
+      local function dualpipev(list)
+        return site:plan_spec(spec(4 * ranks, small_moe(layers), { global_batch_size = 16 * ranks },
+                                   { tensor = 1, expert = 2, pipeline = ranks, schedule = "dualpipev", layers_per_stage = list }, "flagscale",
+                                   { cluster = { memory_per_gpu = "1000GiB" } }), ".")
+      end
+      local made = dualpipev()
+      assert.equal("planned", made.status)
+      assert.equal("planned", dualpipev(made.layers_per_stage).status)
+      first(dualpipev(moved(made.layers_per_stage, 1, 2 * ranks)), "uneven_layers")
+    end
+  end)
+end)
+
 describe("Megatron", function()
   it("divides query groups by TP or TP by query groups, also where TP is given", function() -- transformer_config.py:1446-1466
     local model = { layers = 32, hidden = 6144, heads = 48, kv_heads = 6, head_dim = 128, ffn = 16384, vocab = 32000 }
