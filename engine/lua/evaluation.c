@@ -184,11 +184,14 @@ static void set_step(lua_State *L, const pp_evaluation *self) {
   lua_setfield(L, -2, "no_overlap");
 }
 
-/* Nothing where it cannot be built. */
-static void set_baseline(lua_State *L, const pp_evaluation *self, pp_schedule_kind kind) {
+/* Nothing where it cannot be built, nor without a pipeline. */
+static void set_baseline(lua_State *L, const pp_evaluation *self, const char *name) {
   pp_baseline found;
   pp_error error;
-  const pp_status status = pp_evaluation_baseline(&self->of, kind, &found, &error);
+  const int kind = pp_schedule_kind_of(name);
+  if (kind < 0) luaL_error(L, "%s: no schedule '%s'", evaluation_call, name);
+  if (!self->traits) return;
+  const pp_status status = pp_evaluation_baseline(&self->of, (pp_schedule_kind)kind, &found, &error);
   if (status == PP_NO_MEMORY) pp_args_raise(L, evaluation_call, &error);
   if (status != PP_OK) return;
   lua_createtable(L, 0, 6);
@@ -198,12 +201,28 @@ static void set_baseline(lua_State *L, const pp_evaluation *self, pp_schedule_ki
   pp_set_number(L, "bubble_fraction", found.timing.bubble_fraction);
   pp_set_number(L, "peak_bytes", found.bytes);
   pp_set_boolean(L, "fits", found.bytes <= self->of.problem->usable_bytes);
-  lua_setfield(L, -2, pp_schedule_traits_of(kind)->name);
+  lua_setfield(L, -2, name);
+}
+
+/* The evaluation on top gets `baselines`: those that the list at an index names, if there is one. */
+static void set_baselines(lua_State *L, const pp_evaluation *self, int names) {
+  lua_newtable(L);
+  if (!lua_isnoneornil(L, names)) {
+    luaL_checktype(L, names, LUA_TTABLE);
+    for (lua_Integer i = 1; lua_geti(L, names, i) != LUA_TNIL; i++) {
+      const char *name = luaL_checkstring(L, -1);
+      lua_insert(L, -2);  /* the name stays on the stack while it is used */
+      set_baseline(L, self, name);
+      lua_remove(L, -2);
+    }
+    lua_pop(L, 1);
+  }
+  lua_setfield(L, -2, "baselines");
 }
 
 /* --------------------------------------------------------------------------------------------------------------------------- together */
 
-int pp_push_evaluation(lua_State *L, pp_search *search, size_t row) {
+int pp_push_evaluation(lua_State *L, pp_search *search, size_t row, int baselines) {
   pp_error error;
   luaL_checkstack(L, 16, evaluation_call);
   pp_evaluation *self = push_evaluation(L);
@@ -223,9 +242,6 @@ int pp_push_evaluation(lua_State *L, pp_search *search, size_t row) {
   set_simulation(L, self);
   set_parts(L, self);
   set_step(L, self);
-  lua_createtable(L, 0, 2);
-  if (self->traits) set_baseline(L, self, PP_1F1B);
-  if (self->traits && self->traits->overlaps) set_baseline(L, self, PP_ZB_H1);
-  lua_setfield(L, -2, "baselines");
+  set_baselines(L, self, baselines);
   return 1;
 }

@@ -8,7 +8,8 @@
 
 #include "core/search.h"
 
-/* Pushes the table of a row, or nil and the broken rule; returns how many values. The fields are listed in stdlib/plan/choose.lua. */
-int pp_push_evaluation(lua_State *L, pp_search *search, size_t row);
+/* Pushes the table of a row, or nil and the broken rule; returns how many values. The fields are listed in stdlib/plan/choose.lua.
+** `baselines`: where a list of schedules lies that are evaluated in its place too, or nil or nothing. */
+int pp_push_evaluation(lua_State *L, pp_search *search, size_t row, int baselines);
 
 #endif

@@ -531,10 +531,12 @@ static int search_best(lua_State *L) {
   return 3;
 }
 
-/* candidates:evaluate(row) → everything that a plan prints about it | nil, illegal: see evaluation.h */
+/* candidates:evaluate(row [, schedules]) → everything that a plan prints about it, and those schedules in its place as `baselines` | nil,
+** illegal: see evaluation.h */
 static int search_evaluate(lua_State *L) {
   pp_lua_search *self = check_search(L);
-  return pp_push_evaluation(L, &self->search, check_row(L, self));
+  lua_settop(L, 3);
+  return pp_push_evaluation(L, &self->search, check_row(L, self), 3);
 }
 
 static const luaL_Reg search_functions[] = {

@@ -6,6 +6,8 @@
 -- since      first release, or state, in frameworks whose users ask (PyTorch: from the merge dates of the pull requests named)
 -- elsewhere  where else it runs or is being built, outside the frameworks of the vocabulary
 -- limits     what surprises its users
+-- baselines  what a saving is told against: 1F1B, which every trainer has; of what hides the all-to-all also ZB-H1, which has as little
+--            bubble and hides nothing
 
 local entries = {
   { name = "gpipe",
@@ -17,7 +19,7 @@ local entries = {
     source = "Lamy-Poirier 2023, https://arxiv.org/abs/2211.05953; the order simulated is PyTorch's, backwards from the last microbatch to the first",
     since = { torch = "2.4 (https://github.com/pytorch/pytorch/pull/125975)" },
     limits = { "below P microbatches every chunk but one waits for the first to come round" } },
-  { name = "1f1b",
+  { name = "1f1b", baselines = {},
     idea = "a forward and a backward in turn: at most P − r microbatches held on rank r",
     source = "Narayanan et al. 2021, https://arxiv.org/abs/2104.04473, section 2.2.1 (PipeDream-flush)",
     since = { torch = "2.4 (https://github.com/pytorch/pytorch/pull/125975)" },
@@ -27,7 +29,7 @@ local entries = {
     source = "Narayanan et al. 2021, https://arxiv.org/abs/2104.04473, section 2.2.2",
     since = { torch = "2.4 (https://github.com/pytorch/pytorch/pull/125975); microbatch counts other than multiples of P from 2.6 (https://github.com/pytorch/pytorch/pull/137783)" },
     limits = { "Megatron-LM: group size N with P ≤ N ≤ M, M mod N = 0 or ≥ P", "layers divide by P × V, or a layout is given" } },
-  { name = "interleaved_1f1b_overlap",
+  { name = "interleaved_1f1b_overlap", baselines = { "1f1b", "zb_h1" },
     idea = "interleaved 1F1B, one forward more to warm up: a turn's forward and backward overlap and hide each other's all-to-all",
     source = "https://github.com/NVIDIA/Megatron-LM, schedules.py and combined_1f1b.py; https://github.com/NVIDIA/Megatron-LM/issues/1524: preferred there to DualPipe",
     since = { megatron = "--overlap-moe-expert-parallel-comm", ["megatron-bridge"] = "comm_overlap.overlap_moe_expert_parallel_comm" },
@@ -68,14 +70,14 @@ local entries = {
     source = "Qi et al. 2024, https://arxiv.org/abs/2405.15362, section 3; our own list scheduler",
     limits = { "embedding and head are both on rank 0", "its bubble grows with M when F, I and W differ", "twice 1F1B's messages",
                "sends must not block", "a plan has its order at F = I = W; simulate takes the times it is given" } },
-  { name = "dualpipev",
+  { name = "dualpipev", baselines = { "1f1b", "zb_h1" },
     idea = "DualPipe cut in half: one copy of the parameters, two chunks per rank in a V, forward and backward overlapped",
     source = "https://github.com/deepseek-ai/DualPipe, README and dualpipev.py; the idea: sail-sg, \"cut in half\", February 2025",
     since = { torch = "2.9 (https://github.com/pytorch/pytorch/pull/159591, August 2025)", torchtitan = "with that PyTorch", flagscale = "merged, https://github.com/flagos-ai/FlagScale/pull/644",
               mindspeed = "documented; W not split in the cool-down unless --dualpipev-dw-detach" },
     elsewhere = { "PaddlePaddle (https://github.com/PaddlePaddle/Paddle/pull/71427) and PaddleNLP (https://github.com/PaddlePaddle/PaddleNLP/pull/10138)", "DeepSpeed: open, https://github.com/deepspeedai/DeepSpeed/pull/8576; asked for in issues/7100 and issues/7126", "https://github.com/mlc-ai/pith-train" },
     limits = { "without an overlapping kernel a pair takes F + B: it then loses to ZB-V", "embedding and head are both on rank 0" } },
-  { name = "dualpipe",
+  { name = "dualpipe", baselines = { "1f1b", "zb_h1" },
     idea = "microbatches from both ends, forward and backward overlapped: two copies of the parameters",
     source = "DeepSeek-AI 2024, https://arxiv.org/abs/2412.19437, section 3.2.1; https://github.com/deepseek-ai/DualPipe, dualpipe.py",
     since = { ["deepseek-dualpipe"] = "the reference, a schedule and not a trainer", flagscale = "open, https://github.com/flagos-ai/FlagScale/pull/1157 (March 2026)" },
@@ -86,8 +88,14 @@ local entries = {
 local catalogue = { entries = entries, names = {} }
 local by_name = {}
 for i, entry in ipairs(entries) do
+  entry.baselines = entry.baselines or { "1f1b" }
   catalogue.names[i] = entry.name
   by_name[entry.name] = entry
+end
+
+-- Names of what a schedule's savings are told against; none without a pipeline.
+function catalogue.baselines(name)
+  return by_name[name] and by_name[name].baselines or {}
 end
 
 -- The entry of a schedule, or nil.

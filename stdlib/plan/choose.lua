@@ -35,10 +35,11 @@ evaluation: tensor context expert expert_tensor data pipeline virtual chunks gro
   step_seconds; ideal_step_seconds (mean compute of a rank, all-to-all
   left out) work_seconds (with it) alltoall_seconds alltoall_exposed_seconds tensor_seconds (all exposed) context_seconds
   context_exposed_seconds; no_overlap { step_seconds, makespan_seconds,
-  bubble_fraction }: F&B = F + B; baselines { 1f1b, zb_h1 } at the same layout and M without overlap: { step_seconds,
+  bubble_fraction }: F&B = F + B; baselines { schedule → … } at the same layout and M without overlap: { step_seconds,
   makespan_seconds, bubble_fraction, peak_bytes, fits }
 ]]
 
+local baselines_of = require("pipeplan.catalog.schedules").baselines
 local candidates = require "pipeplan.plan.candidates"
 local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.base.format"
@@ -421,7 +422,7 @@ end
 local function finish_planned(set, choice, result)
   local group, schedule = choice.group, set.c:get("schedule", choice.row)
   set.c:simulate(choice.row)
-  result.fields, result.evaluation = set.c:row(choice.row), set.c:evaluate(choice.row)
+  result.fields, result.evaluation = set.c:row(choice.row), set.c:evaluate(choice.row, baselines_of(schedule))
   result.decision, result.list, result.schedule_wanted = group.decision, group.list, group.wanted
   result.replaced = group.wanted ~= nil and not is_wanted(set, group, schedule)
   result.reasons = result.replaced and replacement(set, choice) or {}

@@ -2,6 +2,7 @@
 -- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
 
 local accuracy = require "pipeplan.catalog.accuracy"
+local baselines_of = require("pipeplan.catalog.schedules").baselines
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local framework = require "pipeplan.plan.framework"
@@ -69,7 +70,7 @@ local function evaluate_at(arguments, evaluation, schedule, kernel, batch, layer
   local same = candidates:match { { field = "schedule", op = "equal", value = schedule },
                                   { field = "pipeline_parallel", op = "equal", value = evaluation.pipeline } }
   local row = same:first()
-  return row and candidates:evaluate(row) or nil
+  return row and candidates:evaluate(row, baselines_of(schedule)) or nil
 end
 measure.evaluate_at = evaluate_at
 
@@ -359,11 +360,8 @@ function measure.fill(plan, request, known, result)
   plan.training.batch_ramp = ramp(request, list, gpus)
 
   plan.gpu_hours_saved = {}
-  if evaluation.pipeline > 1 and evaluation.schedule ~= "1f1b" then
-    plan.gpu_hours_saved[1] = saving(list, goodput, gpus, "1f1b")
-    if measure.overlaps(evaluation.schedule) then
-      plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, "zb_h1")
-    end
+  for _, name in ipairs(baselines_of(evaluation.schedule)) do
+    plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, name)
   end
   plan.profile, plan.power = profile(request), power(evaluation, request)
   plan.expected_error = plan.profile and require("pipeplan.plan.calibrate").expected_error(plan.profile.calibration, evaluation.schedule)

@@ -18,6 +18,14 @@ describe("the catalogue of schedules", function()
     end
   end)
 
+  it("tells savings against 1F1B, and against ZB-H1 too where pairs overlap", function()
+    for _, name in ipairs(catalogue.names) do
+      local expected = engine.schedule.traits(name).overlaps and { "1f1b", "zb_h1" } or name ~= "1f1b" and { "1f1b" } or {}
+      assert.same(expected, catalogue.baselines(name), name)
+    end
+    assert.same({}, catalogue.baselines "none")
+  end)
+
   it("names frameworks as the vocabulary does", function()
     local known = {}
     for _, name in ipairs(vocabulary.by_name.framework.domain) do known[name] = true end
