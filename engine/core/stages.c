@@ -55,35 +55,65 @@ static int group_stages(const pp_candidate *candidate, int *group_of) {
   return holders == 2 ? (ranks + 1) / 2 : ranks;
 }
 
+/* What a split costs the ranks of a chain that runs up, and with two chunks down again. */
+typedef struct {
+  const double *seconds;             /* of a block of each kind */
+  double tail;                       /* what the last stage has beside its layers: head and MTP */
+  double before[PP_MAX_LAYERS + 1];  /* of all layers before each */
+  int ranks, chunks;
+} rank_loads;
+
+static rank_loads loads_of(const pp_priced *of, const pp_block_weights *weights) {
+  const pp_model *model = of->problem->model;
+  const double *seconds = weights->seconds;
+  rank_loads loads = { .seconds = seconds, .ranks = of->candidate->layout.pipeline, .chunks = of->candidate->layout.chunks };
+  loads.tail = seconds[PP_BLOCK_HEAD] + (double)model->mtp_layers * seconds[PP_BLOCK_MTP];
+  for (int i = 0; i < (int)model->layers; i++)
+    loads.before[i + 1] = loads.before[i] + seconds[model->moe[i] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+  return loads;
+}
+
+/* Seconds of the slowest rank. */
+static double heaviest_of(const rank_loads *loads, const int *layers) {
+  const int ranks = loads->ranks, last = ranks * loads->chunks - 1;
+  double load[PP_MAX_LAYERS] = { 0 }, heaviest = 0;
+  for (int s = 0, layer = 0; s <= last; layer += layers[s++]) {
+    const int rank = s < ranks ? s : 2 * ranks - 1 - s;
+    load[rank] += loads->before[layer + layers[s]] - loads->before[layer];
+    if (s == 0) load[rank] += loads->seconds[PP_BLOCK_EMBEDDING];
+    if (s == last) load[rank] += loads->tail;
+    heaviest = fmax(heaviest, load[rank]);
+  }
+  return heaviest;
+}
+
+/* So many layers on the first rank, on the last and on each between, in halves where a rank has two chunks. */
+static void set_ends(const rank_loads *loads, int first, int between, int last, int *layers) {
+  const int ranks = loads->ranks;
+  for (int s = 0; s < ranks * loads->chunks; s++) {
+    const int rank = s < ranks ? s : 2 * ranks - 1 - s;
+    layers[s] = (rank == 0 ? first : rank == ranks - 1 ? last : between) / loads->chunks;
+  }
+}
+
 /* PP_LAYERS_EVEN_ENDS: of all splits the one whose slowest rank is the fastest; of equals the one whose first rank holds least. Numbers on
 ** the ranks between the ends that are not next to the mean only make one rank heavier, so three of them are tried. */
 static bool even_ends(const pp_priced *of, int *layers) {
-  const pp_model *model = of->problem->model;
-  const int ranks = of->candidate->layout.pipeline, chunks = of->candidate->layout.chunks, between = ranks - 2, total = (int)model->layers;
+  const int ranks = of->candidate->layout.pipeline, stages = pp_stages_count(of->candidate), total = (int)of->problem->model->layers;
   const pp_block_weights weights = weights_of(of);
-  const double *seconds = weights.seconds;
-  const double head = seconds[PP_BLOCK_HEAD] + (double)model->mtp_layers * seconds[PP_BLOCK_MTP];
-  double least = INFINITY, before[PP_MAX_LAYERS + 1] = { 0 };
+  const rank_loads loads = loads_of(of, &weights);
+  double least = INFINITY;
   int trial[PP_MAX_LAYERS];
-  for (int i = 0; i < total; i++) before[i + 1] = before[i] + seconds[model->moe[i] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+  if (total % 2 != 0) return false;
   for (int step = -1; step <= 1; step++) {
-    const int middle = between > 0 ? (total / ranks / 2 + step) * 2 : 0, ends = total - between * middle;
-    if (between > 0 ? middle < 2 : step != 0) continue;
+    const int between = ranks > 2 ? (total / ranks / 2 + step) * 2 : 0, ends = total - (ranks - 2) * between;
+    if (ranks > 2 ? between < 2 : step != 0) continue;
     for (int first = 2; first <= ends - 2; first += 2) {
-      double load[PP_MAX_LAYERS] = { 0 }, heaviest = 0;
-      if (ends % 2 != 0) break;
-      for (int s = 0, layer = 0; s < ranks * chunks; s++) {
-        const int rank = s < ranks ? s : 2 * ranks - 1 - s;
-        trial[s] = (rank == 0 ? first : rank == ranks - 1 ? ends - first : middle) / chunks;
-        load[rank] += before[layer + trial[s]] - before[layer];
-        if (s == 0) load[rank] += seconds[PP_BLOCK_EMBEDDING];
-        if (s == ranks * chunks - 1) load[rank] += head;
-        layer += trial[s];
-        heaviest = fmax(heaviest, load[rank]);
-      }
+      set_ends(&loads, first, between, ends - first, trial);
+      const double heaviest = heaviest_of(&loads, trial);
       if (heaviest >= least * (1 - 1e-12)) continue;
       least = heaviest;
-      memcpy(layers, trial, (size_t)(ranks * chunks) * sizeof *layers);
+      memcpy(layers, trial, (size_t)stages * sizeof *layers);
     }
   }
   return least < INFINITY;
