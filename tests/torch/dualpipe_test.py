@@ -7,6 +7,7 @@ each grid and run all of its cases.
 
 Wants $PIPEPLAN, the program, LUA_CPATH for lua5.4 to find the engine's module, and PyTorch 2.9 or newer; run.sh finds them.
 """
+import functools
 import itertools
 import os
 import pickle
@@ -99,6 +100,7 @@ def build(what, grid, shape):
             for stage, part in dualpipe.stages_of(what, grid.rank).items()}
 
 
+@functools.cache
 def unpipelined(shape, microbatches, replicas):
     """(losses by replica and microbatch, gradients by weight) of the mean over all of them, by plain autograd."""
     whole = model.build_stage(shape, [shape.layers], 0, dtype=torch.float64)
@@ -132,6 +134,9 @@ def compare(executor, modules, shape, steps=1):
 class Equality(unittest.TestCase):
     def check(self, ranks, replicas, expert, microbatches, experts=0, make=dualpipe.Executor):
         programs = [program_of(kind, ranks, count) for kind, count in itertools.product(KINDS, microbatches)]
+
+        for what in programs:
+            unpipelined(shape_of(experts, what.slices), what.microbatches, replicas)      # once, and not in each process
 
         def work(_):
             grid = Grid(ranks, expert)

@@ -1,6 +1,10 @@
-"""processes.py: runs a function in several processes that make one process group, without torchrun, which would import PyTorch once more for each."""
+"""processes.py: runs a function or a file in several processes that make one process group, without torchrun, which would import PyTorch once more for
+each.
+"""
 import os
+import runpy
 import socket
+import sys
 import tempfile
 import time
 import traceback
@@ -23,7 +27,18 @@ def run(world, work, *args, timeout=120):
         return [(status[rank], _read(folder, rank, 1), _read(folder, rank, 2)) for rank in range(world)]
 
 
+def run_file(world, file, *arguments, timeout=120):
+    """The same for `python FILE ARGUMENTS…`."""
+    def work():
+        sys.argv = [file, *arguments]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+        runpy.run_path(file, run_name="__main__")
+    return run(world, work, timeout=timeout)
+
+
 def _fork(rank, world, port, folder, work, args):
+    sys.stdout.flush()
+    sys.stderr.flush()
     child = os.fork()
     if child:
         return child
@@ -44,6 +59,8 @@ def _fork(rank, world, port, folder, work, args):
     except BaseException:
         os.write(2, traceback.format_exc().encode())
     finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)
 
 

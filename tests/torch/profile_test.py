@@ -3,6 +3,7 @@
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -19,6 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "examples", "torch"))
 import torch
 import torch.distributed as dist
 
+import processes
 import profile_stage
 from pipeline import grid, heat, links, memory, model, options, power, profile, timing
 from pipeline.actions import Actions, Deferred
@@ -204,23 +206,15 @@ class Contention(unittest.TestCase):
         self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], cache), {"contention": 1.2})
 
 
-def run(processes, script, *arguments):
-    """torchrun, on this host; → finished process"""
-    command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--rdzv-backend", "c10d",
-               "--rdzv-endpoint", "localhost:0", script, *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, timeout=300)
-
-
 class Together(unittest.TestCase):
     """In two processes, in one go: worker() below."""
 
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
-            done = run(2, __file__, "worker", folder)
-            if done.returncode:
-                raise AssertionError(done.stderr)
+            done = processes.run(2, worker, folder, timeout=300)
+            if any(status for status, _, _ in done):
+                raise AssertionError("\n".join(error for _, _, error in done))
             cls.made = {}
             for name in os.listdir(folder):
                 with open(os.path.join(folder, name)) as file:
@@ -278,11 +272,13 @@ class Together(unittest.TestCase):
 
 
 class Script(unittest.TestCase):
+    run_alone = functools.partial(processes.run_file, 1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1")
+
     def test_it_prints_a_profile_and_nothing_else(self):
-        done = run(1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1", "--virtual-stages", "2", "--shape",
-                   "hidden=16,heads=2,ffn=64,sequence=8", "--samples", "1", "--load", "0", "--pause", "0")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(len(json.loads(done.stdout)["stage"]), 2)
+        [(status, out, error)] = self.run_alone("--virtual-stages", "2", "--shape", "hidden=16,heads=2,ffn=64,sequence=8", "--samples", "1",
+                                                "--load", "0", "--pause", "0")
+        self.assertEqual(status, 0, error)
+        self.assertEqual(len(json.loads(out)["stage"]), 2)
 
     def test_sizes_and_layers_of_a_config(self):
         sizes = options.config(os.path.join(ROOT, "examples/models/tiny.json"))      # what that file says, by model.Shape's names
@@ -294,10 +290,10 @@ class Script(unittest.TestCase):
             options.config(os.path.join(ROOT, "README.md"))
 
     def test_what_does_not_fit_is_said(self):
-        done = run(1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("--layers has 2 stages: expected 1", done.stderr)
-        self.assertEqual(done.stdout, "")
+        [(status, out, error)] = self.run_alone()
+        self.assertNotEqual(status, 0)
+        self.assertIn("--layers has 2 stages: expected 1", error)
+        self.assertEqual(out, "")
 
 
 def worker(folder):
@@ -332,7 +328,4 @@ def worker(folder):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["worker"]:
-        worker(sys.argv[2])
-    else:
-        unittest.main()
+    unittest.main()

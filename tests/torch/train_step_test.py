@@ -67,20 +67,21 @@ def whole_model(shape, batches):
     return mean.item(), {name: weight.grad for name, weight in whole.named_parameters()}
 
 
-def run_all(ranks, expert, shape, cases, folder):
+def batches_of(ranks, replicas, shape):
+    return [model.batch(shape, 2 * ranks, seed=replica, dtype=torch.float64) for replica in range(replicas)]
+
+
+def run_all(ranks, expert, shape, cases, expected, folder):
     """In one process of many: writes [{case, loss, worst difference, weights, …}] to a file of its own."""
     torch.manual_seed(0)
     grids.start("cpu")
     grid = grids.Grid(ranks, expert)
     watchdog = Watchdog(60, dist.get_rank())
     microbatches, found = 2 * ranks, []
-    batches = [model.batch(shape, microbatches, seed=replica, dtype=torch.float64) for replica in range(grid.data)]
-    expected = {}
+    batches = batches_of(ranks, grid.data, shape)
     for name, options, mutant in cases:
         stages = ranks * NAMES[name]
         layers = layers_of(stages)
-        if stages not in expected:
-            expected[stages] = whole_model(model.dataclasses.replace(shape, layers=sum(layers)), batches)
         sized = model.dataclasses.replace(shape, layers=sum(layers))
         program = programs.parse(program_of(name, ranks, microbatches), name)
         modules = {s: model.build_stage(sized, layers, s, grid.expert_group, dtype=torch.float64) for s in program.stages_of(grid.rank)}
@@ -141,10 +142,14 @@ class Gradients(unittest.TestCase):
 
     def check(self, ranks, expert, experts, cases):
         shape = model.Shape(hidden=16, heads=2, ffn=24, layers=1, vocab=19, experts=experts, top_k=2, sequence=6, micro_batch=2)
+        expected = {}                                     # once, and not in each process
         for name in {name for name, _, _ in cases}:
-            program_of(name, ranks, 2 * ranks)            # once, and not in each process
+            program_of(name, ranks, 2 * ranks)
+            stages = ranks * NAMES[name]
+            sized = model.dataclasses.replace(shape, layers=sum(layers_of(stages)))
+            expected[stages] = expected.get(stages) or whole_model(sized, batches_of(ranks, expert, shape))
         with tempfile.TemporaryDirectory() as folder:
-            done = processes.run(ranks * expert, run_all, ranks, expert, shape, cases, folder, timeout=150)
+            done = processes.run(ranks * expert, run_all, ranks, expert, shape, cases, expected, folder, timeout=150)
             self.assertEqual([0] * len(done), [status for status, _, _ in done], "\n".join(error for _, _, error in done))
             by_rank = []
             for rank in range(len(done)):
@@ -367,18 +372,18 @@ class TrainStep(unittest.TestCase):
         self.assertGreater(float(re.findall(r"iteration \(ms\): ([\d.]+)", done[1][1])[1]), 3 * 8 * 20)
 
     def test_monitor_keeps_a_healthy_run_and_rolls_back_one_with_a_slow_rank(self):
-        """Ranks sleep for 40 ms in each action, as long as the plan's stages take: 8 · 120 ms and a bubble of 3 · 40. The plan is rolled back over
-        the step of 1F1B, 11 · 120 ms. A rank that takes 80 ms has a step of 8 · 240 ms at least."""
-        times = {"F": 40, "I": 40, "W": 40, "B": 80}
+        """Ranks sleep for 120 ms in each action, as long as the plan's stages take: 8 · 360 ms and a bubble of 3 · 120. The plan is rolled back over
+        the step of 1F1B, 11 · 360 ms: 720 ms later, which a busy machine does not lose. A rank that takes 240 ms has a step of 8 · 720 ms at least."""
+        times = {"F": 120, "I": 120, "W": 120, "B": 240}
         stage = [{"layers": 2, "embedding": rank == 0, "head": rank == 3, "kind_ms_cold": times, "kind_ms_hot": times} for rank in range(4)]
         plan, csv = plan_of(self.folder, 4, layers=8, profile={
             "source": "by hand", "runtime": "torch-multi", "at": {"sequence_length": 6, "micro_batch_size": 1}, "stage": stage})
-        for of_rank_1, status, verdict in ((40, 0, "keep"), (80, 1, "roll_back")):
+        for of_rank_1, status, verdict in ((120, 0, "keep"), (240, 1, "roll_back")):
             with self.subTest(verdict=verdict):
                 log = os.path.join(self.folder, verdict)
-                self.check_passes(self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 6, "--metrics", log,
-                                                 "--straggler", f"0:40ms,1:{of_rank_1}ms,2:40ms,3:40ms"))
-                monitor = [os.environ["PIPEPLAN"], "monitor", plan, log, "--steps", "2-6", "--format", "json"]
+                self.check_passes(self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 3, "--metrics", log,
+                                                 "--straggler", f"0:120ms,1:{of_rank_1}ms,2:120ms,3:120ms"))
+                monitor = [os.environ["PIPEPLAN"], "monitor", plan, log, "--steps", "2-3", "--format", "json"]
                 done = subprocess.run(monitor, capture_output=True, text=True)
                 self.assertEqual((status, ""), (done.returncode, done.stderr))
                 self.assertEqual(verdict, json.loads(done.stdout)["verdict"])
