@@ -85,12 +85,6 @@ names.concepts = {
   concept("TP of that layout", nil, "avoidable_tensor_parallel"),
 }
 
--- Names of fields that were others before. A policy may still use the old one, and is told so, until pipeplan has that version.
-names.renamed = {
-  network_link = { to = "network_per_gpu", goes = "0.2.0" },
-  host_bytes = { to = "host_optimizer_bytes", goes = "0.2.0" },
-}
-
 -- The last part of what one place says → what a spec says, what a rule says.
 local spec_of, field_of = {}, {}
 for _, entry in ipairs(names.concepts) do

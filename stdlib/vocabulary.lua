@@ -114,6 +114,12 @@ end
 -- Words that statements use themselves; never the name of a field, rule or parameter.
 local reserved = { "id", "message", "reason", "expires", "source", "recommend", "why", "within", "severity", "unless", "when", "try", "overlapping" }
 
+-- Names of fields that were others before. A policy may still use the old one, and is told so, until pipeplan has that version.
+local renamed = {
+  network_link = { to = "network_per_gpu", goes = "0.2.0" },
+  host_bytes = { to = "host_optimizer_bytes", goes = "0.2.0" },
+}
+
 -- What a spec and a plan call `parallelism.…`, and the field of a candidate that it is.
 local parallelism = {
   data = "data_parallel", tensor = "tensor_parallel", expert = "expert_parallel", expert_tensor = "expert_tensor_parallel",
@@ -121,4 +127,4 @@ local parallelism = {
 }
 
 return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules, parallelism = parallelism,
-         most = most }
+         renamed = renamed, most = most }

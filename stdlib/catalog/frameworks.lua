@@ -93,18 +93,10 @@ catalogue.conditions = conditions
 
 -- Is the rule about that schedule and not about every one?
 local function names_schedule(rule, schedule)
-  for _, condition in ipairs(conditions(rule)) do
-    if condition.field == "schedule" then
-      for _, name in ipairs(condition.values or { condition.value }) do
-        if name == schedule then return true end
-      end
-    end
-  end
-  return false
+  return rule.schedule == schedule or type(rule.schedule) == "table" and lists.contains(rule.schedule, schedule)
 end
 
--- Rules about a schedule that all frameworks which run it have: they hold where no framework is named.
-function catalogue.shared(schedule)
+local function shared(schedule)
   local list
   for _, entry in ipairs(entries) do
     if entry.schedules[schedule] then
@@ -124,6 +116,14 @@ function catalogue.shared(schedule)
     end
   end
   return list or {}
+end
+
+local known = {}
+
+-- Rules about a schedule that all frameworks which run it have: they hold where no framework is named.
+function catalogue.shared(schedule)
+  known[schedule] = known[schedule] or shared(schedule)
+  return known[schedule]
 end
 
 -- Expert TP where nobody says: a number, "tensor", or nil where the framework is not known to say.

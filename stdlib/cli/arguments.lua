@@ -1,7 +1,6 @@
 -- arguments.lua: what every command does with its command line, and the options that several of them share.
 
 local failure = require "pipeplan.base.failure"
-local names = require "pipeplan.names"
 
 local arguments = {}
 
@@ -14,7 +13,7 @@ function arguments.parse(parser, list, command)
   local good, parsed = parser:pparse(list)
   if not good then
     local unknown = parsed:match "^unknown option '%-%-([%w_-]+)'"
-    local elsewhere = unknown and names.in_options(unknown) or ""
+    local elsewhere = unknown and require("pipeplan.names").in_options(unknown) or ""
     if elsewhere ~= "" then parsed = parsed:gsub("\n.*", "") end
     failure.usage("%s: %s%s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " ")), elsewhere)
   end

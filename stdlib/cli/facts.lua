@@ -203,8 +203,14 @@ local data = {
     return list
   end,
 }
-for _, topic in ipairs { "accelerators", "frameworks", "hosts", "kernels", "links", "overheads" } do
+for _, topic in ipairs { "accelerators", "hosts", "kernels", "links", "overheads" } do
   data[topic] = function() return require("pipeplan.catalog." .. topic).entries end
+end
+
+function data.frameworks()
+  local entries = require("pipeplan.catalog.frameworks").entries
+  for _, entry in ipairs(entries) do assert(entry.keys) end  -- put together when somebody asks (frameworks/derive.lua)
+  return entries
 end
 
 -- A value as JSON takes it: of a list that has names beside its items the items are `list`; of a function, that there is one.

@@ -19,7 +19,6 @@ local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
-local names = require "pipeplan.names"
 
 local known_keys = { "name", "architecture", "total", "active", "max_positions" }
 for _, key in ipairs(engine.model.fields) do known_keys[#known_keys + 1] = key end
@@ -82,7 +81,7 @@ local function check_keys(self)
   table.sort(keys)
   for _, key in ipairs(keys) do
     if not is_known[key] then
-      local elsewhere = names.in_spec(key)
+      local elsewhere = require("pipeplan.names").in_spec(key)
       failure.usage("%s: model has no field '%s'%s", self.file, key,
                     elsewhere ~= "" and elsewhere or failure.suggestion(key, known_keys))
     end

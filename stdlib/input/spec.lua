@@ -11,7 +11,6 @@ local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local model = require "pipeplan.input.model"
-local names = require "pipeplan.names"
 local recipe = require "pipeplan.input.recipe"
 local units = require "pipeplan.base.units"
 
@@ -24,7 +23,7 @@ local function unknown_key(key, group, origin)
   local known = fields.by_name[key]
   local path = group == "" and key or group .. "." .. key
   if known then failure.usage("%s: %s is no field of a spec; %s belongs under %s", origin, path, key, known.path) end
-  local elsewhere = names.in_spec(key)
+  local elsewhere = require("pipeplan.names").in_spec(key)
   failure.usage("%s: %s is no field of a spec%s", origin, path,
                 elsewhere ~= "" and elsewhere or failure.suggestion(key, fields.keys(group)))
 end

@@ -1,23 +1,23 @@
--- renamed.lua: fields that had other names before (names.lua). A policy that uses one means the new one, and is told so.
+-- renamed.lua: fields that had other names before (vocabulary.lua). A policy that uses one means the new one, and is told so.
 
 local lists = require "pipeplan.base.lists"
-local renamed = require("pipeplan.names").renamed
 local tag = require("engine").host.tag
 local vocabulary = require "pipeplan.vocabulary"
 
+local renamed = vocabulary.renamed
+
 local translate = {}
 
-local function new_name(name)
+-- What a field is called now.
+function translate.name(name)
   return renamed[name] and renamed[name].to or name
 end
-
-translate.name = new_name
 
 -- A list of names, of which none stands twice any more.
 function translate.names(list)
   local out, seen = {}, {}
   for _, name in ipairs(list) do
-    local new = new_name(name)
+    local new = translate.name(name)
     if not seen[new] then out[#out + 1] = new end
     seen[new] = true
   end
@@ -26,18 +26,20 @@ end
 
 -- A statement as recorded, with the names that fields have now: before =, beside an operator, in a message's braces.
 function translate.statement(raw)
-  if type(raw.argument) ~= "table" then return end
-  local argument = {}
-  for key, value in pairs(raw.argument) do
+  local argument = raw.argument
+  if type(argument) ~= "table" then return end
+  for key, value in pairs(argument) do
     if type(value) == "table" and value[tag] then
-      for i, side in ipairs(value) do value[i] = new_name(side) end
+      for i, side in ipairs(value) do value[i] = translate.name(side) end
     elseif key == "message" and type(value) == "string" then
-      value = value:gsub("{([^{}]*)}", function(name) return "{" .. new_name(name) .. "}" end)
+      argument.message = value:gsub("{([^{}]*)}", function(name) return "{" .. translate.name(name) .. "}" end)
     end
-    local new = new_name(key)
-    argument[raw.argument[new] == nil and new or key] = value  -- both: the old one is refused as unknown
   end
-  raw.argument = argument
+  for old, entry in pairs(renamed) do
+    if argument[old] ~= nil and argument[entry.to] == nil then  -- both: the old one is refused as unknown
+      argument[entry.to], argument[old] = argument[old], nil
+    end
+  end
 end
 
 -- What a rule's function may read: every field, and the old names of some.
@@ -51,7 +53,9 @@ end
 
 -- The warnings of a file: each line that has an old name, outside a comment.
 function translate.warnings(file)
-  local list, number = {}, 0
+  local list, number, any = {}, 0, false
+  for name in pairs(renamed) do any = any or file.text:find(name, 1, true) end
+  if not any then return list end
   for line in (file.text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     for name in line:gsub("%-%-.*", ""):gmatch "[%a_][%w_]*" do

@@ -7,7 +7,6 @@ local conditions = require "pipeplan.policy.conditions"
 local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
 local functions = require "pipeplan.policy.functions"
-local in_rule = require("pipeplan.names").in_rule
 local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -281,7 +280,7 @@ local function read_rule(raw, verb, statement, names, complain)
     elseif handle_of(value) then
       complain("only `when` is a function, not '%s'", key)
     elseif key ~= "id" then  -- which the caller has read
-      local elsewhere = in_rule(key)
+      local elsewhere = require("pipeplan.names").in_rule(key)
       complain("no field or property '%s'%s", key, elsewhere ~= "" and elsewhere or failure.suggestion(key, known_keys(verb)))
     end
   end

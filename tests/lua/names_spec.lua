@@ -180,7 +180,7 @@ end)
 
 describe("a field's old name", function()
   local old = {}
-  for name in pairs(names.renamed) do old[#old + 1] = name end
+  for name in pairs(vocabulary.renamed) do old[#old + 1] = name end
   table.sort(old)
 
   local function renamed(warnings)
@@ -192,7 +192,7 @@ describe("a field's old name", function()
   end
 
   for _, name in ipairs(old) do
-    local entry = names.renamed[name]
+    local entry = vocabulary.renamed[name]
 
     it("means the new one, with a warning: " .. name, function()
       local policy = planning.policy_of(string.format("-- %s\nwarn { id = 'x', %s = over '%s',\n  message = 'a {%s}' }\n", name, name, name, name)).policy
