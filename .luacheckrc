@@ -13,8 +13,8 @@ files["stdlib/meta/generate/primitives.lua"] = { max_line_length = false }
 -- What a policy sees (engine/host/allow.c; a test compares the two).
 stds.policy = {
   read_globals = {
-    "any", "assert", "at_least", "at_most", "between", "change", "disable", "engine", "equal", "error", "even", "invariant", "ipairs",
-    "kernel", "math", "multiple_of", "none_of", "not_multiple_of", "odd", "over", "pairs", "parameter", "prefer", "refuse", "reject",
+    "any", "assert", "at_least", "at_most", "between", "change", "disable", "enable", "engine", "equal", "error", "even", "invariant", "ipairs",
+    "kernel", "math", "multiple_of", "none_of", "not_multiple_of", "odd", "over", "pin", "pairs", "parameter", "prefer", "refuse", "reject",
     "require", "row", "select", "set", "site", "tonumber", "tostring", "type", "under", "warn",
   },
 }

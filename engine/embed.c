@@ -7,6 +7,7 @@
 */
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,15 @@
 static void die(const char *what, const char *file) {
   fprintf(stderr, "embed: %s %s\n", what, file);
   exit(EXIT_FAILURE);
+}
+
+#define FNV_OFFSET 0xcbf29ce484222325u   /* as core/digest.h: FNV-1a, 64 bits */
+#define FNV_PRIME 0x100000001b3u
+
+static uint64_t library = FNV_OFFSET, catalogue = FNV_OFFSET;   /* of all files, and of the catalogue's */
+
+static void digest(uint64_t *sum, const char *bytes, size_t size) {
+  for (size_t i = 0; i < size; i++) *sum = (*sum ^ (unsigned char)bytes[i]) * FNV_PRIME;
 }
 
 /* lua_Writer: bytes as C, forty a line. *data counts them. */
@@ -42,6 +52,9 @@ static void write_file(lua_State *L, const char *directory, char *name, int numb
   if (path) *path++ = '\0';
   push_text(L, path ? path : lua_pushfstring(L, "%s/%s", directory, name));
   const char *text = lua_tolstring(L, -1, &size);
+  digest(&library, name, strlen(name) + 1);
+  digest(&library, text, size);
+  if (strncmp(name, "stdlib/catalog/", 15) == 0) digest(&catalogue, text, size);
   printf("static const unsigned char text_%d[] = {\n", number);
   write_bytes(L, text, size, &written);
   printf("0};\nstatic const unsigned char code_%d[] = {\n", number);
@@ -64,6 +77,8 @@ int main(int argc, char **argv) {
   for (int i = 3; i < argc; i++)
     printf("  { \"%s\", (const char *)text_%d, sizeof text_%d - 1, (const char *)code_%d, sizeof code_%d - 1 },\n", argv[i], i, i, i, i);
   printf("};\nconst size_t pp_embedded_count = %d;\nconst char pp_embedded_lua[] = \"%s\";\n", argc - 3, lua_ident);
+  printf("const char pp_embedded_library[] = \"%016llx\", pp_embedded_catalogue[] = \"%016llx\";\n", (unsigned long long)library,
+         (unsigned long long)catalogue);
   lua_close(L);
   if (fflush(stdout) != 0 || ferror(stdout)) die("cannot write", argv[1]);
   return EXIT_SUCCESS;

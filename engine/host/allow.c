@@ -38,9 +38,11 @@ const pp_allowed_name pp_allowed_names[] = {
   /* statements: recorded, not acted upon */
   { "change",          PP_VERB,        "changes a row or rule of an earlier layer" },
   { "disable",         PP_VERB,        "takes a row or rule out" },
+  { "enable",          PP_VERB,        "brings back what an earlier layer disables" },
   { "invariant",       PP_VERB,        "what no planned result may satisfy" },
   { "kernel",          PP_VERB,        "which all-to-all kernel to recommend" },
   { "parameter",       PP_VERB,        "declares a number that rules refer to by name" },
+  { "pin",             PP_VERB,        "the default policy that a site was written for" },
   { "prefer",          PP_VERB,        "decides among candidates that come close" },
   { "refuse",          PP_VERB,        "a refusal with a recommendation" },
   { "reject",          PP_VERB,        "a hard reject" },

@@ -18,6 +18,9 @@ extern const pp_embedded pp_embedded_files[];  /* sorted by name */
 extern const size_t pp_embedded_count;
 extern const char pp_embedded_lua[];  /* lua_ident of the compiler */
 
+/* Digests: of the names and texts of all of them, and of the texts of stdlib/catalog alone. */
+extern const char pp_embedded_library[], pp_embedded_catalogue[];
+
 /* The file of that name, or NULL. */
 const pp_embedded *pp_embedded_find(const char *name);
 

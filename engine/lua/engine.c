@@ -59,6 +59,10 @@ int pp_open_engine(lua_State *L) {
   luaL_setfuncs(L, engine_functions, 0);
   lua_pushliteral(L, PP_VERSION);
   lua_setfield(L, -2, "version");
+  lua_pushstring(L, pp_embedded_library);     /* what of pipeplan is Lua, and which catalogue: digests */
+  lua_setfield(L, -2, "library");
+  lua_pushstring(L, pp_embedded_catalogue);
+  lua_setfield(L, -2, "catalogue");
   for (const luaL_Reg *module = engine_modules; module->name; module++) {
     lua_pushcfunction(L, module->func);
     lua_call(L, 0, 1);

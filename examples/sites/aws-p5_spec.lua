@@ -2,7 +2,7 @@
 
 local pipeplan = require "pipeplan"
 
--- The date is fixed: the day after one of its overrides expires, the policy no longer loads, and this file should not be what tells.
+-- The date is fixed: the day after one of its overrides expires it falls away, and this file should not be what tells.
 local site = pipeplan.policy("examples/sites/aws-p5.lua", { date = "2026-12-01" })
 local default = pipeplan.policy()
 
@@ -52,8 +52,9 @@ describe("aws-p5", function()
     assert.equal("long_context", small:plan({ "examples/specs/mixtral-8x7b.json" }).decision)
   end)
 
-  it("loads until the day its override expires, and not after", function()
-    assert.has_no.errors(function() pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-06-30" }) end)
-    assert.has_error(function() pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-07-01" }) end)
+  it("takes odd M until the day its override expires, and not after", function()
+    local spec = { "examples/specs/rules/odd_microbatches.json", schedule = "dualpipev" }
+    assert.decided(pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-06-30" }):plan(spec), "planned")
+    assert.decided(pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-07-01" }):plan(spec), "rejected", "odd_microbatches")
   end)
 end)

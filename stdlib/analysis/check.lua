@@ -291,8 +291,8 @@ local function check_overrides(self, policy)
   end
   for _, warning in ipairs(policy.warnings) do
     local file, line, text = warning.message:match("^(.-):(%d+): (.*)$")
-    if warning.id == "expires_soon" then
-      self:add("expires_soon", { file = file or "--set", line = math.tointeger(tonumber(line)) or 0 }, "%s", text or warning.message)
+    if warning.id == "expires_soon" or warning.id == "expired" then
+      self:add(warning.id, { file = file or "--set", line = math.tointeger(tonumber(line)) or 0 }, "%s", text or warning.message)
     end
   end
 end

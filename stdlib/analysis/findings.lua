@@ -41,7 +41,9 @@ findings.codes = {
     advice = "its reason is for the review to judge" },
   { code = "not_read", severity = "note", meaning = "what lies in a policy's folder and is no part of the policy",
     advice = "nothing, if it is none: of a folder only its own *.lua are read, without tests (*_spec.lua) and hidden files" },
-  { code = "expires_soon", severity = "warning", meaning = "an override that expires within 30 days", advice = "renew it or let it go" },
+  { code = "expires_soon", severity = "note", meaning = "an override that expires within 30 days", advice = "renew it or let it go" },
+  { code = "expired", severity = "warning", meaning = "an override whose day is over: what loosened has fallen away",
+    advice = "delete it, or renew it with a new day and reason" },
   { code = "undecided", severity = "warning", meaning = "a row of which it could not be decided whether it is shadowed",
     advice = "the table has too many overlapping rows; split it or order it by one field" },
 }

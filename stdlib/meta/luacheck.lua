@@ -10,6 +10,7 @@ return {
     between = {},
     change = {},
     disable = {},
+    enable = {},
     engine = {
       fields = {
         bubble = { other_fields = true },
@@ -54,6 +55,7 @@ return {
     over = {},
     pairs = {},
     parameter = {},
+    pin = {},
     prefer = {},
     refuse = {},
     reject = {},

@@ -425,6 +425,9 @@ any = nil
 
 ---@class pipeplan.statement.row: pipeplan.conditions.request, pipeplan.conditions.candidate
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
+---@field owner? string who answers for it
 ---@field source? string where the rule comes from
 ---@field try pipeplan.schedule[] schedules or families in order: the first is wanted, the others may replace it
 ---@field why? string the reason, for whoever reads the plan
@@ -436,9 +439,13 @@ function row(statement) end
 
 ---@class pipeplan.statement.reject: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
 ---@field message string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field owner? string who answers for it
 ---@field recommend? pipeplan.schedule|pipeplan.layout what to do instead
 ---@field source? string where the rule comes from
+---@field why? string the reason, for whoever reads the plan
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- A hard reject: a plan for which it holds is never made.
@@ -447,9 +454,13 @@ function reject(statement) end
 
 ---@class pipeplan.statement.refuse: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
 ---@field message string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field owner? string who answers for it
 ---@field recommend? pipeplan.schedule|pipeplan.layout what to do instead; a schedule takes the refused one's place
 ---@field source? string where the rule comes from
+---@field why? string the reason, for whoever reads the plan
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- A refusal: what to do instead of a schedule or a plan that is possible but a bad idea.
@@ -458,6 +469,9 @@ function refuse(statement) end
 
 ---@class pipeplan.statement.prefer: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
+---@field owner? string who answers for it
 ---@field source? string where the rule comes from
 ---@field why? string the reason, for whoever reads the plan
 ---@field within "any"|pipeplan.quantity|pipeplan.parameter decides among plans that close to the fastest; "any": keeps what matches whenever something does
@@ -469,7 +483,10 @@ function prefer(statement) end
 
 ---@class pipeplan.statement.kernel: pipeplan.conditions.request, pipeplan.conditions.candidate
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
 ---@field overlapping? boolean does it run beside compute? (default true)
+---@field owner? string who answers for it
 ---@field recommend? string its name in the catalogue (default: the id)
 ---@field source? string where the rule comes from
 ---@field why string the reason, for whoever reads the plan
@@ -481,9 +498,13 @@ function kernel(statement) end
 
 ---@class pipeplan.statement.warn: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated, pipeplan.conditions.plan
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
 ---@field message string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field owner? string who answers for it
 ---@field severity? "warning"|"note" how much it matters (default warning)
 ---@field source? string where the rule comes from
+---@field why? string the reason, for whoever reads the plan
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- What the reader of the plan should know.
@@ -492,9 +513,13 @@ function warn(statement) end
 
 ---@class pipeplan.statement.invariant: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated, pipeplan.conditions.plan
 ---@field id string its name: letters, digits and underscores
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
 ---@field message? string what the plan says when it holds; {field} and {parameter} are filled in, with their units
+---@field owner? string who answers for it
 ---@field source? string where the rule comes from
 ---@field unless? string rule that, visibly loosened, permits it
+---@field why? string the reason, for whoever reads the plan
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- What no planned result may ever satisfy.
@@ -503,8 +528,11 @@ function invariant(statement) end
 
 ---@class pipeplan.statement.change: pipeplan.conditions.request, pipeplan.conditions.candidate, pipeplan.conditions.simulated, pipeplan.conditions.plan
 ---@field id pipeplan.rule a row or rule of an earlier layer
+---@field final? boolean no later layer may loosen it
+---@field link? string where to read more
 ---@field message? string what the plan says when it holds; {field} and {parameter} are filled in, with their units
 ---@field overlapping? boolean does it run beside compute? (default true)
+---@field owner? string who answers for it
 ---@field recommend? pipeplan.schedule|pipeplan.layout|string what to do instead, or the kernel's name in the catalogue
 ---@field severity? "warning"|"note" how much it matters (default warning)
 ---@field source? string where the rule comes from
@@ -514,7 +542,7 @@ function invariant(statement) end
 ---@field within? "any"|pipeplan.quantity|pipeplan.parameter decides among plans that close to the fastest; "any": keeps what matches whenever something does
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express; any takes it away
 ---@field reason? string why; needed when it lets more plans through
----@field expires? string YYYY-MM-DD after which it is an error
+---@field expires? string YYYY-MM-DD after which it falls away, where it lets more plans through
 
 --- Changes a row or rule of an earlier layer: only what differs is given, `any` removes a condition.
 ---@param statement pipeplan.statement.change
@@ -523,11 +551,38 @@ function change(statement) end
 ---@class pipeplan.statement.disable
 ---@field id pipeplan.rule a row or rule of an earlier layer
 ---@field reason? string why; needed for a reject or refusal
----@field expires? string YYYY-MM-DD after which it is an error
+---@field expires? string YYYY-MM-DD after which it falls away, where it lets more plans through
+---@field owner? string who answers for it
+---@field why? string the reason, for whoever reads the plan
+---@field link? string where to read more
+---@field final? boolean no later layer may loosen it
 
 --- Takes a row or rule of an earlier layer out.
 ---@param statement pipeplan.statement.disable
 function disable(statement) end
+
+---@class pipeplan.statement.enable
+---@field id pipeplan.rule a row or rule that an earlier layer disables
+---@field reason? string why; needed for a kernel
+---@field owner? string who answers for it
+---@field why? string the reason, for whoever reads the plan
+---@field link? string where to read more
+---@field final? boolean no later layer may loosen it
+
+--- Brings back what an earlier layer disables.
+---@param statement pipeplan.statement.enable
+function enable(statement) end
+
+---@class pipeplan.statement.pin
+---@field default string digest of the default policy, as `pipeplan policy show --files` prints it
+---@field reason? string why
+---@field owner? string who answers for it
+---@field why? string the reason, for whoever reads the plan
+---@field link? string where to read more
+
+--- The default policy that a site was written for: over another it does not load.
+---@param statement pipeplan.statement.pin
+function pin(statement) end
 
 --- Names the layer.
 ---@param name string
@@ -547,6 +602,10 @@ function require(name) end
 ---@field at_most? pipeplan.quantity the most that it can be; default of a fraction 1
 ---@field loosens "up"|"down"|"none" the way that lets more plans through
 ---@field meaning string what it is, in a few words
+---@field owner? string who answers for it
+---@field why? string the reason, for whoever reads the plan
+---@field link? string where to read more
+---@field final? boolean no later layer may loosen it
 
 --- Declares a number or list that rules name.
 ---@param statement pipeplan.statement.parameter
@@ -581,7 +640,11 @@ function parameter(statement) end
 ---@field rollback_warmup_steps? pipeplan.quantity first steps left out of that window; in step; 0 … 999999
 ---@field rollback_fallback? pipeplan.schedule[] simpler schedules to roll back to: the first that fits
 ---@field reason? string why; needed when a value moves in its loosening direction
----@field expires? string YYYY-MM-DD after which it is an error
+---@field expires? string YYYY-MM-DD after which it falls away, where it lets more plans through
+---@field owner? string who answers for it
+---@field why? string the reason, for whoever reads the plan
+---@field link? string where to read more
+---@field final? boolean no later layer may loosen it
 ---@field [string] any a parameter that a layer below declares
 
 --- Changes parameters.

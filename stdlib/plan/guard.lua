@@ -26,7 +26,7 @@ end
 local function reason_of(rule, plan, policy, record)
   local words = rule.message and message.fill(rule.message, record, policy) or told(rule, record)
   return {
-    id = rule.id, kind = "invariant", layer = rule.layer, file = rule.file, line = rule.line, source = rule.source,
+    id = rule.id, kind = "invariant", layer = rule.layer, file = rule.file, line = rule.line, source = rule.source or rule.link,
     message = string.format("%s (an invariant of the policy; the plan would be %s, %s)", words, format.schedule(plan.schedule),
                             layout.line(plan.parallelism, plan.microbatches)),
   }

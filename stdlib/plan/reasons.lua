@@ -11,8 +11,8 @@ local reasons = {}
 
 local function of_fields(policy, kind, rule, fields)
   return {
-    id = rule.id, kind = kind, message = message.fill(rule.message or rule.id, fields, policy), source = rule.source, layer = rule.layer,
-    file = rule.file, line = rule.line, recommend = rule.recommend, nearest = conditions.nearest(rule, policy, fields),
+    id = rule.id, kind = kind, message = message.fill(rule.message or rule.id, fields, policy), source = rule.source or rule.link,
+    layer = rule.layer, file = rule.file, line = rule.line, recommend = rule.recommend, nearest = conditions.nearest(rule, policy, fields),
   }
 end
 

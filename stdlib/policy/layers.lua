@@ -2,11 +2,9 @@
 -- disables those of an earlier one, and sets parameters. Every rule and parameter remembers where it comes from and what it hides.
 
 local conditions = require "pipeplan.policy.conditions"
-local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
-local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
-local loosening = require "pipeplan.policy.loosening"
+local overrides = require "pipeplan.policy.overrides"
 local place = require("pipeplan.base.format").place
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
@@ -23,12 +21,7 @@ local plural = {
   row = "rows", reject = "rejects", refuse = "refuses", prefer = "prefers", kernel = "kernels", warn = "warns", invariant = "invariants",
 }
 
-local EXPIRES_SOON_DAYS = 30
-
--- Says what is wrong with something that has a file and a line.
-local function complain(builder, at, format, ...)
-  builder.report(at.file, at.line, string.format(format, ...))
-end
+local complain = overrides.complain
 
 -- ---------------------------------------------------------------------------------------------------------------------------- names
 
@@ -48,7 +41,9 @@ end
 -- nil, or why a rule or parameter cannot be called that.
 local function clash(builder, statement)
   local id = statement.id
-  if contains(vocabulary.reserved, id) then return "that word is one that statements use themselves" end
+  if contains(vocabulary.reserved, id) or statement.verb == "parameter" and statements.is_common(id) then
+    return "that word is one that statements use themselves"
+  end
   if contains(statements.built_in, id) then return "that is the id of something the planner decides itself" end
   local name = builder.names.by_name[id]
   if name and name.kind == "parameter" then
@@ -65,183 +60,6 @@ local function clash(builder, statement)
   return nil
 end
 
--- ------------------------------------------------------------------------------------------------------------------------- overrides
-
--- Every override may expire, and then is an error: nobody meant it to hold longer.
-local function check_expiry(builder, statement, title)
-  if not statement.expires then return end
-  if statement.expires < builder.date then
-    complain(builder, statement, "%s: expired on %s (the date is %s)", title, statement.expires, builder.date)
-  elseif dates.days(statement.expires) - dates.days(builder.date) <= EXPIRES_SOON_DAYS then
-    builder.warnings[#builder.warnings + 1] = {
-      id = "expires_soon", severity = "warning",
-      message = string.format("%s: %s expires on %s", place(statement), title, statement.expires),
-    }
-  end
-end
-
--- `reason`: where the statement says why in a property of its own.
-local function record_loosening(builder, statement, id, title, reason)
-  reason = statement.reason or reason
-  if not reason and not statement.faulty then
-    complain(builder, statement, "%s: this lets more plans through, so it needs %s", title,
-             statement.line > 0 and "reason = \"…\"" or "--set reason=…")
-  end
-  builder.loosened[#builder.loosened + 1] = {
-    id = id, kind = statement.verb, layer = statement.layer, file = statement.file, line = statement.line,
-    reason = reason, expires = statement.expires,
-  }
-end
-
-local function by_field(list)
-  local map = {}
-  for _, condition in ipairs(list) do map[condition.field] = condition end
-  return map
-end
-
-local function resolve_all(builder, map)
-  for _, condition in pairs(map) do conditions.resolve(condition, builder.parameters) end
-end
-
--- A kernel that overlaps ends the refusals of who has none: does a statement claim one where there was none before, or more of one?
-local function claims_kernel(builder, statement, before)
-  local after = { conditions = statement.conditions }
-  for _, rule in ipairs(before) do
-    local own = by_field(rule.conditions)
-    if rule.overlapping ~= false and not rule.when then
-      resolve_all(builder, own)
-      if not loosening.narrows(after, { conditions = own }) then return false end
-    end
-  end
-  return true
-end
-
--- A kernel of a later layer. Its `why` is its reason, unless the catalogue knows better than to call it one that overlaps.
-local function add_kernel_loosening(builder, statement)
-  local name, layer = statement.properties.recommend or statement.id, builder.default_layer
-  if statement.properties.overlapping == false or statement.layer == layer then return end
-  resolve_all(builder, statement.conditions)
-  if not claims_kernel(builder, statement, builder.lists.kernel) then return end
-  local known = kernels.find(name)
-  local title = string.format("kernel '%s'", statement.id)
-  if known and not known.overlapping then
-    title = string.format("%s: the catalogue says that %s overlaps nothing; without overlapping = false", title, known.name)
-    record_loosening(builder, statement, statement.id, title)
-  else
-    record_loosening(builder, statement, statement.id, title, statement.properties.why)
-  end
-  check_expiry(builder, statement, title)
-end
-
-local function set_parameters(builder, statement)
-  local title = "set"
-  for _, id in ipairs(sorted_keys(statement.values)) do
-    local parameter = builder.parameters[id]
-    title = string.format("set %s", id)
-    if not parameter then
-      complain(builder, statement, "set: no parameter '%s'%s", id, vocabulary.by_name[id] and ": that is a field, which the spec gives" or
-               failure.suggestion(id, sorted_keys(builder.parameters)))
-    elseif parameter.layer == statement.layer and #parameter.hides > 0 then
-      complain(builder, statement, "%s: set in this layer already (%s)", title, place(parameter))
-    else
-      local value, problem = statements.parameter_value(statement.values[id], parameter)
-      if value == nil then
-        complain(builder, statement, "%s: %s", title, problem)
-      else
-        if loosening.moves(parameter, parameter.value, value) then record_loosening(builder, statement, id, title) end
-        table.insert(parameter.hides, 1, { value = parameter.value, layer = parameter.layer, file = parameter.file, line = parameter.line })
-        parameter.value, parameter.layer, parameter.file, parameter.line = value, statement.layer, statement.file, statement.line
-      end
-    end
-  end
-  if not next(statement.values) and not statement.faulty then complain(builder, statement, "%s", "set: it sets nothing") end
-  check_expiry(builder, statement, title)
-end
-
--- The rule that an override names, or nil after saying why there is none.
-local function target_of(builder, statement)
-  local rule = builder.rules[statement.id]
-  if rule then return rule end
-  local disabled = builder.disabled_by_id[statement.id]
-  local title = string.format("%s '%s'", statement.verb, statement.id)
-  if disabled then
-    complain(builder, statement, "%s: it is disabled already (%s)", title, place(disabled.by))
-  elseif builder.parameters[statement.id] then
-    complain(builder, statement, "%s: that is a parameter; write set { %s = … }", title, statement.id)
-  elseif contains(statements.built_in, statement.id) then
-    complain(builder, statement, "%s: the planner decides that itself", title)
-  else
-    complain(builder, statement, "%s: no row or rule has that id%s", title, failure.suggestion(statement.id, sorted_keys(builder.rules)))
-  end
-  return nil
-end
-
--- What a change replaces, for `policy show`.
-local function hide(rule, statement, name, old)
-  local origin = rule.origin[name] or rule
-  table.insert(rule.hides, 1, { name = name, value = old, layer = origin.layer, file = origin.file, line = origin.line })
-  rule.origin[name] = { layer = statement.layer, file = statement.file, line = statement.line }
-end
-
-local function change_rule(builder, statement)
-  local rule, title = target_of(builder, statement), string.format("change '%s'", statement.id)
-  if not rule then return end
-  local before = { conditions = by_field(rule.conditions), when = rule.when, unless = rule.unless }
-  local after = { conditions = by_field(rule.conditions), when = rule.when }
-  local changed = false
-  if statement.when then  -- in place of the function that there was, and of the comparisons that it was read as
-    for field in pairs(rule.compared) do after.conditions[field] = nil end
-    rule.compared = statement.compared
-  end
-  for _, name in ipairs(sorted_keys(statement.properties)) do
-    changed = true
-    hide(rule, statement, name, rule[name])
-    rule[name] = statement.properties[name]
-  end
-  for _, field in ipairs(sorted_keys(statement.conditions)) do
-    local condition, old = statement.conditions[field], before.conditions[field]
-    changed = true
-    if condition.op == "any" then
-      if not old then
-        complain(builder, statement, "%s: it has no condition on '%s' to take away", title, field)
-      end
-      condition = nil
-    end
-    hide(rule, statement, field, old and conditions.text(old) or "no condition")
-    after.conditions[field] = condition
-  end
-  if statement.when then
-    changed = true
-    hide(rule, statement, "when", rule.when and "a function" or "no function")
-    after.when = statement.when ~= "any" and statement.when or nil
-    rule.lines = statement.lines
-  end
-  if not changed and not statement.faulty then complain(builder, statement, "%s", title .. ": it changes nothing") end
-  rule.conditions = {}
-  for _, field in ipairs(sorted_keys(after.conditions)) do rule.conditions[#rule.conditions + 1] = after.conditions[field] end
-  rule.when, after.unless = after.when, rule.unless
-  resolve_all(builder, before.conditions)
-  resolve_all(builder, after.conditions)
-  local looser = loosening.guards[rule.verb] and loosening.narrows(before, after)
-  if rule.verb == "kernel" and rule.overlapping ~= false then
-    looser = loosening.narrows(after, before) or statement.properties.overlapping or statement.properties.recommend
-  end
-  if looser then record_loosening(builder, statement, rule.id, title) end
-  check_expiry(builder, statement, title)
-end
-
-local function disable_rule(builder, statement)
-  local rule, title = target_of(builder, statement), string.format("disable '%s'", statement.id)
-  if not rule then return end
-  if loosening.guards[rule.verb] then record_loosening(builder, statement, rule.id, title) end
-  check_expiry(builder, statement, title)
-  builder.rules[rule.id] = nil
-  local entry = { rule = rule, by = { layer = statement.layer, file = statement.file, line = statement.line,
-                                      reason = statement.reason, expires = statement.expires } }
-  builder.disabled[#builder.disabled + 1] = entry
-  builder.disabled_by_id[rule.id] = entry
-end
-
 -- ------------------------------------------------------------------------------------------------------------------------- one layer
 
 local function add_parameter(builder, statement)
@@ -254,6 +72,7 @@ local function add_parameter(builder, statement)
     id = statement.id, value = statement.value, unit = statement.unit, type = statement.type, low = statement.low, high = statement.high,
     loosens = statement.loosens,
     meaning = statement.meaning, layer = statement.layer, file = statement.file, line = statement.line, hides = {},
+    final = statement.final and overrides.origin(statement) or nil,
   }
   builder.parameter_order[#builder.parameter_order + 1] = statement.id
   add_name(builder.names, statement.id, { kind = "parameter", unit = statement.unit, type = statement.type })
@@ -271,13 +90,14 @@ local function add_rule(builder, statement, new)
     lines = statement.lines, compared = statement.compared,
   }
   for name, value in pairs(statement.properties) do rule[name] = value end
+  rule.final = rule.final and overrides.origin(statement) or nil
+  if rule.verb == "kernel" and overrides.kernel_lapses(builder, statement) then return end
   for _, field in ipairs(sorted_keys(statement.conditions)) do
     local condition = statement.conditions[field]
     if condition.op ~= "any" then rule.conditions[#rule.conditions + 1] = condition end
   end
   builder.rules[rule.id] = rule
   table.insert(new[rule.verb], rule)
-  if rule.verb == "kernel" then add_kernel_loosening(builder, statement) end
 end
 
 local function read_layer(builder, layer)
@@ -291,7 +111,7 @@ local function read_layer(builder, layer)
       if raw.verb == verb then
         local statement = statements.read(raw, layer.name, builder.names, builder.report, verb_of)
         if statement and verb == "parameter" then add_parameter(builder, statement)
-        elseif statement then set_parameters(builder, statement) end
+        elseif statement then overrides.set(builder, statement) end
       end
     end
   end
@@ -300,7 +120,7 @@ local function read_layer(builder, layer)
     if raw.verb ~= "parameter" and raw.verb ~= "set" and raw.verb ~= "site" then
       local statement = statements.read(raw, layer.name, builder.names, builder.report, verb_of)
       if statement then
-        local act = raw.verb == "change" and change_rule or raw.verb == "disable" and disable_rule or add_rule
+        local act = overrides[raw.verb] or add_rule
         act(builder, statement, read)
       end
     end
@@ -420,10 +240,11 @@ end
 
 -- Puts layers = { { name, statements } } together. report(file, line, text) takes everything that is wrong with them.
 -- Returns the parts of a policy that statements decide.
-function layers.build(list, date, report)
+function layers.build(list, date, report, unpinned)
   local builder = {
     date = date, report = report, names = field_names(), parameters = {}, parameter_order = {}, rules = {}, lists = {},
-    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {}, default_layer = list[1].name,
+    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {},
+    default_layer = list[1].name, default_digest = list[1].digest, unpinned = unpinned,
   }
   for verb in pairs(plural) do builder.lists[verb] = {} end
   for _, layer in ipairs(list) do read_layer(builder, layer) end
@@ -432,7 +253,8 @@ function layers.build(list, date, report)
   check_kernels(builder)
   local policy = {
     parameters = builder.parameters, parameter_order = builder.parameter_order, rules = builder.rules, disabled = builder.disabled,
-    loosened = rules_before_kernels(builder.loosened), warnings = builder.warnings, names = builder.names.list, members = members_of(builder),
+    loosened = rules_before_kernels(builder.loosened), warnings = builder.warnings,
+    names = builder.names.list, members = members_of(builder),
   }
   for verb, name in pairs(plural) do
     policy[name] = {}

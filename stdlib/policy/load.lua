@@ -164,16 +164,21 @@ local function sort_out_required(list)
   end
 end
 
--- Of every file that was read, and of --set: the same for the same rules, wherever the files lie.
-local function digest_of(list, set)
+-- Of what a layer's files say: name and text of each, wherever they lie.
+local function text_of(layer)
   local parts = {}
-  for _, layer in ipairs(list) do
-    parts[#parts + 1] = "layer " .. layer.name .. "\n"
-    for _, file in ipairs(layer.files) do parts[#parts + 1] = file.path:match("[^/]*$") .. "\n" .. file.text .. "\n" end
-    for _, file in ipairs(layer.required) do
-      parts[#parts + 1] = string.format("required %s %016x\n", file.path:match("[^/]*$"), file.digest)
-    end
+  for _, file in ipairs(layer.files) do parts[#parts + 1] = file.path:match("[^/]*$") .. "\n" .. file.text .. "\n" end
+  for _, file in ipairs(layer.required) do
+    parts[#parts + 1] = string.format("required %s %016x\n", file.path:match("[^/]*$"), file.digest)
   end
+  return table.concat(parts)
+end
+
+-- Of all that a plan follows from beside its spec: every file that was read, --set, the date, and what of pipeplan is Lua, its catalogue
+-- included. The same digest and the same spec are the same plan.
+local function digest_of(list, set, date)
+  local parts = { string.format("pipeplan %s %s\ndate %s\n", engine.version, engine.library, date) }
+  for _, layer in ipairs(list) do parts[#parts + 1] = "layer " .. layer.name .. "\n" .. text_of(layer) end
   for _, name in ipairs(sorted_keys(set or {})) do
     local value = set[name]
     parts[#parts + 1] = name .. "=" .. (type(value) == "table" and table.concat(value, ",") or tostring(value)) .. "\n"
@@ -187,7 +192,9 @@ local function count_rules(policy)
   return count
 end
 
--- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes = } → policy.
+-- load.under: layers between the default and whatever is loaded: tests of a team's policy under its company's.
+-- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes =,
+--   unpinned = bool?: whatever the default policy is that a site is pinned to } → policy.
 -- `set` may hold `reason` and `expires`, as a `set` statement may.
 -- Raises an answer: exit 6 for what cannot be loaded, 4 over budget, 5 nothing there.
 function load.load(options)
@@ -202,31 +209,40 @@ function load.load(options)
   local host, problem = engine.host.open { fields = renamed.fields, work = options.work, bytes = options.bytes }
   if not host then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
   local list, given = { default_layer(options.policies) }, {}
-  for _, path in ipairs(options.files or {}) do
-    if given[path] then failure.usage("%s: given twice", path) end
-    given[path] = true
+  for _, path in ipairs(load.under or {}) do
+    given[path] = "under"
     list[#list + 1] = layer_of(path)
+  end
+  for _, path in ipairs(options.files or {}) do
+    if given[path] == true then failure.usage("%s: given twice", path) end
+    if not given[path] then list[#list + 1] = layer_of(path) end  -- a test may load the whole stack itself
+    given[path] = true
   end
   for _, layer in ipairs(list) do run_layer(host, layer, report) end
   if options.set and next(options.set) then list[#list + 1] = set_layer(options.set) end
   check_names(list)
-  local policy = layers.build(list, date, report)
+  sort_out_required(list)
+  for _, layer in ipairs(list) do layer.digest = engine.host.digest(text_of(layer)) end
+  local policy = layers.build(list, date, report, options.unpinned)
   for _, layer in ipairs(list) do
     for _, file in ipairs(layer.files) do table.move(renamed.warnings(file), 1, REPORTED, #policy.warnings + 1, policy.warnings) end
   end
   if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
   if #problems > 0 then failure.raise_lines("policy_unloadable", problems) end
   if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end
-  sort_out_required(list)
   policy.layers = {}
   for i, layer in ipairs(list) do
-    local files = {}
-    for _, part in ipairs { layer.files, layer.required } do
-      for _, file in ipairs(part) do files[#files + 1] = file.path end
+    local files, digests = {}, {}
+    for _, file in ipairs(layer.files) do
+      files[#files + 1], digests[#digests + 1] = file.path, engine.host.digest(file.text)
     end
-    policy.layers[i] = { name = layer.name, path = layer.path, files = files, not_read = layer.not_read or {} }
+    for _, file in ipairs(layer.required) do
+      files[#files + 1], digests[#digests + 1] = file.path, string.format("%016x", file.digest)
+    end
+    policy.layers[i] = { name = layer.name, path = layer.path, files = files, digests = digests, digest = layer.digest,
+                         not_read = layer.not_read or {} }
   end
-  policy.host, policy.date, policy.digest = host, date, digest_of(list, options.set)
+  policy.host, policy.date, policy.digest = host, date, digest_of(list, options.set, date)
   host:refill()  -- loading and planning have a budget each
   if load.observer then load.observer(policy) end  -- mutation makes of it what it tries
   return policy

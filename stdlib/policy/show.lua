@@ -1,6 +1,7 @@
 -- show.lua: the effective policy as text and as data: every row, rule and parameter, where it comes from, and what each override hides.
 
 local conditions = require "pipeplan.policy.conditions"
+local engine = require "engine"
 local format = require "pipeplan.base.format"
 local layers = require "pipeplan.policy.layers"
 local lists = require "pipeplan.base.lists"
@@ -60,10 +61,22 @@ local function left_out(rule)
   return gone
 end
 
+-- Who answers for a statement, why it is there, where to read more, and whether it is final.
+local function words(entry, with_why)
+  local parts = {}
+  if entry.final then parts[#parts + 1] = "final: no later layer may loosen it (" .. format.place(entry.final) .. ")" end
+  if entry.owner then parts[#parts + 1] = "owner: " .. entry.owner end
+  if with_why and entry.why then parts[#parts + 1] = "why: " .. entry.why end
+  if entry.link then parts[#parts + 1] = entry.link end
+  return table.concat(parts, "; ")
+end
+
 local function add_rule(add, rule)
   local follows = consequence(rule)
   add("  %-26s %s%s", rule.id, condition_text(rule), follows and "  → " .. follows or "")
   add("  %-26s %s%s", "", origin_text(rule), rule.source and "  " .. rule.source or "")
+  local said = words(rule, rule.verb ~= "kernel" and rule.verb ~= "row" and rule.verb ~= "prefer")
+  if said ~= "" then add("  %-26s %s", "", said) end
   if #left_out(rule) > 0 then add("  %-26s left out, not in schedules: %s", "", table.concat(left_out(rule), ", ")) end
   for _, hidden in ipairs(rule.hides) do
     add("  %-26s %s changed by %s, hides: %s  (%s)", "", hidden.name, origin_text(rule.origin[hidden.name]), value_text(hidden.value),
@@ -94,6 +107,19 @@ local function range_text(parameter)
   return parameter.low ~= low and "; at least " .. least or ""
 end
 
+-- Every file that was read, with its digest, and what else a plan follows from.
+function show.files(policy)
+  local lines = { string.format("digest     %s", policy.digest), string.format("pipeplan   %s  its Lua %s", engine.version, engine.library),
+                  string.format("catalogue  %s", engine.catalogue), string.format("date       %s", policy.date) }
+  for _, layer in ipairs(policy.layers) do
+    lines[#lines + 1] = ""
+    lines[#lines + 1] = string.format("%s  %s", layer.digest, layer.name)
+    for i, file in ipairs(layer.files) do lines[#lines + 1] = string.format("  %s  %s", layer.digests[i], file) end
+    for _, name in ipairs(layer.not_read) do lines[#lines + 1] = string.format("  %-16s  %s", "not read", name) end
+  end
+  return format.page(lines)
+end
+
 -- The effective policy as text.
 function show.text(policy)
   local lines = {}
@@ -108,6 +134,8 @@ function show.text(policy)
     local loosens = parameter.loosens ~= "none" and "; loosens " .. parameter.loosens or ""
     add("  %-26s %s  (%s%s%s)", id, layers.show_value(parameter, parameter.value), parameter.meaning, range_text(parameter), loosens)
     add("  %-26s %s", "", origin_text(parameter))
+    local said = words(parameter, true)
+    if said ~= "" then add("  %-26s %s", "", said) end
     for _, hidden in ipairs(parameter.hides) do
       add("  %-26s hides: %s  (%s)", "", layers.show_value(parameter, hidden.value), origin_text(hidden))
     end
@@ -138,6 +166,7 @@ local function rule_data(rule)
   local data = {
     id = rule.id, verb = rule.verb, phase = rule.phase, layer = rule.layer, file = rule.file, line = rule.line, source = rule.source,
     message = rule.message, recommend = rule.recommend, severity = rule.severity, why = rule.why, unless = rule.unless,
+    owner = rule.owner, link = rule.link, final = rule.final,
     within = rule.within, try = rule.try, overlapping = rule.overlapping, opaque = rule.when and true or nil, conditions = {}, hides = {},
   }
   for i, condition in ipairs(rule.conditions) do data.conditions[i] = conditions.text(condition) end
@@ -152,8 +181,10 @@ end
 -- The same as plain tables, for JSON. `list` marks a table as an array.
 function show.data(policy, list)
   local data = { digest = policy.digest, date = policy.date, layers = {}, parameters = {}, loosened = {}, disabled = {} }
+  data.pipeplan = { version = engine.version, library = engine.library, catalogue = engine.catalogue }
   for i, layer in ipairs(policy.layers) do
-    data.layers[i] = { name = layer.name, files = list(layer.files), not_read = list(layer.not_read) }
+    data.layers[i] = { name = layer.name, digest = layer.digest, files = list(layer.files), digests = list(layer.digests),
+                       not_read = list(layer.not_read) }
   end
   for i, id in ipairs(policy.parameter_order) do
     local p = policy.parameters[id]
@@ -163,7 +194,8 @@ function show.data(policy, list)
       hides[j] = { value = layers.show_value(p, hidden.value), layer = hidden.layer, file = hidden.file, line = hidden.line }
     end
     data.parameters[i] = { id = id, value = value, unit = p.unit, at_least = p.low, at_most = p.high, loosens = p.loosens,
-                           meaning = p.meaning, layer = p.layer, file = p.file, line = p.line, hides = list(hides) }
+                           meaning = p.meaning, layer = p.layer, file = p.file, line = p.line, hides = list(hides), owner = p.owner,
+                           why = p.why, link = p.link, final = p.final }
   end
   for _, section in ipairs(sections) do
     local rules = {}

@@ -23,7 +23,7 @@ statements.layouts = { "data_parallel", "data_and_tensor_parallel" }
 
 -- Ids of what the planner itself decides or warns of; no rule of a policy can have them.
 statements.built_in = {
-  "accelerator_memory", "does_not_fit", "dominated", "expires_soon", "kernel_elsewhere", "no_candidates", "no_count_fits",
+  "accelerator_memory", "does_not_fit", "dominated", "expired", "expires_soon", "kernel_elsewhere", "no_candidates", "no_count_fits",
   "no_overlap", "no_row", "not_in_framework", "replication_does_not_fit", "sequence_over_maximum", "uneven_layers", "unused_field",
   "wanted_too_slow",
 }
@@ -72,7 +72,21 @@ local check = {}
 function check.text(value)
   if type(value) ~= "string" then return nil, "a text is expected" end
   if value:find("%c") then return nil, "a text of one line without control characters is expected" end
+  if not value:find "%w" and not value:find "[\x80-\xff]" then return nil, "a text that says something is expected, it is empty" end
   return value
+end
+
+-- Where more can be read: an address that a browser takes.
+function check.link(value)
+  if type(value) ~= "string" or not value:match "^https?://[^%s%c]+$" then return nil, "an address such as \"https://…\" is expected" end
+  return value
+end
+
+function check.digest(value)
+  if type(value) ~= "string" or not value:match "^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x$" then
+    return nil, "a digest of 16 digits is expected, as `pipeplan policy show --files` prints it"
+  end
+  return value:lower()
 end
 
 function check.boolean(value)
@@ -155,7 +169,24 @@ local verbs = {
                 required = { "why" }, open = true },
   invariant = { properties = { unless = "catalogue_name", message = "template", source = "text" }, required = {} },
 }
+-- Of every rule: who answers for it, why it is there, where to read more, and whether later layers may loosen it.
+for _, schema in pairs(verbs) do
+  local properties = schema.properties
+  properties.owner, properties.why, properties.link, properties.final = "text", "text", "link", "boolean"
+end
 statements.verbs = verbs
+
+-- The same of every other statement, and what each of those takes besides.
+local common = { owner = "text", why = "text", link = "link", final = "boolean", reason = "text", expires = "date" }
+local others = {
+  disable = { owner = true, why = true, link = true, final = true, reason = true, expires = true },
+  enable = { owner = true, why = true, link = true, final = true, reason = true },
+  pin = { owner = true, why = true, link = true, reason = true, default = true },
+}
+common.default = "digest"
+
+-- Is it a word by which every statement says something of itself?
+function statements.is_common(name) return common[name] ~= nil end
 
 -- Kinds of rules that read the finished plan, those that decide before anything is simulated, and the scopes they may read.
 local readable = {
@@ -286,15 +317,24 @@ local function read_rule(raw, verb, statement, names, complain)
   end
 end
 
-local function read_disable(raw, statement, complain)
+-- "id, reason and expires"
+local function listed(names)
+  return table.concat(names, ", ", 1, #names - 1) .. " and " .. names[#names]
+end
+
+-- disable, enable, pin: an id, but for a pin, and what stands in `others`.
+local function read_other(raw, statement, complain)
+  local takes, known = others[raw.verb], sorted_keys(others[raw.verb])
+  if raw.verb ~= "pin" then table.insert(known, 1, "id") end
   for _, key in ipairs(sorted_keys(raw.argument)) do
-    local value, problem = raw.argument[key], nil
-    if key == "reason" then statement.reason, problem = check.text(value)
-    elseif key == "expires" then statement.expires, problem = check.date(value)
-    elseif key ~= "id" then complain("disable takes id, reason and expires, not '%s'%s", conditions.shown(key),
-                                    failure.suggestion(conditions.shown(key), { "id", "reason", "expires" })) end
+    local problem
+    if takes[key] then statement[key], problem = check[common[key]](raw.argument[key])
+    elseif key ~= "id" or raw.verb == "pin" then
+      complain("%s takes %s, not '%s'%s", raw.verb, listed(known), conditions.shown(key), failure.suggestion(conditions.shown(key), known))
+    end
     if problem then complain("%s: %s", key, problem) end
   end
+  if raw.verb == "pin" and raw.argument.default == nil then complain("it needs default = \"digest\"") end
 end
 
 -- A parameter's value as text, number, boolean or list becomes what its unit says: value | nil, message. parameter: unit, type, low, high.
@@ -324,7 +364,7 @@ end
 
 local directions = { up = true, down = true, none = true }
 
-local parameter_keys = { "id", "value", "unit", "at_least", "at_most", "loosens", "meaning" }
+local parameter_keys = { "id", "value", "unit", "at_least", "at_most", "loosens", "meaning", "owner", "why", "link", "final" }
 
 -- What a parameter's numbers may be, into statement.low and .high: what at_least and at_most say, else what the unit does, or as far as its
 -- own value goes.
@@ -347,8 +387,12 @@ local function read_parameter(raw, statement, complain)
   local argument = raw.argument
   for _, key in ipairs(sorted_keys(argument)) do
     if not lists.contains(parameter_keys, key) then
-      complain("parameter takes %s and %s, not '%s'%s", table.concat(parameter_keys, ", ", 1, #parameter_keys - 1),
-               parameter_keys[#parameter_keys], conditions.shown(key), failure.suggestion(conditions.shown(key), parameter_keys))
+      complain("parameter takes %s, not '%s'%s", listed(parameter_keys), conditions.shown(key),
+               failure.suggestion(conditions.shown(key), parameter_keys))
+    elseif common[key] then
+      local problem
+      statement[key], problem = check[common[key]](argument[key])
+      if problem then complain("%s: %s", key, problem) end
     end
   end
   statement.unit, statement.loosens, statement.meaning = argument.unit, argument.loosens, argument.meaning
@@ -380,8 +424,7 @@ end
 local function read_set(raw, statement, complain)
   for _, key in ipairs(sorted_keys(raw.argument)) do
     local value, problem = raw.argument[key], nil
-    if key == "reason" then statement.reason, problem = check.text(value)
-    elseif key == "expires" then statement.expires, problem = check.date(value)
+    if common[key] and key ~= "default" then statement[key], problem = check[common[key]](value)
     elseif type(key) ~= "string" then complain("set takes name = value")
     else statement.values[key] = value end
     if problem then complain("%s: %s", key, problem) end
@@ -409,14 +452,18 @@ function statements.read(raw, layer, names, report, verb_of)
     read_set(raw, statement, complain)
     return statement
   end
+  if raw.verb == "pin" then
+    read_other(raw, statement, complain)
+    return statement
+  end
   if not is_identifier(raw.argument.id) then
     complain("it needs an id: id = \"name\", of letters, digits and underscores")
     return nil
   end
   statement.id = raw.argument.id
   title = string.format("%s '%s'", raw.verb, statement.id)
-  if raw.verb == "disable" then
-    read_disable(raw, statement, complain)
+  if others[raw.verb] then
+    read_other(raw, statement, complain)
   elseif raw.verb == "parameter" then
     read_parameter(raw, statement, complain)
   elseif raw.verb == "change" then

@@ -74,8 +74,7 @@ describe("a policy that cannot be used", function()
       { 6, "change { id = 'to_deep', pipeline_parallel = any }", ":1: change 'to_deep': no row or rule has that id, did you mean 'too_deep'?" },
       { 6, "set { small_run_gpu = 5 }", ":1: set: no parameter 'small_run_gpu', did you mean 'small_run_gpus'?" },
       { 6, "disable { id = 'too_deep' }", ":1: disable 'too_deep': this lets more plans through, so it needs reason = \"…\"" },
-      { 6, "disable { id = 'too_deep', reason = 'r', expires = '2026-11-26' }",
-           ":1: disable 'too_deep': expired on 2026-11-26 (the date is 2026-11-27)" },
+      { 6, "disable { id = 'too_deep', reason = 'r', expires = '2026-11-31' }", ":1: disable 'too_deep': expires: there is no day 2026-11-31" },
       { 4, "while true do end", ":1: over budget: more than 100000000 units of work" },
       { 5, "site 'x'", ": states nothing: no row, no rule, no set" },
     } do

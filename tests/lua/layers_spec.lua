@@ -189,12 +189,15 @@ describe("expiry", function()
                          files = { files.write("a.lua", "disable { id = 'too_deep', reason = 'r', expires = '2027-06-30' }") } })
   end
 
-  it("is an error once its day has passed", function()
-    assert.is_true((at "2027-06-30"))
-    local good, problem = at "2027-07-01"
-    assert.is_false(good)
-    assert.matches("a%.lua:1: disable 'too_deep': expired on 2027%-06%-30 %(the date is 2027%-07%-01%)$", problem.message)
-    assert.equal(6, problem.status)
+  it("lets what loosens fall away once its day has passed, and says so", function()
+    assert.is_nil(select(2, at "2027-06-30").rules.too_deep)
+    local good, policy = at "2027-07-01"
+    assert.is_true(good)
+    assert.is_not_nil(policy.rules.too_deep)
+    assert.same({}, policy.loosened)
+    assert.equal("expired", policy.warnings[1].id)
+    assert.matches("a%.lua:1: disable 'too_deep' expired on 2027%-06%-30 %(the date is 2027%-07%-01%): it no longer holds$",
+                   policy.warnings[1].message)
   end)
 
   it("is judged at a day that there is", function()

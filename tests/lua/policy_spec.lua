@@ -127,14 +127,16 @@ describe("a statement", function()
       ["kernel { id = 'x', why = 'w', overlapping = 'no' }"] = "kernel 'x': overlapping: true or false is expected",
       ["invariant { id = 'x', gpus = 1, unless = 'too_dep' }"] =
         "invariant 'x': unless: no rule has the id 'too_dep', did you mean 'too_deep'?",
-      ["disable { id = 'too_deep', why = 'x', reason = 'r' }"] = "disable 'too_deep': disable takes id, reason and expires, not 'why'",
+      ["disable { id = 'too_deep', try = 'x', reason = 'r' }"] =
+        "disable 'too_deep': disable takes id, expires, final, link, owner, reason and why, not 'try', did you mean 'why'?",
       ["parameter { id = 'x', value = 1, unit = 'gpus', loosens = 'none', meaning = 'm' }"] =
         "parameter 'x': no unit 'gpus', did you mean 'gpu'?",
       ["parameter { id = 'x', value = 1, unit = 'gpu', meaning = 'm' }"] =
         "parameter 'x': loosens is \"up\", \"down\" or \"none\": the way that lets more plans through",
       ["parameter { id = 'x', value = 1, unit = 'gpu', loosens = 'none' }"] = "parameter 'x': a parameter needs its meaning",
       ["parameter { id = 'x', valu = 1, value = 1, unit = 'gpu', loosens = 'none', meaning = 'm' }"] =
-        "parameter 'x': parameter takes id, value, unit, at_least, at_most, loosens and meaning, not 'valu', did you mean 'value'?",
+        "parameter 'x': parameter takes id, value, unit, at_least, at_most, loosens, meaning, owner, why, link and final, not 'valu', "
+        .. "did you mean 'value'?",
     } do
       assert.equal("site.lua:1: " .. expected, (problem_of(text)), text)
     end

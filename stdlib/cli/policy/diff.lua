@@ -11,22 +11,31 @@ local load = require "pipeplan.policy.load"
 local report = require "pipeplan.report.difference"
 
 local examples = [[
-OLD and NEW are policy files or directories, laid over the default policies; "default" is the default alone.
+OLD and NEW are policy files or directories, laid over the default policies; "default" is the default alone. A side of several
+layers is given with --old and --new, in order: company, hall, team. What a site is pinned to does not matter here.
 Exit status: 0; with --fail-on 1 when there is such a change; 2 a spec cannot be read; 5 without a spec;
 6 a policy cannot be loaded.
 
 Examples:
    pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl
    pipeplan policy diff old.lua site.lua --corpus specs.jsonl --boundary --fail-on loosened
-       also on specs at the edges of all rules, which takes a minute]]
+       also on specs at the edges of all rules, which takes a minute
+   pipeplan policy diff --old company.lua --old hall.lua --new company.lua --new hall.lua --new team.lua --corpus specs.jsonl
+       what a layer more changes
+   pipeplan policy diff --old-policies saved --old site.lua --new site.lua --corpus specs.jsonl
+       what the default policy of this pipeplan changes for a site that was written for an earlier one]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy diff", "Plans specs by two policies and shows what changes, newly accepted first.")
     :add_help(false):help_max_width(100):help_description_margin(28)
-    :usage("Usage: pipeplan policy diff OLD NEW [SPEC...] [OPTIONS]"):epilog(examples)
-  parser:argument("old", "the policy as it is"):argname("OLD")
-  parser:argument("new", "the policy as it is to be"):argname("NEW")
-  parser:argument("spec", "spec files"):argname("SPEC"):args("*")
+    :usage("Usage: pipeplan policy diff OLD NEW [SPEC...] [OPTIONS]\n"
+           .. "       pipeplan policy diff --old FILE... --new FILE... [SPEC...] [OPTIONS]")
+    :epilog(examples)
+  parser:argument("spec", "the policy as it is and as it is to be, unless --old and --new say so; then spec files"):argname("OLD NEW SPEC")
+    :args("*")
+  parser:option("--old", "a layer of the policy as it is (again for each)"):argname("FILE"):count("*")
+  parser:option("--new", "a layer of the policy as it is to be (again for each)"):argname("FILE"):count("*")
+  parser:option("--old-policies", "the default policy under the old side: this directory (default: as for the new)"):argname("DIR")
   parser:option("--corpus", "file with a spec on each line (- is standard input)"):argname("FILE")
   parser:flag("--boundary", "also specs at the edges of both policies' rules")
   parser:option("--fail-on", "changes that make exit status 1: loosened (newly accepted) or any"):choices({ "loosened", "any" })
@@ -39,8 +48,21 @@ local function new_parser()
   return parser
 end
 
-local function policy_of(path, options)
-  return load.load { files = path ~= "default" and { path } or {}, date = options.date, policies = options.policies }
+local function policy_of(files, policies, options)
+  local layers = {}
+  for _, path in ipairs(files) do
+    if path ~= "default" then layers[#layers + 1] = path end
+  end
+  return load.load { files = layers, date = options.date, policies = policies, unpinned = true }
+end
+
+-- The layers of both sides: of --old and --new, else the first two of what is named.
+local function sides(options)
+  if #options.old > 0 or #options.new > 0 or options.old_policies then
+    return #options.old > 0 and options.old or { "default" }, #options.new > 0 and options.new or { "default" }
+  end
+  if #options.spec < 2 then failure.usage("policy diff: two policies are expected, OLD and NEW, or --old and --new") end
+  return { table.remove(options.spec, 1) }, { table.remove(options.spec, 1) }
 end
 
 -- The directory of the files that a spec names, as spec.from_table takes it.
@@ -76,7 +98,9 @@ local command = {}
 function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy diff")
   if not options then return help, 0 end
-  local old, new = policy_of(options.old, options), policy_of(options.new, options)
+  local old_files, new_files = sides(options)
+  local old = policy_of(old_files, options.old_policies or options.policies, options)
+  local new = policy_of(new_files, options.policies, options)
   local specs = specs_of(options, old, new)
   local changes = difference.of(old, new, specs)
   local text = report[options.format](changes, #specs)

@@ -11,12 +11,15 @@ Examples:
    pipeplan policy show
        the default policy
    pipeplan policy show --policy examples/sites/aws-p5.lua --set tie_fraction=2%
-       what is left of it under a site's policy and one parameter]]
+       what is left of it under a site's policy and one parameter
+   pipeplan policy show --files --policy examples/sites/aws-p5.lua
+       every file that was read, its digest, and the versions of pipeplan and of its catalogue]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy show", "Prints the effective policy, and what each override hides."):add_help(false)
     :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy show [OPTIONS]"):epilog(examples)
   command_line.declare_policy(parser)
+  parser:flag("--files", "print the files that were read instead, with their digests")
   parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
   parser:flag("-h --help", "show this help")
   return parser
@@ -29,7 +32,7 @@ function command.run(arguments)
   if not options then return help, 0 end
   local policy = command_line.policy(options)
   if options.format == "json" then return documents.encode("policy", show.data(policy, json.array), { indent = 2 }) .. "\n", 0 end
-  return show.text(policy), 0
+  return options.files and show.files(policy) or show.text(policy), 0
 end
 
 return command

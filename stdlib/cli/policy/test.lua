@@ -4,6 +4,7 @@ local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local coverage = require "pipeplan.analysis.coverage"
 local failure = require "pipeplan.base.failure"
+local load = require "pipeplan.policy.load"
 local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.tests"
 local runner = require "pipeplan.analysis.runner"
@@ -25,12 +26,15 @@ Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no t
 
 Examples:
    pipeplan policy test examples/sites
+   pipeplan policy test --policy company.lua --policy hall.lua team_spec.lua
+       the tests of a team's policy, under the layers below it
    pipeplan policy test examples/sites/aws-p5_spec.lua --min 50 --format junit -o tests.xml]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy test", "Runs tests of policies: busted specs (*_spec.lua).")
     :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy test PATH... [OPTIONS]"):epilog(examples)
   parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
+  parser:option("--policy", "a layer under those that the tests load: company, hall (again for each, in order)"):argname("FILE"):count("*")
   parser:option("--filter", "only tests whose name matches this Lua pattern"):argname("PATTERN")
   parser:option("--min", "least coverage, in percent"):argname("PERCENT")
   parser:option("--format", "what to print"):choices({ "text", "tap", "junit", "json" }):default("text")
@@ -54,6 +58,7 @@ function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy test")
   if not options then return help, 0 end
   local least, seen = least_coverage(options.min), coverage.new()
+  load.under = #options.policy > 0 and options.policy or nil
   local results = runner.run { files = options.path, filter = command_line.filter(options.filter), stop = options.fail_fast,
                                on_plan = function(...) seen:add(...) end }
   if #results == 0 then failure.raise("nothing", "policy test: no test was found in %s", table.concat(options.path, ", ")) end

@@ -10,11 +10,15 @@ local writer = require "generate.writer"
 
 -- How a property of that kind (see `check` in statements.lua) is written.
 local kinds = {
-  boolean = "boolean", catalogue_name = "string", recommend = "pipeplan.schedule|pipeplan.layout", schedules = "pipeplan.schedule[]",
+  boolean = "boolean", catalogue_name = "string", link = "string",
+  recommend = "pipeplan.schedule|pipeplan.layout", schedules = "pipeplan.schedule[]",
   severity = '"warning"|"note"', template = "string", text = "string", within = '"any"|pipeplan.quantity|pipeplan.parameter',
 }
 
 local meanings = {
+  final = "no later layer may loosen it",
+  link = "where to read more",
+  owner = "who answers for it",
   message = "what the plan says when it holds; {field} and {parameter} are filled in, with their units",
   overlapping = "does it run beside compute? (default true)",
   severity = "how much it matters (default warning)",
@@ -166,6 +170,14 @@ local function add_rules(out)
   end
 end
 
+local EXPIRES = "YYYY-MM-DD after which it falls away, where it lets more plans through"
+
+-- What every statement may say of itself.
+local function add_words(out, final)
+  for _, name in ipairs { "owner", "why", "link" } do out:field(name, "string", true, meanings[name]) end
+  if final then out:field("final", "boolean", true, meanings.final) end
+end
+
 local function add_overrides(out)
   local every = {}
   for i, scope in ipairs(scopes) do every[i] = "pipeplan.conditions." .. scope[1] end
@@ -185,7 +197,7 @@ local function add_overrides(out)
   end
   out:field("when", "fun(record: pipeplan.record): boolean", true, "a condition that fields cannot express; any takes it away")
   out:field("reason", "string", true, "why; needed when it lets more plans through")
-  out:field("expires", "string", true, "YYYY-MM-DD after which it is an error")
+  out:field("expires", "string", true, EXPIRES)
   add_statement(out, "change", {
     type = "pipeplan.statement.change",
     meaning = "Changes a row or rule of an earlier layer: only what differs is given, `any` removes a condition.",
@@ -194,8 +206,20 @@ local function add_overrides(out)
   out:class("pipeplan.statement.disable")
   out:field("id", "pipeplan.rule", false, "a row or rule of an earlier layer")
   out:field("reason", "string", true, "why; needed for a reject or refusal")
-  out:field("expires", "string", true, "YYYY-MM-DD after which it is an error")
+  out:field("expires", "string", true, EXPIRES)
+  add_words(out, true)
   add_statement(out, "disable", { type = "pipeplan.statement.disable", meaning = "Takes a row or rule of an earlier layer out." })
+  out:class("pipeplan.statement.enable")
+  out:field("id", "pipeplan.rule", false, "a row or rule that an earlier layer disables")
+  out:field("reason", "string", true, "why; needed for a kernel")
+  add_words(out, true)
+  add_statement(out, "enable", { type = "pipeplan.statement.enable", meaning = "Brings back what an earlier layer disables." })
+  out:class("pipeplan.statement.pin")
+  out:field("default", "string", false, "digest of the default policy, as `pipeplan policy show --files` prints it")
+  out:field("reason", "string", true, "why")
+  add_words(out, false)
+  add_statement(out, "pin", { type = "pipeplan.statement.pin",
+                              meaning = "The default policy that a site was written for: over another it does not load." })
   add_statement(out, "site", { name = "name", type = "string", meaning = "Names the layer." })
   add_statement(out, "require", {
     name = "name", type = "string", returns = "any",
@@ -218,6 +242,7 @@ local function add_parameters(out, policy)
   out:field("at_most", "pipeplan.quantity", true, "the most that it can be; default of a fraction 1")
   out:field("loosens", '"up"|"down"|"none"', false, "the way that lets more plans through")
   out:field("meaning", "string", false, "what it is, in a few words")
+  add_words(out, true)
   add_statement(out, "parameter", { type = "pipeplan.statement.parameter", meaning = "Declares a number or list that rules name." })
 
   out:class("pipeplan.statement.set")
@@ -229,7 +254,8 @@ local function add_parameters(out, policy)
     out:field(id, parameter_type(p), true, p.meaning .. unit .. range .. loosens)
   end
   out:field("reason", "string", true, "why; needed when a value moves in its loosening direction")
-  out:field("expires", "string", true, "YYYY-MM-DD after which it is an error")
+  out:field("expires", "string", true, EXPIRES)
+  add_words(out, true)
   out:field("[string]", "any", false, "a parameter that a layer below declares")
   add_statement(out, "set", { name = "values", type = "pipeplan.statement.set", meaning = "Changes parameters." })
 end

@@ -1,0 +1,72 @@
+-- Whole stacks of layers on the command line: diff on both sides, test under the layers below.
+
+local files = require "policy_files"
+local program = require "program"
+
+local company = [[reject { id = "narrow", tensor_parallel = over(4), message = "m", final = true }]]
+local hall = [[reject { id = "shallow", pipeline_parallel = over(8), message = "m" }]]
+local team = [[disable { id = "shallow", reason = "a deep model" }]]
+
+local function written()
+  return files.write("company.lua", company), files.write("hall.lua", hall), files.write("team.lua", team)
+end
+
+local spec = files.write("spec.json", [[{ "cluster": { "gpus": 256, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
+  "model": { "architecture": "dense", "total": "70B", "layers": 80 }, "training": { "tokens": "1T" }, "parallelism": { "pipeline": 16, "tensor": 4 } }]])
+
+describe("policy diff", function()
+  it("takes whole stacks of layers on each side", function()
+    local first, second, third = written()
+    local result = program.run(string.format("policy diff --old %s --old %s --new %s --new %s --new %s %s --fail-on loosened", first, second,
+                                             first, second, third, spec))
+    assert.equal(1, result.status, result.stderr)
+    assert.matches("shallow", result.stdout)
+    assert.equal(0, program.run(string.format("policy diff --old %s --old %s --new %s --new %s %s --fail-on any", first, second, first, second,
+                                              spec)).status)
+  end)
+
+  it("says what another default policy changes for a site that is pinned to the one it was written for", function()
+    local saved = files.directory { ["all.lua"] = "" }
+    local copy = "rm %s/all.lua && cp policies/default/*.lua %s && sed -i '/max_pipeline_depth/s/value = 64/value = 8/' %s/parameters.lua"
+    assert(os.execute(copy:format(saved, saved, saved)))
+    local digest = program.run("policy show --files --policies " .. saved).stdout:match "\n(%x+)  default\n"
+    local site = files.write("site.lua", string.format("pin { default = %q } set { tie_fraction = '2%%' }", digest))
+    assert.equal(0, program.run("policy show --policies " .. saved .. " --policy " .. site).status)
+    local refused = program.run("policy show --policy " .. site)
+    assert.equal(6, refused.status)
+    assert.matches("pinned to the default policy " .. digest, refused.stderr, 1, true)
+    local changes = program.run(string.format("policy diff --old-policies %s --old %s --new %s %s --fail-on loosened", saved, site, site, spec))
+    assert.equal(1, changes.status, changes.stderr)
+    assert.matches("too_deep", changes.stdout)
+  end)
+
+  it("asks for two sides", function()
+    local result = program.run("policy diff default")
+    assert.equal(2, result.status)
+    assert.matches("two policies are expected", result.stderr)
+  end)
+end)
+
+describe("policy test", function()
+  it("runs the tests of a layer under the layers below it", function()
+    local first = written()
+    local test = files.write("team_spec.lua", string.format([[
+      local site = require("pipeplan").policy(%q)
+      it("is narrow", function()
+        assert.decided(site:plan { %q, tensor = 8, pipeline = 8 }, "rejected", "narrow")
+      end)]], files.write("team.lua", "set { tie_fraction = '2%' }"), spec))
+    assert.equal(1, program.run("policy test " .. test).status)
+    local result = program.run(string.format("policy test --policy %s %s", first, test))
+    assert.equal(0, result.status, result.stdout)
+  end)
+end)
+
+describe("policy show", function()
+  it("names every file that was read, with its digest, and what else a plan follows from", function()
+    local folder = files.directory { ["site.lua"] = "local l = require 'limits' reject { id = 'x', gpus = over(l), message = 'm' }" }
+    files.write("limits.lua", "return 8", folder)
+    local text = program.run("policy show --files --date 2026-11-27 --policy " .. folder .. "/site.lua").stdout
+    assert.matches("\n  %x+  " .. folder:gsub("%p", "%%%0") .. "/limits.lua\n", text)
+    assert.matches("\npipeplan   [%d.]+  its Lua %x+\ncatalogue  %x+\ndate       2026%-11%-27\n", text)
+  end)
+end)
