@@ -11,8 +11,9 @@ local load = require "pipeplan.policy.load"
 local report = require "pipeplan.report.difference"
 
 local examples = [[
-OLD and NEW are policy files or directories, laid over the default policies; "default" is the default alone. A side of several
-layers is given with --old and --new, in order: company, hall, team. What a site is pinned to does not matter here.
+OLD and NEW are policy files or directories, laid over the default policies; "default" is the
+default alone. A side of several layers is given with --old and --new, in order: company, hall,
+team. What a site is pinned to does not matter here.
 Exit status: 0; with --fail-on 1 when there is such a change; 2 a spec cannot be read; 5 without a spec;
 6 a policy cannot be loaded.
 
@@ -20,10 +21,10 @@ Examples:
    pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl
    pipeplan policy diff old.lua site.lua --corpus specs.jsonl --boundary --fail-on loosened
        also on specs at the edges of all rules, which takes a minute
-   pipeplan policy diff --old company.lua --old hall.lua --new company.lua --new hall.lua --new team.lua --corpus specs.jsonl
-       what a layer more changes
-   pipeplan policy diff --old-policies saved --old site.lua --new site.lua --corpus specs.jsonl
-       what the default policy of this pipeplan changes for a site that was written for an earlier one]]
+   pipeplan policy diff --old examples/sites/hall-7.lua --new examples/sites/aws-p5.lua --corpus specs.jsonl
+       a side of more layers has more of them
+   pipeplan policy diff --old-policies policies/default --corpus specs.jsonl
+       over a saved default policy: what the one of this pipeplan changes for your specs]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy diff", "Plans specs by two policies and shows what changes, newly accepted first.")

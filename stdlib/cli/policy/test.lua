@@ -26,7 +26,7 @@ Exit status: 0 all passed, 1 a test failed or less than --min is covered, 5 no t
 
 Examples:
    pipeplan policy test examples/sites
-   pipeplan policy test --policy company.lua --policy hall.lua team_spec.lua
+   pipeplan policy test --policy examples/sites/pipeline-anyway.lua examples/sites/hall-7_spec.lua
        the tests of a team's policy, under the layers below it
    pipeplan policy test examples/sites/aws-p5_spec.lua --min 50 --format junit -o tests.xml]]
 
