@@ -21,7 +21,7 @@ Examples:
    pipeplan policy diff default examples/sites/aws-p5.lua --corpus specs.jsonl
    pipeplan policy diff old.lua site.lua --corpus specs.jsonl --boundary --fail-on loosened
        also on specs at the edges of all rules, which takes a minute
-   pipeplan policy diff --old examples/sites/hall-7.lua --new examples/sites/aws-p5.lua --corpus specs.jsonl
+   pipeplan policy diff --old default --new examples/sites/hall-7.lua --corpus specs.jsonl
        a side of more layers has more of them
    pipeplan policy diff --old-policies policies/default --corpus specs.jsonl
        over a saved default policy: what the one of this pipeplan changes for your specs]]
