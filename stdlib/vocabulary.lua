@@ -34,6 +34,7 @@ local most = {
   tokens = 1e18,
   counted = (1 << 31) - 1,  -- sequences, microbatches and tokens of a sequence: 32-bit integers of the engine
   segments = 1000,        -- of a batch ramp
+  run = 1e15,             -- days, hours and money of a run: beyond anything
   window = 1000000,       -- steps over which a run is watched, each of which is held
 }
 
@@ -73,6 +74,14 @@ local fields = {
   field("request", "micro_batch_size",   "integer", "sequence", "sequences of one microbatch", { 1, most.counted }),
   field("request", "global_batch_size",  "integer", "sequence", "sequences of one step (the full batch, where it ramps)", { 1, most.counted }),
   field("request", "smallest_batch_size", "integer", "sequence", "sequences of the smallest step of a batch ramp: what legality is judged at", { 1, most.counted }),
+  field("request", "precision",          "string",  nil,        "of the matrix products", { "bf16", "fp8", "fp16", "fp32" }),
+  field("request", "optimizer",          "string",  nil,        "what updates the weights", { "adam", "adamw", "muon", "sgd" }),
+  field("request", "optimizer_offload",  "number",  "fraction", "share of the optimizer's state in host memory", { 0, 1 }),
+  field("request", "recompute",          "string",  nil,        "what is computed again instead of stored", { "none", "selective", "full", "modules" }),
+  field("request", "model_name",         "string",  nil,        "the model's name, as its file or the spec has it"),
+  field("request", "run",                "string",  nil,        "name of the run, as the spec has it"),
+  field("request", "team",               "string",  nil,        "whose run it is, as the spec has it"),
+  field("request", "framework_version",  "string",  nil,        "version of what will run the plan, as the spec has it"),
   field("request", "framework",          "string",  nil,        "what will run the plan; absent: any",
         { "megatron", "megatron-bridge", "flagscale", "deepseek-dualpipe", "torchtitan", "torch", "deepspeed", "nanotron", "mindspeed",
           "primus", "colossalai", "zero-bubble" }),
@@ -97,9 +106,13 @@ local fields = {
   field("simulated", "peak_bytes",       "number",  "byte",     "memory of the fullest rank", { 0 }),
   field("simulated", "step_seconds",     "number",  "second",   "one training step at the full batch", { 0 }),
   field("simulated", "bubble_fraction",  "number",  "fraction", "mean idle share of the pipeline: 1 − Σ busy / (P × makespan)", { 0, 1 }),
+  field("simulated", "training_days",    "number",  "1",        "days of the whole run, at the full batch and the spec's goodput", { 0, most.run }),
+  field("simulated", "gpu_hours",        "number",  "1",        "hours of all GPUs in that time", { 0, most.run }),
+  field("simulated", "cost",             "number",  "1",        "of those hours, at the spec's price; absent: no price given", { 0, most.run }),
   -- the finished plan
   field("plan", "status",                    "string", nil,      "outcome", { "planned", "refused", "rejected" }),
   field("plan", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
+  field("plan", "pipeline_avoidable_fraction", "number", "fraction", "the same as a share of the plan's step", { -1000, 1 }),
   field("plan", "host_optimizer_bytes",      "number", "byte",   "host memory of one node that an offloaded optimizer takes", { 0 }),
   field("plan", "host_memory",               "number", "byte",   "host memory of one node; absent: not given", { 0, most.device }),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),

@@ -42,6 +42,8 @@ typedef struct {
   double overhead_bytes;           /* of every GPU: context, communicators, allocator */
   double buffered_messages;        /* that a runtime allocates for each microbatch and stage, up front */
   double step_overhead_seconds;    /* of every step, beside the pipeline */
+  double run_days_per_second;      /* days of the whole run for a second of its step; NAN: not known */
+  double gpu_hours_per_day, price_per_gpu_hour;  /* of all GPUs; NAN: no price */
 } pp_problem;
 
 /* Costs of one layout's blocks: shared by all its schedules. */

@@ -29,6 +29,9 @@ const char *const pp_search_column_names[PP_COLUMNS] = {
   [PP_COLUMN_PEAK_BYTES] = "peak_bytes",
   [PP_COLUMN_STEP_SECONDS] = "step_seconds",
   [PP_COLUMN_BUBBLE_FRACTION] = "bubble_fraction",
+  [PP_COLUMN_TRAINING_DAYS] = "training_days",
+  [PP_COLUMN_GPU_HOURS] = "gpu_hours",
+  [PP_COLUMN_COST] = "cost",
 };
 
 /* ------------------------------------------------------------------------------------------------------------------------- the table */
@@ -158,8 +161,20 @@ pp_priced pp_search_priced(const pp_search *search, size_t row) {
   return (pp_priced){ &search->problem, &search->candidates.candidate[row], costs_of(search, row), has_kernel(search, row) };
 }
 
+/* What a step of so many seconds makes of the whole run; NAN: forgets it. */
+static void fill_time(pp_search *search, size_t row, double step_seconds, double bubble_fraction) {
+  const pp_problem *problem = &search->problem;
+  const double days = step_seconds * problem->run_days_per_second, hours = days * problem->gpu_hours_per_day;
+  search->column[PP_COLUMN_STEP_SECONDS][row] = step_seconds;
+  search->column[PP_COLUMN_BUBBLE_FRACTION][row] = bubble_fraction;
+  search->column[PP_COLUMN_TRAINING_DAYS][row] = days;
+  search->column[PP_COLUMN_GPU_HOURS][row] = hours;
+  search->column[PP_COLUMN_COST][row] = hours * problem->price_per_gpu_hour;
+}
+
 static void forget_time(pp_search *search, size_t row) {
-  search->bound[row] = search->column[PP_COLUMN_STEP_SECONDS][row] = search->column[PP_COLUMN_BUBBLE_FRACTION][row] = NAN;
+  search->bound[row] = NAN;
+  fill_time(search, row, NAN, NAN);
 }
 
 static void forget_split(pp_search *search, size_t row) {
@@ -310,8 +325,7 @@ pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error) {
   if (status == PP_OK)
     status = pp_evaluate_time(&of, true, &timing, NULL, NULL, error);
   if (status != PP_OK) return status;
-  search->column[PP_COLUMN_STEP_SECONDS][row] = timing.step_seconds;
-  search->column[PP_COLUMN_BUBBLE_FRACTION][row] = timing.bubble_fraction;
+  fill_time(search, row, timing.step_seconds, timing.bubble_fraction);
   return PP_OK;
 }
 

@@ -23,6 +23,7 @@ typedef enum {
   PP_COLUMN_ONE_COPY_BYTES,         /* peak_bytes if a two-copy schedule kept one; NAN elsewhere; not a field of the vocabulary */
   /* NAN until computed */
   PP_COLUMN_PEAK_BYTES, PP_COLUMN_STEP_SECONDS, PP_COLUMN_BUBBLE_FRACTION,
+  PP_COLUMN_TRAINING_DAYS, PP_COLUMN_GPU_HOURS, PP_COLUMN_COST,  /* of the run at the full batch, by step_seconds */
   PP_COLUMNS
 } pp_search_column;
 

@@ -197,7 +197,8 @@ static pp_search_symbols symbols_of(lua_State *L) {
 **   overhead_bytes = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names },
 **   layers = { schedule = rule }, max_tensor = 64, max_context = 1, max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes
 **   them), experts_as_tensor = false (expert TP, where it is not fixed, is TP), kernel_latency = { name = seconds }, fixed = { tensor,
-**   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile } → candidates
+**   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile,
+**   run_days_per_second (days of the run for a second of its step), price_per_gpu_hour } → candidates
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
 ** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages get their layers by
 ** the rule in `layers` ("any", "even", "remainder_first", "even_ends": core/price.h) where that gives a split, others are balanced by time.
@@ -206,7 +207,7 @@ static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "layers", "fixed",
                                        "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "profile",
-                                       "split_tie", "split_gain", "split_overfull", NULL };
+                                       "split_tie", "split_gain", "split_overfull", "run_days_per_second", "price_per_gpu_hour", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
@@ -237,7 +238,10 @@ static int search_open(lua_State *L) {
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0),
     .split_tie = pp_args_number_or(L, 1, search_call, "split_tie", 0, 1, 0),
     .split_gain = pp_args_number_or(L, 1, search_call, "split_gain", 0, 1, 0),
-    .split_overfull = pp_args_number_or(L, 1, search_call, "split_overfull", 0, 10, 0)
+    .split_overfull = pp_args_number_or(L, 1, search_call, "split_overfull", 0, 10, 0),
+    .run_days_per_second = pp_args_number_or(L, 1, search_call, "run_days_per_second", 0, HUGE_VAL, NAN),
+    .price_per_gpu_hour = pp_args_number_or(L, 1, search_call, "price_per_gpu_hour", 0, HUGE_VAL, NAN),
+    .gpu_hours_per_day = 24.0 * (double)self->space.gpus
   };
   if (pp_args_has(L, 1, "profile")) {
     pp_args_table(L, 1, search_call, "profile");

@@ -98,6 +98,9 @@ fields.list = {
         { low = 0, like = "layers", most = vocabulary.most.layers }),
   field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {
     domain = vocabulary.by_name.framework.domain }),
+  field("framework_version", "string", "its version, for rules that ask"),
+  field("run", "string", "name of the run, for rules that ask"),
+  field("team", "string", "whose run it is, for rules that ask"),
   field("profile", "path", "file of measured seconds and bytes of stages (pipeplan facts schema profile)"),
 }
 

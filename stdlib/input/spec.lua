@@ -139,7 +139,8 @@ local function build(given, name)
   local fixed = request.parallelism
   local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
-  request.framework = value "framework"
+  request.framework, request.framework_version = value "framework", value "framework_version"
+  request.run, request.team = value "run", value "team"
   local measured = value "profile"
   request.profile = measured and require("pipeplan.input.profile").read(measured, request)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end

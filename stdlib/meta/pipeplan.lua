@@ -51,15 +51,21 @@
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
+---@field framework_version? string its version, for rules that ask
+---@field run? string name of the run, for rules that ask
+---@field team? string whose run it is, for rules that ask
 ---@field profile? string file of measured seconds and bytes of stages (pipeplan facts schema profile)
 
 --- A spec: what its JSON says, as a Lua table.
 ---@class pipeplan.spec
 ---@field cluster? pipeplan.spec.cluster
 ---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
+---@field framework_version? string its version, for rules that ask
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
 ---@field parallelism? pipeplan.spec.parallelism
 ---@field profile? string file of measured seconds and bytes of stages (pipeplan facts schema profile)
+---@field run? string name of the run, for rules that ask
+---@field team? string whose run it is, for rules that ask
 ---@field training? pipeplan.spec.training
 
 ---@class pipeplan.spec.cluster

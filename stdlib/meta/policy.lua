@@ -182,6 +182,14 @@ any = nil
 ---| "micro_batch_size" # sequences of one microbatch; in sequence; 1 … 2147483647
 ---| "global_batch_size" # sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
 ---| "smallest_batch_size" # sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
+---| "precision" # of the matrix products
+---| "optimizer" # what updates the weights
+---| "optimizer_offload" # share of the optimizer's state in host memory; in fraction; 0 … 1
+---| "recompute" # what is computed again instead of stored
+---| "model_name" # the model's name, as its file or the spec has it
+---| "run" # name of the run, as the spec has it
+---| "team" # whose run it is, as the spec has it
+---| "framework_version" # version of what will run the plan, as the spec has it
 ---| "framework" # what will run the plan; absent: any
 ---| "fits_one_gpu" # weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
 ---| "one_gpu_bytes" # what that takes; in byte; ≥ 0
@@ -202,8 +210,12 @@ any = nil
 ---| "peak_bytes" # memory of the fullest rank; in byte; ≥ 0
 ---| "step_seconds" # one training step at the full batch; in second; ≥ 0
 ---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
+---| "training_days" # days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
+---| "gpu_hours" # hours of all GPUs in that time; 0 … 1e+15
+---| "cost" # of those hours, at the spec's price; absent: no price given; 0 … 1e+15
 ---| "status" # outcome
 ---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---| "pipeline_avoidable_fraction" # the same as a share of the plan's step; in fraction; -1000 … 1
 ---| "host_optimizer_bytes" # host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---| "host_memory" # host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---| "avoidable_tensor_parallel" # TP of that layout; in rank; 1 … 10000000
@@ -237,6 +249,27 @@ any = nil
 ---@alias pipeplan.value.architecture
 ---| "dense"
 ---| "moe"
+
+--- of the matrix products
+---@alias pipeplan.value.precision
+---| "bf16"
+---| "fp8"
+---| "fp16"
+---| "fp32"
+
+--- what updates the weights
+---@alias pipeplan.value.optimizer
+---| "adam"
+---| "adamw"
+---| "muon"
+---| "sgd"
+
+--- what is computed again instead of stored
+---@alias pipeplan.value.recompute
+---| "none"
+---| "selective"
+---| "full"
+---| "modules"
 
 --- what will run the plan; absent: any
 ---@alias pipeplan.value.framework
@@ -313,6 +346,14 @@ any = nil
 ---@field micro_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one microbatch; in sequence; 1 … 2147483647
 ---@field global_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
 ---@field smallest_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
+---@field precision? pipeplan.value.precision|pipeplan.value.precision[]|pipeplan.condition of the matrix products
+---@field optimizer? pipeplan.value.optimizer|pipeplan.value.optimizer[]|pipeplan.condition what updates the weights
+---@field optimizer_offload? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition share of the optimizer's state in host memory; in fraction; 0 … 1
+---@field recompute? pipeplan.value.recompute|pipeplan.value.recompute[]|pipeplan.condition what is computed again instead of stored
+---@field model_name? string|string[]|pipeplan.condition the model's name, as its file or the spec has it
+---@field run? string|string[]|pipeplan.condition name of the run, as the spec has it
+---@field team? string|string[]|pipeplan.condition whose run it is, as the spec has it
+---@field framework_version? string|string[]|pipeplan.condition version of what will run the plan, as the spec has it
 ---@field framework? pipeplan.value.framework|pipeplan.value.framework[]|pipeplan.condition what will run the plan; absent: any
 ---@field fits_one_gpu? boolean|pipeplan.condition weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
 ---@field one_gpu_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition what that takes; in byte; ≥ 0
@@ -339,11 +380,15 @@ any = nil
 ---@field peak_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of the fullest rank; in byte; ≥ 0
 ---@field step_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition one training step at the full batch; in second; ≥ 0
 ---@field bubble_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
+---@field training_days? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
+---@field gpu_hours? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition hours of all GPUs in that time; 0 … 1e+15
+---@field cost? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition of those hours, at the spec's price; absent: no price given; 0 … 1e+15
 
 --- Fields of the finished plan.
 ---@class pipeplan.conditions.plan
 ---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
 ---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field pipeline_avoidable_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition the same as a share of the plan's step; in fraction; -1000 … 1
 ---@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank; 1 … 10000000
@@ -370,6 +415,14 @@ any = nil
 ---@field micro_batch_size? integer sequences of one microbatch; in sequence; 1 … 2147483647
 ---@field global_batch_size? integer sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
 ---@field smallest_batch_size? integer sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
+---@field precision? pipeplan.value.precision of the matrix products
+---@field optimizer? pipeplan.value.optimizer what updates the weights
+---@field optimizer_offload? number share of the optimizer's state in host memory; in fraction; 0 … 1
+---@field recompute? pipeplan.value.recompute what is computed again instead of stored
+---@field model_name? string the model's name, as its file or the spec has it
+---@field run? string name of the run, as the spec has it
+---@field team? string whose run it is, as the spec has it
+---@field framework_version? string version of what will run the plan, as the spec has it
 ---@field framework? pipeplan.value.framework what will run the plan; absent: any
 ---@field fits_one_gpu? boolean weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
 ---@field one_gpu_bytes? number what that takes; in byte; ≥ 0
@@ -390,8 +443,12 @@ any = nil
 ---@field peak_bytes? number memory of the fullest rank; in byte; ≥ 0
 ---@field step_seconds? number one training step at the full batch; in second; ≥ 0
 ---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
+---@field training_days? number days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
+---@field gpu_hours? number hours of all GPUs in that time; 0 … 1e+15
+---@field cost? number of those hours, at the spec's price; absent: no price given; 0 … 1e+15
 ---@field status? pipeplan.value.status outcome
 ---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field pipeline_avoidable_fraction? number the same as a share of the plan's step; in fraction; -1000 … 1
 ---@field host_optimizer_bytes? number host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? number host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field avoidable_tensor_parallel? integer TP of that layout; in rank; 1 … 10000000

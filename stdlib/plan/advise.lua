@@ -27,6 +27,7 @@ function advise.record(plan, known, result)
   local avoidable = result.avoidable and result.avoidable.fields
   if avoidable and plan.step_seconds and plan.parallelism.pipeline > 1 then
     record.pipeline_avoidable_seconds = plan.step_seconds - avoidable.step_seconds
+    record.pipeline_avoidable_fraction = record.pipeline_avoidable_seconds / plan.step_seconds
     record.avoidable_tensor_parallel = avoidable.tensor_parallel
   end
   return record

@@ -43,7 +43,7 @@ local methods = {}
 methods.__index = methods
 
 -- What only a simulation says of a candidate.
-local simulated_fields = { step_seconds = true, bubble_fraction = true }
+local simulated_fields = { step_seconds = true, bubble_fraction = true, training_days = true, gpu_hours = true, cost = true }
 
 -- What a rule's function says of a row: true, false, or nil where it reads what is not known before `simulated`.
 local function answer(set, rule, row, simulated)
@@ -276,7 +276,8 @@ end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
                         "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
-                        "kernel_latency", "rounds", "experts_as_tensor", "profile", "split_tie", "split_gain", "split_overfull" }
+                        "kernel_latency", "rounds", "experts_as_tensor", "profile", "split_tie", "split_gain", "split_overfull",
+                        "run_days_per_second", "price_per_gpu_hour" }
 
 -- The largest power of two up to a number, at least 1.
 local function largest_power(number)

@@ -58,6 +58,14 @@ local function one_gpu_bytes(request, training, overhead_bytes, sharded)
   return ranks[1].total
 end
 
+local SECONDS_PER_DAY = 86400
+
+-- What rules call the modules that are computed again: as a spec says it, where it has a word for them.
+local function recompute_word(modules)
+  if not next(modules) then return "none" elseif modules.full then return "full" end
+  return modules.core_attention and next(modules, next(modules)) == nil and "selective" or "modules"
+end
+
 -- What a call costs beside its transfers, by kernel: those that the policy may choose, and the given one.
 local function kernel_latency(request, policy)
   local latency, given = {}, request.cluster.alltoall_kernel
@@ -91,6 +99,9 @@ function facts.of(request, policy)
     tokens = training.tokens, sequence_length = training.sequence_length, micro_batch_size = training.micro_batch_size,
     global_batch_size = batch, smallest_batch_size = smallest, framework = request.framework,
     fits_one_gpu = one <= usable, one_gpu_bytes = one,
+    precision = training.precision, optimizer = training.optimizer, optimizer_offload = training.optimizer_offload or 0,
+    recompute = recompute_word(training.recompute), model_name = model.name, run = request.run, team = request.team,
+    framework_version = request.framework_version,
   }
   return {
     record = record, batch = batch, smallest_batch = smallest, assumptions = assumptions, usable_bytes = usable,
@@ -106,6 +117,8 @@ function facts.of(request, policy)
       split_tie = parameter(policy, "split_tie_fraction"), split_gain = parameter(policy, "split_gain_fraction"),
       split_overfull = parameter(policy, "split_overfull_fraction"), scale_up_gpus = cluster.network.scale_up_gpus,
       rounds = request.framework and frameworks.find(request.framework).rounds or false,
+      run_days_per_second = training.tokens / (batch * training.sequence_length) / (training.goodput or 1) / SECONDS_PER_DAY,
+      price_per_gpu_hour = cluster.price_per_gpu_hour,
       experts_as_tensor = frameworks.default_expert_tensor(request.framework) == "tensor", profile = recipe.profile(request),
     },
   }
