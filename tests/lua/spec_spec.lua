@@ -410,7 +410,8 @@ describe("bad input", function()
       local function read(name)
         return message_of(spec.read, { files = { directory .. "/" .. name } }):gsub(directory:gsub("%p", "%%%0"), "DIR")
       end
-      assert.equal("DIR/list.json: holds [1]: expected an object with cluster, framework, framework_version, model, parallelism, profile, run, team, training", (read "list.json"))
+      assert.equal("DIR/list.json: holds [1]: expected an object with cluster, framework, framework_version, model, parallelism, profile, run, team, "
+        .. "training", (read "list.json"))
       assert.equal("DIR/text.json:2:3: expected a key in double quotes, got '''", (read "text.json"))
       assert.equal("DIR/null.json: cluster.gpus is null: leave the field out when it has no value", (read "null.json"))
       assert.equal('DIR/model.json: model is "nowhere.json": DIR/nowhere.json cannot be read: No such file or directory', (read "model.json"))
