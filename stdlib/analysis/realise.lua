@@ -270,18 +270,21 @@ local function fixed(draft, fields)
   return out
 end
 
--- What shows it in a spec that `plan` accepts: { spec, fields, clear: nothing else drops it }, or nil.
-local function accepted(policy, draft, wanted)
+-- What shows it in a spec that `plan` accepts: { spec, fields, clear: nothing else drops it }, or nil. Where only what is clear is wanted,
+-- nothing else is planned.
+local function accepted(policy, draft, wanted, only_clear)
   local set = open(policy, draft, wanted)
   if not set then return nil end
   local mask = rows_of(set, wanted)
   if #mask == 0 then return nil end
+  local row, clear = telling(set, mask, wanted)
+  local found = { spec = draft, fields = set.c:row(row), clear = clear }
+  if only_clear and not clear then return found end
   policy.host:refill()
   local good, problem = failure.try(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
   if not good and failure.is(problem) then return nil end  -- any other error is an invariant that the plan breaks, and worth showing
   if wanted.shows and not wanted.shows(draft) then return nil end
-  local row, clear = telling(set, mask, wanted)
-  return { spec = draft, fields = set.c:row(row), clear = clear }
+  return found
 end
 
 -- The first draft in which nothing else drops the candidate, or the first that was found MORE drafts before.
@@ -295,7 +298,8 @@ function realise.spec(policy, wanted)
     local set = open(policy, draft, wanted)
     local mask = set and rows_of(set, wanted)
     if mask and #mask > 0 then
-      local found = accepted(policy, fixed(draft, set.c:row((telling(set, mask, wanted)))), wanted) or accepted(policy, draft, wanted)
+      local shown = fixed(draft, set.c:row((telling(set, mask, wanted))))
+      local found = accepted(policy, shown, wanted, best) or accepted(policy, draft, wanted, best)
       if found and found.clear then return found end
       best = best or found
     end
