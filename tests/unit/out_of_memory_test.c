@@ -36,10 +36,10 @@ typedef struct {
 
 static command commands[] = {
   { .name = "plan", .module = "pipeplan.cli.plan",
-    .arguments = { "examples/specs/mixtral-8x7b.json", "--policy", "examples/sites/aws-p5.lua", "--policy", "tests/fixtures/function_rule.lua",
+    .arguments = { "tests/fixtures/small_moe.json", "--policy", "examples/sites/aws-p5.lua", "--policy", "tests/fixtures/function_rule.lua",
                    "--date", "2026-11-27", "--format", "json" } },
   { .name = "explain", .module = "pipeplan.cli.plan",
-    .arguments = { "examples/specs/mixtral-8x7b.json", "--policy", "tests/fixtures/function_rule.lua", "--date", "2026-11-27", "--explain" } },
+    .arguments = { "tests/fixtures/small_moe.json", "--policy", "tests/fixtures/function_rule.lua", "--date", "2026-11-27", "--explain" } },
   { .name = "simulate", .module = "pipeplan.cli.simulate",
     .arguments = { "zb_auto", "--ranks", "4", "--microbatches", "8", "--times", "1,1,1", "--runtime", "torch-multi", "--format", "json" } },
   { .name = "monitor", .module = "pipeplan.cli.monitor",
@@ -135,7 +135,7 @@ static bool every;
 #ifdef __SANITIZE_ADDRESS__
 enum { EACH = 40, STEP = 12, CI_EACH = 60, CI_STEP = 20 };
 #else
-enum { EACH = 60, STEP = 16, CI_EACH = 300, CI_STEP = 100 };
+enum { EACH = 60, STEP = 16, CI_EACH = 150, CI_STEP = 50 };
 #endif
 static size_t next(size_t n) {
   const bool thorough = getenv("CI") != NULL;
