@@ -88,7 +88,7 @@ const pp_blocked_name pp_blocked_names[] = {
   { "os",             "a policy reads only the fields of its record; dates are given with `expires`" },
   { "package",        "use require \"name\" for a policy file beside this one" },
   { "pcall",          "an error in a rule is reported, never hidden" },
-  { "print",          "what a rule has to say is its message" },
+  { "print",          "what a rule has to say is its message; under --debug it writes to standard error" },
   { "rawequal",       "use ==" },
   { "rawget",         "use t[key]" },
   { "rawlen",         "use #t" },

@@ -7,8 +7,10 @@
 #include <lualib.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "host/allow.h"
 #include "host/sandbox_state.h"
 #include "host/statements.h"
@@ -61,6 +63,31 @@ static int base_tostring(lua_State *L) {
     default: lua_pushstring(L, luaL_typename(L, 1));
   }
   return 1;
+}
+
+/* print, for who is debugging a policy: one line on standard error, nothing in it that a terminal would obey. */
+static int base_print(lua_State *L) {
+  char line[1024];
+  int given = lua_gettop(L);
+  luaL_Buffer text;
+  luaL_buffinit(L, &text);
+  for (int i = 1; i <= given; i++) {
+    lua_pushcfunction(L, base_tostring);
+    lua_pushvalue(L, i);
+    lua_call(L, 1, 1);
+    luaL_addvalue(&text);
+    if (i < given) luaL_addchar(&text, ' ');
+  }
+  luaL_pushresult(&text);
+  pp_charge(L, sizeof line);
+  pp_text_visible(lua_tostring(L, -1), lua_rawlen(L, -1), line, sizeof line);
+  fprintf(stderr, "%s\n", line);
+  return 0;
+}
+
+void pp_add_print(lua_State *L) {
+  lua_pushcfunction(L, base_print);
+  lua_setfield(L, -2, "print");
 }
 
 static int base_tonumber(lua_State *L) {

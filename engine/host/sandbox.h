@@ -21,6 +21,9 @@ typedef enum {
 ** have. */
 pp_outcome pp_sandbox_open(pp_sandbox *sandbox, uint64_t work, size_t bytes, lua_CFunction engine, lua_State *from, int fields);
 
+/* From now on policies have a print, to standard error. */
+pp_outcome pp_sandbox_allow_print(pp_sandbox *sandbox);
+
 /*
 ** Runs a policy file (text only, never bytecode). `path` names it in messages and says where `require` looks: beside it, among the embedded
 ** files when `embedded`; a file that `require` has run already is not run again and states nothing.

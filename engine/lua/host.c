@@ -1,7 +1,7 @@
 /*
 ** host.c: engine.host. May longjmp, but never while a sandbox's state is running.
 **
-** engine.host.open{ fields = {names}, work?, bytes? } → host
+** engine.host.open{ fields = {names}, work?, bytes?, debug? (policies have a print, to standard error) } → host
 ** host:run(path, text, embedded) → list of statements | nil, problem
 ** host:call(handle, record, name of the rule?, late?) → true or false, list of the names that the function read | nil, problem
 **   late: set of the fields that are not known yet; a call that reads one ends, and the problem's `late` is its name, its `reads` what it read before
@@ -59,21 +59,25 @@ static int push_problem(lua_State *L, const pp_sandbox *sandbox, pp_outcome outc
 }
 
 static int host_open(lua_State *L) {
-  static const char *const known[] = { "fields", "work", "bytes", NULL };
+  static const char *const known[] = { "fields", "work", "bytes", "debug", NULL };
   static const char call[] = "engine.host.open";
   uint64_t work;
   size_t bytes;
   pp_sandbox *sandbox;
   pp_outcome outcome;
+  bool debug;
   pp_args_begin(L, 1, call, known);
   work = (uint64_t)pp_args_integer_or(L, 1, call, "work", 1, INT64_MAX, DEFAULT_WORK);
   bytes = (size_t)pp_args_integer_or(L, 1, call, "bytes", 1, INT64_MAX, DEFAULT_BYTES);
+  lua_settop(L, 1);
+  debug = lua_getfield(L, 1, "debug") == LUA_TBOOLEAN && lua_toboolean(L, -1);
   lua_settop(L, 1);
   pp_args_table(L, 1, call, "fields");
   sandbox = lua_newuserdatauv(L, sizeof *sandbox, 0);
   sandbox->L = NULL;
   luaL_setmetatable(L, TYPE);
   outcome = pp_sandbox_open(sandbox, work, bytes, pp_open_primitives, L, 2);
+  if (outcome == PP_RAN && debug) outcome = pp_sandbox_allow_print(sandbox);
   return outcome == PP_RAN ? 1 : push_problem(L, sandbox, outcome);
 }
 

@@ -11,6 +11,7 @@ local conditions = require "pipeplan.policy.conditions"
 local findings = require "pipeplan.analysis.findings"
 local lists = require "pipeplan.base.lists"
 local realise = require "pipeplan.analysis.realise"
+local suppress = require "pipeplan.analysis.suppress"
 local tables = require "pipeplan.analysis.table"
 
 local check = {}
@@ -149,7 +150,11 @@ local function check_conditions(self, rules)
     if never then
       self:add("impossible", rule, "%s '%s' can never hold: %s holds for no value", rule.verb, rule.id, conditions.text(never))
     end
-    if rule.when then self:add("opaque", rule, "%s '%s' has a function: what it allows is not analysed", rule.verb, rule.id) end
+    if rule.when then
+      self:add("opaque", rule, "%s '%s' has a function that does more than compare fields and is not analysed: what it %s", rule.verb,
+               rule.id, rule.verb == "row" and "takes from other rows, and leaves to them, is not known"
+               or "takes from other rules is not known, and only tests see a mistake in it")
+    end
   end
 end
 
@@ -339,7 +344,7 @@ function check.policy(policy, options)
   check_names(self, rules)
   check_overrides(self, policy)
   check_files(self, policy)
-  return findings.sort(self.list)
+  return suppress.apply(policy, self.list)
 end
 
 -- What a search for broken invariants found (invariants.lua), as findings about the rule that it names, where that is one of the policy's.

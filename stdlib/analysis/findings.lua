@@ -44,6 +44,8 @@ findings.codes = {
   { code = "expires_soon", severity = "note", meaning = "an override that expires within 30 days", advice = "renew it or let it go" },
   { code = "expired", severity = "warning", meaning = "an override whose day is over: what loosened has fallen away",
     advice = "delete it, or renew it with a new day and reason" },
+  { code = "suppression", severity = "warning", meaning = "a comment `check: ignore` without a reason, or that takes nothing back",
+    advice = "write -- check: ignore CODE: reason at the line of the finding, or delete it" },
   { code = "undecided", severity = "warning", meaning = "a row of which it could not be decided whether it is shadowed",
     advice = "the table has too many overlapping rows; split it or order it by one field" },
 }

@@ -9,6 +9,7 @@ local documents = {}
 
 documents.versions = {
   changes = 1,     -- policy diff
+  evaluation = 1,  -- policy eval
   facts = 1,       -- facts TOPIC
   findings = 1,    -- policy check
   monitoring = 1,  -- monitor

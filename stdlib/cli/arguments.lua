@@ -37,6 +37,7 @@ function arguments.declare_policy(parser)
          parser:option("--set", "parameter of the policy, laid over everything; reason=… says why one is loosened")
            :argname("NAME=VALUE"):count("*"),
          parser:option("--date", "date at which the expiry of loosened rules is judged (default: today in UTC)"):argname("YYYY-MM-DD"),
+         parser:flag("--debug", "print of a policy writes to standard error, which it otherwise does not have"),
          parser:option("--policies", "read the default policies from this directory"):argname("DIR"),
          parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")  -- done before Lua starts
 end
@@ -54,7 +55,7 @@ end
 
 -- What those options say of a policy, as pipeplan.policy.load takes it.
 function arguments.load_options(parsed)
-  return { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies }
+  return { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies, debug = parsed.debug }
 end
 
 -- The policy that those options name.

@@ -14,6 +14,7 @@ Usage: pipeplan policy COMMAND [OPTIONS]
           that change nothing, gaps and overlaps, each with a spec that shows it
   test    runs busted specs of policies, and says what of the policy they do not look at
   diff    which specs two policies plan differently, newly accepted first
+  eval    asks one rule about one spec: each condition, and for which candidates it holds
   init    writes a site's policy with one override, and its test
   mutate  makes small mistakes in a policy and says which of them its tests do not notice
 
@@ -29,7 +30,7 @@ Examples:
    pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
-local verbs = { "check", "diff", "init", "mutate", "show", "test" }
+local verbs = { "check", "diff", "eval", "init", "mutate", "show", "test" }
 
 function command.run(arguments)
   local verb = arguments[1]

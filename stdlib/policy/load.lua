@@ -206,7 +206,8 @@ function load.load(options)
     if #problems == REPORTED then more = more + 1 return end
     problems[#problems + 1] = (line > 0 and string.format("%s:%d: ", file, line) or file .. ": ") .. text
   end
-  local host, problem = engine.host.open { fields = renamed.fields, work = options.work, bytes = options.bytes }
+  local host, problem = engine.host.open { fields = renamed.fields, work = options.work, bytes = options.bytes,
+                                            debug = options.debug or false }
   if not host then failure.of_host(problem, "policy_unloadable", "%s", problem.message) end
   local list, given = { default_layer(options.policies) }, {}
   for _, path in ipairs(load.under or {}) do
@@ -230,7 +231,7 @@ function load.load(options)
   if more > 0 then problems[#problems + 1] = string.format("… and %d more", more) end
   if #problems > 0 then failure.raise_lines("policy_unloadable", problems) end
   if count_rules(policy) == 0 then failure.raise("nothing", "no rule is left in the policy") end
-  policy.layers = {}
+  policy.layers, policy.texts = {}, {}
   for i, layer in ipairs(list) do
     local files, digests = {}, {}
     for _, file in ipairs(layer.files) do
@@ -239,6 +240,7 @@ function load.load(options)
     for _, file in ipairs(layer.required) do
       files[#files + 1], digests[#digests + 1] = file.path, string.format("%016x", file.digest)
     end
+    for _, file in ipairs(layer.files) do policy.texts[file.path] = file.text end
     policy.layers[i] = { name = layer.name, path = layer.path, files = files, digests = digests, digest = layer.digest,
                          not_read = layer.not_read or {} }
   end

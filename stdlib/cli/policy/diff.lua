@@ -13,7 +13,8 @@ local report = require "pipeplan.report.difference"
 local examples = [[
 OLD and NEW are policy files or directories, laid over the default policies; "default" is the
 default alone. A side of several layers is given with --old and --new, in order: company, hall,
-team. What a site is pinned to does not matter here.
+team. What a site is pinned to does not matter here: with --old-policies SAVED it is planned over
+the default policy that it was written for, and over this one.
 Exit status: 0; with --fail-on 1 when there is such a change; 2 a spec cannot be read; 5 without a spec;
 6 a policy cannot be loaded.
 
@@ -22,9 +23,7 @@ Examples:
    pipeplan policy diff old.lua site.lua --corpus specs.jsonl --boundary --fail-on loosened
        also on specs at the edges of all rules, which takes a minute
    pipeplan policy diff --old default --new examples/sites/hall-7.lua --corpus specs.jsonl
-       a side of more layers has more of them
-   pipeplan policy diff --old-policies policies/default --corpus specs.jsonl
-       over a saved default policy: what the one of this pipeplan changes for your specs]]
+       a side of more layers has more of them]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy diff", "Plans specs by two policies and shows what changes, newly accepted first.")

@@ -1,0 +1,72 @@
+-- eval.lua: `pipeplan policy eval RULE SPEC`: one rule against one spec.
+
+local argparse = require "pipeplan.argparse"
+local command_line = require "pipeplan.cli.arguments"
+local documents = require "pipeplan.base.documents"
+local evaluate = require "pipeplan.analysis.evaluate"
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
+
+local examples = [[
+Exit status: 0 the rule holds for a candidate, or for the plan where it is about that; 1 for none.
+
+Examples:
+   pipeplan policy eval too_deep examples/specs/deepseek-v3.json
+   pipeplan policy eval deep_on_ethernet examples/specs/llama-3.1-405b.json --policy examples/sites/hall-7.lua]]
+
+local function new_parser()
+  local parser = argparse("pipeplan policy eval", "Asks one rule about one spec: each condition, for which candidates it holds, and "
+                          .. "the first that the rule decides.")
+    :add_help(false):help_max_width(100):help_description_margin(28)
+    :usage("Usage: pipeplan policy eval RULE SPEC... [OPTIONS]"):epilog(examples)
+  parser:argument("rule", "id of a row or rule"):argname("RULE")
+  parser:argument("spec", "spec files, laid over each other"):argname("SPEC"):args("+")
+  command_line.declare_policy(parser)
+  parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
+  parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
+local function text_of(rule, answer)
+  local lines = { string.format("%s '%s'  %s  %s", rule.verb, rule.id, rule.layer, format.place(rule)) }
+  local whom = answer.total == 1 and "the plan" or string.format("%d candidates", answer.total)
+  for _, condition in ipairs(answer.conditions) do
+    local held = answer.total > 1 and string.format("holds for %d of %d", condition.holds, answer.total) or
+                 condition.holds > 0 and "holds" or "does not hold"
+    local values = condition.values ~= "" and ";  it is " .. condition.values or ""
+    lines[#lines + 1] = string.format("  %-44s %s%s", condition.text, held, values)
+  end
+  if #answer.conditions == 0 then lines[#lines + 1] = "  no conditions: it always holds" end
+  lines[#lines + 1] = string.format("all of it: %s of %s", answer.holds == 0 and "holds for none" or "holds for " .. answer.holds, whom)
+  if answer.first and answer.total > 1 then lines[#lines + 1] = "the first: " .. answer.first.text end
+  lines[#lines + 1] = string.format("the outcome is %s; the rule %s for it", answer.plan.status,
+                                    answer.plan.holds and "holds" or "does not hold")
+  return format.page(lines)
+end
+
+local command = {}
+
+function command.run(arguments)
+  local options, help = command_line.parse(new_parser(), arguments, "policy eval")
+  if not options then return help, 0 end
+  local policy = command_line.policy(options)
+  local rule = policy.rules[options.rule]
+  if not rule then
+    failure.usage("policy eval: no row or rule has the id '%s'%s", options.rule,
+                  failure.suggestion(options.rule, lists.sorted_keys(policy.rules)))
+  end
+  local answer = evaluate.of(rule, require("pipeplan.input.spec").read { files = options.spec, options = {} }, policy)
+  local text
+  if options.format == "json" then
+    answer.conditions = json.array(answer.conditions)
+    text = documents.encode("evaluation", answer, { indent = 2 }) .. "\n"
+  else
+    text = text_of(rule, answer)
+  end
+  return text, answer.holds > 0 and 0 or failure.status.refused, options.output
+end
+
+return command

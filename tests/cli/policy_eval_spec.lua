@@ -1,0 +1,93 @@
+-- `pipeplan policy eval`, findings that a comment takes back, and print under --debug.
+
+require "pipeplan"  -- first: it loads the rest
+local files = require "policy_files"
+local json = require "pipeplan.base.json"
+local program = require "program"
+
+
+local spec = files.write("spec.json", [[{ "cluster": { "gpus": 64, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
+  "model": { "architecture": "dense", "total": "70B", "layers": 80 }, "training": { "tokens": "1T" }, "parallelism": { "tensor": 8, "schedule": "1f1b" } }]])
+
+local function eval(rule, text, more)
+  local site = files.write("site.lua", text)
+  local result = program.run(string.format("policy eval %s %s --policy %s %s", rule, spec, site, more or ""))
+  return result.stdout, result.status, result.stderr
+end
+
+describe("policy eval", function()
+  -- TP 8 of 64 GPUs leaves 8 ranks for P × DP, so that P is 1, 2, 4 or 8
+  it("says of each condition for how many candidates it holds, and what its field is there", function()
+    local text, status = eval("deep", "reject { id = 'deep', pipeline_parallel = over(4), gpus = at_least(64), message = 'm' }", "--format json")
+    local answer = json.decode(text)
+    assert.equal(0, status)
+    assert.same({ "gpus at least 64", "pipeline_parallel over 4" }, { answer.conditions[1].text, answer.conditions[2].text })
+    assert.equal(answer.total, answer.conditions[1].holds)
+    assert.same({ "64", "1, 2, 4, 8" }, { answer.conditions[1].values, answer.conditions[2].values })
+    assert.equal(answer.conditions[2].holds, answer.holds)
+    assert.is_true(answer.holds > 0 and answer.holds < answer.total)
+    assert.equal(8, answer.first.fields.pipeline_parallel)
+  end)
+
+  it("counts a function like a condition, and simulates what it reads", function()
+    local text = eval("slow", "reject { id = 'slow', message = 'm', when = function(f) local s = f.step_seconds return s ~= nil and s > 0 end }")
+    assert.matches("its function `when` +holds for %d+ of %d+", text)
+    assert.matches("the outcome is rejected; the rule holds for it", text, 1, true)
+  end)
+
+  it("of a rule that holds for nothing is exit 1, and of one that does not exist 2", function()
+    local text, status = eval("deep", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
+    assert.equal(1, status)
+    assert.matches("holds for none of %d+ candidates", text)
+    local _, unknown, message = eval("dep", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
+    assert.equal(2, unknown)
+    assert.matches("no row or rule has the id 'dep', did you mean 'deep'?", message, 1, true)
+  end)
+end)
+
+describe("a finding", function()
+  local function check(text)
+    local result = program.run("policy check --no-witnesses --policy " .. files.write("site.lua", text))
+    return result.status, result.stdout
+  end
+  local rule = "reject { id = 'x', expert_parallel = at_most(1), schedule = 'dualpipe', message = 'm' }"
+
+  it("is taken back by a comment at its line, with a reason", function()
+    local status, text = check(rule)
+    assert.equal(1, status)
+    assert.matches("never_fires", text, 1, true)
+    assert.equal(0, (check(rule .. "  -- check: ignore never_fires: it says what this hall is about")))
+    assert.equal(0, (check("-- check: ignore never_fires: it says what this hall is about\n" .. rule)))
+  end)
+
+  it("is not without one, nor by a comment about something else", function()
+    for comment, told in pairs { ["-- check: ignore never_fires"] = "it needs a reason", ["-- check: ignore never_fires:"] = "it needs a reason",
+                                 ["-- check: ignore overlap: why"] = "there is no finding 'overlap' here",
+                                 ["-- check: ignore nevr_fires: why"] = "no finding has the code 'nevr_fires'" } do
+      local status, text = check(rule .. "  " .. comment)
+      assert.equal(1, status)
+      assert.is_not_nil(text:find(told, 1, true), text)
+    end
+  end)
+end)
+
+describe("print", function()
+  local site = files.write("site.lua", [[warn { id = "w", message = "m", when = function(f)
+    print("gpus", f.gpus, "\27[31m")
+    return f.gpus > 1 or false
+  end }]])
+
+  it("of a policy writes to standard error under --debug, and nothing that a terminal obeys", function()
+    local result = program.run(string.format("plan %s --policy %s --debug --format json", spec, site))
+    assert.equal(0, result.status, result.stderr)
+    assert.matches("gpus 64 \\", result.stderr, 1, true)
+    assert.is_nil(result.stderr:find "\27")
+    assert.equal("planned", json.decode(result.stdout).status)
+  end)
+
+  it("is not there otherwise, and says so", function()
+    local result = program.run(string.format("plan %s --policy %s", spec, site))
+    assert.equal(3, result.status)
+    assert.matches("under --debug it writes to standard error", result.stderr, 1, true)
+  end)
+end)
