@@ -10,6 +10,7 @@ local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local findings = require "pipeplan.analysis.findings"
 local lists = require "pipeplan.base.lists"
+local plausible = require "pipeplan.analysis.plausible"
 local realise = require "pipeplan.analysis.realise"
 local suppress = require "pipeplan.analysis.suppress"
 local tables = require "pipeplan.analysis.table"
@@ -149,6 +150,9 @@ local function check_conditions(self, rules)
     end
     if never then
       self:add("impossible", rule, "%s '%s' can never hold: %s holds for no value", rule.verb, rule.id, conditions.text(never))
+    elseif #rule.conditions > 1 then
+      local _, why = space:possible { space:box(rule) }
+      if why then self:add("impossible", rule, "%s '%s' can never hold: no candidate can be there: %s", rule.verb, rule.id, why) end
     end
     if rule.when then
       self:add("opaque", rule, "%s '%s' has a function that does more than compare fields and is not analysed: what it %s", rule.verb,
@@ -342,6 +346,7 @@ function check.policy(policy, options)
   check_refusals(self, policy)
   check_parameters(self, policy, rules)
   check_names(self, rules)
+  plausible.check(policy, rules, function(...) return self:add(...) end)
   check_overrides(self, policy)
   check_files(self, policy)
   return suppress.apply(policy, self.list)

@@ -83,6 +83,12 @@ local most = { ["1"] = 1e18, gpu = 10000000, rank = 10000000, token = 1e18, sequ
 -- The least and the most.
 function units.range(unit) return 0, most[unit] end
 
+-- What is said of a fraction over 1: a bare number where percent is meant is the commonest slip.
+function units.over_fraction(value, number)
+  local percent = type(value) == "number" and number <= 100 and string.format('; %.6g %% is "%.6g%%"', number, number) or ""
+  return string.format("%s is %s%s; expected from 0 %% to 100 %%", tostring(value), units.format(number, "fraction"), percent)
+end
+
 -- Names of all units.
 units.names = {}
 for name in pairs(kinds) do units.names[#units.names + 1] = name end

@@ -55,6 +55,7 @@ local function literal(field, value)
     if value ~= value then return nil, "a number is expected, got nan" end
     local number, problem = units.parse(value, field.unit or "1")
     if not number then return nil, problem end
+    if field.unit == "fraction" and field.high and number > field.high then return nil, units.over_fraction(value, number) end
     if field.type == "integer" and math.type(number) ~= "integer" then return nil, "an integer is expected, got " .. shown(value) end
     return number
   elseif field.type == "boolean" then
