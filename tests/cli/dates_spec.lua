@@ -42,7 +42,7 @@ for _, days in ipairs {
   it(string.format("from %s to %s are %s days in every zone", days[1], days[2], days.soon and "30" or "31"), function()
     local policy = files.write("site.lua", string.format('disable { id = "too_deep", reason = "r", expires = "%s" }', days[2]))
     for _, zone in ipairs(zones) do
-      local result = program.run("policy check --policy " .. policy .. " --date " .. days[1], nil, "TZ='" .. zone .. "'")
+      local result = program.run("policy check --no-witnesses --policy " .. policy .. " --date " .. days[1], nil, "TZ='" .. zone .. "'")
       assert.is_true(result.status == 0 or result.status == 1, result.stderr)
       assert.equal(days.soon, result.stdout:find("expires on " .. days[2], 1, true) ~= nil, zone .. "\n" .. result.stdout .. result.stderr)
     end
