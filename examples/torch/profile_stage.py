@@ -9,7 +9,7 @@ replicas, which share experts with --expert. With --microbatches it runs 1F1B to
 The model is that of examples/torch/pipeline/model.py: replace Block by your own.
 
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4,4,4 --microbatches 8,32
-  torchrun --nproc-per-node 4 examples/torch/profile_stage.py --virtual-stages 2 --placement v --layers 2,2,2,2,2,2,2,2
+  torchrun --nproc-per-node 4 examples/torch/profile_stage.py --virtual 2 --placement v --layers 2,2,2,2,2,2,2,2
   torchrun --nproc-per-node 2 examples/torch/profile_stage.py --device cpu --model examples/models/tiny.json
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4 --expert 2 --shape hidden=2048,ffn=1408,experts=16
 """
@@ -37,8 +37,9 @@ def read_options():
     parser.add_argument("--layers", type=types.numbers, help="layers of each stage (default: as many on each, of --model; else 4)")
     parser.add_argument("--model", metavar="FILE", type=types.config, default={}, help="a Hugging Face config.json, for its sizes")
     parser.add_argument("--shape", type=types.sizes, default={}, help="NAME=NUMBER,… over those of --model: hidden, heads, ffn, vocab, experts, …")
-    parser.add_argument("--virtual-stages", type=int, default=1, help="stages a rank")
-    parser.add_argument("--placement", choices=profile.PLACEMENTS, help="of stages on ranks (default one, or loop with --virtual-stages)")
+    parser.add_argument("--virtual", type=int, default=1, help="stages a rank")
+    parser.add_argument("--virtual-stages", type=int, dest="virtual", action=types.Renamed, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument("--placement", choices=profile.PLACEMENTS, help="of stages on ranks (default one, or loop with --virtual)")
     parser.add_argument("--expert", type=int, default=1, help="replicas of a stage that share its experts")
     parser.add_argument("--data", type=int, default=0, help="replicas (default: as --expert)")
     parser.add_argument("--microbatches", type=types.numbers, default=[], help="M of 1F1B steps, such as 8,32")
@@ -58,18 +59,18 @@ def measure(o, device):
     if replicas < 1 or world % replicas:
         raise ValueError(f"{replicas} replicas of each stage do not fit {world} processes: expected a divisor")
     place = grid.Grid(world // replicas, o.expert)
-    layers = o.layers or even_layers(o.model.get("layers"), place.pipeline * o.virtual_stages)
-    if len(layers) != place.pipeline * o.virtual_stages:
-        raise ValueError(f"--layers has {len(layers)} stages: expected {place.pipeline * o.virtual_stages}, {o.virtual_stages} on each of "
+    layers = o.layers or even_layers(o.model.get("layers"), place.pipeline * o.virtual)
+    if len(layers) != place.pipeline * o.virtual:
+        raise ValueError(f"--layers has {len(layers)} stages: expected {place.pipeline * o.virtual}, {o.virtual} on each of "
                          f"{place.pipeline} ranks")
-    if o.microbatches and (o.virtual_stages > 1 or o.placement not in (None, "one")):
-        raise ValueError("--microbatches runs 1F1B, which has one stage a rank: expected no --virtual-stages, nor another --placement")
+    if o.microbatches and (o.virtual > 1 or o.placement not in (None, "one")):
+        raise ValueError("--microbatches runs 1F1B, which has one stage a rank: expected no --virtual, nor another --placement")
     shape = model.Shape(**{**o.model, "layers": sum(layers), **o.shape})
     load = (2.0 if device.type == "cuda" else 0.2) if o.load is None else o.load
     heat = (1.0 if device.type == "cuda" else 0.0) if o.heat is None else o.heat
     options = profile.Options(effort=Effort(samples=o.samples, load=load, pause=o.pause), heat=heat, pair=o.pair,
                               calibration=tuple(o.microbatches))
-    return profile.profile(shape, layers, o.placement or ("loop" if o.virtual_stages > 1 else "one"), place, device, dtype, options)
+    return profile.profile(shape, layers, o.placement or ("loop" if o.virtual > 1 else "one"), place, device, dtype, options)
 
 
 def main():

@@ -126,8 +126,8 @@ def shape_of(options, plan):
     """Sizes of the model: --model, the plan's sequence length and microbatch size, then --shape."""
     if not options.model and not options.shape:
         raise Mismatch(f"{plan.source} has no sizes of the model: expected --model config.json, or --shape hidden=64,heads=4,…")
-    shape = model.Shape(**{"layers": sum(plan.layers_per_stage), **options.model, "sequence": plan.sequence,
-                           "micro_batch": plan.micro_batch_size, **options.shape})
+    shape = model.Shape(**{"layers": sum(plan.layers_per_stage), **options.model, "sequence_length": plan.sequence_length,
+                           "micro_batch_size": plan.micro_batch_size, **options.shape})
     if shape.layers != sum(plan.layers_per_stage):
         raise Mismatch(f"the model has {shape.layers} layers: expected {sum(plan.layers_per_stage)}, as {plan.source} says "
                        f"(layers_per_stage {list(plan.layers_per_stage)})")

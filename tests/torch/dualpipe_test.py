@@ -91,7 +91,7 @@ def _in_child(rank, processes, work, folder):
 
 
 def shape_of(experts, slices):
-    return model.Shape(hidden=16, heads=2, ffn=24, layers=slices + 1, vocab=32, experts=experts, sequence=6, micro_batch=2)
+    return model.Shape(hidden=16, heads=2, ffn=24, layers=slices + 1, vocab=32, experts=experts, sequence_length=6, micro_batch_size=2)
 
 
 def build(what, grid, shape):
@@ -107,7 +107,7 @@ def unpipelined(shape, microbatches, replicas):
     losses = {}
     for replica in range(replicas):
         input, target = model.batch(shape, microbatches, seed=replica)
-        for microbatch, (x, y) in enumerate(zip(input.split(shape.micro_batch), target.split(shape.micro_batch))):
+        for microbatch, (x, y) in enumerate(zip(input.split(shape.micro_batch_size), target.split(shape.micro_batch_size))):
             loss = model.loss_of(whole(x), y)
             (loss / (microbatches * replicas)).backward()
             losses[replica, microbatch] = loss.item()

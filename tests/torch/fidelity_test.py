@@ -19,7 +19,7 @@ import processes
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PIPEPLAN = os.path.abspath(os.environ.get("PIPEPLAN", os.path.join(ROOT, "build/release/pipeplan")))
-SMALL = "hidden=32,heads=2,ffn=64,sequence=16,vocab=64,experts=4"
+SMALL = "hidden=32,heads=2,ffn=64,sequence_length=16,vocab=64,experts=4"
 
 
 def fidelity(folder, *arguments):

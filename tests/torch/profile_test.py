@@ -3,13 +3,16 @@
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
 import argparse
+import contextlib
 import functools
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 warnings.simplefilter("ignore")  # of numpy, which nothing here needs
@@ -27,7 +30,7 @@ from pipeline.actions import Actions, Deferred
 from pipeline.control import Control
 
 CPU = torch.device("cpu")
-SMALL = dict(hidden=16, heads=2, ffn=64, sequence=8)
+SMALL = dict(hidden=16, heads=2, ffn=64, sequence_length=8)
 EFFORT = timing.Effort(samples=2, load=0.02, pause=0.001)
 INNER, FIRST, LAST = {"F", "B", "I", "W", "FB", "FB_in_turn"}, {"F", "B", "FB", "FB_in_turn"}, {"F", "B", "I", "W", "FB", "FB_in_turn"}
 
@@ -40,18 +43,18 @@ def actions_of(shape, starts=False, ends=False, kind=Actions):
 
 class Memory(unittest.TestCase):
     """
-    Counted by hand for the dense Block in fp32: u, a message, is 4 × sequence × hidden bytes, ffn is 4 × hidden.
+    Counted by hand for the dense Block in fp32: u, a message, is 4 × sequence_length × hidden bytes, ffn is 4 × hidden.
 
     F keeps, of each layer: what the norms make (2 u) with a mean and a reciprocal deviation for each position of each norm (4 numbers),
     q, k and v (3 u), what attention makes (1 u) with a log-sum-exp for each position and head, the residual sums (2 u), and what
-    is in front of and behind GELU (4 u each): 16 u + 4 × sequence × (4 + heads) bytes. The stage's input is a message that was received.
+    is in front of and behind GELU (4 u each): 16 u + 4 × sequence_length × (4 + heads) bytes. The stage's input is a message that was received.
 
     I frees none of that, for W walks the same graph, and adds what W multiplies by: gradients of the outputs of qkv (3 u), of the
     projection behind attention (1 u), of up (4 u) and of the norms, whose weights have gradients too (2 u); and of down (1 u),
     where that is not the gradient that the stage has received: 10 u a layer and 1 u for each layer but the last.
     """
-    u = 4 * SMALL["sequence"] * SMALL["hidden"]
-    statistics = 4 * SMALL["sequence"] * (4 + SMALL["heads"])
+    u = 4 * SMALL["sequence_length"] * SMALL["hidden"]
+    statistics = 4 * SMALL["sequence_length"] * (4 + SMALL["heads"])
 
     def weigh(self, layers, **how):
         shape = model.Shape(layers=layers, vocab=how.pop("vocab", 0), **SMALL)
@@ -275,19 +278,27 @@ class Script(unittest.TestCase):
     run_alone = functools.partial(processes.run_file, 1, os.path.join(ROOT, "examples/torch/profile_stage.py"), "--device", "cpu", "--layers", "1,1")
 
     def test_it_prints_a_profile_and_nothing_else(self):
-        [(status, out, error)] = self.run_alone("--virtual-stages", "2", "--shape", "hidden=16,heads=2,ffn=64,sequence=8", "--samples", "1",
+        [(status, out, error)] = self.run_alone("--virtual", "2", "--shape", "hidden=16,heads=2,ffn=64,sequence_length=8", "--samples", "1",
                                                 "--load", "0", "--pause", "0")
         self.assertEqual(status, 0, error)
         self.assertEqual(len(json.loads(out)["stage"]), 2)
 
     def test_sizes_and_layers_of_a_config(self):
         sizes = options.config(os.path.join(ROOT, "examples/models/tiny.json"))      # what that file says, by model.Shape's names
-        self.assertEqual(sizes, {"hidden": 256, "heads": 4, "layers": 8, "vocab": 512, "ffn": 1024, "sequence": 256})
+        self.assertEqual(sizes, {"hidden": 256, "heads": 4, "layers": 8, "vocab": 512, "ffn": 1024, "sequence_length": 256})
         self.assertEqual(profile_stage.even_layers(8, 4), [2, 2, 2, 2])
         with self.assertRaisesRegex(ValueError, "8 layers are not the same on 3 stages: expected --layers, 3 numbers"):
             profile_stage.even_layers(8, 3)
         with self.assertRaisesRegex(argparse.ArgumentTypeError, "README.md: .*"):
             options.config(os.path.join(ROOT, "README.md"))
+
+    def test_old_names_of_sizes_are_taken_and_told(self):
+        with contextlib.redirect_stderr(io.StringIO()) as error:
+            self.assertEqual(options.sizes("sequence=8,micro_batch=2,top_k=3"), {"sequence_length": 8, "micro_batch_size": 2, "experts_per_token": 3})
+        self.assertEqual(error.getvalue().splitlines()[1], "warning: micro_batch is called micro_batch_size now; the old name goes in pipeplan 0.2.0")
+        with contextlib.redirect_stderr(io.StringIO()) as error, unittest.mock.patch.object(sys, "argv", ["profile_stage.py", "--virtual-stages", "2"]):
+            self.assertEqual(profile_stage.read_options().virtual, 2)
+        self.assertEqual(error.getvalue(), "warning: --virtual-stages is called --virtual now; the old name goes in pipeplan 0.2.0\n")
 
     def test_what_does_not_fit_is_said(self):
         [(status, out, error)] = self.run_alone()

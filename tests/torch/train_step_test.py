@@ -58,9 +58,9 @@ def whole_model(shape, batches):
     whole = model.Stage(shape, 0, shape.layers, True, True).double()
     losses = []
     for input, target in batches:
-        for first in range(0, len(input), shape.micro_batch):
-            output = whole(input[first:first + shape.micro_batch])
-            wanted = target[first:first + shape.micro_batch]
+        for first in range(0, len(input), shape.micro_batch_size):
+            output = whole(input[first:first + shape.micro_batch_size])
+            wanted = target[first:first + shape.micro_batch_size]
             losses.append(torch.nn.functional.cross_entropy(output.flatten(0, 1), wanted.flatten()) if shape.vocab else output.square().mean())
     mean = sum(losses) / len(losses)
     mean.backward()
@@ -141,7 +141,7 @@ class Gradients(unittest.TestCase):
     """As many processes as ranks × replicas, two of which share the experts."""
 
     def check(self, ranks, expert, experts, cases):
-        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=1, vocab=19, experts=experts, top_k=2, sequence=6, micro_batch=2)
+        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=1, vocab=19, experts=experts, experts_per_token=2, sequence_length=6, micro_batch_size=2)
         expected = {}                                     # once, and not in each process
         for name in {name for name, _, _ in cases}:
             program_of(name, ranks, 2 * ranks)
@@ -255,7 +255,7 @@ class TrainStep(unittest.TestCase):
         self.check_passes(done)
         self.assertIn("checked: ", done[1][1])
         self.assertEqual("", done[0][1])            # the last rank alone prints, as Megatron-LM's does
-        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=5, vocab=19, sequence=6)
+        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=5, vocab=19, sequence_length=6)
         whole = model.Stage(shape, 0, 5, True, True).double()
         with open(log) as file:
             lines = file.read().splitlines()
@@ -281,7 +281,7 @@ class TrainStep(unittest.TestCase):
         plan, csv = plan_of(self.folder, 2, data=2, experts=4, expert=2, schedule=schedule, batch=batch)
         self.check_passes(done := self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE + ",experts=4", "--check"))
         self.assertIn("checked: ", done[3][1])
-        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=5, vocab=19, experts=4, sequence=6)
+        shape = model.Shape(hidden=16, heads=2, ffn=24, layers=5, vocab=19, experts=4, sequence_length=6)
         loss, gradients = whole_model(shape, [model.batch(shape, batch // 2, seed=2 * 1 + replica, dtype=torch.float64) for replica in range(2)])
         norm = math.sqrt(sum(gradient.square().sum().item() for gradient in gradients.values()))
         self.assertIn(f"| lm loss: {loss:.6E} | loss scale: 1.0 | grad norm: {norm:.3f} |", done[3][1])

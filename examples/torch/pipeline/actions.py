@@ -18,7 +18,7 @@ class Actions:
         self.stage, self.starts, self.ends = stage, starts, ends
         x, target = model.batch(shape, 1, device=device, dtype=dtype)
         self.target = target if ends else None
-        size = (shape.micro_batch, shape.sequence, shape.hidden)
+        size = (shape.micro_batch_size, shape.sequence_length, shape.hidden)
         self.input = x if starts else torch.randn(size, device=device, dtype=dtype)
         # like what comes from the next stage; a card that multiplies equal numbers draws less power, and runs faster, than in a run
         self.gradient = None if ends else torch.randn(size, device=device, dtype=dtype) * 0.01

@@ -45,8 +45,8 @@ class Executor:
         for module in modules.values():
             deferred.defer(module)
         self.dtype = next(parameter for module in modules.values() for parameter in module.parameters()).dtype
-        self.message = (shape.micro_batch, shape.sequence, shape.hidden)
-        self.micro_batch = shape.micro_batch
+        self.message = (shape.micro_batch_size, shape.sequence_length, shape.hidden)
+        self.micro_batch_size = shape.micro_batch_size
         self.each = program.microbatches // program.directions
         self.overlapped = overlapped_forward_backward
         self.watchdog = watchdog
@@ -72,7 +72,7 @@ class Executor:
     def share(self, input, target):
         """Of a batch of all microbatches: (input of those that enter here, target of those that end here), None where there are none."""
         def part(whole, direction):
-            size = self.each * self.micro_batch
+            size = self.each * self.micro_batch_size
             return None if direction is None else whole[direction * size:(direction + 1) * size]
         return part(input, self.feeds()), part(target, self.finishes())
 
@@ -122,11 +122,11 @@ class Executor:
     def _cut(self, share, name, direction):
         if direction is None:
             return None
-        expected = self.each * self.micro_batch
+        expected = self.each * self.micro_batch_size
         if share is None or len(share) != expected:
             raise Mismatch(f"rank {self.rank}, {name}: {'none' if share is None else f'{len(share)} sequences'}; "
-                           f"expected {expected}, {self.each} microbatches of {self.micro_batch}")
-        return share.split(self.micro_batch)
+                           f"expected {expected}, {self.each} microbatches of {self.micro_batch_size}")
+        return share.split(self.micro_batch_size)
 
     def _exchange(self, group, before):
         if not group:

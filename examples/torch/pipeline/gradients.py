@@ -54,9 +54,9 @@ class Gradients:
 def reference(shape, batches, device, dtype):
     """The model in one piece, by plain autograd: (loss, {weight: gradient}) of the mean over all microbatches of [(input, target), …]."""
     whole = model.Stage(shape, 0, shape.layers, starts=True, ends=True).to(device=device, dtype=dtype)
-    loss, count = 0, sum(len(input) // shape.micro_batch for input, _ in batches)
+    loss, count = 0, sum(len(input) // shape.micro_batch_size for input, _ in batches)
     for input, target in batches:
-        for x, y in zip(input.split(shape.micro_batch), target.split(shape.micro_batch)):
+        for x, y in zip(input.split(shape.micro_batch_size), target.split(shape.micro_batch_size)):
             one = model.loss_of(whole(x), y) / count
             one.backward()
             loss += one.item()

@@ -20,11 +20,11 @@ def iteration_line(iteration, of, samples, ms, tflops, rate, batch, loss, norm, 
 
 def flops_of_sequence(shape):
     """Of one training sequence, forward and backward (3 × the forward): 2 for each weight that a token meets, and causal attention's scores
-    and sums, 2 · sequence · hidden a token and layer."""
-    experts = shape.top_k if shape.experts else 1
+    and sums, 2 · sequence_length · hidden a token and layer."""
+    experts = shape.experts_per_token if shape.experts else 1
     layer = 4 * shape.hidden**2 + 2 * shape.hidden * shape.ffn * experts + shape.hidden * shape.experts
-    token = 2 * (shape.layers * layer + shape.hidden * shape.vocab) + 2 * shape.layers * shape.sequence * shape.hidden
-    return 3 * shape.sequence * token
+    token = 2 * (shape.layers * layer + shape.hidden * shape.vocab) + 2 * shape.layers * shape.sequence_length * shape.hidden
+    return 3 * shape.sequence_length * token
 
 
 def source(device):

@@ -22,21 +22,21 @@ class Shape:
     layers: int = 16
     vocab: int = 0
     experts: int = 0
-    top_k: int = 2
-    sequence: int = 4096
-    micro_batch: int = 1
+    experts_per_token: int = 2
+    sequence_length: int = 4096
+    micro_batch_size: int = 1
     seed: int = 1
 
     @property
     def message_elements(self):
-        return self.micro_batch * self.sequence * self.hidden
+        return self.micro_batch_size * self.sequence_length * self.hidden
 
 
 def sizes_of_config(config):
     """Of a Hugging Face config.json: sizes by the names of Shape. The blocks are those below all the same, not that model's."""
     names = {"hidden": ["hidden_size"], "heads": ["num_attention_heads"], "layers": ["num_hidden_layers"], "vocab": ["vocab_size"],
              "ffn": ["moe_intermediate_size", "intermediate_size"], "experts": ["num_local_experts", "n_routed_experts", "num_experts"],
-             "top_k": ["num_experts_per_tok"]}
+             "experts_per_token": ["num_experts_per_tok"]}
     found = {name: next((config[key] for key in keys if config.get(key)), None) for name, keys in names.items()}
     missing = [names[name][0] for name in ("hidden", "heads", "layers", "vocab") if not found[name]]
     if missing:
@@ -44,7 +44,7 @@ def sizes_of_config(config):
     sizes = {name: size for name, size in found.items() if size}
     sizes.setdefault("ffn", 4 * sizes["hidden"])
     if config.get("max_position_embeddings"):
-        sizes["sequence"] = min(4096, config["max_position_embeddings"])    # as `pipeplan plan` assumes where the spec does not say
+        sizes["sequence_length"] = min(4096, config["max_position_embeddings"])    # as `pipeplan plan` assumes where the spec does not say
     return sizes
 
 
@@ -100,7 +100,7 @@ class Experts(nn.Module):
 
     def __init__(self, shape, group):
         super().__init__()
-        self.top_k, self.group = shape.top_k, group
+        self.experts_per_token, self.group = shape.experts_per_token, group
         self.ranks = dist.get_world_size(group) if group else 1
         if shape.experts % self.ranks:
             raise ValueError(f"{shape.experts} experts cannot be spread over {self.ranks} ranks: expected a multiple of {self.ranks}")
@@ -111,12 +111,12 @@ class Experts(nn.Module):
 
     def forward(self, x):
         rows = x.reshape(-1, x.shape[-1])
-        weight, chosen = self.router(rows).softmax(-1).topk(self.top_k)
+        weight, chosen = self.router(rows).softmax(-1).topk(self.experts_per_token)
         order = chosen.flatten().argsort(stable=True)      # copies of rows, by expert
         counts = chosen.flatten().bincount(minlength=self.each * self.ranks)
-        out = self.apply_experts(rows[order // self.top_k], counts)
+        out = self.apply_experts(rows[order // self.experts_per_token], counts)
         out = out * weight.flatten()[order, None]
-        return torch.zeros_like(rows).index_add(0, order // self.top_k, out).view_as(x)
+        return torch.zeros_like(rows).index_add(0, order // self.experts_per_token, out).view_as(x)
 
     def apply_experts(self, rows, counts):
         if self.ranks == 1:
@@ -209,7 +209,7 @@ def batch(shape, microbatches, seed=0, device="cpu", dtype=torch.float32):
     """(input, target) of `microbatches` microbatches, stacked: tokens and the tokens that follow, or, without vocabulary, activations and
     a target that loss_of does not read."""
     generator = torch.Generator(device).manual_seed(shape.seed * 7919 + seed)
-    size = (microbatches * shape.micro_batch, shape.sequence)
+    size = (microbatches * shape.micro_batch_size, shape.sequence_length)
     if shape.vocab:
         tokens = torch.randint(shape.vocab, (size[0], size[1] + 1), generator=generator, device=device)
         return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()

@@ -1,8 +1,24 @@
 """Types of command line options, for argparse: what cannot be read is said with what was expected."""
 import argparse
 import dataclasses
+import sys
 
 from . import model
+
+# Names of sizes that were others than a spec's before; they go in pipeplan 0.2.0.
+RENAMED = {"sequence": "sequence_length", "micro_batch": "micro_batch_size", "top_k": "experts_per_token"}
+
+
+def _warn(old, new):
+    print(f"warning: {old} is called {new} now; the old name goes in pipeplan 0.2.0", file=sys.stderr)
+
+
+class Renamed(argparse.Action):
+    """An option that has another name now, that of `dest`."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        _warn(option_string, "--" + self.dest)
+        setattr(namespace, self.dest, values)
 
 
 def numbers(text):
@@ -18,6 +34,9 @@ def sizes(text):
     known, out = [field.name for field in dataclasses.fields(model.Shape)], {}
     for part in text.split(","):
         name, _, value = part.partition("=")
+        if name in RENAMED:
+            _warn(name, RENAMED[name])
+            name = RENAMED[name]
         if name not in known or not value.isdecimal():
             raise argparse.ArgumentTypeError(f'"{part}": expected NAME=N, a whole number, NAME one of {", ".join(known)}')
         out[name] = int(value)

@@ -240,7 +240,7 @@ def _compose(shape, kinds, ranks, gathered, grid, device, runtime, options):
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     made = {
         "source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "runtime": runtime,
-        "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence, "micro_batch_size": shape.micro_batch},
+        "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence_length, "micro_batch_size": shape.micro_batch_size},
         "stage": [_stage(shape, kind, measured, options.pair) for kind, measured in zip(kinds, several)],
     }
     if device.type == "cuda" and not shape.experts:      # a host that learns how many rows go where waits for the card

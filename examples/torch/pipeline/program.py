@@ -131,7 +131,7 @@ class Plan:
     placement: tuple
     microbatches: int
     micro_batch_size: int
-    sequence: int
+    sequence_length: int
     global_batch_size: int
 
     @property

@@ -151,9 +151,9 @@ class Runner:
         """Shapes are given, so that PyTorch has no need of a forward or of messages to find them out."""
         shape, last = self.shape, number == self.program.stages - 1
         dtype = next((weight.dtype for module in self.modules.values() for weight in module.parameters()), torch.get_default_dtype())
-        message = torch.empty(shape.micro_batch, shape.sequence, shape.hidden, dtype=dtype, device="meta")
-        tokens = torch.empty(shape.micro_batch, shape.sequence, dtype=torch.long, device="meta")
-        logits = torch.empty(shape.micro_batch, shape.sequence, shape.vocab, dtype=dtype, device="meta")
+        message = torch.empty(shape.micro_batch_size, shape.sequence_length, shape.hidden, dtype=dtype, device="meta")
+        tokens = torch.empty(shape.micro_batch_size, shape.sequence_length, dtype=torch.long, device="meta")
+        logits = torch.empty(shape.micro_batch_size, shape.sequence_length, shape.vocab, dtype=dtype, device="meta")
         first = tokens if shape.vocab else message
         input = first if number == 0 else message.clone().requires_grad_()
         output = (logits if last and shape.vocab else message).clone().requires_grad_()
