@@ -41,10 +41,10 @@ end
 -- vocabulary, as rules read them. What the engine computes with is not touched. Facts of an earlier `with` stay.
 function methods:with(facts)
   for name in pairs(facts) do
-    local entry = vocabulary.by_name[name]
+    local entry, old = vocabulary.by_name[name], vocabulary.renamed[name]
     if not entry or entry.scope ~= "request" then
       failure.usage("with: '%s' is no fact of a request%s", tostring(name), entry and ": it differs between candidates"
-                    or failure.suggestion(tostring(name), vocabulary.names))
+                    or old and ": it is called " .. old.to .. " now" or failure.suggestion(tostring(name), vocabulary.names))
     end
   end
   return setmetatable({ policy = self.policy, facts = lists.with(self.facts or {}, facts) }, { __index = methods })

@@ -221,6 +221,12 @@ describe("a field's old name", function()
     assert.matches("network_link is called network_per_gpu now", planning.entry(plan.warnings, "renamed").message)
   end)
 
+  it("is answered with the new one where a test states a fact", function()
+    local good, answer = failure.try(planning.policy.with, planning.policy, { network_link = 50e9 })
+    assert.is_false(good)
+    assert.equal("with: 'network_link' is no fact of a request: it is called network_per_gpu now", answer.message)
+  end)
+
   it("beside the new one is refused: which of them would hold?", function()
     local good, answer = failure.try(planning.policy_of,
                                      "warn { id = 'x', network_link = over(1), network_per_gpu = over(2), message = 'm' }\n")
