@@ -1,5 +1,6 @@
 -- `pipeplan facts`: tables to read and schemas to check with.
 
+local json = require "cjson"
 local program = require "program"
 
 describe("pipeplan facts", function()
@@ -14,6 +15,15 @@ describe("pipeplan facts", function()
     local text = facts "fields"
     assert.matches("\npipeline_parallel +candidate +integer +rank +1 to 10000000 +P: pipeline depth\n", text)
     assert.matches("\ntokens +request ", text)
+  end)
+
+  it("has the keys of every framework as data, of one that is another with changes too", function()
+    local count = 0
+    for _, entry in ipairs(json.decode(facts "frameworks --format json").entries) do
+      count = count + 1
+      assert.is_true(#entry.keys > 0, entry.name)
+    end
+    assert.is_true(count >= 12)
   end)
 
   it("prints every field of a spec with its option", function()
