@@ -23,6 +23,8 @@ files["policies/**/*.lua"] = { std = "policy", max_line_length = false }
 files["tests/fixtures/function_rule.lua"] = { std = "policy" }
 files["examples/sites/hall-7.lua"] = { std = "policy" }
 files["examples/sites/aws-p5.lua"] = { std = "policy" }
+files["examples/sites/campus.lua"] = { std = "policy" }
+files["examples/sites/frontier-moe.lua"] = { std = "policy" }
 files["examples/sites/ml-hall-3.lua"] = { std = "policy" }
 files["examples/sites/pipeline-anyway.lua"] = { std = "policy" }
 exclude_files = {

@@ -29,7 +29,9 @@ describe("aws-p5", function()
     local spec = { "examples/specs/qwen3-235b.json", fabric = "efa", expert = 64 }
     assert.equal("uccl_ep", site:plan(spec).alltoall_kernel.name)
     assert.decided(default:plan(spec), "planned", "no_alltoall_kernel")
-    spec.fabric = "infiniband"
+    spec.expert = 128
+    assert.is_not.equal("uccl_ep", site:plan(spec).alltoall_kernel.name)
+    spec.expert, spec.fabric = 64, "infiniband"
     assert.equal("deepep", site:plan(spec).alltoall_kernel.name)
   end)
 

@@ -5,7 +5,7 @@ coverage.lua: how much of a policy its tests look at. Every plan that a test mak
   warning    a warning was on a plan
   choice     a preference held for the plan that was chosen; a kernel statement chose the kernel
   boundary   a numeric condition was tried on both sides of its bound, and no farther from it than one (of a whole number below 10,000) or
-             a tenth; at any distance from 0
+             a tenth; of a degree than the next power of two, which is what a spec can reach; at any distance from 0
 
   local seen = coverage.new()
   seen:add(plan, record, result, policy)
@@ -47,7 +47,14 @@ local function bounds_of(condition)
 end
 
 -- As far as mutants move a bound (mutants.lua).
-local function is_near(field, value, bound)
+local function is_near(condition, value, bound)
+  local field = condition.field
+  if vocabulary.by_name[field].unit == "rank" and bound > 0 then
+    -- the next power of two on the side that does not have the bound itself
+    local above = condition.op == "over" or condition.op == "at_most" or condition.op == "between" and bound == condition.high
+    if above and value > bound and value <= 2 * bound then return true end
+    if not above and value < bound and 2 * value >= bound then return true end
+  end
   if vocabulary.by_name[field].type == "integer" and bound < 10000 then return math.abs(value - bound) <= 1 end
   return bound == 0 or math.abs(value - bound) <= 0.1 * math.abs(bound)
 end
@@ -57,7 +64,7 @@ function methods:try_bounds(rule, record)
   for i, condition in ipairs(rule.conditions) do
     local value = record[condition.field]
     for j, bound in ipairs(type(value) == "number" and bounds_of(condition) or {}) do
-      if is_near(condition.field, value, bound) then
+      if is_near(condition, value, bound) then
         local key = string.format("%s:%d:%d", key_of(rule), i, j)
         local sides = self.near[key] or {}
         local holds = require("engine").conditions.match(record, conditions.engine { conditions = { condition } })
@@ -103,7 +110,17 @@ local function is_default(policy)
   return true
 end
 
+-- Does a condition name a parameter that a layer sets?
+local function is_set(condition, policy)
+  for _, key in ipairs { "ref", "low_ref", "high_ref" } do
+    local parameter = policy.parameters[condition[key] or ""]
+    if parameter and parameter.layer ~= "default" and parameter.layer ~= "--set" then return true end
+  end
+  return false
+end
+
 -- What a site's tests answer for: its own rules, and the default's that it changes. Where only the default is tested: all of them.
+-- Of others, the rules and limits whose parameter it sets.
 local function counts(rule, default_alone)
   if default_alone or rule.layer ~= "default" then return true end
   for _, hidden in ipairs(rule.hides) do
@@ -118,29 +135,40 @@ local function add_item(out, known, item, key)
   out[#out + 1] = item
 end
 
+local function rule_item(rule, key, seen)
+  return { kind = kind_of[rule.verb], id = rule.id, text = rule.verb .. " '" .. rule.id .. "'", file = rule.file, line = rule.line,
+           layer = rule.layer, covered = seen[key] or false }
+end
+
+local function boundary_item(rule, condition, bound, several, sides)
+  local text = string.format("%s '%s': %s", rule.verb, rule.id, conditions.text(condition))
+  if several then text = text .. ", at " .. units.format(bound, vocabulary.by_name[condition.field].unit) end
+  return { kind = "boundary", id = rule.id, text = text, file = rule.file, line = rule.line, layer = rule.layer,
+           covered = sides.yes and sides.no or false }
+end
+
+-- The items of one rule: all of a rule that counts as a whole, of others those about a parameter that a layer sets.
+function methods:items_of(out, known, rule, policy, whole)
+  local key = key_of(rule)
+  for i, condition in ipairs(rule.conditions) do
+    if whole or is_set(condition, policy) then
+      add_item(out, known, rule_item(rule, key, self.seen), key)
+      local bounds = bounds_of(condition)
+      for j, bound in ipairs(bounds) do
+        local bound_key = string.format("%s:%d:%d", key, i, j)
+        add_item(out, known, boundary_item(rule, condition, bound, #bounds > 1, self.near[bound_key] or {}), bound_key)
+      end
+    end
+  end
+  if whole then add_item(out, known, rule_item(rule, key, self.seen), key) end
+end
+
 function methods:items()
   local out, known, default_alone = {}, {}, true
   for _, policy in ipairs(self.order) do default_alone = default_alone and is_default(policy) end
   for _, policy in ipairs(self.order) do
     for _, name in ipairs(lists) do
-      for _, rule in ipairs(policy[name]) do
-        if counts(rule, default_alone) then
-          local key = key_of(rule)
-          add_item(out, known, { kind = kind_of[rule.verb], id = rule.id, text = rule.verb .. " '" .. rule.id .. "'", file = rule.file,
-                                 line = rule.line, layer = rule.layer, covered = self.seen[key] or false }, key)
-          for i, condition in ipairs(rule.conditions) do
-            local bounds = bounds_of(condition)
-            for j, bound in ipairs(bounds) do
-              local bound_key = string.format("%s:%d:%d", key, i, j)
-              local sides = self.near[bound_key] or {}
-              local text = string.format("%s '%s': %s", rule.verb, rule.id, conditions.text(condition))
-              if #bounds > 1 then text = text .. ", at " .. units.format(bound, vocabulary.by_name[condition.field].unit) end
-              add_item(out, known, { kind = "boundary", id = rule.id, text = text, file = rule.file, line = rule.line, layer = rule.layer,
-                                     covered = sides.yes and sides.no or false }, bound_key)
-            end
-          end
-        end
-      end
+      for _, rule in ipairs(policy[name]) do self:items_of(out, known, rule, policy, counts(rule, default_alone)) end
     end
   end
   return out

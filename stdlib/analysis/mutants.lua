@@ -138,6 +138,9 @@ local function moved(condition)
   local field, out = vocabulary.by_name[condition.field], {}
   if field.type ~= "integer" and field.type ~= "number" or condition.values then return out end
   local integer = field.type == "integer"
+  if condition.op == "equal" and not condition.ref then  -- a limit, where one value is meant
+    for _, op in ipairs { "at_least", "at_most" } do out[#out + 1] = with(condition, { op = op }) end
+  end
   if open[condition.op] and not integer then out[1] = with(condition, { op = open[condition.op] }) end
   for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
     local value = condition[side[1]]

@@ -182,14 +182,15 @@ describe("every statement", function()
 end)
 
 describe("the digest", function()
-  it("covers the date, and what of pipeplan a plan follows from", function()
+  it("covers the date, and the version of pipeplan and of its catalogue", function()
     assert.is_not.equal(stack().digest, stack({ date = "2026-11-28" }).digest)
-    local real = engine.library
-    local before = stack().digest
-    engine.library = "0000000000000000"
-    local after = stack().digest
-    engine.library = real
-    assert.is_not.equal(before, after)
+    for _, name in ipairs { "version", "catalogue" } do
+      local real, before = engine[name], stack().digest
+      engine[name] = "0"
+      local after = stack().digest
+      engine[name] = real
+      assert.is_not.equal(before, after, name)
+    end
     assert.matches("^%x+$", engine.catalogue)
   end)
 end)
