@@ -30,6 +30,23 @@ describe("the default policy's tests", function()
 end)
 
 describe("the example sites' tests", function()
+  -- a cloud hall with EFA, an academic cluster whose exceptions end, a frontier MoE site with rows of its own
+  it("reach all that their policies say, which pass check", function()
+    for _, site in ipairs { "aws-p5", "campus", "frontier-moe" } do
+      local path = "examples/sites/" .. site
+      local tested = program.run("policy test " .. path .. "_spec.lua --min 100")
+      assert.equal(0, tested.status, tested.stdout .. tested.stderr)
+      assert.equal(0, program.run("policy check --no-witnesses --date 2026-12-01 --policy " .. path .. ".lua").status)
+    end
+  end)
+
+  it("of campus and frontier-moe notice every mutant but those listed with a reason", function()
+    for _, site in ipairs { "campus", "frontier-moe" } do
+      local path = "examples/sites/" .. site
+      mutate(string.format("--policy %s.lua --date 2026-12-01 %s_spec.lua --equivalent %s_equivalent.txt", path, path, path))
+    end
+  end)
+
   it("notice every mutant but those listed with a reason", function()
     local sites = "examples/sites/"
     assert.matches("^3 mutants: 3 killed", mutate("--policy " .. sites .. "ml-hall-3.lua " .. sites .. "ml-hall-3_spec.lua"))
