@@ -27,18 +27,30 @@ local function known_ids(policy)
   return ids
 end
 
+-- Raises an error of the test, at the line of the test that asserts.
+local function complain(format, ...)
+  for level = 3, 12 do
+    local info = debug.getinfo(level, "Sl")
+    if not info then break end
+    if info.short_src:match "_spec%.lua$" and info.currentline > 0 then
+      error(string.format("%s:%d: ", info.short_src, info.currentline) .. string.format(format, ...), 0)
+    end
+  end
+  error(string.format(format, ...), 0)
+end
+
 -- luassert calls with its state and { plan, outcome, rule?, n = }. A test that asks for an outcome that cannot be is an error, not a pass.
 local function decided(state, arguments)
   local plan, outcome, rule = arguments[1], arguments[2], arguments[3]
-  if type(plan) ~= "table" or not plan.status then error("assert.decided: a plan is expected first", 2) end
+  if type(plan) ~= "table" or not plan.status then complain("assert.decided: a plan is expected first") end
   if not lists.contains(outcomes, outcome) then
-    error(string.format("assert.decided: no outcome '%s'%s", tostring(outcome), failure.suggestion(outcome, outcomes)), 2)
+    complain("assert.decided: no outcome '%s'%s", tostring(outcome), failure.suggestion(outcome, outcomes))
   end
   local policy = made_by[plan]
   if rule and policy and not rule:match "^engine%." then
     local known = known_ids(policy)
     if not lists.contains(known, rule) then
-      error(string.format("assert.decided: no rule '%s'%s", tostring(rule), failure.suggestion(rule, known)), 2)
+      complain("assert.decided: no rule '%s'%s", tostring(rule), failure.suggestion(rule, known))
     end
   end
   local ids = lists.column(plan.reasons or {}, "id")

@@ -14,12 +14,31 @@ local pipeplan = { version = engine.version }
 
 local methods = {}
 
+-- The directory of the test that calls, with its slash: files that are not where it was started from lie beside it. "" outside of tests.
+local function test_directory()
+  for level = 3, 12 do
+    local info = debug.getinfo(level, "S")
+    if not info then return "" end
+    local directory = info.source:match "^@(.*/)[^/]*_spec%.lua$"
+    if directory then return directory end
+  end
+  return ""
+end
+
+local function found(path, directory)
+  if type(path) ~= "string" or path:sub(1, 1) == "/" or directory == "" then return path end
+  local file = io.open(path, "rb")
+  if file then return file:close() and path end
+  file = io.open(directory .. path, "rb")
+  return file and file:close() and directory .. path or path
+end
+
 -- site:plan{ "spec.json", …, name = value, … } → plan. Files are laid over each other, named fields over all of them, as on the command
 -- line (the last component of a field's path: gpus, tensor, schedule, …). What cannot be read or planned raises an answer: `status`, the
 -- exit status of the program, and `message`.
 function methods:plan(request)
-  local arguments = { files = {}, options = {} }
-  for i, file in ipairs(request) do arguments.files[i] = file end
+  local arguments, directory = { files = {}, options = {} }, test_directory()
+  for i, file in ipairs(request) do arguments.files[i] = found(file, directory) end
   for name, value in pairs(request) do
     if type(name) == "string" then arguments.options[name] = value end
   end
@@ -50,12 +69,22 @@ function methods:with(facts)
   return setmetatable({ policy = self.policy, facts = lists.with(self.facts or {}, facts) }, { __index = methods })
 end
 
+local known_options = { "bytes", "date", "policies", "set", "work" }
+
 -- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory }]) → a policy to plan with.
+-- A file that is not there is looked for beside the test that calls.
 -- No file: the default policy alone. What cannot be loaded raises an answer, as for plan.
 function pipeplan.policy(files, options)
   options = options or {}
+  for name in pairs(options) do
+    if not lists.contains(known_options, name) then
+      failure.usage("pipeplan.policy: no option '%s'%s", tostring(name), failure.suggestion(tostring(name), known_options))
+    end
+  end
+  local given, directory = {}, test_directory()
+  for i, path in ipairs(type(files) == "string" and { files } or files or {}) do given[i] = found(path, directory) end
   local policy = require("pipeplan.policy.load").load {
-    files = type(files) == "string" and { files } or files or {},
+    files = given,
     set = options.set, date = options.date, policies = options.policies, work = options.work, bytes = options.bytes,
   }
   return setmetatable({ policy = policy }, { __index = methods })

@@ -15,6 +15,20 @@ local failure = require "pipeplan.base.failure"
 
 local runner = {}
 
+-- Processor time that one test may take before it is taken for endless, and how many instructions pass between two looks at the clock.
+local TEST_SECONDS, LOOK = 60, 1000000
+
+local function watch(started)
+  debug.sethook(function()
+    if os.clock() - started > runner.test_seconds then
+      debug.sethook()
+      error(string.format("it does not end: more than %d s of processor time", runner.test_seconds), 2)
+    end
+  end, "", LOOK)
+end
+
+runner.test_seconds = TEST_SECONDS
+
 local function load_busted()
   for name in pairs(package.loaded) do  -- an instance for each run: busted makes itself a singleton when it is first used
     if name == "busted" or name:match "^busted%." then package.loaded[name] = nil end
@@ -76,9 +90,11 @@ local function collect(busted, results, stop)
     local trace = element.trace or {}
     current = { element = element, name = full_name(busted, element), file = trace.short_src or "", line = trace.currentline or 0,
                 status = "passed", assertions = 0, started = os.clock() }
+    watch(current.started)
     return nil, true
   end)
   busted.subscribe({ "test", "end" }, function(_, _, status)
+    debug.sethook()
     if status == "pending" then current.status = "skipped" end
     if current.status == "passed" and current.assertions == 0 then
       current.status, current.message = "failed", "it asserts nothing"
