@@ -108,11 +108,15 @@ static double flat_seconds(const pp_network *network, const pp_alltoall *transfe
   return fmax(inside, outer.latency + copies * (domains - 1) / domains / outer.bandwidth);
 }
 
-/*
-** One copy per domain that a token reaches, its own included: the logical bandwidth that kernels publish counts it, and over 2 to 8
-** domains the measured time follows that count (43 to 60 GB/s of a 50 GB/s port: DeepEP docs/legacy.md, UCCL ep/README.md). Inside a
-** domain one copy per GPU reached.
-*/
+double pp_comm_distinct_of(double places, double choices, double experts) {
+  double missed = 1;
+  if (places <= 1) return places;
+  if (experts <= 0) return pp_comm_distinct(places, choices);
+  for (double i = 0; i < choices; i++) missed *= fmax(0, experts - experts / places - i) / (experts - i);
+  return places * (1 - missed);
+}
+
+/* See comm.h. With a limit a token's domains are drawn first, and its experts from theirs. */
 double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer) {
   if (transfer->group < 2 || transfer->tokens <= 0) return 0;
   const pp_tier *inner = &network->tier[0];
@@ -121,13 +125,19 @@ double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer) 
   const double bytes = transfer->tokens * transfer->bytes_per_token;
   if (transfer->flat) return flat_seconds(network, transfer, bytes, local, domains);
 
-  const double choices = (double)transfer->experts_per_token;
+  const double choices = (double)transfer->experts_per_token, experts = (double)transfer->experts;
   const bool limited = transfer->max_domains > 0 && (double)transfer->max_domains < domains;
   const double reachable = limited ? (double)transfer->max_domains : domains;
-  const double inside = within < 2 ? 0 : inner->latency + seconds_of(inner, pp_comm_distinct(reachable * local, choices) * bytes);
+  const double among = limited ? experts * reachable / domains : experts;
+  const double gpus = pp_comm_distinct_of(reachable * local, choices, among) * (1 - 1 / (domains * local));
+  double rate = inner->bandwidth * inner->efficiency;
+  if (domains > 1 && transfer->rate > 0) rate = fmin(rate, transfer->rate);
+  const double inside = within < 2 && domains <= 1 ? 0 : inner->latency + gpus * bytes / rate;
   if (domains <= 1) return inside;
   const pp_tier *outer = pp_comm_tier(network, transfer->group, transfer->stride);
-  return fmax(inside, outer->latency + seconds_of(outer, pp_comm_distinct(reachable, choices) * bytes));
+  const double away = pp_comm_distinct_of(reachable, choices, among) * (1 - 1 / domains);
+  const double across = outer->latency + seconds_of(outer, away * bytes);
+  return within < 2 ? across : fmax(inside, across);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------- measured links */

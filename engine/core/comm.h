@@ -64,6 +64,8 @@ typedef struct {
   int64_t group, stride;     /* EP ranks and their distance */
   double tokens;             /* tokens that one rank sends */
   int64_t experts_per_token;
+  int64_t experts;           /* of the layer; 0: so many that no two choices meet in one */
+  double rate;               /* bytes per second at which a kernel that crosses domains forwards inside them; 0: as the link */
   int64_t max_domains;       /* node-limited routing: at most so many scale-up domains per token; 0: no limit */
   double bytes_per_token;    /* of one copy */
   bool flat;                 /* plain all-to-all: every copy crosses by itself; else one copy per domain, forwarded inside */
@@ -72,9 +74,15 @@ typedef struct {
 /* Mean number of different places that `choices` even choices among `places` hit: n(1 − (1 − 1/n)^k). */
 double pp_comm_distinct(double places, double choices);
 
+/* The same where the choices are different ones of `experts`, spread evenly over the places: n(1 − C(E − E/n, k)/C(E, k)). */
+double pp_comm_distinct_of(double places, double choices, double experts);
+
 /*
-** Dispatch (or combine) seconds: inside the domain copies cross the scale-up link; between domains one copy per domain crosses the
-** network (hierarchical kernels), forwarded inside. The slower of the two, they overlap. 0 in a group of one.
+** Dispatch (or combine) seconds. Inside the domain one copy for each other GPU that a token reaches crosses the scale-up link; between domains
+** one copy for each *other* domain crosses the network (hierarchical kernels), forwarded inside at the kernel's own rate. The slower of the
+** two, they overlap. 0 in a group of one. DeepEP's published bandwidths count a token's own domain too: 43, 58 and 51 GB/s over 2, 4 and 8
+** hosts are 21.5 (limited inside, at 141 GB/s), 43.5 and 44.6 GB/s of a 50 GB/s port (docs/legacy.md; deepseek-ai/DeepEP issue 51: counters
+** of the cards agree).
 */
 double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer);
 

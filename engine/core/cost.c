@@ -11,14 +11,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/kernels.h"
+
 /* Forward work of one block for one microbatch on one rank. */
 typedef struct {
-  double linear;        /* FLOPs at the training precision */
+  int products;         /* at the training precision */
+  pp_product_shape product[PP_MOST_PRODUCTS];  /* without peak, efficiency and bytes */
   double kept;          /* FLOPs of linear layers kept in bf16: head, router */
   double expert;        /* FLOPs of grouped products */
   double attention;     /* FLOPs of core attention, bf16 */
   double traffic;       /* bytes of element-wise kernels */
-  double linear_weights, kept_weights, expert_weights;  /* parameters on this rank */
+  double kept_weights, expert_weights;  /* parameters on this rank */
   double tensor_seconds;   /* exposed TP collectives, one way */
   double context_bytes;    /* keys and values that this rank passes on in a ring step */
   int routings;            /* MoE layers: a dispatch and a combine each */
@@ -47,14 +50,23 @@ static double gate_factor(const pp_model *model) {
   return model->gated ? 2 : 1;
 }
 
-/* Bytes an activation function moves for `width` outputs: bf16 in (gate and up) and out. */
-static double activation_traffic(const pp_model *model, double width) {
-  return 2 * (gate_factor(model) + 1) * width;
+/* Bytes an activation function moves for `width` outputs: bf16 in (gate and up) and out; between its kernels once more. */
+static double activation_traffic(const scene *at, double width) {
+  return 2 * (gate_factor(at->model) + 1 + (at->training->unfused_activation ? 2 : 0)) * width;
 }
 
-/* Two norms (read, write) and two residual additions (read two, write one) of bf16. */
+/*
+** Two norms (read, write) and two residual additions (read two, write one) of bf16. A norm out of PyTorch's own operations moves 36 bytes an
+** element more: a cast to fp32, a square, a mean, two products, a cast back.
+*/
 static double residual_traffic(const scene *at) {
-  return (4 + 6) * 2 * (double)at->model->hidden / at->sequence;
+  const double unfused = at->training->unfused_norm ? 2 * 36 : 0;
+  return ((4 + 6) * 2 + unfused) * (double)at->model->hidden / at->sequence;
+}
+
+/* Rotating queries and keys: read and write; out of five kernels that read and write fp32. */
+static double rotary_traffic(const scene *at, double elements) {
+  return (at->training->unfused_rope ? 2 * 2 + 16 : 2 * 2) * elements;
 }
 
 static double query_width(const pp_model *model) {
@@ -79,13 +91,14 @@ static double cast_traffic(const scene *at, double elements) {
 
 /*
 ** All-gather and reduce-scatter around a TP region under sequence parallelism; an all-reduce without it. Korthikanti §4.2.2; the further
-** all-gather of backward, for the input that W reads, runs beside I there and is not counted.
+** all-gather of backward, for the input that W reads, runs beside I there, of which tensor_regather is not hidden.
 */
 static double tensor_region_seconds(const scene *at) {
   if (at->layout->tensor < 2) return 0;
-  const double bytes = 2 * at->tokens * (double)at->model->hidden;
-  if (at->training->sequence_parallel) return 2 * pp_comm_allgather(at->network, at->layout->tensor, 1, bytes);
-  return pp_comm_allreduce(at->network, at->layout->tensor, 1, bytes);
+  const double bytes = 2 * at->tokens * (double)at->model->hidden, latency = at->device->tensor_latency;
+  const double exposed = 1 - at->training->tensor_overlap;
+  if (at->training->sequence_parallel) return exposed * 2 * (pp_comm_allgather(at->network, at->layout->tensor, 1, bytes) + latency);
+  return exposed * (pp_comm_allreduce(at->network, at->layout->tensor, 1, bytes) + latency);
 }
 
 /* Bytes of an unfused softmax per token: scores written, read and written by the softmax, read; by dropout once more, with a mask. */
@@ -99,7 +112,7 @@ static void add_attention(const scene *at, const pp_block_flops *flops, work *ou
   const pp_model *model = at->model;
   const double hidden = (double)model->hidden / at->sequence;
   out->attention += at->tokens * flops->attention / at->tensor;
-  const double rotary = 2 * 2 * (query_width(model) / at->tensor + key_value_width(at) / 2);
+  const double rotary = rotary_traffic(at, query_width(model) / at->tensor + key_value_width(at) / 2);
   const double casts = cast_traffic(at, hidden + value_width(model) / at->tensor);
   out->traffic += at->tokens * (residual_traffic(at) + score_traffic(at) + rotary + casts);
   out->context_bytes += 2 * at->tokens * key_value_width(at);
@@ -109,7 +122,7 @@ static void add_attention(const scene *at, const pp_block_flops *flops, work *ou
 static void add_dense_mlp(const scene *at, work *out) {
   const pp_model *model = at->model;
   const double width = (double)model->ffn / at->tensor;
-  out->traffic += at->tokens * (activation_traffic(model, width) + cast_traffic(at, (double)model->hidden / at->sequence + width));
+  out->traffic += at->tokens * (activation_traffic(at, width) + cast_traffic(at, (double)model->hidden / at->sequence + width));
   out->tensor_seconds += tensor_region_seconds(at);
 }
 
@@ -120,11 +133,11 @@ static void add_experts(const scene *at, const pp_block_flops *flops, work *out)
   const double hidden = (double)model->hidden, width = (double)model->expert_ffn;
   out->expert += at->tokens * flops->expert * at->training->expert_imbalance / at->tensor;
   out->kept += at->tokens * flops->router / at->sequence;
-  out->traffic += at->tokens * copies * (activation_traffic(model, width) + cast_traffic(at, hidden + width));
+  out->traffic += at->tokens * copies * (activation_traffic(at, width) + cast_traffic(at, hidden + width));
   out->traffic += at->tokens * copies * hidden * 2 * 4;   /* permute and unpermute: read and write bf16 */
   if (model->shared_ffn > 0) {
     const double shared = (double)model->shared_ffn / at->tensor;
-    out->traffic += at->tokens * (activation_traffic(model, shared) + cast_traffic(at, shared));
+    out->traffic += at->tokens * (activation_traffic(at, shared) + cast_traffic(at, shared));
     out->tensor_seconds += tensor_region_seconds(at);
   }
   out->routings++;
@@ -144,13 +157,24 @@ static void add_head(const scene *at, work *out) {
   out->tensor_seconds += tensor_region_seconds(at) / 2;
 }
 
+/* What TP repeats, it repeats for the tokens that sequence parallelism leaves. */
+static void add_products(const scene *at, pp_block block, work *out) {
+  pp_product product[PP_MOST_PRODUCTS];
+  out->products = pp_model_block_products(at->model, block, product);
+  for (int i = 0; i < out->products; i++)
+    out->product[i] = (pp_product_shape){
+      .m = product[i].split == PP_SPLIT_NOTHING ? at->tokens / at->sequence : at->tokens,
+      .n = (double)product[i].n / (product[i].split == PP_SPLIT_COLUMNS ? at->tensor : 1),
+      .k = (double)product[i].k / (product[i].split == PP_SPLIT_ROWS ? at->tensor : 1),
+    };
+}
+
 static work layer_work(const scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters, bool moe) {
   work out = { 0 };
   add_attention(at, flops, &out);
   if (moe) add_experts(at, flops, &out);
   else add_dense_mlp(at, &out);
-  out.linear += at->tokens * flops->linear / at->tensor;
-  out.linear_weights += (double)parameters->tensor / at->tensor + (double)parameters->replicated;
+  add_products(at, moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE, &out);
   out.expert_weights += (double)parameters->expert / ((double)at->layout->expert * at->layout->expert_tensor);
   return out;
 }
@@ -158,7 +182,7 @@ static work layer_work(const scene *at, const pp_block_flops *flops, const pp_bl
 /* An MTP module without its head: a layer and the projection. */
 static work mtp_work(const scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters) {
   work out = layer_work(at, flops, parameters, at->model->moe[at->model->layers - 1]);
-  out.linear -= at->tokens * head_flops(at->model) / at->tensor;
+  add_products(at, PP_BLOCK_MTP, &out);
   return out;
 }
 
@@ -177,7 +201,7 @@ static again recompute_work(const scene *at, const pp_block_flops *flops, bool m
   if (recompute->norm) out.traffic += at->tokens * 4 * 2 * (double)model->hidden / at->sequence;
   if (recompute->activation && !out.experts) {
     const double routed = (double)model->experts_per_token * at->training->expert_imbalance * (double)model->expert_ffn;
-    out.traffic += at->tokens * activation_traffic(model, (moe ? routed + (double)model->shared_ffn : (double)model->ffn) / at->tensor);
+    out.traffic += at->tokens * activation_traffic(at, (moe ? routed + (double)model->shared_ffn : (double)model->ffn) / at->tensor);
   }
   if (recompute->mla_up_projection && model->attention == PP_ATTENTION_MLA) {
     const double query = (double)(model->q_lora_rank > 0 ? model->q_lora_rank : model->hidden) * query_width(model);
@@ -190,12 +214,7 @@ static again recompute_work(const scene *at, const pp_block_flops *flops, bool m
 /* --- timing -------------------------------------------------------------------------------------------------------------------- */
 
 static double moved(const pp_device *device, double bytes) {
-  return bytes / (device->memory_bandwidth * device->memory_efficiency);
-}
-
-/* A product runs at its efficiency, but not faster than its weights (or the gradients it adds to) come from memory. */
-static double product_seconds(const pp_device *device, double flops, double peak, double efficiency, double weight_bytes) {
-  return fmax(flops / (peak * efficiency), moved(device, weight_bytes));
+  return pp_kernels_moved(device, bytes);
 }
 
 typedef enum { FORWARD, INPUT, WEIGHT } pass;
@@ -216,18 +235,52 @@ static double grouped_share(const scene *at, pass which) {
   return 1 / (before * (1 + half / first) + (1 - before) * (1 + half / second));
 }
 
+/* Where a card's grouped products are known by their shapes. */
+static double grouped_by_shape(const scene *at, const work *job, pass which, double bytes_per_weight) {
+  const pp_model *model = at->model;
+  const double width = (double)model->expert_ffn / at->layout->expert_tensor, hidden = (double)model->hidden;
+  const double experts = (double)model->experts / at->layout->expert, before = gate_factor(model) * width;
+  const double rows = job->expert / (2 * (gate_factor(model) + 1) * hidden * width);
+  const pp_grouped_shape gate = { experts, rows, before, hidden, bytes_per_weight * experts * before * hidden };
+  const pp_grouped_shape down = { experts, rows, hidden, width, bytes_per_weight * experts * width * hidden };
+  const bool grouped = !at->training->unfused_experts;
+  if (which == WEIGHT)
+    return pp_kernels_grouped_weights(at->device, &gate, grouped) + pp_kernels_grouped_weights(at->device, &down, grouped);
+  if (which == FORWARD) return pp_kernels_grouped(at->device, &gate, grouped) + pp_kernels_grouped(at->device, &down, grouped);
+  const pp_grouped_shape gate_input = { experts, rows, hidden, before, gate.bytes }, down_input = { experts, rows, width, hidden, down.bytes };
+  return pp_kernels_grouped(at->device, &gate_input, grouped) + pp_kernels_grouped(at->device, &down_input, grouped);
+}
+
 static double grouped_seconds(const scene *at, const work *job, pass which, double bytes_per_weight) {
   const pp_device *device = at->device;
   if (job->expert <= 0) return 0;
-  return product_seconds(device, job->expert, device->flops, device->grouped_gemm_efficiency * grouped_share(at, which),
-                         bytes_per_weight * job->expert_weights);
+  if (device->grouped_rows > 0) return grouped_by_shape(at, job, which, bytes_per_weight);
+  const double rate = device->flops * device->grouped_gemm_efficiency * grouped_share(at, which);
+  return fmax(job->expert / rate, moved(device, bytes_per_weight * job->expert_weights));
 }
 
+/* One product forward, for input (n and k change places) or for weights (the tokens are its inner size). */
+static double product_seconds(const scene *at, const pp_product_shape *product, pass which, double bytes_per_weight) {
+  pp_product_shape turned = *product;
+  turned.peak = at->device->flops;
+  turned.efficiency = at->device->gemm_efficiency;
+  turned.bytes = bytes_per_weight * product->n * product->k;
+  if (which == INPUT) turned.n = product->k, turned.k = product->n;
+  if (which == WEIGHT) turned.m = product->n, turned.n = product->k, turned.k = product->m;
+  return pp_kernels_product(at->device, &turned);
+}
+
+/* What the weights of a pass move: they are read where they are used, and W reads and writes the gradients that it adds to. */
 static double products(const scene *at, const work *job, pass which, double bytes_per_weight, double bytes_per_kept_weight) {
   const pp_device *device = at->device;
-  return product_seconds(device, job->linear, device->flops, device->gemm_efficiency, bytes_per_weight * job->linear_weights) +
-         product_seconds(device, job->kept, device->flops_bf16, device->gemm_efficiency, bytes_per_kept_weight * job->kept_weights) +
-         grouped_seconds(at, job, which, bytes_per_weight);
+  const double kept = job->kept / (device->flops_bf16 * device->gemm_efficiency), added = moved(device, bytes_per_kept_weight * job->kept_weights);
+  double sum = which == WEIGHT ? kept + added : fmax(kept, added), weights = job->expert_weights;
+  for (int i = 0; i < job->products; i++) {
+    sum += product_seconds(at, &job->product[i], which, which == WEIGHT ? 0 : bytes_per_weight);
+    weights += job->product[i].n * job->product[i].k;
+  }
+  sum += grouped_seconds(at, job, which, which == WEIGHT ? 0 : bytes_per_weight);
+  return which == WEIGHT ? sum + moved(device, bytes_per_weight * weights) : sum;
 }
 
 typedef struct {
@@ -237,7 +290,9 @@ typedef struct {
 
 /* `factor` times the forward of core attention beside a ring of `passes` times keys and values; the own block needs no waiting. */
 static attention_time time_attention(const scene *at, const work *job, double factor, double passes) {
-  const double core = factor * job->attention / (at->device->flops_bf16 * at->device->attention_efficiency);
+  const double pieces = (double)at->model->heads / at->tensor * at->tokens / 128;
+  const double length = (double)at->training->sequence_length;
+  const double core = pp_kernels_attention(at->device, factor * job->attention, length, pieces, factor > 1);
   const double ranks = at->layout->context;
   attention_time out;
   out.ring = pp_comm_allgather(at->network, at->layout->context, at->layout->tensor, passes * ranks * job->context_bytes);
@@ -258,6 +313,8 @@ static double routing_seconds(const scene *at, double bytes) {
     .stride = at->layout->expert_tensor,
     .tokens = at->tokens * at->training->expert_imbalance / at->tensor,
     .experts_per_token = at->model->experts_per_token,
+    .experts = at->model->experts,
+    .rate = at->device->alltoall_rate,
     .max_domains = at->training->max_domains,
     .bytes_per_token = (double)at->model->hidden * bytes,
     .flat = !at->device->hides_alltoall,
@@ -281,6 +338,24 @@ static double expert_tensor_seconds(const scene *at) {
 }
 
 /*
+** A layer takes no less than its launches take the host. Where the host waits for the rows of experts in the middle of a layer, what it had
+** launched ahead is lost: a share of the shorter of both comes on top.
+*/
+static void wait_for_host(const scene *at, const work *job, const again *redo, pp_block_seconds *out) {
+  const pp_host *host = &at->device->host;
+  const bool moe = job->routings > 0, waits = moe && at->layout->expert > 1 && !at->device->hides_alltoall;
+  const double alone = moe && at->training->unfused_experts ? (double)at->model->experts / at->layout->expert : 0;
+  if (job->attention <= 0) return;   /* the ends are a few large kernels */
+  const double forward = (moe ? host->moe_forward : host->forward) + alone * host->expert_forward;
+  const double backward = (moe ? host->moe_backward : host->backward) + alone * host->expert_backward + (redo->all ? forward : 0);
+  const double ahead = out->forward + out->alltoall_forward, back = out->input + out->weight + out->alltoall_backward;
+  out->host_forward = fmax(0, forward - ahead) + (waits ? host->waiting * fmin(forward, ahead) : 0);
+  out->host_backward = fmax(0, backward - back) + (waits ? host->waiting * fmin(backward, back) : 0);
+  out->forward += out->host_forward;
+  out->input += out->host_backward;
+}
+
+/*
 ** I: as many product FLOPs as F, attention's backward, twice the element-wise bytes (gradients beside values), F's collectives again in
 ** reverse, and before all that what is recomputed. W: the products once more, adding to gradients that are read and written.
 */
@@ -292,7 +367,8 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
   const attention_time ahead = time_attention(at, job, 1, 1), back = time_attention(at, job, backward, 2);
   double expert_tensor = 0;
   out->forward = products(at, job, FORWARD, weight, 2) + ahead.seconds + moved(device, job->traffic) + job->tensor_seconds;
-  out->input = products(at, job, INPUT, weight, 2) + back.seconds + moved(device, 2 * job->traffic) + job->tensor_seconds;
+  const double regather = training->sequence_parallel ? device->tensor_regather * job->tensor_seconds / 2 : 0;
+  out->input = products(at, job, INPUT, weight, 2) + back.seconds + moved(device, 2 * job->traffic) + job->tensor_seconds + regather;
   out->weight = products(at, job, WEIGHT, gradient, gradient);
   if (job->attention > 0) {   /* a layer, not a head; W has about half as many kernels as F: products, sums for biases and norms */
     out->forward += device->layer_latency;
@@ -306,7 +382,7 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
     out->input += expert_tensor + routing_latency(at);
     out->alltoall_forward = out->alltoall_backward = job->routings * once;
   }
-  out->tensor = 2 * (job->tensor_seconds + expert_tensor);
+  out->tensor = 2 * (job->tensor_seconds + expert_tensor) + regather;
   add_ring(out, &ahead);
   add_ring(out, &back);
   if (redo->all) {
@@ -394,6 +470,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
     const work job = layer_work(&at, &flops[block], &parameters[block], moe);
     const again redo = recompute_work(&at, &flops[block], moe);
     time_block(&at, &job, &redo, &out[block]);
+    wait_for_host(&at, &job, &redo, &out[block]);
   }
   work head = { 0 };
   add_head(&at, &head);
@@ -402,6 +479,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
     const work job = mtp_work(&at, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP]);
     const again redo = recompute_work(&at, &flops[PP_BLOCK_MTP], model->moe[model->layers - 1]);
     time_block(&at, &job, &redo, &out[PP_BLOCK_MTP]);
+    wait_for_host(&at, &job, &redo, &out[PP_BLOCK_MTP]);
     out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
     out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
     out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;
@@ -424,6 +502,8 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
     out->tensor += count * blocks[i].tensor;
     out->context += count * blocks[i].context;
     out->context_exposed += count * blocks[i].context_exposed;
+    out->host_forward += count * blocks[i].host_forward;
+    out->host_backward += count * blocks[i].host_backward;
   }
 }
 
@@ -433,7 +513,8 @@ double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, co
   if (device->pair_share > 0) return fmax(device->pair_share * alone, fmax(forward->forward, backward->full));
   if (!device->hides_alltoall || alltoall <= 0) return alone;
   const double compute = alone - alltoall;
-  const double pair = fmax(compute, alltoall) + device->overlap_overhead * compute;
+  const double pair = device->hidden_share > 0 ? alone - device->hidden_share * fmin(compute, alltoall)
+                                               : fmax(compute, alltoall) + device->overlap_overhead * compute;
   return fmin(fmax(pair, fmax(forward->forward, backward->full)), alone);
 }
 
@@ -485,4 +566,10 @@ double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const p
 
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
   return pp_comm_p2p(network, rank_stride(layout), pp_cost_hop_bytes(model, layout, training));
+}
+
+double pp_cost_transfer(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
+  const double bytes = pp_cost_hop_bytes(model, layout, training);
+  if (layout->pipeline == 1) return 0;
+  return fmax(0, pp_comm_p2p(network, rank_stride(layout), bytes) - pp_comm_p2p(network, rank_stride(layout), fmin(1, bytes)));
 }

@@ -5,31 +5,9 @@
 #define PP_COST_H
 
 #include "core/comm.h"
+#include "core/device.h"
 #include "core/layout.h"
 #include "core/training.h"
-
-/* What an accelerator and its kernels reach: catalogue facts, passed in. */
-typedef struct {
-  double flops;                 /* dense peak at the training precision, per second */
-  double flops_bf16;            /* dense peak in bf16: what attention and everything kept above fp8 runs at */
-  double memory_bandwidth;      /* bytes per second */
-  double gemm_efficiency;       /* share of `flops` that large matrix products reach */
-  double grouped_gemm_efficiency;  /* the same for experts' grouped products of large inner size */
-  double grouped_gemm_half;     /* inner size at which they reach half of that: efficiency × K / (K + half) */
-  double attention_efficiency;  /* share of flops_bf16 that fused attention reaches */
-  double memory_efficiency;     /* share of memory_bandwidth that element-wise kernels reach */
-  double overlap_overhead;      /* share of a pair's compute that sharing SMs with communication kernels costs: ≥ 0 */
-  bool hides_alltoall;          /* is there an all-to-all kernel that runs beside compute? Without one it is the plain, flat all-to-all */
-  double layer_latency;         /* seconds that a layer's F and its I each take beside their work, and W half of it: launches, fills and drains of
-                                ** its kernels, which do not shrink with the microbatch */
-  double routing_latency;       /* seconds that an MoE layer takes each way beside its work: counts to the host, launches of small kernels */
-  double plain_routing_latency; /* seconds more each way where the all-to-all has no kernel of its own: its sizes are read back by the host, tokens
-                                ** are permuted by kernels apart, and nothing hides that */
-  double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
-  double pair_share;            /* F&B over F + B, as measured; 0: F&B is computed */
-  double host_link;             /* bytes per second to and from the host, one direction; read with optimizer_offload only, like the next */
-  double host_memory_bandwidth; /* bytes per second of host memory that an update on the host reaches, of one GPU's share of the host */
-} pp_device;
 
 /*
 ** Seconds of one block for one microbatch on one rank. Roofline: products at their efficiency or at the speed their weights are read,
@@ -44,6 +22,8 @@ typedef struct {
   double tensor;                   /* TP collectives, of experts too: part of forward, input and weight together, all exposed */
   double context;                  /* the ring of keys and values, forward and backward; attention hides most of it */
   double context_exposed;          /* the rest of it: part of forward and input */
+  double host_forward;             /* what the card waits for its host: part of forward, and of input */
+  double host_backward;
 } pp_block_seconds;
 
 pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
@@ -53,14 +33,16 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
 typedef struct {
   double forward, input, weight, full;
   double alltoall_forward, alltoall_backward;  /* their share of forward, and of input and full */
-  double tensor, context, context_exposed;     /* as in pp_block_seconds */
+  double tensor, context, context_exposed;     /* as in pp_block_seconds, like the next */
+  double host_forward, host_backward;
 } pp_stage_seconds;
 
 void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCKS], pp_stage_seconds *out);
 
 /*
 ** F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): compute is what both do beside communication, all-to-all what both
-** send. Without a kernel that hides it: F + B. Where its share of F + B was measured: that, and no less than the longer of both alone.
+** send. With hidden_share: F + B less that share of the shorter of compute and all-to-all. Without anything that hides it: F + B. Where its
+** share of F + B was measured: that, and no less than the longer of both alone.
 */
 double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, const pp_stage_seconds *backward);
 
@@ -80,5 +62,8 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
 /* One microbatch's boundary activations (tokens × hidden × 2 bytes over TP with sequence parallel), and seconds to the next stage. */
 double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training);
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network);
+
+/* What of pp_cost_hop grows with the bytes: 0 without a pipeline. */
+double pp_cost_transfer(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network);
 
 #endif

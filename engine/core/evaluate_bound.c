@@ -46,7 +46,7 @@ double pp_evaluate_bound(const pp_priced *of) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds seconds[PP_MAX_LAYERS];
   certain_work rank[PP_MAX_LAYERS];
-  pp_device device = *of->problem->device;
+  pp_device device;
   pp_timing timing = { 0 };
   double filled = 0, drained = 0;
   int ranks = of->candidate->layout.pipeline;
@@ -57,8 +57,7 @@ double pp_evaluate_bound(const pp_priced *of) {
     pp_evaluate_finish(of, stages, &timing);
     return timing.step_seconds;
   }
-  device.hides_alltoall = true;
-  device.pair_share = of->costs->pair_share;
+  pp_evaluate_pair_device(of, &device);
   for (int r = 0; r < ranks; r++) rank[r] = (certain_work){ 0, 0, INFINITY, INFINITY, 0 };
   for (int s = 0; s < pp_stages_count(of->candidate); s++) {
     int holder[2], holders = pp_stages_ranks(of->candidate, s, holder);

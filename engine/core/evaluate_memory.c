@@ -101,8 +101,10 @@ void pp_memory_program_free(pp_memory_program *program) {
 
 double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate) {
   const pp_layout *layout = &candidate->layout;
-  if (layout->pipeline == 1 || problem->buffered_messages <= 0) return problem->overhead_bytes;
-  return problem->overhead_bytes + problem->buffered_messages * layout->chunks * (double)candidate->microbatches *
+  const int groups = pp_layout_groups(layout);
+  const double process = problem->overhead_bytes + (groups > 1 ? groups - 1 : 0) * problem->communicator_bytes;
+  if (layout->pipeline == 1 || problem->buffered_messages <= 0) return process;
+  return process + problem->buffered_messages * layout->chunks * (double)candidate->microbatches *
                                        pp_cost_hop_bytes(problem->model, layout, problem->training);
 }
 

@@ -62,6 +62,13 @@ bool pp_evaluate_pairs_overlap(const pp_priced *of) {
   return pp_schedule_hides_alltoall(traits, of->kernel) || (traits->overlaps && of->costs->pair_share > 0);
 }
 
+void pp_evaluate_pair_device(const pp_priced *of, pp_device *device) {
+  *device = *of->problem->device;
+  device->hides_alltoall = true;
+  device->pair_share = of->costs->pair_share;
+  if (pp_stages_traits(of->candidate)->needs_kernel) device->hidden_share = 0;
+}
+
 double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
   return problem->speeds == ranks ? 1 / problem->rank_speed[rank] : 1;
 }
@@ -69,12 +76,11 @@ double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
 pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
                             pp_stage_times **stage, double **pair, pp_error *error) {
   size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
-  pp_device device = *of->problem->device;
+  pp_device device;
   *stage = pp_allocate(stages * sizeof **stage + stages * slots * sizeof **pair);
   if (!*stage) return pp_fail(error, PP_NO_MEMORY, "not enough memory for the times of %zu stages", stages);
   *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
-  device.hides_alltoall = true;
-  device.pair_share = of->costs->pair_share;
+  pp_evaluate_pair_device(of, &device);
   for (size_t s = 0; s < stages; s++) {
     const pp_stage_seconds *forward = &seconds[s % (size_t)schedule->stages_per_chain];
     const double slow = pp_evaluate_slowness(of->problem, schedule->request.ranks, schedule->rank_of[s]);

@@ -26,7 +26,7 @@ static pp_status compute_hops(pp_evaluation *out, pp_error *error) {
   pp_layout_costs no_hops = *out->of.costs;
   const pp_priced of = { out->of.problem, out->of.candidate, &no_hops, out->of.kernel };
   pp_timing instant;
-  no_hops.hop = 0;
+  no_hops.hop = no_hops.waiting = 0;
   pp_status status = pp_evaluate_time(&of, true, &instant, NULL, NULL, error);
   if (status == PP_OK) out->hop_exposed = fmax(0, out->timing.makespan_seconds - instant.makespan_seconds);
   return status;

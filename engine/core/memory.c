@@ -67,6 +67,7 @@ static double attention_output_bytes(const pp_training *training) {
 
 static void add_gqa(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double query = (double)(model->heads * model->head_dim) / by.tensor, key = kv_width(model, by.tensor);
+  if (training->unfused_rope) keep(book, 4 * (query + key), false);
   keep(book, wide(training) * (query + 2 * key), false);
   if (model->qk_norm != PP_QK_NORM_NONE) keep(book, wide(training) * (query + key), training->recompute.norm);
   add_scores(book, model, training, by);
@@ -91,9 +92,15 @@ static void add_mla(ledger *book, const pp_model *model, const pp_training *trai
   temporary(book, wide(training) * (query + key + value));
 }
 
+/* What a norm keeps for its backward beside its input: unfused, that in fp32, and its output before the weight. */
+static void add_unfused_norm(ledger *book, const pp_training *training, double hidden) {
+  if (training->unfused_norm) keep(book, (4 + wide(training)) * hidden, training->recompute.norm);
+}
+
 /* Norm, attention, output projection. */
 static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence;
+  add_unfused_norm(book, training, hidden);
   keep(book, wide(training) * hidden, false);
   keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
   if (model->attention == PP_ATTENTION_MLA) add_mla(book, model, training, by);
@@ -107,6 +114,7 @@ static void add_feed_forward(ledger *book, const pp_model *model, const pp_train
                              double input_bytes, bool all_dropped) {
   const double before = (model->gated ? 2 : 1) * width * share;
   keep(book, input_bytes * before, all_dropped);
+  if (training->unfused_activation && model->gated) keep(book, wide(training) * width * share, all_dropped || training->recompute.activation);
   keep_input(book, training->activation_bytes * width * share, all_dropped || training->recompute.activation);
   book->output_gradients += training->activation_bytes * before;
 }
@@ -145,6 +153,7 @@ static void add_mlp(ledger *book, const pp_model *model, const pp_layout *layout
   const double hidden = (double)model->hidden / by.sequence;
   const int64_t norms = model->norms_per_layer > 0 ? model->norms_per_layer : 2;   /* 0: two without weights */
   if (norms >= 2) {
+    add_unfused_norm(book, training, hidden);
     keep(book, wide(training) * hidden, false);
     keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
     keep(book, wide(training) * hidden * (double)(norms - 2), false);
@@ -173,6 +182,12 @@ static void add_head(ledger *book, const pp_model *model, const pp_training *tra
   const double hidden = (double)model->hidden / by.sequence, logits = (double)model->vocab / by.tensor;
   keep(book, wide(training) * hidden, false);
   keep_input(book, wide(training) * hidden, training->recompute.norm);
+  if (training->unfused_loss) {   /* logits, in fp32, and their softmax; TP's parts are gathered in pieces and joined */
+    const double all = (double)model->vocab;
+    keep(book, (wide(training) + 4 + 4 + (by.tensor > 1 ? 4 + 4 : 0)) * all, false);
+    book->output_gradients += wide(training) * logits;
+    return;
+  }
   keep(book, (training->fused_loss ? wide(training) : 4) * logits, false);
   book->output_gradients += wide(training) * logits;
   if (!training->fused_loss) temporary(book, wide(training) * logits);

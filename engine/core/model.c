@@ -240,6 +240,38 @@ void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_blo
   }
 }
 
+static int add_feed_forward(const pp_model *model, int64_t width, int count, pp_product *out) {
+  if (width == 0) return count;
+  out[count] = (pp_product){ (model->gated ? 2 : 1) * width, model->hidden, PP_SPLIT_COLUMNS };
+  out[count + 1] = (pp_product){ model->hidden, width, PP_SPLIT_ROWS };
+  return count + 2;
+}
+
+static int attention_products(const pp_model *model, pp_product *out) {
+  const int64_t hidden = model->hidden, query = query_size(model);
+  int count = 0;
+  if (model->attention != PP_ATTENTION_MLA) {
+    out[0] = (pp_product){ query + 2 * model->kv_heads * model->head_dim, hidden, PP_SPLIT_COLUMNS };
+    out[1] = (pp_product){ hidden, query, PP_SPLIT_ROWS };
+    return 2;
+  }
+  if (model->q_lora_rank > 0) out[count++] = (pp_product){ model->q_lora_rank, hidden, PP_SPLIT_NOTHING };
+  out[count++] = (pp_product){ query, model->q_lora_rank > 0 ? model->q_lora_rank : hidden, PP_SPLIT_COLUMNS };
+  out[count++] = (pp_product){ model->kv_lora_rank + model->qk_rope_dim, hidden, PP_SPLIT_NOTHING };
+  out[count++] = (pp_product){ model->heads * (model->qk_nope_dim + model->v_dim), model->kv_lora_rank, PP_SPLIT_COLUMNS };
+  out[count++] = (pp_product){ hidden, model->heads * model->v_dim, PP_SPLIT_ROWS };
+  return count;
+}
+
+int pp_model_block_products(const pp_model *model, pp_block block, pp_product out[PP_MOST_PRODUCTS]) {
+  const bool mtp = block == PP_BLOCK_MTP && model->mtp_layers > 0;
+  const bool moe = block == PP_BLOCK_MOE || (mtp && model->moe[model->layers - 1]);
+  if (!mtp && block != PP_BLOCK_DENSE && block != PP_BLOCK_MOE) return 0;
+  int count = add_feed_forward(model, moe ? model->shared_ffn : model->ffn, attention_products(model, out), out);
+  if (mtp) out[count++] = (pp_product){ model->hidden, 2 * model->hidden, PP_SPLIT_NOTHING };
+  return count;
+}
+
 double pp_model_flops_per_token(const pp_model *model, int64_t sequence_length) {
   pp_block_flops blocks[PP_BLOCKS];
   const double moe_layers = (double)count_moe_layers(model);

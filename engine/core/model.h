@@ -73,6 +73,20 @@ typedef struct {
   double router;     /* hidden × experts: work of the GPU that model FLOPs do not count */
 } pp_block_flops;
 
+/*
+** The dense products of a layer's forward: out[tokens, n] = in[tokens, k] · weight. TP splits columns (n) or rows (k) of the weights, or
+** repeats the product on each of its ranks. Routed experts, the router and output weights are apart. Their 2·n·k are pp_block_flops.linear,
+** but for the norms of latents and of MTP, which that counts.
+*/
+typedef enum { PP_SPLIT_NOTHING, PP_SPLIT_COLUMNS, PP_SPLIT_ROWS } pp_product_split;
+
+typedef struct {
+  int64_t n, k;
+  pp_product_split split;
+} pp_product;
+
+enum { PP_MOST_PRODUCTS = 8 };
+
 typedef struct {
   int64_t total;                     /* main model without MTP; tied output weights counted once; router_correction_bias included */
   int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention) */
@@ -87,6 +101,9 @@ typedef struct {
 pp_status pp_model_check(const pp_model *model, pp_error *error);
 
 void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]);
+/* Of PP_BLOCK_DENSE, PP_BLOCK_MOE or PP_BLOCK_MTP; of other blocks none. Returns how many. */
+int pp_model_block_products(const pp_model *model, pp_block block, pp_product out[PP_MOST_PRODUCTS]);
+
 void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]);
 pp_parameter_totals pp_model_parameters(const pp_model *model);
 

@@ -42,6 +42,8 @@ pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, do
   if (status != PP_OK) return status;
   out->kernel_latency = kernel_latency;
   out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
+  out->waiting = problem->profile ? 0 : problem->hop_waiting * pp_cost_transfer(model, layout, problem->training, problem->network);
+  out->hop -= out->waiting;
   pp_memory_parameters(model, layout, out->parameters);
   return PP_OK;
 }

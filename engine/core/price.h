@@ -39,7 +39,9 @@ typedef struct {
   /* Which split of the layers is better, as fractions: of splits whose steps are apart by no more than split_tie the one that takes least
   ** memory; layers stand on early ranks where that wins more than split_gain; beyond split_overfull of usable_bytes no layers are moved. */
   double split_tie, split_gain, split_overfull;
-  double overhead_bytes;           /* of every GPU: context, communicators, allocator */
+  double overhead_bytes;           /* of every GPU: context, libraries, the first communicator */
+  double communicator_bytes;       /* of each further process group that a GPU communicates in */
+  double hop_waiting;              /* share of a hand-over's transfer in which the rank that receives it waits, besides computing: 0 … 1 */
   double buffered_messages;        /* that a runtime allocates for each microbatch and stage, up front */
   double step_overhead_seconds;    /* of every step, beside the pipeline */
   double run_days_per_second;      /* days of the whole run for a second of its step; NAN: not known */
@@ -51,7 +53,8 @@ typedef struct {
   double kernel_latency;               /* as given */
   pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
   double pair_share;                   /* of pp_device, as measured; else 0 */
-  double hop;                          /* seconds of a hand-over between ranks */
+  double hop;                          /* seconds of a hand-over between ranks, beside what the receiver waits for each: */
+  double waiting;
   pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */
   pp_gpu_parameters parameters[PP_BLOCKS];
 } pp_layout_costs;

@@ -24,12 +24,31 @@ int pp_stages_ranks(const pp_candidate *candidate, int stage, int rank[2]) {
   return 2;
 }
 
+static bool meets(const pp_candidate *candidate, int stage, int other) {
+  int mine[2], theirs[2];
+  pp_stages_ranks(candidate, stage, mine);
+  pp_stages_ranks(candidate, other, theirs);
+  return mine[0] == theirs[0];
+}
+
+/* F waits for the activations of the stage before, where that is on another rank, and I for the gradients of the stage behind. */
+static void wait_for_messages(const pp_priced *of, pp_stage_seconds *seconds) {
+  const int stages = pp_stages_count(of->candidate);
+  for (int s = 0; s < stages; s++) {
+    if (s > 0 && !meets(of->candidate, s, s - 1)) seconds[s].forward += of->costs->waiting;
+    if (s + 1 == stages || meets(of->candidate, s, s + 1)) continue;
+    seconds[s].input += of->costs->waiting;
+    seconds[s].full += of->costs->waiting;
+  }
+}
+
 void pp_stages_seconds(const pp_priced *of, const pp_stage *stages, pp_stage_seconds *out) {
   for (int s = 0; s < pp_stages_count(of->candidate); s++) {
     /* Most stages hold what their neighbour holds. */
     if (s > 0 && memcmp(&stages[s], &stages[s - 1], sizeof stages[s]) == 0) out[s] = out[s - 1];
     else pp_cost_stage(&stages[s], of->costs->seconds[of->kernel], &out[s]);
   }
+  if (of->costs->waiting > 0) wait_for_messages(of, out);
 }
 
 /* Time of a block as the split weighs it: all that a rank spends on it, without what overlapped pairs hide. */

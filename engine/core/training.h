@@ -30,8 +30,14 @@ typedef struct {
   double optimizer_offload; /* share of master and moments that lies in host memory and is updated there, 0 … 1 */
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3: only shown beside P = 1 plans */
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
+  double tensor_overlap;    /* share of TP's collectives that run beside the products around them (Transformer Engine's userbuffers), 0 … 1 */
   bool fused_attention;     /* flash attention: no s × s matrix is stored */
   bool fused_loss;          /* fused cross entropy: bf16 logits become their own gradient in place, no fp32 copy */
+  bool unfused_loss;        /* a softmax of the framework's own operations, in fp32 over the whole vocabulary on each TP rank */
+  bool unfused_norm;        /* a norm out of a framework's own operations: keeps an fp32 copy of its input and its output before the weight */
+  bool unfused_rope;        /* rotary embedding in fp32: keeps a copy of queries and keys */
+  bool unfused_activation;  /* SwiGLU in two kernels: keeps the gate's activation too */
+  bool unfused_experts;     /* one product an expert, one after the other, in place of grouped ones */
   bool dropout;             /* one-byte masks after attention, MLP and embedding, and on an unfused softmax */
   double activation_bytes;  /* of a stored linear input (bf16: 2; fp8 cache: 1), and of the output gradients that W reads */
   double attention_output_bytes;  /* of the attention output, which its own backward reads too (bf16: 2; fp8: DeepSeek-V3's 12 bits 1.5,

@@ -54,7 +54,7 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "shard_optimizer",
-    "optimizer_offload",    "shard_gradients", "shard_parameters", "sequence_parallel", "fused_attention", "fused_loss", "dropout", "activation_bytes",
+    "optimizer_offload",    "shard_gradients", "shard_parameters", "sequence_parallel", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
@@ -73,8 +73,14 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->shard_gradients = given(L, index, "shard_gradients");
   out->shard_parameters = given(L, index, "shard_parameters");
   out->sequence_parallel = given(L, index, "sequence_parallel");
+  out->tensor_overlap = pp_args_number_or(L, index, training_call, "tensor_overlap", 0, 1, 0);
   out->fused_attention = given(L, index, "fused_attention");
   out->fused_loss = given(L, index, "fused_loss");
+  out->unfused_loss = given(L, index, "unfused_loss");
+  out->unfused_norm = given(L, index, "unfused_norm");
+  out->unfused_rope = given(L, index, "unfused_rope");
+  out->unfused_activation = given(L, index, "unfused_activation");
+  out->unfused_experts = given(L, index, "unfused_experts");
   out->dropout = given(L, index, "dropout");
   out->activation_bytes = bytes_or(L, index, "activation_bytes", 2);
   pp_training_defaults(out);
@@ -109,9 +115,25 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out) {
     luaL_error(L, "layout: 'expert' × 'expert_tensor' = %f must divide the %f GPUs of a stage", experts, gpus);
 }
 
+static void check_host(lua_State *L, int index, pp_host *out) {
+  static const char call[] = "device: host";
+  static const char *const known[] = { "forward", "backward", "moe_forward", "moe_backward", "expert_forward", "expert_backward", "waiting", NULL };
+  double *const fields[] = { &out->forward, &out->backward, &out->moe_forward, &out->moe_backward, &out->expert_forward, &out->expert_backward,
+                             &out->waiting };
+  *out = (pp_host){ 0, 0, 0, 0, 0, 0, 0 };
+  if (!pp_args_has(L, index, "host")) return;
+  pp_args_table(L, index, device_call, "host");
+  const int table = lua_gettop(L);
+  pp_args_begin(L, table, call, known);
+  for (int i = 0; known[i]; i++) *fields[i] = pp_args_number_or(L, table, call, known[i], 0, i == 6 ? 1 : 1e6, 0);
+  lua_pop(L, 1);
+}
+
 void pp_check_device(lua_State *L, int index, pp_device *out) {
   static const char *const known[] = {
     "flops", "flops_bf16", "memory_bandwidth", "gemm_efficiency", "grouped_gemm_efficiency", "grouped_gemm_half", "attention_efficiency",
+    "product_depth", "product_floor", "grouped_rows", "grouped_floor", "attention_backward", "attention_half", "attention_half_backward",
+    "attention_fill", "tensor_latency", "tensor_regather", "hidden_share", "alltoall_rate", "host",
     "memory_efficiency", "overlap_overhead", "hides_alltoall", "layer_latency", "routing_latency", "plain_routing_latency",
     "alltoall_latency", "pair_share",
     "host_link", "host_memory_bandwidth", NULL };
@@ -128,6 +150,19 @@ void pp_check_device(lua_State *L, int index, pp_device *out) {
   out->memory_efficiency = pp_args_number(L, index, device_call, "memory_efficiency", least, 1);
   out->overlap_overhead = pp_args_number_or(L, index, device_call, "overlap_overhead", 0, 100, 0);
   out->hides_alltoall = pp_args_boolean_or(L, index, device_call, "hides_alltoall", false);
+  out->product_depth = pp_args_number_or(L, index, device_call, "product_depth", 0, 1e9, 0);
+  out->product_floor = pp_args_number_or(L, index, device_call, "product_floor", 0, 1e6, 0);
+  out->grouped_rows = pp_args_number_or(L, index, device_call, "grouped_rows", 0, 1e9, 0);
+  out->grouped_floor = pp_args_number_or(L, index, device_call, "grouped_floor", 0, 1e6, 0);
+  out->attention_backward = pp_args_number_or(L, index, device_call, "attention_backward", 0, 100, 0);
+  out->attention_half = pp_args_number_or(L, index, device_call, "attention_half", 0, 1e9, 0);
+  out->attention_half_backward = pp_args_number_or(L, index, device_call, "attention_half_backward", 0, 1e9, 0);
+  out->attention_fill = pp_args_number_or(L, index, device_call, "attention_fill", 0, 1e9, 0);
+  out->tensor_latency = pp_args_number_or(L, index, device_call, "tensor_latency", 0, 1e6, 0);
+  out->tensor_regather = pp_args_number_or(L, index, device_call, "tensor_regather", 0, 1, 0);
+  out->hidden_share = pp_args_number_or(L, index, device_call, "hidden_share", 0, 1, 0);
+  out->alltoall_rate = pp_args_number_or(L, index, device_call, "alltoall_rate", least, most, 0);
+  check_host(L, index, &out->host);
   out->layer_latency = pp_args_number_or(L, index, device_call, "layer_latency", 0, 1e6, 0);
   out->routing_latency = pp_args_number_or(L, index, device_call, "routing_latency", 0, 1e6, 0);
   out->plain_routing_latency = pp_args_number_or(L, index, device_call, "plain_routing_latency", 0, 1e6, 0);

@@ -194,7 +194,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 
 /*
 ** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
-**   overhead_bytes = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names },
+**   overhead_bytes = 0, communicator_bytes = 0, hop_waiting = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names },
 **   layers = { schedule = rule }, max_tensor = 64, max_context = 1, max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes
 **   them), experts_as_tensor = false (expert TP, where it is not fixed, is TP), kernel_latency = { name = seconds }, fixed = { tensor,
 **   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile,
@@ -205,7 +205,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 */
 static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
-                                       "usable_bytes", "overhead_bytes", "step_overhead_seconds", "schedules", "layers", "fixed",
+                                       "usable_bytes", "overhead_bytes", "communicator_bytes", "hop_waiting", "step_overhead_seconds", "schedules", "layers", "fixed",
                                        "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "profile",
                                        "split_tie", "split_gain", "split_overfull", "run_days_per_second", "price_per_gpu_hour", NULL };
   pp_lua_search *self;
@@ -235,6 +235,8 @@ static int search_open(lua_State *L) {
     .model = &self->model, .training = &self->training, .device = &self->device, .network = &self->network,
     .usable_bytes = self->usable_bytes, .layers_per_stage = self->layers_per_stage, .given_stages = self->space.fixed.stages,
     .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
+    .communicator_bytes = pp_args_number_or(L, 1, search_call, "communicator_bytes", 0, HUGE_VAL, 0),
+    .hop_waiting = pp_args_number_or(L, 1, search_call, "hop_waiting", 0, 1, 0),
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0),
     .split_tie = pp_args_number_or(L, 1, search_call, "split_tie", 0, 1, 0),
     .split_gain = pp_args_number_or(L, 1, search_call, "split_gain", 0, 1, 0),

@@ -16,7 +16,8 @@
 -- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, nil: not known; zero, moments, gradients,
 --                precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
 -- communicators  process groups that a rank takes part in
--- host_floor     seconds of a microbatch that the host takes whatever the GPU does; nil: not known
+-- process        bytes that a process takes beside tensors, communicators included, and source; nil: not measured
+-- host_floor     seconds that the host needs to launch one layer in one direction, under the names of pp_host, and their source; nil: not known
 -- keys           { key, field: of a spec, or plan.NAME: of a plan, type, values, default or default_of: another field, when nobody says,
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something

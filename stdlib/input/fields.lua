@@ -6,7 +6,9 @@
 --           quantity  a number in `unit`, or a string with a unit ("400Gbps")
 --           string | choice (of `domain`) | path (of a file, relative to the spec) | paths (one, or a list)
 --           kernel    a kernel's name, or false: none
+--           flag      true or false
 --           integers  a list of whole numbers, at most `most` of them
+--           kernels   none, or a list of kernels that are not fused
 --           recompute none, selective, full, or a list of modules
 --           batch     a whole number, or a ramp [[first token, sequences], …]
 --           model     path of a Hugging Face config.json, or an inline shape
@@ -23,6 +25,9 @@ local fields = {}
 
 -- Modules that recompute may name; what each stands for is said in engine/core/training.h. "swiglu" and "gelu" are "activation".
 fields.recompute_modules = { "activation", "core_attention", "gelu", "mla_up_projection", "moe", "norm", "swiglu" }
+
+-- Kernels that may be said not to be fused: what that costs is said in engine/core/training.h and cost.c.
+fields.unfused_kernels = { "activation", "attention", "experts", "loss", "norm", "rope" }
 
 local schedules = vocabulary.schedules
 local counted = { low = 1, high = (1 << 31) - 1 }
@@ -83,12 +88,17 @@ fields.list = {
   field("training.expert_imbalance", "quantity", "tokens on the fullest expert rank / mean (default 1: balanced)",
         { unit = "1", low = 1, high = 1000 }),
   field("training.recompute", "recompute", "what is computed again instead of stored: none (default), selective, full, or modules"),
+  field("training.unfused", "kernels", "kernels that are not fused: none (default), or a list"),
+  field("training.tensor_overlap", "quantity", "share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7)",
+        { unit = "fraction", low = 0, high = 1 }),
+  field("training.cuda_graphs", "flag", "layers are launched as CUDA graphs (default false)"),
   field("training.goodput", "quantity", "share of the time that trains: restarts and checkpoints left out (default 1)",
         { unit = "fraction", low = 0.01, high = 1 }),
   field("parallelism.tensor", "integer", "tensor parallelism (TP)"),
   field("parallelism.context", "integer", "context parallelism (CP)"),
   field("parallelism.expert", "integer", "expert parallelism (EP)"),
   field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1)"),
+  field("parallelism.sequence", "flag", "sequence parallelism: what stands between TP regions is split over TP too (default: where the framework has it)"),
   field("parallelism.data", "integer", "data parallelism (DP)"),
   field("parallelism.pipeline", "integer", "pipeline depth (P)"),
   field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)"),
@@ -222,6 +232,15 @@ function check.kernel(_, value)
   return value
 end
 
+local flags = { ["true"] = true, on = true, yes = true, ["false"] = false, off = false, no = false }
+
+function check.flag(_, value)
+  if type(value) == "boolean" then return value end
+  local word = flags[value]
+  if word == nil then return nil, "true or false" end
+  return word
+end
+
 function check.integers(entry, value)
   if type(value) == "string" then value = split(value) end
   if not json.is_array(value) or #value == 0 then return nil, "a list of whole numbers such as [4, 8, 8, 4]" end
@@ -235,6 +254,21 @@ function check.integers(entry, value)
     copy[i] = number
   end
   return copy
+end
+
+-- → { kernel = true, … }; {} is none.
+function check.kernels(_, value)
+  local expected = "none, or a list of " .. list_of(fields.unfused_kernels)
+  if type(value) == "string" then value = split(value) end
+  if not json.is_array(value) then return nil, expected end
+  if #value == 1 and value[1] == "none" then return {} end
+  local set = {}
+  for _, name in ipairs(value) do
+    local known = failure.nearest(tostring(name), fields.unfused_kernels)
+    if known ~= name then return nil, expected, known end
+    set[name] = true
+  end
+  return set
 end
 
 -- → { module = true, … }; {} is none.

@@ -45,6 +45,13 @@ function recipe.expert_tensor(request)
   return fixed.tensor
 end
 
+-- Sequence parallelism beside TP: as the spec says, else where what runs the plan has it.
+local function sequence_parallel(request)
+  local fixed = request.training.sequence_parallel
+  if fixed ~= nil then return fixed end
+  return not request.framework or frameworks.find(request.framework).has.sequence_parallel ~= false
+end
+
 -- Adam keeps two moments; Muon and SGD with momentum one.
 local moments = { adam = 2, adamw = 2, muon = 1, sgd = 1 }
 
@@ -53,6 +60,7 @@ function recipe.training(request, layout)
   local t = request.training
   local fp8 = t.precision == "fp8"
   local compute = t.precision == "fp32" and 4 or 2
+  local unfused = t.unfused or {}
   local recompute, kept = {}, fp8 and fp8_kept[fp8_activations(request)] or {}
   for name in pairs(t.recompute) do recompute[name] = true end
   return {
@@ -67,8 +75,10 @@ function recipe.training(request, layout)
     optimizer_offload = t.optimizer_offload,
     shard_gradients = false,
     shard_parameters = false,
-    sequence_parallel = not layout or (layout.tensor or 1) > 1,
-    fused_attention = true,
+    sequence_parallel = sequence_parallel(request) and (not layout or (layout.tensor or 1) > 1),
+    tensor_overlap = t.tensor_overlap or 0,
+    fused_attention = not unfused.attention,
+    unfused_loss = unfused.loss, unfused_norm = unfused.norm, unfused_rope = unfused.rope, unfused_activation = unfused.activation, unfused_experts = unfused.experts,
     fused_loss = false,
     activation_bytes = fp8 and fp8_bytes or compute,  -- DeepSeek-V3 report, 3.3.3: inputs of linear layers are cached in fp8
     attention_output_bytes = kept.attention_output_bytes or compute,
@@ -105,12 +115,26 @@ function recipe.network(request)
   return { tiers = tiers }
 end
 
+-- What launches take the host (pp_host): of the framework, else of Megatron. CUDA graphs replay a part of them: half, assumed.
+function recipe.host(request)
+  local floor = request.framework and frameworks.find(request.framework).host_floor or frameworks.find("megatron").host_floor
+  local share, host = request.training.cuda_graphs and 0.5 or 1, {}
+  if request.cluster.accelerator_family == "tpu" then return nil end   -- a step is one program of its own
+  for name, seconds in pairs(floor) do
+    if name ~= "source" and name ~= "gap" then host[name] = share * seconds end
+  end
+  return host
+end
+
 -- What pp_device takes (engine/core/cost.h) with an all-to-all kernel of the catalogue by name, or false, none: does it run beside compute,
 -- and what does a call cost beside its transfers? A name that the catalogue lacks is taken for a custom kernel. With nil, the policy's
 -- choice, as with that name a call costs what the request assumes.
 function recipe.device(request, kernel)
   local device = lists.with(request.device)
   local entry = kernel ~= nil and require("pipeplan.catalog.kernels").find(kernel or "nccl_alltoall")
+  device.host = recipe.host(request)
+  local floor = request.framework and frameworks.find(request.framework).host_floor
+  device.layer_latency = math.max(device.layer_latency or 0, floor and floor.gap or 0)
   device.hides_alltoall = kernel ~= false and (not entry or entry.overlapping)
   if entry then device.alltoall_latency = entry.latency end
   if request.training.optimizer_offload > 0 then
@@ -120,9 +144,24 @@ function recipe.device(request, kernel)
   return device
 end
 
--- What a process takes beside tensors.
+-- What a process takes beside tensors: as given, as measured with its framework, else a context, libraries, the first communicator, and what
+-- experts need.
 function recipe.overhead_bytes(request)
-  return request.cluster.overhead_bytes or require("pipeplan.catalog.overheads").bytes
+  local measured = request.framework and frameworks.find(request.framework).process
+  local overheads = require "pipeplan.catalog.overheads"
+  return request.cluster.overhead_bytes or measured and measured.bytes
+    or overheads.bytes + (request.model.architecture == "moe" and overheads.find("experts").bytes or 0)
+end
+
+-- What each further process group takes; 0 where all of them are in the figure above.
+function recipe.communicator_bytes(request)
+  local all = request.cluster.overhead_bytes or request.framework and frameworks.find(request.framework).process
+  return all and 0 or require("pipeplan.catalog.overheads").find("communicator").bytes
+end
+
+-- Share of a hand-over's transfer in which the receiver waits: all of it, for no framework is known to compute in the meantime.
+function recipe.hop_waiting()
+  return 1
 end
 
 -- Seconds of a step that no model accounts for, as the profile has them. Gradient and parameter exchange and the optimizer are costed; data
@@ -143,7 +182,9 @@ function recipe.assumptions(request)
   local list = {}
   local function assume(field, value, why) list[#list + 1] = { field = field, value = value, why = why } end
   if not request.cluster.overhead_bytes then
-    assume("cluster.overhead", "3.9 GiB", "context, library workspaces, communicators: measure a process of yours")
+    assume("cluster.overhead", string.format("%.1f GiB", recipe.overhead_bytes(request) / 2 ^ 30),
+           recipe.communicator_bytes(request) > 0 and "context, libraries, communicators (0.38 GiB each further one): measure a process of yours"
+           or "as measured with " .. frameworks.find(request.framework).title .. ": measure a process of yours")
   end
   if not request.training.zero then assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1") end
   if request.training.precision == "fp8" and not request.training.weights then

@@ -29,11 +29,15 @@ local of_type = {
   end,
   choice = function(entry) return { enum = entry.domain } end,
   kernel = function() return { anyOf = { { type = "string", minLength = 1 }, { const = false } } } end,
+  flag = function() return { type = "boolean" } end,
   integers = function(entry)
     return { type = "array", minItems = 1, maxItems = entry.most, items = { type = "integer", minimum = entry.low, maximum = entry.high } }
   end,
   recompute = function()
     return { anyOf = { { enum = { "none", "selective", "full" } }, { type = "array", items = { enum = fields.recompute_modules } } } }
+  end,
+  kernels = function()
+    return { anyOf = { { const = "none" }, { type = "array", items = { enum = fields.unfused_kernels } } } }
   end,
   batch = function(batch)
     local count = { anyOf = { { type = "integer", minimum = batch.low, maximum = batch.high }, { ["$ref"] = "#/$defs/quantity" } } }

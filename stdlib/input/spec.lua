@@ -114,6 +114,9 @@ local function training(request, value, assume, precision)
     activations = value "training.activations",
     expert_imbalance = value "training.expert_imbalance",
     recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
+    unfused = value "training.unfused" or {},
+    tensor_overlap = value "training.tensor_overlap",
+    cuda_graphs = value "training.cuda_graphs",
     goodput = value "training.goodput",
   }
 end
@@ -137,6 +140,7 @@ local function build(given, name)
   request.parallelism = {}
   for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end
   local fixed = request.parallelism
+  request.training.sequence_parallel, fixed.sequence = fixed.sequence, nil  -- of the recipe: no candidate differs in it
   local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework, request.framework_version = value "framework", value "framework_version"

@@ -275,7 +275,8 @@ function candidates.without(fixed, field)
 end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
-                        "overhead_bytes", "step_overhead_seconds", "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
+                        "overhead_bytes", "communicator_bytes", "hop_waiting", "step_overhead_seconds",
+                        "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
                         "kernel_latency", "rounds", "experts_as_tensor", "profile", "split_tie", "split_gain", "split_overfull",
                         "run_days_per_second", "price_per_gpu_hour" }
 

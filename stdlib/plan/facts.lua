@@ -113,7 +113,7 @@ function facts.of(request, policy)
       kernel_latency = kernel_latency(request, policy), network = network,
       gpus = cluster.gpus,
       global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
-      overhead_bytes = overhead, step_overhead_seconds = recipe.step_overhead_seconds(request),
+      overhead_bytes = overhead, communicator_bytes = recipe.communicator_bytes(request), hop_waiting = recipe.hop_waiting(request), step_overhead_seconds = recipe.step_overhead_seconds(request),
       split_tie = parameter(policy, "split_tie_fraction"), split_gain = parameter(policy, "split_gain_fraction"),
       split_overfull = parameter(policy, "split_overfull_fraction"), scale_up_gpus = cluster.network.scale_up_gpus,
       rounds = request.framework and frameworks.find(request.framework).rounds or false,

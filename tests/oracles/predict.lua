@@ -4,6 +4,7 @@
 local engine = require("pipeplan") and require "engine"
 local accelerators = require "pipeplan.catalog.accelerators"
 local kernels = require "pipeplan.catalog.kernels"
+local recipe = require "pipeplan.input.recipe"
 local links = require "pipeplan.catalog.links"
 
 local predict = {}
@@ -15,6 +16,7 @@ function predict.hardware(run)
   local inside, outside = links.find(entry.scale_up_link), links.find(run.fabric or entry.fabric)
   local device = { flops = entry.flops[run.precision], flops_bf16 = entry.flops.bf16, memory_bandwidth = entry.memory_bandwidth }
   for key, value in pairs(shares) do device[key] = value end
+  device.host = recipe.host { framework = "megatron", training = { cuda_graphs = run.cuda_graphs }, cluster = { accelerator_family = entry.family } }
   if run.kernel then
     device.hides_alltoall = kernels.find(run.kernel).overlapping
     device.alltoall_latency = kernels.find(run.kernel).latency
@@ -33,7 +35,7 @@ function predict.training(run)
   return {
     precision = run.precision, sequence_length = run.sequence, micro_batch = run.micro_batch, parameter_bytes = 2, gradient_bytes = 4,
     master_bytes = 4, moment_bytes = 8, shard_optimizer = true, sequence_parallel = true, fused_attention = true, fused_loss = true,
-    dispatch_bytes = run.dispatch_bytes, max_domains = run.max_domains, recompute = run.recompute,
+    tensor_overlap = run.tensor_overlap, dispatch_bytes = run.dispatch_bytes, max_domains = run.max_domains, recompute = run.recompute,
   }
 end
 

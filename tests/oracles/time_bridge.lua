@@ -70,6 +70,8 @@ local function run_of(setting)
   local run = recipe or told_of(setting)
   run = { kernel = run.kernel or "hybrid_ep", overlapped = run.overlapped, recompute = recipe and recipe.recompute }
   if not recipe then run.recompute = recompute_of(setting) end
+  run.tensor_overlap = setting.model:match "^llama" and 0.7 or nil  -- as megatron_bridge.lua says
+  run.cuda_graphs = recipe and recipe.cuda_graphs or setting.accelerator ~= "H100"
   return setmetatable(run, { __index = setting }), recipe ~= nil and recipe.batch == setting.batch
 end
 

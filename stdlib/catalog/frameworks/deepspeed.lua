@@ -4,6 +4,9 @@
 
 local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/edaa7221, " .. where end
 
+local lists = require "pipeplan.base.lists"
+local megatron = require "pipeplan.catalog.frameworks.megatron"
+
 return {
   name = "deepspeed", title = "DeepSpeed",
   versions = { { name = "0.19.8", what = "PyPI deepspeed, October 2026; deepspeedai/DeepSpeed @edaa7221" } },
@@ -18,7 +21,8 @@ return {
   defaults = { expert_tensor = 1, zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = at "runtime/config.py; utils/groups.py: expert_tensor_parallel_world_size" },
   communicators = { "tensor", "pipeline", "data", "expert", "expert data", "neighbours in the pipeline", source = at "utils/groups.py; runtime/pipe/p2p.py" },
-  host_floor = nil,
+  host_floor = lists.with(megatron.host_floor, { gap = 2.1e-3,
+    source = "as Megatron; gap: https://github.com/bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, nine steps of 21 February 2022: 12 layers take 90 ms a microbatch beside their work" }),
 
   keys = {
     { key = "train_batch_size", field = "training.global_batch_size", type = "integer", written = "always",

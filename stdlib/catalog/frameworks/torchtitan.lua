@@ -38,7 +38,7 @@ return {
   defaults = { expert_tensor = 1, zero = 3, moments = "fp32", gradients = "fp32", precision = "bf16", sequence_parallel = true,
                source = at "parallel_dims.py:186: EP borrows from shards, CP and TP" },
   communicators = { "pipeline", "replicas", "shards", "context", "tensor", "expert", "loss", source = at "parallel_dims.py" },
-  host_floor = nil,
+  host_floor = torch.host_floor,
 
   keys = {
     { key = "training.local_batch_size", field = "plan.local_batch_size", type = "integer", default = 8, written = "always",
