@@ -270,17 +270,20 @@ static double product_seconds(const scene *at, const pp_product_shape *product, 
   return pp_kernels_product(at->device, &turned);
 }
 
-/* What the weights of a pass move: they are read where they are used, and W reads and writes the gradients that it adds to. */
+/* Dense products, and those kept in bf16; weights are read where they are used. */
 static double products(const scene *at, const work *job, pass which, double bytes_per_weight, double bytes_per_kept_weight) {
   const pp_device *device = at->device;
-  const double kept = job->kept / (device->flops_bf16 * device->gemm_efficiency), added = moved(device, bytes_per_kept_weight * job->kept_weights);
-  double sum = which == WEIGHT ? kept + added : fmax(kept, added), weights = job->expert_weights;
-  for (int i = 0; i < job->products; i++) {
-    sum += product_seconds(at, &job->product[i], which, which == WEIGHT ? 0 : bytes_per_weight);
-    weights += job->product[i].n * job->product[i].k;
-  }
-  sum += grouped_seconds(at, job, which, which == WEIGHT ? 0 : bytes_per_weight);
-  return which == WEIGHT ? sum + moved(device, bytes_per_weight * weights) : sum;
+  const double kept = job->kept / (device->flops_bf16 * device->gemm_efficiency), read = moved(device, bytes_per_kept_weight * job->kept_weights);
+  double sum = which == WEIGHT ? kept : fmax(kept, read);
+  for (int i = 0; i < job->products; i++) sum += product_seconds(at, &job->product[i], which, which == WEIGHT ? 0 : bytes_per_weight);
+  return sum;
+}
+
+/* W reads and writes the gradients that it adds to. */
+static double accumulated(const scene *at, const work *job, double bytes) {
+  double weights = job->expert_weights + job->kept_weights;
+  for (int i = 0; i < job->products; i++) weights += job->product[i].n * job->product[i].k;
+  return moved(at->device, bytes * weights);
 }
 
 typedef struct {
@@ -337,81 +340,97 @@ static double expert_tensor_seconds(const scene *at) {
   return 2 * pp_comm_allgather(at->network, at->layout->expert_tensor, 1, bytes);
 }
 
+static double sum_of(const pp_pass_terms *terms) {
+  return terms->products + terms->grouped + terms->attention + terms->moved + terms->accumulated + terms->tensor + terms->ring + terms->latency +
+         terms->recompute + terms->host;
+}
+
 /*
 ** A layer takes no less than its launches take the host. Where the host waits for the rows of experts in the middle of a layer, what it had
 ** launched ahead is lost: a share of the shorter of both comes on top.
 */
-static void wait_for_host(const scene *at, const work *job, const again *redo, pp_block_seconds *out) {
+static void wait_for_host(const scene *at, const work *job, const again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_host *host = &at->device->host;
   const bool moe = job->routings > 0, waits = moe && at->layout->expert > 1 && !at->device->hides_alltoall;
   const double alone = moe && at->training->unfused_experts ? (double)at->model->experts / at->layout->expert : 0;
   if (job->attention <= 0) return;   /* the ends are a few large kernels */
   const double forward = (moe ? host->moe_forward : host->forward) + alone * host->expert_forward;
   const double backward = (moe ? host->moe_backward : host->backward) + alone * host->expert_backward + (redo->all ? forward : 0);
-  const double ahead = out->forward + out->alltoall_forward, back = out->input + out->weight + out->alltoall_backward;
-  out->host_forward = fmax(0, forward - ahead) + (waits ? host->waiting * fmin(forward, ahead) : 0);
-  out->host_backward = fmax(0, backward - back) + (waits ? host->waiting * fmin(backward, back) : 0);
-  out->forward += out->host_forward;
-  out->input += out->host_backward;
+  const double ahead = sum_of(&terms[FORWARD]) + out->alltoall_forward;
+  const double back = sum_of(&terms[INPUT]) + sum_of(&terms[WEIGHT]) + out->alltoall_backward;
+  terms[FORWARD].host = fmax(0, forward - ahead) + (waits ? host->waiting * fmin(forward, ahead) : 0);
+  terms[INPUT].host = fmax(0, backward - back) + (waits ? host->waiting * fmin(backward, back) : 0);
+}
+
+/* Of I, what is computed again before it. */
+static double recomputed(const scene *at, const work *job, const again *redo, const pp_pass_terms *forward, const attention_time *ahead,
+                         double weight, double experts_again) {
+  const pp_device *device = at->device;
+  if (redo->all) return sum_of(forward);
+  double sum = redo->linear / (device->flops * device->gemm_efficiency) + redo->kept / (device->flops_bf16 * device->gemm_efficiency) +
+               moved(device, redo->traffic) + redo->tensor_seconds;
+  if (at->training->recompute.core_attention) sum += ahead->seconds + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
+  if (redo->experts) sum += grouped_seconds(at, job, FORWARD, weight) + experts_again;
+  return sum;
+}
+
+/* What TP and CP spend on traffic, in all passes. */
+static void count_traffic(const work *job, const again *redo, double regather, double expert_tensor, bool ring_again, const attention_time *ahead,
+                          const attention_time *back, pp_block_seconds *out) {
+  out->tensor = 2 * (job->tensor_seconds + expert_tensor) + regather + redo->tensor_seconds;
+  if (redo->all) out->tensor += job->tensor_seconds;
+  if (redo->all || redo->experts) out->tensor += expert_tensor;
+  add_ring(out, ahead);
+  add_ring(out, back);
+  if (ring_again) add_ring(out, ahead);
 }
 
 /*
 ** I: as many product FLOPs as F, attention's backward, twice the element-wise bytes (gradients beside values), F's collectives again in
 ** reverse, and before all that what is recomputed. W: the products once more, adding to gradients that are read and written.
 */
-static void time_block(const scene *at, const work *job, const again *redo, pp_block_seconds *out) {
+static void time_block(const scene *at, const work *job, const again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_device *device = at->device;
   const pp_training *training = at->training;
   const double weight = training->precision == PP_FP8 ? 1 : 2, gradient = 2 * training->gradient_bytes;
-  const double backward = training->fused_attention ? 2.5 : 2;
-  const attention_time ahead = time_attention(at, job, 1, 1), back = time_attention(at, job, backward, 2);
-  double expert_tensor = 0;
-  out->forward = products(at, job, FORWARD, weight, 2) + ahead.seconds + moved(device, job->traffic) + job->tensor_seconds;
+  const attention_time ahead = time_attention(at, job, 1, 1), back = time_attention(at, job, training->fused_attention ? 2.5 : 2, 2);
   const double regather = training->sequence_parallel ? device->tensor_regather * job->tensor_seconds / 2 : 0;
-  out->input = products(at, job, INPUT, weight, 2) + back.seconds + moved(device, 2 * job->traffic) + job->tensor_seconds + regather;
-  out->weight = products(at, job, WEIGHT, gradient, gradient);
-  if (job->attention > 0) {   /* a layer, not a head; W has about half as many kernels as F: products, sums for biases and norms */
-    out->forward += device->layer_latency;
-    out->input += device->layer_latency;
-    out->weight += device->layer_latency / 2;
-  }
-  if (job->routings > 0) {
-    const double once = routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes);
-    expert_tensor = expert_tensor_seconds(at);
-    out->forward += expert_tensor + routing_latency(at);
-    out->input += expert_tensor + routing_latency(at);
-    out->alltoall_forward = out->alltoall_backward = job->routings * once;
-  }
-  out->tensor = 2 * (job->tensor_seconds + expert_tensor) + regather;
-  add_ring(out, &ahead);
-  add_ring(out, &back);
-  if (redo->all) {
-    out->input += out->forward;
-    out->alltoall_backward += out->alltoall_forward;
-    out->tensor += job->tensor_seconds + expert_tensor;
-    add_ring(out, &ahead);
-    return;
-  }
-  out->input += redo->linear / (device->flops * device->gemm_efficiency) + redo->kept / (device->flops_bf16 * device->gemm_efficiency) +
-                moved(device, redo->traffic) + redo->tensor_seconds;
-  out->tensor += redo->tensor_seconds;
-  if (training->recompute.core_attention) {
-    out->input += ahead.seconds + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
-    add_ring(out, &ahead);
-  }
-  if (redo->experts) {
-    out->input += grouped_seconds(at, job, FORWARD, weight) + expert_tensor + routing_latency(at);
-    out->alltoall_backward += out->alltoall_forward;
-    out->tensor += expert_tensor;
-  }
+  const double layer = job->attention > 0 ? device->layer_latency : 0;   /* a head is no layer; W has about half as many kernels as F */
+  const bool routed = job->routings > 0;
+  const double routing = routed ? routing_latency(at) : 0, expert_tensor = routed ? expert_tensor_seconds(at) : 0;
+  const double once = routed ? routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes) : 0;
+  out->alltoall_forward = job->routings * once;
+  out->alltoall_backward = (redo->all || redo->experts ? 2 : 1) * out->alltoall_forward;
+  terms[FORWARD] = (pp_pass_terms){
+    .products = products(at, job, FORWARD, weight, 2), .grouped = grouped_seconds(at, job, FORWARD, weight),
+    .attention = ahead.seconds - ahead.exposed, .ring = ahead.exposed, .moved = moved(device, job->traffic),
+    .tensor = job->tensor_seconds + expert_tensor, .latency = layer + routing };
+  terms[INPUT] = (pp_pass_terms){
+    .products = products(at, job, INPUT, weight, 2), .grouped = grouped_seconds(at, job, INPUT, weight),
+    .attention = back.seconds - back.exposed, .ring = back.exposed, .moved = moved(device, 2 * job->traffic),
+    .tensor = job->tensor_seconds + expert_tensor + regather, .latency = layer + routing,
+    .recompute = recomputed(at, job, redo, &terms[FORWARD], &ahead, weight, expert_tensor + routing) };
+  terms[WEIGHT] = (pp_pass_terms){
+    .products = products(at, job, WEIGHT, 0, 0), .grouped = grouped_seconds(at, job, WEIGHT, 0), .accumulated = accumulated(at, job, gradient),
+    .latency = layer / 2 };
+  count_traffic(job, redo, regather, expert_tensor, redo->all || training->recompute.core_attention, &ahead, &back, out);
+  wait_for_host(at, job, redo, out, terms);
+  out->forward = sum_of(&terms[FORWARD]);
+  out->input = sum_of(&terms[INPUT]);
+  out->weight = sum_of(&terms[WEIGHT]);
+  out->host_forward = terms[FORWARD].host;
+  out->host_backward = terms[INPUT].host;
 }
 
 /* A lookup: read a row, write it; W adds the gradient to its rows. */
-static void time_embedding(const scene *at, pp_block_seconds *out) {
-  const double elements = at->tokens * (double)at->model->hidden / at->sequence;
-  out->forward = moved(at->device, 4 * elements) + tensor_region_seconds(at) / 2;
-  out->weight = moved(at->device, (2 + 2 * at->training->gradient_bytes) * elements) + tensor_region_seconds(at) / 2;
-  out->tensor = tensor_region_seconds(at);
+static void time_embedding(const scene *at, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
+  const double elements = at->tokens * (double)at->model->hidden / at->sequence, half = tensor_region_seconds(at) / 2;
+  terms[FORWARD] = (pp_pass_terms){ .moved = moved(at->device, 4 * elements), .tensor = half };
+  terms[WEIGHT] = (pp_pass_terms){ .moved = moved(at->device, 2 * elements), .tensor = half,
+                                   .accumulated = moved(at->device, 2 * at->training->gradient_bytes * elements) };
+  out->forward = sum_of(&terms[FORWARD]);
+  out->weight = sum_of(&terms[WEIGHT]);
+  out->tensor = 2 * half;
 }
 
 /* --- checking ------------------------------------------------------------------------------------------------------------------ */
@@ -444,17 +463,25 @@ static pp_status check_scene(const pp_training *training, const pp_device *devic
 
 /* --- the interface ------------------------------------------------------------------------------------------------------------- */
 
-static double microbatch_tokens(const pp_layout *layout, const pp_training *training) {
+double pp_cost_tokens(const pp_layout *layout, const pp_training *training) {
   return (double)(training->sequence_length * training->micro_batch) / layout->context;
 }
 
+static void add_terms(pp_pass_terms *sum, const pp_pass_terms *more) {
+  sum->products += more->products;
+  sum->moved += more->moved;
+  sum->accumulated += more->accumulated;
+  sum->tensor += more->tensor;   /* a head has no others */
+}
+
 pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
-                         const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_error *error) {
+                         const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_pass_terms terms[PP_BLOCKS][PP_PASSES],
+                         pp_error *error) {
   const pp_status status = check_scene(training, device, network, error);
   if (status != PP_OK) return status;
   const scene at = {
     .model = model, .layout = layout, .training = training, .device = device, .network = network,
-    .tokens = microbatch_tokens(layout, training),
+    .tokens = pp_cost_tokens(layout, training),
     .tensor = layout->tensor,
     .sequence = training->sequence_parallel ? layout->tensor : 1,
   };
@@ -462,28 +489,30 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   pp_block_parameters parameters[PP_BLOCKS];
   pp_model_block_flops(model, training->sequence_length, flops);
   pp_model_block_parameters(model, parameters);
+  pp_pass_terms own[PP_BLOCKS][PP_PASSES];
+  if (!terms) terms = own;
   memset(out, 0, PP_BLOCKS * sizeof *out);
+  memset(terms, 0, sizeof own);
 
-  time_embedding(&at, &out[PP_BLOCK_EMBEDDING]);
+  time_embedding(&at, &out[PP_BLOCK_EMBEDDING], terms[PP_BLOCK_EMBEDDING]);
   for (int moe = 0; moe <= (model->experts > 0); moe++) {
     const pp_block block = moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE;
     const work job = layer_work(&at, &flops[block], &parameters[block], moe);
     const again redo = recompute_work(&at, &flops[block], moe);
-    time_block(&at, &job, &redo, &out[block]);
-    wait_for_host(&at, &job, &redo, &out[block]);
+    time_block(&at, &job, &redo, &out[block], terms[block]);
   }
   work head = { 0 };
   add_head(&at, &head);
-  time_block(&at, &head, &(again){ 0 }, &out[PP_BLOCK_HEAD]);
+  time_block(&at, &head, &(again){ 0 }, &out[PP_BLOCK_HEAD], terms[PP_BLOCK_HEAD]);
   if (model->mtp_layers > 0) {
     const work job = mtp_work(&at, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP]);
     const again redo = recompute_work(&at, &flops[PP_BLOCK_MTP], model->moe[model->layers - 1]);
-    time_block(&at, &job, &redo, &out[PP_BLOCK_MTP]);
-    wait_for_host(&at, &job, &redo, &out[PP_BLOCK_MTP]);
+    time_block(&at, &job, &redo, &out[PP_BLOCK_MTP], terms[PP_BLOCK_MTP]);
     out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
     out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
     out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;
     out[PP_BLOCK_MTP].tensor += out[PP_BLOCK_HEAD].tensor;
+    for (int i = 0; i < PP_PASSES; i++) add_terms(&terms[PP_BLOCK_MTP][i], &terms[PP_BLOCK_HEAD][i]);
   }
   for (int i = 0; i < PP_BLOCKS; i++) out[i].full = out[i].input + out[i].weight;
   return PP_OK;
@@ -516,60 +545,4 @@ double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, co
   const double pair = device->hidden_share > 0 ? alone - device->hidden_share * fmin(compute, alltoall)
                                                : fmax(compute, alltoall) + device->overlap_overhead * compute;
   return fmin(fmax(pair, fmax(forward->forward, backward->full)), alone);
-}
-
-/* An optimizer step reads gradient, master and moments and writes master, moments and weight, of the parameters that this GPU updates. */
-static double optimizer_seconds(const pp_training *training, const pp_device *device, double updated) {
-  const double sent = training->gradient_bytes + training->parameter_bytes, away = training->optimizer_offload * updated;
-  const double bytes = sent + 2 * (training->master_bytes + training->moment_bytes);
-  const double here = moved(device, (updated - away) * bytes);
-  return away > 0 ? here + away * sent / device->host_link + away * bytes / device->host_memory_bandwidth : here;
-}
-
-/* GPUs from a pipeline rank to the next: those that share a rank's stages (Megatron-LM core/parallel_state.py, order tp-cp-ep-dp-pp). */
-static int64_t rank_stride(const pp_layout *layout) {
-  return (int64_t)layout->tensor * layout->context * layout->data;
-}
-
-/*
-** With a sharded optimizer gradients are reduce-scattered and parameters gathered; without, gradients are all-reduced. The mirror pair
-** (DualPipe) does the same with what the sharding inside each copy leaves.
-*/
-void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
-                  double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
-  const int64_t dense_ranks = (int64_t)layout->data * layout->context, dense_stride = layout->tensor;
-  const int64_t expert_ranks = pp_layout_expert_data(layout), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
-  const double gradient = training->gradient_bytes, parameter = training->parameter_bytes;
-  const bool sharded = training->shard_optimizer;
-  memset(out, 0, sizeof *out);
-  out->gradient_sync = (sharded ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
-                                            pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
-  if (sharded)
-    out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
-                          pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
-  out->optimizer = optimizer_seconds(training, device, sharded ? dense_parameters / ((double)dense_ranks * copies) +
-                                                                   expert_parameters / ((double)expert_ranks * copies)
-                                                               : dense_parameters + expert_parameters);
-  if (copies > 1) {
-    /* The first rank and the last are the pair that is farthest apart. */
-    const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;
-    const int64_t stride = (layout->pipeline > 1 ? layout->pipeline - 1 : 1) * rank_stride(layout);
-    out->mirror = sharded ? pp_comm_allgather(network, copies, stride, gradient * share) +
-                              pp_comm_allgather(network, copies, stride, parameter * share)
-                          : pp_comm_allreduce(network, copies, stride, gradient * (dense_parameters + expert_parameters));
-  }
-}
-
-double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training) {
-  return 2 * microbatch_tokens(layout, training) * (double)model->hidden / (training->sequence_parallel ? layout->tensor : 1);
-}
-
-double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
-  return pp_comm_p2p(network, rank_stride(layout), pp_cost_hop_bytes(model, layout, training));
-}
-
-double pp_cost_transfer(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
-  const double bytes = pp_cost_hop_bytes(model, layout, training);
-  if (layout->pipeline == 1) return 0;
-  return fmax(0, pp_comm_p2p(network, rank_stride(layout), bytes) - pp_comm_p2p(network, rank_stride(layout), fmin(1, bytes)));
 }

@@ -26,8 +26,23 @@ typedef struct {
   double host_backward;
 } pp_block_seconds;
 
+/* What the seconds of F, I or W of a block are made of; they sum to them. */
+typedef struct {
+  double products, grouped;   /* of dense weights, and of experts */
+  double attention;           /* its core */
+  double moved;               /* element-wise kernels */
+  double accumulated;         /* gradients read and written, in W */
+  double tensor, ring;        /* TP collectives; what attention does not hide of CP's ring */
+  double latency;             /* of a layer, and of routing */
+  double recompute;           /* what I computes again */
+  double host;                /* what the card waits for its host */
+} pp_pass_terms;
+
+enum { PP_PASSES = 3 };       /* F, I, W */
+
+/* terms: NULL where nobody asks. */
 pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
-                         const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_error *error);
+                         const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_pass_terms terms[PP_BLOCKS][PP_PASSES], pp_error *error);
 
 /* Seconds of a whole stage: the sum of its blocks. forward, input, full as executed alone, all-to-all exposed. */
 typedef struct {
@@ -58,6 +73,9 @@ typedef struct {
 
 void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
                   double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out);
+
+/* Tokens of a microbatch on one rank, before TP. */
+double pp_cost_tokens(const pp_layout *layout, const pp_training *training);
 
 /* One microbatch's boundary activations (tokens × hidden × 2 bytes over TP with sequence parallel), and seconds to the next stage. */
 double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training);

@@ -6,7 +6,7 @@
 /* Costs as computed: with the all-to-all kernel or without, and with one copy. */
 static pp_status computed(const pp_problem *problem, const pp_layout *layout, const pp_device *device, pp_block_seconds seconds[PP_BLOCKS],
                           pp_block_bytes bytes[PP_BLOCKS], pp_error *error) {
-  const pp_status status = pp_cost_blocks(problem->model, layout, problem->training, device, problem->network, seconds, error);
+  const pp_status status = pp_cost_blocks(problem->model, layout, problem->training, device, problem->network, seconds, NULL, error);
   if (status != PP_OK) return status;
   return pp_memory_blocks(problem->model, layout, problem->training, 1, bytes, error);
 }
@@ -36,7 +36,7 @@ pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, do
   for (int i = 0; i < 2 && status == PP_OK; i++) {
     device.hides_alltoall = i == 1;
     if (i == 1) device.alltoall_latency = kernel_latency;
-    status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], error);
+    status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], NULL, error);
     if (status == PP_OK && problem->profile) status = apply_profile(problem, &device, i, out, error);
   }
   if (status != PP_OK) return status;

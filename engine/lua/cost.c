@@ -46,14 +46,15 @@ static void check_device(lua_State *L, const char *call, setting *out) {
   lua_pop(L, 1);
 }
 
-static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP_BLOCKS]) {
+static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP_BLOCKS], pp_pass_terms terms[PP_BLOCKS][PP_PASSES]) {
   setting at;
   pp_error error;
   pp_charge(L, BLOCKS_WORK);
   check_model(L, call, &at);
   check_recipe(L, call, &at);
   check_device(L, call, &at);
-  if (pp_cost_blocks(&at.model, &at.layout, &at.training, &at.device, &at.network, blocks, &error) != PP_OK) pp_args_raise(L, call, &error);
+  if (pp_cost_blocks(&at.model, &at.layout, &at.training, &at.device, &at.network, blocks, terms, &error) != PP_OK)
+    pp_args_raise(L, call, &error);
 }
 
 /*
@@ -66,14 +67,47 @@ static int cost_blocks(lua_State *L) {
   static const char *const known[] = { "model", "layout", "training", "device", "network", NULL };
   pp_block_seconds blocks[PP_BLOCKS];
   pp_args_begin(L, 1, call, known);
-  blocks_of(L, call, blocks);
+  blocks_of(L, call, blocks, NULL);
   lua_createtable(L, 0, PP_BLOCKS);
   for (int i = 0; i < PP_BLOCKS; i++) {
     pp_push_numbers(L, (pp_named_number[]){
       { "forward", blocks[i].forward }, { "input", blocks[i].input }, { "weight", blocks[i].weight },
       { "full", blocks[i].full },
       { "alltoall_forward", blocks[i].alltoall_forward }, { "alltoall_backward", blocks[i].alltoall_backward },
-      { "tensor", blocks[i].tensor }, { "context", blocks[i].context }, { "context_exposed", blocks[i].context_exposed }, { NULL, 0 } });
+      { "tensor", blocks[i].tensor }, { "context", blocks[i].context }, { "context_exposed", blocks[i].context_exposed },
+      { "host_forward", blocks[i].host_forward }, { "host_backward", blocks[i].host_backward }, { NULL, 0 } });
+    lua_setfield(L, -2, pp_block_names[i]);
+  }
+  return 1;
+}
+
+static void push_terms(lua_State *L, const pp_pass_terms *terms) {
+  pp_push_numbers(L, (pp_named_number[]){
+    { "products", terms->products }, { "grouped", terms->grouped }, { "attention", terms->attention }, { "moved", terms->moved },
+    { "accumulated", terms->accumulated }, { "tensor", terms->tensor }, { "ring", terms->ring }, { "latency", terms->latency },
+    { "recompute", terms->recompute }, { "host", terms->host }, { NULL, 0 } });
+}
+
+/*
+** engine.cost.terms{ model, layout, training, device, network } → { embedding = { forward = { products, grouped, attention, moved,
+** accumulated, tensor, ring, latency, recompute, host }, input = …, weight = … }, dense = …, … }: what the seconds of engine.cost.blocks
+** are made of
+*/
+static int cost_terms(lua_State *L) {
+  static const char call[] = "engine.cost.terms";
+  static const char *const known[] = { "model", "layout", "training", "device", "network", NULL };
+  static const char *const passes[PP_PASSES] = { "forward", "input", "weight" };
+  pp_block_seconds blocks[PP_BLOCKS];
+  pp_pass_terms terms[PP_BLOCKS][PP_PASSES];
+  pp_args_begin(L, 1, call, known);
+  blocks_of(L, call, blocks, terms);
+  lua_createtable(L, 0, PP_BLOCKS);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    lua_createtable(L, 0, PP_PASSES);
+    for (int k = 0; k < PP_PASSES; k++) {
+      push_terms(L, &terms[i][k]);
+      lua_setfield(L, -2, passes[k]);
+    }
     lua_setfield(L, -2, pp_block_names[i]);
   }
   return 1;
@@ -91,20 +125,21 @@ static int cost_stage(lua_State *L) {
   pp_stage stage;
   pp_stage_seconds out;
   pp_args_begin(L, 1, call, known);
-  blocks_of(L, call, blocks);
+  blocks_of(L, call, blocks, NULL);
   pp_args_table(L, 1, call, "stage");
   pp_check_stage(L, -1, call, &stage);
   pp_cost_stage(&stage, blocks, &out);
   pp_push_numbers(L, (pp_named_number[]){
     { "forward", out.forward }, { "input", out.input }, { "weight", out.weight }, { "full", out.full },
     { "alltoall_forward", out.alltoall_forward }, { "alltoall_backward", out.alltoall_backward },
-    { "tensor", out.tensor }, { "context", out.context }, { "context_exposed", out.context_exposed }, { NULL, 0 } });
+    { "tensor", out.tensor }, { "context", out.context }, { "context_exposed", out.context_exposed },
+    { "host_forward", out.host_forward }, { "host_backward", out.host_backward }, { NULL, 0 } });
   return 1;
 }
 
 static void check_stage_seconds(lua_State *L, const char *call, const char *name, pp_stage_seconds *out) {
   static const char *const known[] = { "forward", "input", "weight", "full", "alltoall_forward", "alltoall_backward", "tensor", "context",
-                                       "context_exposed", NULL };
+                                       "context_exposed", "host_forward", "host_backward", NULL };
   memset(out, 0, sizeof *out);
   pp_args_table(L, 1, call, name);
   const int index = lua_gettop(L);
@@ -173,6 +208,7 @@ static const luaL_Reg cost_functions[] = {
   { "hop",    cost_hop },
   { "pair",   cost_pair },
   { "stage",  cost_stage },
+  { "terms",  cost_terms },
   { "step",   cost_step },
   { NULL, NULL }
 };

@@ -76,6 +76,8 @@ static void set_stages(lua_State *L, const pp_evaluation *self) {
     pp_set_number(L, "input", seconds->input);
     pp_set_number(L, "weight", seconds->weight);
     pp_set_number(L, "full", seconds->full);
+    pp_set_number(L, "host_forward", seconds->host_forward);
+    pp_set_number(L, "host_backward", seconds->host_backward);
     pp_set_number(L, "alltoall_forward", seconds->alltoall_forward);
     pp_set_number(L, "alltoall_backward", seconds->alltoall_backward);
     lua_rawseti(L, -2, s + 1);
@@ -167,6 +169,7 @@ static void set_parts(lua_State *L, const pp_evaluation *self) {
 static void set_step(lua_State *L, const pp_evaluation *self) {
   pp_set_number(L, "step_seconds", self->timing.step_seconds);
   pp_set_number(L, "hop_seconds", self->of.costs->hop);
+  pp_set_number(L, "hop_waiting_seconds", self->of.costs->waiting);
   pp_set_number(L, "hop_exposed_seconds", self->hop_exposed);
   pp_set_number(L, "cool_step_seconds", self->cool.step_seconds);
   pp_set_number(L, "pair_share", self->of.costs->pair_share);

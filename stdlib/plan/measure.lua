@@ -219,7 +219,7 @@ local function closed_form(evaluation, device)
   if not form then return nil end
   local makespan = evaluation.makespan_seconds
   local interval = form.low and form.high and { form.low / makespan, form.high / makespan }
-  return form.seconds and form.seconds / makespan, form.exact and equal and evaluation.hop_seconds == 0, interval
+  return form.seconds and form.seconds / makespan, form.exact and equal and evaluation.hop_seconds + evaluation.hop_waiting_seconds == 0, interval
 end
 
 local function bubble(evaluation, device)
@@ -243,7 +243,7 @@ end
 local function overlaps(evaluation, kernel)
   local pairs_hide = measure.hides_alltoall(evaluation.schedule, kernel)
   return {
-    pipeline = "the sender's next action; a receiver that has nothing else to do waits",
+    pipeline = "the sender's next action; the receiver waits",
     tensor = "nothing", context = "attention to the blocks that are there already",
     expert = pairs_hide and "the other half of its F&B pair; nothing in warm-up and cool-down" or "nothing",
     data = "nothing: after the last backward, before the next forward",
@@ -256,7 +256,7 @@ local function communication(evaluation, kernel)
   -- Every microbatch passes each of a rank's stages' two boundaries but the pipeline's ends, once forward and once backward.
   local hops = evaluation.pipeline > 1 and 2 * evaluation.microbatches * #evaluation.stage_seconds / evaluation.pipeline or 0
   local sent = {
-    pipeline = { hops * evaluation.hop_seconds, evaluation.hop_exposed_seconds },
+    pipeline = { hops * (evaluation.hop_seconds + evaluation.hop_waiting_seconds), evaluation.hop_exposed_seconds },
     expert = { evaluation.alltoall_seconds, evaluation.alltoall_exposed_seconds },
     data = { synchronised, synchronised },
     -- part of F, I and W as the stages have them

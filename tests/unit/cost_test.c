@@ -24,7 +24,7 @@ static pp_layout layout_of(int tensor, int context, int expert, int data, int pi
 static void blocks_of(const pp_model *model, pp_layout layout, const pp_training *training, const pp_device *device,
                       const pp_network *network, pp_block_seconds out[PP_BLOCKS]) {
   pp_error error;
-  if (pp_cost_blocks(model, &layout, training, device, network, out, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_cost_blocks(model, &layout, training, device, network, out, NULL, &error) != PP_OK) fail_msg("%s", error.message);
 }
 
 /* Forward and half of backward each are the model's FLOPs (Narayanan et al. appendix), but for attention's backward: 2.5 of its forward. */
@@ -432,7 +432,7 @@ static void an_offloaded_update_takes_the_hosts_link_and_memory(void **state) {
   (void)state;
   device.memory_bandwidth = 1e12;
   training.optimizer_offload = 0.5;
-  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &device, &real, blocks, &error), PP_INVALID);
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &device, &real, blocks, NULL, &error), PP_INVALID);
   assert_string_equal(error.field, "host_link");
   device.host_link = 50e9;
   device.host_memory_bandwidth = 30e9;
@@ -509,9 +509,9 @@ static void a_link_may_be_slow_but_not_still(void **state) {
   pp_error error;
   (void)state;
   network.tier[1].bandwidth = 0.5;
-  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &ideal, &network, blocks, &error), PP_OK);
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &ideal, &network, blocks, NULL, &error), PP_OK);
   network.tier[1].bandwidth = 0;
-  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &ideal, &network, blocks, &error), PP_INVALID);
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &ideal, &network, blocks, NULL, &error), PP_INVALID);
   assert_string_equal(error.field, "bandwidth");
 }
 
@@ -524,7 +524,7 @@ static void a_device_without_speed_is_named(void **state) {
   pp_error error;
   (void)state;
   device.gemm_efficiency = 0;
-  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &device, &real, blocks, &error), PP_INVALID);
+  assert_int_equal(pp_cost_blocks(&model, &layout, &training, &device, &real, blocks, NULL, &error), PP_INVALID);
   assert_string_equal(error.field, "gemm_efficiency");
 }
 

@@ -1,0 +1,64 @@
+/*
+** cost_step.c: seconds of what a step takes beside its pipeline, and of hand-overs. See cost.h.
+*/
+#include <math.h>
+#include <string.h>
+
+#include "core/cost.h"
+#include "core/kernels.h"
+
+/* An optimizer step reads gradient, master and moments and writes master, moments and weight, of the parameters that this GPU updates. */
+static double optimizer_seconds(const pp_training *training, const pp_device *device, double updated) {
+  const double sent = training->gradient_bytes + training->parameter_bytes, away = training->optimizer_offload * updated;
+  const double bytes = sent + 2 * (training->master_bytes + training->moment_bytes);
+  const double here = pp_kernels_moved(device, (updated - away) * bytes);
+  return away > 0 ? here + away * sent / device->host_link + away * bytes / device->host_memory_bandwidth : here;
+}
+
+/* GPUs from a pipeline rank to the next: those that share a rank's stages (Megatron-LM core/parallel_state.py, order tp-cp-ep-dp-pp). */
+static int64_t rank_stride(const pp_layout *layout) {
+  return (int64_t)layout->tensor * layout->context * layout->data;
+}
+
+/*
+** With a sharded optimizer gradients are reduce-scattered and parameters gathered; without, gradients are all-reduced. The mirror pair
+** (DualPipe) does the same with what the sharding inside each copy leaves.
+*/
+void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
+                  double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
+  const int64_t dense_ranks = (int64_t)layout->data * layout->context, dense_stride = layout->tensor;
+  const int64_t expert_ranks = pp_layout_expert_data(layout), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
+  const double gradient = training->gradient_bytes, parameter = training->parameter_bytes;
+  const bool sharded = training->shard_optimizer;
+  memset(out, 0, sizeof *out);
+  out->gradient_sync = (sharded ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
+                                            pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
+  if (sharded)
+    out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
+                          pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
+  out->optimizer = optimizer_seconds(training, device, sharded ? dense_parameters / ((double)dense_ranks * copies) +
+                                                                   expert_parameters / ((double)expert_ranks * copies)
+                                                               : dense_parameters + expert_parameters);
+  if (copies > 1) {
+    /* The first rank and the last are the pair that is farthest apart. */
+    const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;
+    const int64_t stride = (layout->pipeline > 1 ? layout->pipeline - 1 : 1) * rank_stride(layout);
+    out->mirror = sharded ? pp_comm_allgather(network, copies, stride, gradient * share) +
+                              pp_comm_allgather(network, copies, stride, parameter * share)
+                          : pp_comm_allreduce(network, copies, stride, gradient * (dense_parameters + expert_parameters));
+  }
+}
+
+double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training) {
+  return 2 * pp_cost_tokens(layout, training) * (double)model->hidden / (training->sequence_parallel ? layout->tensor : 1);
+}
+
+double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
+  return pp_comm_p2p(network, rank_stride(layout), pp_cost_hop_bytes(model, layout, training));
+}
+
+double pp_cost_transfer(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
+  const double bytes = pp_cost_hop_bytes(model, layout, training);
+  if (layout->pipeline == 1) return 0;
+  return fmax(0, pp_comm_p2p(network, rank_stride(layout), bytes) - pp_comm_p2p(network, rank_stride(layout), fmin(1, bytes)));
+}
