@@ -11,6 +11,7 @@ documents.versions = {
   changes = 1,     -- policy diff
   evaluation = 1,  -- policy eval
   facts = 1,       -- facts TOPIC
+  kernels = 1,     -- what plan --kernels reads
   findings = 1,    -- policy check
   monitoring = 1,  -- monitor
   mutants = 1,     -- policy mutate

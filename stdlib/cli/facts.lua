@@ -28,6 +28,7 @@ Usage: pipeplan facts TOPIC [--format text|json]
   schema spec   JSON Schema of a spec (draft 2020-12)
   schema plan   JSON Schema of a plan
   schema times  JSON Schema of what simulate --times reads
+  schema kernels  JSON Schema of measured kernels
   schema profile  JSON Schema of a profile: measured stages
 
 Examples:
@@ -180,6 +181,7 @@ function show.schema(which)
   local schemas = {
     spec = function() return require("pipeplan.input.schema").spec() end,
     plan = function() return require "pipeplan.schema.plan" end,
+    kernels = function() return require "pipeplan.schema.kernels" end,
     profile = function() return require "pipeplan.schema.profile" end,
     times = function() return require("pipeplan.input.times").schema() end,
   }

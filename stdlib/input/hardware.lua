@@ -4,6 +4,7 @@ local accelerators = require "pipeplan.catalog.accelerators"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local kernels = require "pipeplan.catalog.kernels"
+local lists = require "pipeplan.base.lists"
 local network = require "pipeplan.input.network"
 local units = require "pipeplan.base.units"
 
@@ -49,6 +50,15 @@ local function device(request, entry, value, assume)
   local result = accelerators.efficiencies(entry, precision)
   result.flops, result.flops_bf16, result.memory_bandwidth = peak, bf16, bandwidth
   return result
+end
+
+-- Lays what was measured over the catalogue's figures.
+local function measured_kernels(request, file, accelerator, assume)
+  local card = lists.with(request.device, { accelerator = accelerator, precision = request.training.precision })
+  local read = require("pipeplan.input.kernels").read(file, card)
+  for name, value in pairs(read.device) do request.device[name] = value end
+  request.kernels = read
+  assume("cluster.kernels", read.source, table.concat(read.notes, ", "))
 end
 
 -- The kernel in use by its catalogue name; false for one that does not run beside compute, which is none for our purpose.
@@ -117,6 +127,8 @@ function hardware.read(request, given, entry, name, assume, complain)
   }
   request.device = device(request, entry, value, assume)
   request.cluster.network = network.read(request, entry, name, value, assume, found)
+  local file = value "cluster.kernels"
+  if file then measured_kernels(request, file, value "cluster.accelerator" and entry.name, assume) end
   request.device.alltoall_latency = kernel_latency(request.cluster.alltoall_kernel)
 end
 

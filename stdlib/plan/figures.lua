@@ -4,6 +4,8 @@
 local format = require "pipeplan.base.format"
 local links = require "pipeplan.catalog.links"
 local lists = require "pipeplan.base.lists"
+local recipe = require "pipeplan.input.recipe"
+local terms = require "pipeplan.plan.terms"
 
 local figures = {}
 
@@ -100,6 +102,13 @@ local list = {
       return string.format("stage %d: F %s, I %s, W %s, B %s ms", stage.stage, format.ms(stage.forward_seconds), format.ms(stage.input_seconds),
                            format.ms(stage.weight_seconds), format.ms(stage.full_seconds))
     end, cost_source },
+  { "stages[]", "terms", "what a layer's seconds are made of, all-to-all apart", function(p, r) return terms.text(r, p) end,
+    "engine/core/cost.c, kernels.c", function(p, r) return p.stages and not r.profile end },
+  { "stages[].host_forward_seconds, host_backward_seconds", "floor of the host", "launches of a layer − what the card takes for it", function(p)
+      local stage = slowest(p)
+      return string.format("stage %d: %s and %s ms", stage.stage, format.ms(stage.host_forward_seconds), format.ms(stage.host_backward_seconds))
+    end, function(r) return "stdlib/catalog/frameworks: " .. recipe.host_source(r) end,
+    function(p, r) return p.stages and not r.profile and slowest(p).host_forward_seconds + slowest(p).host_backward_seconds > 0 end },
   { "stages[].pair_seconds", "overlapped pair", "clamp(max(compute, all-to-all) + overhead, max(F, B), F + B); measured: its share of F + B", function(p)
       local stage = slowest(p)
       return string.format("stage %d: F&B %s ms, all-to-all %s ms each way", stage.stage, format.ms(stage.pair_seconds),
@@ -221,7 +230,7 @@ function figures.of(plan, request)
   local out = {}
   local function add(entry)
     local figure, name, formula, inputs, source, when = table.unpack(entry)
-    if when and not when(plan) then return end
+    if when and not when(plan, request) then return end
     out[#out + 1] = { figure = figure, name = name, formula = formula, inputs = inputs(plan, request),
                       source = type(source) == "function" and source(request, plan) or source }
   end

@@ -191,6 +191,7 @@ local function stages(evaluation, device)
       input_seconds = seconds.input, weight_seconds = seconds.weight, full_seconds = seconds.full,
       pair_seconds = pair_seconds(evaluation, device, i),
       alltoall_forward_seconds = seconds.alltoall_forward, alltoall_backward_seconds = seconds.alltoall_backward,
+      host_forward_seconds = seconds.host_forward, host_backward_seconds = seconds.host_backward,
     }
   end
   return list

@@ -41,6 +41,12 @@ local function remainder(add, plan, sections)
   add("policy", "others", others.policy(plan), 16)
 end
 
+local function time_lines(plan)
+  local lines = { run.step(plan) }
+  for _, line in ipairs { run.stage_time, run.launches, run.traffic } do lines[#lines + 1] = line(plan) end
+  return lines
+end
+
 local function planned(plan)
   local sections = {}
   local add = adder(sections)
@@ -57,7 +63,7 @@ local function planned(plan)
   add("stages", "run", run.stages(plan), 12, plan.even_split and 2 or 1)
 
   sections[#sections + 1] = run.memory(plan)
-  add("time", "sizes", { run.step(plan), run.stage_time(plan), run.traffic(plan) }, 7, 2)
+  add("time", "sizes", time_lines(plan), 7, 2)
   add("measured", "sizes", run.profile(plan), 14)
   add("power", "sizes", run.power(plan), 14)
   add("copies", "sizes", run.copies(plan), 11)

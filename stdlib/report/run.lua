@@ -179,6 +179,17 @@ function run.stage_time(plan)
                        format.digits((stage.forward_seconds + stage.full_seconds) / mean), table.concat(parts, ", "))
 end
 
+-- Where launches take the host longer than the card takes for them: from two percent of a stage on.
+function run.launches(plan)
+  if not plan.stages or #plan.stages == 0 then return nil end
+  local stage = lists.largest(plan.stages, function(one) return one.host_forward_seconds + one.host_backward_seconds end)
+  local waited = stage.host_forward_seconds + stage.host_backward_seconds
+  local share = waited / (stage.forward_seconds + stage.full_seconds)
+  if share < 0.02 then return nil end
+  return string.format("hosts pace the cards: %s of stage %d is waiting for launches; larger microbatches, CUDA graphs, grouped experts or less TP help",
+                       format.percent(share), stage.stage)
+end
+
 function run.step(plan)
   local parts = { "step " .. format.seconds(plan.step_seconds) }
   if plan.step then

@@ -85,6 +85,8 @@ local definitions = {
     weight_seconds = seconds "W: backward for the weights", full_seconds = seconds "B: the whole backward in one action",
     pair_seconds = optional(seconds "F&B: a forward overlapped with a backward; null where the schedule has none"),
     alltoall_forward_seconds = seconds "all-to-all in F, before overlap", alltoall_backward_seconds = seconds "all-to-all in B, before overlap",
+    host_forward_seconds = seconds "of F, what the card waits for its host's launches",
+    host_backward_seconds = seconds "of B, what the card waits for its host's launches",
   }, "seconds of one stage"),
 
   saving = object({
