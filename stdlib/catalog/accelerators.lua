@@ -209,6 +209,11 @@ local entries = {
 
 local catalogue = lookup { entries = entries }
 
+-- What a long run keeps of the rate that products and attention reach in a measurement of seconds: cards that draw 570 to 680 W lower their
+-- clocks. Hopper's figures above are those of tests/data/gpu/kernels_graphed_and_host_1xH200.jsonl times this, which the rows of
+-- Megatron-Bridge give.
+catalogue.sustained = 0.94
+
 -- A GPU of which only memory, peak and links are given: everything else as an H100's.
 catalogue.generic = { name = "generic", family = "other", flops = {}, scale_up_link = "nvlink", gpus_per_node = 8, scale_up_gpus = 8, reach = reach.hopper }
 

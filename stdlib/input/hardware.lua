@@ -57,6 +57,9 @@ local function measured_kernels(request, file, accelerator, assume)
   local card = lists.with(request.device, { accelerator = accelerator, precision = request.training.precision })
   local read = require("pipeplan.input.kernels").read(file, card)
   for name, value in pairs(read.device) do request.device[name] = value end
+  for _, name in ipairs { "gemm_efficiency", "grouped_gemm_efficiency", "attention_efficiency" } do
+    if read.device[name] then request.device[name] = accelerators.sustained * read.device[name] end
+  end
   request.kernels = read
   assume("cluster.kernels", read.source, table.concat(read.notes, ", "))
 end

@@ -120,15 +120,11 @@ function recipe.host(request)
   local floor = request.framework and frameworks.find(request.framework).host_floor or frameworks.find("megatron").host_floor
   local share, host = request.training.cuda_graphs and 0.5 or 1, {}
   if request.cluster.accelerator_family == "tpu" then return nil end   -- a step is one program of its own
-  local measured = request.kernels and request.kernels.host
-  if measured then   -- of a dense layer; others as much dearer as they are in the framework's table
-    local ahead, back = measured.forward / floor.forward, measured.backward / floor.backward
-    floor = { forward = measured.forward, backward = measured.backward, moe_forward = ahead * floor.moe_forward,
-              moe_backward = back * floor.moe_backward, expert_forward = ahead * floor.expert_forward,
-              expert_backward = back * floor.expert_backward, waiting = floor.waiting }
-  end
+  local measured, plain = request.kernels and request.kernels.host, frameworks.find("torch").host_floor
+  local ahead = measured and measured.forward / plain.forward or 1   -- what was measured is a plain layer, which the table has too
+  local back = measured and measured.backward / plain.backward or 1
   for name, seconds in pairs(floor) do
-    if name ~= "source" and name ~= "gap" then host[name] = (name == "waiting" and 1 or share) * seconds end
+    if name ~= "source" and name ~= "gap" then host[name] = seconds * (name == "waiting" and 1 or share * (name:find "forward" and ahead or back)) end
   end
   return host
 end
