@@ -34,20 +34,42 @@ void pp_evaluate_parameters(const pp_priced *of, const pp_stage *stages, double 
   for (int r = 0; r < ranks; r++) dense[r] += copy[r];
 }
 
+/* Of the rank's first forward and last backward, what hides traffic. The other ranks' last backward is as late, so that none waits for it. */
+static void hide_traffic(const pp_priced *of, const pp_stage_seconds *seconds, int rank, pp_step_seconds *step) {
+  const double share = of->problem->training->data_overlap;
+  double forward = 0, full = 0;
+  if (share <= 0) return;
+  for (int s = 0; s < pp_stages_count(of->candidate); s++) {
+    int holder[2];
+    const int holders = pp_stages_ranks(of->candidate, s, holder);
+    for (int i = 0; i < holders; i++) {
+      if (holder[i] != rank) continue;
+      forward += seconds[s].forward;
+      full += seconds[s].full;
+    }
+  }
+  step->gradient_sync = fmax(0, step->gradient_sync - share * full);
+  step->parameter_sync = fmax(0, step->parameter_sync - share * forward);
+}
+
 /* What the step takes beside the pipeline on the rank where it takes longest. */
 static void step_seconds(const pp_priced *of, const pp_stage *stages, pp_step_seconds *out) {
   const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
   int ranks = of->candidate->layout.pipeline, copies = traits ? traits->copies : 1;
   double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
+  pp_stage_seconds seconds[PP_MAX_LAYERS];
   *out = (pp_step_seconds){ 0, 0, 0, 0 };
+  if (of->problem->training->data_overlap > 0) pp_stages_seconds(of, stages, seconds);
   pp_evaluate_parameters(of, stages, dense, expert);
   for (int rank = 0; rank < ranks; rank++) {
     pp_step_seconds here;
     bool dominated = false;
-    for (int other = 0; other < rank && !dominated; other++) dominated = dense[other] >= dense[rank] && expert[other] >= expert[rank];
+    for (int other = 0; other < rank && !dominated; other++) dominated = of->problem->training->data_overlap <= 0 && dense[other] >= dense[rank] &&
+                                                                 expert[other] >= expert[rank];
     if (dominated) continue;
     pp_cost_step(&of->candidate->layout, of->problem->training, of->problem->device, of->problem->network, dense[rank], expert[rank],
                  copies, &here);
+    hide_traffic(of, seconds, rank, &here);
     if (step_sum(&here) > step_sum(out)) *out = here;
   }
 }

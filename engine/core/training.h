@@ -30,6 +30,8 @@ typedef struct {
   double optimizer_offload; /* share of master and moments that lies in host memory and is updated there, 0 … 1 */
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3: only shown beside P = 1 plans */
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
+  double data_overlap;      /* share of one microbatch's backward behind which gradients are reduced, and of its forward behind which
+                            ** parameters are gathered, 0 … 1 */
   double tensor_overlap;    /* share of TP's collectives that run beside the products around them (Transformer Engine's userbuffers), 0 … 1 */
   bool fused_attention;     /* flash attention: no s × s matrix is stored */
   bool fused_loss;          /* fused cross entropy: bf16 logits become their own gradient in place, no fp32 copy */

@@ -12,7 +12,7 @@
 --                (the first and the last rank their own number, the others alike, all multiples of `multiple`), remainder_first (as even as
 --                can be, the first ones one more), even (not at all); key, first, last: what says it
 -- sharding       with_pipeline: ZeRO stages that go together with one
--- overlap        what hides which traffic
+-- overlap        what hides which traffic; data: share of a microbatch's backward behind which gradients are reduced when nobody says (assumed)
 -- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, nil: not known; zero, moments, gradients,
 --                precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
 -- communicators  process groups that a rank takes part in

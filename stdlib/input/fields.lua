@@ -90,6 +90,8 @@ fields.list = {
         { unit = "1", low = 1, high = 1000 }),
   field("training.recompute", "recompute", "what is computed again instead of stored: none (default), selective, full, or modules"),
   field("training.unfused", "kernels", "kernels that are not fused: none (default), or a list"),
+  field("training.data_overlap", "quantity", "share of one microbatch's backward and forward behind which gradients are reduced and parameters gathered (default: the framework's, else 0)",
+        { unit = "fraction", low = 0, high = 1 }),
   field("training.tensor_overlap", "quantity", "share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7)",
         { unit = "fraction", low = 0, high = 1 }),
   field("training.cuda_graphs", "flag", "layers are launched as CUDA graphs (default false)"),

@@ -52,6 +52,11 @@ local function sequence_parallel(request)
   return not request.framework or frameworks.find(request.framework).has.sequence_parallel ~= false
 end
 
+-- What hides gradient and parameter traffic where the spec does not say: what the framework does without being asked.
+local function data_overlap(request)
+  return request.framework and frameworks.find(request.framework).overlap.data or 0
+end
+
 -- Adam keeps two moments; Muon and SGD with momentum one.
 local moments = { adam = 2, adamw = 2, muon = 1, sgd = 1 }
 
@@ -76,7 +81,7 @@ function recipe.training(request, layout)
     shard_gradients = false,
     shard_parameters = false,
     sequence_parallel = sequence_parallel(request) and (not layout or (layout.tensor or 1) > 1),
-    tensor_overlap = t.tensor_overlap or 0,
+    data_overlap = t.data_overlap or data_overlap(request), tensor_overlap = t.tensor_overlap or 0,
     fused_attention = not unfused.attention,
     unfused_loss = unfused.loss, unfused_norm = unfused.norm, unfused_rope = unfused.rope, unfused_activation = unfused.activation, unfused_experts = unfused.experts,
     fused_loss = false,

@@ -115,6 +115,7 @@ local function training(request, value, assume, precision)
     expert_imbalance = value "training.expert_imbalance",
     recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
     unfused = value "training.unfused" or {},
+    data_overlap = value "training.data_overlap",
     tensor_overlap = value "training.tensor_overlap",
     cuda_graphs = value "training.cuda_graphs",
     goodput = value "training.goodput",

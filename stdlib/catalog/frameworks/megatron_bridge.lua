@@ -25,7 +25,7 @@ return derive(megatron, {
   overlap = {
     pipeline = "on with V > 1, off without, unless comm_overlap.overlap_p2p_comm says", gradients = "ddp.overlap_grad_reduce",
     parameters = "ddp.overlap_param_gather", expert = "comm_overlap.overlap_moe_expert_parallel_comm, with V > 1",
-    tensor = "comm_overlap.tp_comm_overlap", source = at "comm_overlap.py:453-517",
+    tensor = "comm_overlap.tp_comm_overlap", data = 0.7, source = at "comm_overlap.py:453-517",
   },
   spell = spell,
   renamed = {
