@@ -101,8 +101,8 @@ local function same_card(device, name)
   return device:upper():find(stem:upper(), 1, true) ~= nil
 end
 
--- Reads the file for a card: { accelerator: catalogue name or nil, flops, flops_bf16, memory_bandwidth, precision } → { device = what replaces
--- its figures, host = { forward, backward } or nil, file, source, notes }.
+-- Reads the file for a card: { accelerator: catalogue name or nil, flops, flops_bf16, memory_bandwidth, precision } → { device = what
+-- replaces its figures, host = { forward, backward } or nil, file, source, notes }.
 function kernels.read(file, card)
   local read, out, notes = json.read(file), {}, {}
   documents.check(read, "kernels", file)
@@ -116,8 +116,8 @@ function kernels.read(file, card)
   attention(read, card.flops_bf16, out, notes)
   moved(read, card.memory_bandwidth, out)
   if #notes == 0 and not out.memory_efficiency and not read.host then
-    failure.usage("%s: it has no %s products, no attention and no element-wise kernels that tell anything: expected at least %d shapes of one kind",
-                  file, precision, least)
+    failure.usage("%s: no %s products, no attention and no element-wise kernels that tell anything: expected %d shapes of one kind or more", file,
+                  precision, least)
   end
   return { device = out, host = read.host, file = file, source = read.source or read.device, notes = notes }
 end

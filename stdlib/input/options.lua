@@ -7,7 +7,8 @@ local format = require "pipeplan.base.format"
 local options = {}
 
 -- In ASCII: argparse aligns by bytes.
-local argument_names = { integer = "N", quantity = "QUANTITY", string = "NAME", choice = "NAME", kernel = "NAME|false", flag = "true|false", kernels = "KERNEL,...",
+local argument_names = { integer = "N", quantity = "QUANTITY", string = "NAME", choice = "NAME", kernel = "NAME|false", flag = "true|false",
+                         kernels = "KERNEL,...",
                          integers = "N,N,...", recompute = "MODULE,...", batch = "N|TOKEN:N,...", model = "FILE", path = "FILE",
                          paths = "FILE,..." }
 

@@ -83,7 +83,8 @@ function recipe.training(request, layout)
     sequence_parallel = sequence_parallel(request) and (not layout or (layout.tensor or 1) > 1),
     data_overlap = t.data_overlap or data_overlap(request), tensor_overlap = t.tensor_overlap or 0,
     fused_attention = not unfused.attention,
-    unfused_loss = unfused.loss, unfused_norm = unfused.norm, unfused_rope = unfused.rope, unfused_activation = unfused.activation, unfused_experts = unfused.experts,
+    unfused_loss = unfused.loss, unfused_norm = unfused.norm, unfused_rope = unfused.rope,
+    unfused_activation = unfused.activation, unfused_experts = unfused.experts,
     fused_loss = false,
     activation_bytes = fp8 and fp8_bytes or compute,  -- DeepSeek-V3 report, 3.3.3: inputs of linear layers are cached in fp8
     attention_output_bytes = kept.attention_output_bytes or compute,
@@ -129,7 +130,8 @@ function recipe.host(request)
   local ahead = measured and measured.forward / plain.forward or 1   -- what was measured is a plain layer, which the table has too
   local back = measured and measured.backward / plain.backward or 1
   for name, seconds in pairs(floor) do
-    if name ~= "source" and name ~= "gap" then host[name] = seconds * (name == "waiting" and 1 or share * (name:find "forward" and ahead or back)) end
+    if name == "waiting" then host[name] = seconds
+    elseif name ~= "source" and name ~= "gap" then host[name] = share * (name:find "forward" and ahead or back) * seconds end
   end
   return host
 end
@@ -157,8 +159,8 @@ function recipe.device(request, kernel)
   return device
 end
 
--- What a process takes beside tensors: as given, as measured with its framework, else a context, libraries, the first communicator, and what
--- experts need.
+-- What a process takes beside tensors: as given, as measured with its framework, else a context, libraries, the first communicator, and
+-- what experts need.
 function recipe.overhead_bytes(request)
   local measured = request.framework and frameworks.find(request.framework).process
   local overheads = require "pipeplan.catalog.overheads"
@@ -196,7 +198,7 @@ function recipe.assumptions(request)
   local function assume(field, value, why) list[#list + 1] = { field = field, value = value, why = why } end
   if not request.cluster.overhead_bytes then
     assume("cluster.overhead", string.format("%.1f GiB", recipe.overhead_bytes(request) / 2 ^ 30),
-           recipe.communicator_bytes(request) > 0 and "context, libraries, communicators (0.38 GiB each further one): measure a process of yours"
+           recipe.communicator_bytes(request) > 0 and "context, libraries, communicators (0.38 GiB each more): measure a process of yours"
            or "as measured with " .. frameworks.find(request.framework).title .. ": measure a process of yours")
   end
   if not request.training.zero then assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1") end

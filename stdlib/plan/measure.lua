@@ -220,7 +220,8 @@ local function closed_form(evaluation, device)
   if not form then return nil end
   local makespan = evaluation.makespan_seconds
   local interval = form.low and form.high and { form.low / makespan, form.high / makespan }
-  return form.seconds and form.seconds / makespan, form.exact and equal and evaluation.hop_seconds + evaluation.hop_waiting_seconds == 0, interval
+  local instant = evaluation.hop_seconds + evaluation.hop_waiting_seconds == 0
+  return form.seconds and form.seconds / makespan, form.exact and equal and instant, interval
 end
 
 local function bubble(evaluation, device)

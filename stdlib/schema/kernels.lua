@@ -1,6 +1,8 @@
 -- kernels.lua: the JSON Schema of measured kernels (draft 2020-12): what one card's kernels take by their shapes, as
--- examples/torch/profile_kernels.py writes them. Everything is optional: what is missing stays as the catalogue has it. Times in seconds, of
--- one kernel, without its launch.
+-- examples/torch/profile_kernels.py writes them. Everything is optional: what is missing stays as the catalogue has it. Times in seconds,
+-- of one kernel, without its launch.
+
+-- luacheck: no max line length
 
 local function positive(description) return { type = "number", minimum = 1e-9, maximum = 1e12, description = description } end
 local function whole(description) return { type = "integer", minimum = 1, maximum = 1 << 31, description = description } end

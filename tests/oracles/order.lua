@@ -1,15 +1,16 @@
 -- order.lua: are layouts put in the right order? Groups of one job on one hardware and software (ranking_groups.csv in the folder
--- $PIPEPLAN_DATA/oracles), each row of which is planned as it ran, by `plan` itself. Of a group: regret (how much slower than its best is the
--- row that we price lowest, of those that ran), Kendall's tau of the rows that ran, whether the row that we price lowest of those that we call
--- fitting ran out of memory, and how many rows we call fitting that ran out of memory, or refuse that ran.
+-- $PIPEPLAN_DATA/oracles), each row of which is planned as it ran, by `plan` itself. Of a group: regret (how much slower than its best is
+-- the row that we price lowest, of those that ran), Kendall's tau of the rows that ran, whether the row that we price lowest of those
+-- that we call fitting ran out of memory, and how many rows we call fitting that ran out of memory, or refuse that ran.
 --
 -- usage, from the root of the repository:
 --   LUA_CPATH="build/release/?.so;;" LUA_PATH="tests/?.lua;;" lua5.4 tests/oracles/order.lua [--rows | --summary] [PATTERN of names]...
 --
--- What was chosen with rows in sight, and on which: how norms, rotary embedding, SwiGLU and loss out of PyTorch's own operations are counted
--- (groups hagemann-13B-s8192), and what a layer takes DeepSpeed's pipeline beside its work (bloom-h14336-L72-48nodes-gbs2048-fp16-02-21-nh64).
--- All other groups test. Left out: nanotron's 80B, of which the source does not tell two models apart, and its runs on 128 GPUs and more,
--- where measured steps take 3 to 50 times as long as on 64 for the same work a GPU: no model of a network that works explains them.
+-- What was chosen with rows in sight, and on which: how norms, rotary embedding, SwiGLU and loss out of PyTorch's own operations are
+-- counted (groups hagemann-13B-s8192), and what a layer takes DeepSpeed's pipeline beside its work
+-- (bloom-h14336-L72-48nodes-gbs2048-fp16-02-21-nh64). All other groups test. Left out: nanotron's 80B, of which the source does not tell
+-- two models apart, and its runs on 128 GPUs and more, where measured steps take 3 to 50 times as long as on 64 for the same work a GPU:
+-- no model of a network that works explains them.
 
 local csv = require "oracles.csv"
 local pipeplan = require "pipeplan"
@@ -33,8 +34,8 @@ end
 
 -- What the software of a family did.
 local families = {
-  -- Aleph-Alpha's code: FlashAttention 1 and 2, softmax of PyTorch or of Megatron, with and without a kernel for RMSNorm. Gradients in bf16: with
-  -- fp32 ones 13B on 64 GPUs without TP and PP, which ran, would be 78 GiB before its first activation.
+  -- Aleph-Alpha's code: FlashAttention 1 and 2, softmax of PyTorch or of Megatron, with and without a kernel for RMSNorm. Gradients in
+  -- bf16: with fp32 ones 13B on 64 GPUs without TP and PP, which ran, would be 78 GiB before its first activation.
   hagemann = function(row, spec)
     spec.training.unfused = { "rope", "activation", "loss" }
     if row.kernel ~= "fa2rms" then table.insert(spec.training.unfused, "norm") end
@@ -136,7 +137,8 @@ function order.judge(group)
     if not price then
       out.skipped[#out.skipped + 1] = why
     else
-      local entry = { row = row, seconds = price.seconds, fits = price.fits, peak = price.peak, measured = row.status == "ok" and measured(row) }
+      local entry = { row = row, seconds = price.seconds, fits = price.fits, peak = price.peak,
+                      measured = row.status == "ok" and measured(row) }
       out.list[#out.list + 1] = entry
       if entry.measured then
         ran[#ran + 1] = entry
@@ -192,7 +194,8 @@ function order.families(judged)
     local name = one.name:match "^%a+"
     local sum = by_name[name]
     if not sum then
-      sum = { name = name, groups = 0, regret = 0, worst = 0, tau = 0, first_out = 0, false_fits = 0, out = 0, false_refusals = 0, ran = 0 }
+      sum = { name = name, groups = 0, regret = 0, worst = 0, tau = 0, first_out = 0, false_fits = 0, out = 0, false_refusals = 0,
+              ran = 0 }
       by_name[name] = sum
       list[#list + 1] = sum
     end
@@ -218,27 +221,29 @@ local function percent(value) return value and string.format("%.1f %%", 100 * va
 
 local function print_group(one, with_rows)
   if one.ran == 0 then return end
-  print(string.format("%-52s %3d ran, regret %7s, tau %5s, ours/measured %.2f%s; called fitting %d of %d out of memory, refused %d that ran", one.name,
-                      one.ran, percent(one.regret), one.tau and string.format("%.2f", one.tau) or "–", one.ratio,
+  print(string.format("%-52s %3d ran, regret %7s, tau %5s, ours/measured %.2f%s; %d of %d out of memory fit, %d that ran refused",
+                      one.name, one.ran, percent(one.regret), one.tau and string.format("%.2f", one.tau) or "–", one.ratio,
                       one.first_ran and "" or ", first pick out of memory", one.false_fits, one.out, one.false_refusals))
   if one.regret and one.regret > 0.02 then
-    print(string.format("    %s: %.2f s, measured %.2f; best %s: %.2f s, measured %.2f", layout(one.pick), one.pick.seconds, one.pick.measured,
-                        layout(one.best), one.best.seconds, one.best.measured))
+    print(string.format("    %s: %.2f s, measured %.2f; best %s: %.2f s, measured %.2f", layout(one.pick), one.pick.seconds,
+                        one.pick.measured, layout(one.best), one.best.seconds, one.best.measured))
   end
   if #one.skipped > 0 then print(string.format("    %d not planned: %s", #one.skipped, one.skipped[1])) end
   for _, entry in ipairs(with_rows and one.list or {}) do
-    print(string.format("    %-40s %-6s %-8s %9.2f s %9s %6.1f GiB %s", layout(entry), entry.row.status, entry.fits and "fits" or "refused",
-                        entry.seconds, entry.measured and string.format("%.2f s", entry.measured) or "", entry.peak / 2 ^ 30, entry.row.peak_mem_gb))
+    print(string.format("    %-40s %-6s %-8s %9.2f s %9s %6.1f GiB %s", layout(entry), entry.row.status,
+                        entry.fits and "fits" or "refused", entry.seconds, entry.measured and string.format("%.2f s", entry.measured) or "",
+                        entry.peak / 2 ^ 30, entry.row.peak_mem_gb))
   end
 end
 
 -- Lines of the families' table.
 function order.summary_lines(judged)
-  local lines = { string.format("%-10s %6s %12s %11s %6s %15s %22s %20s", "sweep", "groups", "regret, mean", "worst", "tau", "first pick out",
-                                "fits, ran out of it", "refused, ran") }
+  local lines = { string.format("%-10s %6s %12s %11s %6s %15s %22s %20s", "sweep", "groups", "regret, mean", "worst", "tau",
+                                "first pick out", "fits, ran out of it", "refused, ran") }
   for _, sum in ipairs(order.families(judged)) do
-    lines[#lines + 1] = string.format("%-10s %6d %12s %11s %6.2f %15d %15d of %4d %12d of %4d", sum.name, sum.groups, percent(sum.regret / sum.groups),
-                                      percent(sum.worst), sum.tau / sum.groups, sum.first_out, sum.false_fits, sum.out, sum.false_refusals, sum.ran)
+    lines[#lines + 1] = string.format("%-10s %6d %12s %11s %6.2f %15d %15d of %4d %12d of %4d", sum.name, sum.groups,
+                                      percent(sum.regret / sum.groups), percent(sum.worst), sum.tau / sum.groups, sum.first_out,
+                                      sum.false_fits, sum.out, sum.false_refusals, sum.ran)
   end
   return lines
 end

@@ -16,7 +16,8 @@ function predict.hardware(run)
   local inside, outside = links.find(entry.scale_up_link), links.find(run.fabric or entry.fabric)
   local device = { flops = entry.flops[run.precision], flops_bf16 = entry.flops.bf16, memory_bandwidth = entry.memory_bandwidth }
   for key, value in pairs(shares) do device[key] = value end
-  device.host = recipe.host { framework = "megatron", training = { cuda_graphs = run.cuda_graphs }, cluster = { accelerator_family = entry.family } }
+  device.host = recipe.host { framework = "megatron", training = { cuda_graphs = run.cuda_graphs },
+                              cluster = { accelerator_family = entry.family } }
   if run.kernel then
     device.hides_alltoall = kernels.find(run.kernel).overlapping
     device.alltoall_latency = kernels.find(run.kernel).latency
