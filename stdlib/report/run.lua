@@ -186,7 +186,7 @@ function run.launches(plan)
   local waited = stage.host_forward_seconds + stage.host_backward_seconds
   local share = waited / (stage.forward_seconds + stage.full_seconds)
   if share < 0.02 then return nil end
-  return string.format("hosts pace the cards: %s of stage %d waits for launches; larger microbatches, CUDA graphs, grouped experts, less TP help",
+  return string.format("hosts pace the cards: %s of stage %d waits for launches; CUDA graphs, larger microbatches, less TP help",
                        format.percent(share), stage.stage)
 end
 

@@ -213,7 +213,8 @@ end
 
 local function layout(entry)
   local row = entry.row
-  return string.format("TP %s PP %s DP %s × %s%s%s", row.tp, row.pp, row.dp, row.micro_batch, row.recompute == "full" and " recompute" or "",
+  return string.format("TP %s PP %s DP %s × %s%s%s", row.tp, row.pp, row.dp, row.micro_batch,
+                       row.recompute == "full" and " recompute" or "",
                        row.sharding == "zero0" and " unsharded" or "")
 end
 
@@ -221,7 +222,7 @@ local function percent(value) return value and string.format("%.1f %%", 100 * va
 
 local function print_group(one, with_rows)
   if one.ran == 0 then return end
-  print(string.format("%-52s %3d ran, regret %7s, tau %5s, ours/measured %.2f%s; %d of %d out of memory fit, %d that ran refused",
+  print(string.format("%-52s %3d ran, regret %7s, tau %5s, ours %.2f%s; %d of %d out of memory fit, %d that ran refused",
                       one.name, one.ran, percent(one.regret), one.tau and string.format("%.2f", one.tau) or "–", one.ratio,
                       one.first_ran and "" or ", first pick out of memory", one.false_fits, one.out, one.false_refusals))
   if one.regret and one.regret > 0.02 then
