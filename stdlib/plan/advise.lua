@@ -279,10 +279,14 @@ local function paragraph(rollback, words)
                   or format.schedule(rollback.fallback.schedule) .. " at "
                      .. (words.elsewhere and words.layout or "P " .. rollback.fallback.pipeline)
     if words.framework then where = where .. ", which " .. words.framework .. " does not run" end
-    parts[#parts + 1] = threshold .. " switch to " .. where .. ": that is what the simpler plan reaches."
     if rollback.inside_error_band then
-      parts[#parts + 1] = string.format("The two differ by %s, less than the estimates can tell: measure both before the run.",
-                                        format.percent(math.abs(words.gain)))
+      parts[#parts + 1] = string.format("%s switch to %s: it is predicted to be %s %s, and a run is rolled back only when it is slower than "
+                                        .. "predicted by more than a comparison can be wrong, %s.", threshold, where,
+                                        format.percent(math.abs(words.gain)), words.gain < 0 and "faster" or "slower",
+                                        format.percent(words.error))
+      if words.gain <= 0 then parts[#parts + 1] = "It is not the plan because the policy wants " .. words.wanted .. ": measure both." end
+    else
+      parts[#parts + 1] = threshold .. " switch to " .. where .. ": that is what the simpler plan reaches."
     end
   else
     parts[#parts + 1] = threshold .. " the estimate is wrong; nothing simpler fits, so measure F, B and the links, and plan again."
@@ -304,8 +308,10 @@ local function rollback(plan, request, policy, known, result, segments)
     local step = window_means(segments, window, fallback_step(known, result, name, fields))
     words.gain = step / own_step - 1
     out.fallback = { schedule = name, pipeline = fields.pipeline_parallel }
-    out.threshold_fraction = ideal / step
-    out.inside_error_band = math.abs(words.gain) < accuracy.comparison_fraction
+    -- A run as predicted is kept: the trigger lies below the prediction by what a comparison can be wrong.
+    words.error, words.wanted = plan.expected_error.comparison_fraction, format.schedule(plan.schedule_wanted or plan.schedule)
+    out.threshold_fraction = ideal / math.max(step, own_step * (1 + words.error))
+    out.inside_error_band = words.gain < words.error
     words.framework = framework and request.framework
     local degrees = measure.parallelism_of_fields(fields)
     words.layout = layout.line(degrees)
