@@ -69,6 +69,8 @@ double pp_cost_pair(const pp_device *device, const pp_stage_seconds *forward, co
 */
 typedef struct {
   double gradient_sync, parameter_sync, optimizer, mirror;
+  double replicas;   /* all-reduce of gradients between the groups that each shard a whole state */
+  double sharding;   /* what gathers and reductions of sharded parameters and gradients add to all microbatches: see sharding.h */
 } pp_step_seconds;
 
 void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,

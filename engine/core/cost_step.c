@@ -6,6 +6,7 @@
 
 #include "core/cost.h"
 #include "core/kernels.h"
+#include "core/shards.h"
 
 /* An optimizer step reads gradient, master and moments and writes master, moments and weight, of the parameters that this GPU updates. */
 static double optimizer_seconds(const pp_training *training, const pp_device *device, double updated) {
@@ -26,8 +27,8 @@ static int64_t rank_stride(const pp_layout *layout) {
 */
 void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
                   double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
-  const int64_t dense_ranks = (int64_t)layout->data * layout->context, dense_stride = layout->tensor;
-  const int64_t expert_ranks = pp_layout_expert_data(layout), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
+  const int64_t dense_ranks = (int64_t)pp_shards_ranks(layout, training, false), dense_stride = layout->tensor;
+  const int64_t expert_ranks = (int64_t)pp_shards_ranks(layout, training, true), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
   const double gradient = training->gradient_bytes, parameter = training->parameter_bytes;
   const bool sharded = training->shard_optimizer;
   memset(out, 0, sizeof *out);
@@ -39,6 +40,9 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   out->optimizer = optimizer_seconds(training, device, sharded ? dense_parameters / ((double)dense_ranks * copies) +
                                                                    expert_parameters / ((double)expert_ranks * copies)
                                                                : dense_parameters + expert_parameters);
+  if (training->replicas > 1)
+    out->replicas = pp_comm_allreduce(network, training->replicas, dense_ranks * layout->tensor,
+                                      gradient * (dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks));
   if (copies > 1) {
     /* The first rank and the last are the pair that is farthest apart. */
     const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;

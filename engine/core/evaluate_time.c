@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/sharding.h"
+#include "core/shards.h"
 #include "core/steady.h"
 
 static double step_sum(const pp_step_seconds *step) {
-  return step->gradient_sync + step->parameter_sync + step->optimizer + step->mirror;
+  return step->gradient_sync + step->parameter_sync + step->optimizer + step->mirror + step->replicas + step->sharding;
 }
 
 void pp_evaluate_parameters(const pp_priced *of, const pp_stage *stages, double *dense, double *expert) {
@@ -52,24 +54,44 @@ static void hide_traffic(const pp_priced *of, const pp_stage_seconds *seconds, i
   step->parameter_sync = fmax(0, step->parameter_sync - share * forward);
 }
 
+/* Where gradients or parameters are sharded, that is what they send, in place of once a step. */
+static void shard(const pp_priced *of, const pp_stage *stages, int rank, pp_step_seconds *step) {
+  const pp_layout *layout = &of->candidate->layout;
+  const pp_training *training = of->problem->training;
+  pp_stage held = { { 0 } };
+  if (!pp_shards_parameters(layout, training) && !pp_shards_gradients(layout, training)) return;
+  for (int s = 0; s < pp_stages_count(of->candidate); s++) {
+    int holder[2];
+    const int holders = pp_stages_ranks(of->candidate, s, holder);
+    for (int i = 0; i < holders; i++)
+      for (int block = 0; holder[i] == rank && block < PP_BLOCKS; block++) held.count[block] += stages[s].count[block];
+  }
+  if (pp_shards_parameters(layout, training)) step->parameter_sync = 0;
+  if (pp_shards_gradients(layout, training)) step->gradient_sync = 0;
+  step->sharding = pp_sharding_step(layout, training, of->problem->network, &held, of->costs->parameters, of->costs->seconds[of->kernel],
+                                    (double)of->candidate->microbatches);
+}
+
 /* What the step takes beside the pipeline on the rank where it takes longest. */
 static void step_seconds(const pp_priced *of, const pp_stage *stages, pp_step_seconds *out) {
   const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
   int ranks = of->candidate->layout.pipeline, copies = traits ? traits->copies : 1;
   double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
   pp_stage_seconds seconds[PP_MAX_LAYERS];
-  *out = (pp_step_seconds){ 0, 0, 0, 0 };
+  *out = (pp_step_seconds){ 0, 0, 0, 0, 0, 0 };
   if (of->problem->training->data_overlap > 0) pp_stages_seconds(of, stages, seconds);
   pp_evaluate_parameters(of, stages, dense, expert);
   for (int rank = 0; rank < ranks; rank++) {
     pp_step_seconds here;
     bool dominated = false;
-    for (int other = 0; other < rank && !dominated; other++) dominated = of->problem->training->data_overlap <= 0 && dense[other] >= dense[rank] &&
+    for (int other = 0; other < rank && !dominated; other++) dominated = of->problem->training->data_overlap <= 0 &&
+                                                                 !of->problem->training->reshard && dense[other] >= dense[rank] &&
                                                                  expert[other] >= expert[rank];
     if (dominated) continue;
     pp_cost_step(&of->candidate->layout, of->problem->training, of->problem->device, of->problem->network, dense[rank], expert[rank],
                  copies, &here);
     hide_traffic(of, seconds, rank, &here);
+    shard(of, stages, rank, &here);
     if (step_sum(&here) > step_sum(out)) *out = here;
   }
 }

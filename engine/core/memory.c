@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/shards.h"
 
 /* What one layer keeps, in bytes per token on one GPU. */
 typedef struct {
@@ -220,16 +221,27 @@ static double group(bool sharded, double ranks) {
   return sharded ? ranks : 1;
 }
 
-/* Weights, gradients and optimizer of so many parameters on a GPU that `ranks` GPUs hold alike. */
-static pp_state_bytes state_of(double parameters, double ranks, const pp_training *training, int copies) {
+/* Weights, gradients and optimizer of so many parameters on a GPU. */
+static pp_state_bytes state_of(double parameters, bool experts, const pp_layout *layout, const pp_training *training, int copies) {
+  const double ranks = pp_shards_ranks(layout, training, experts);
   const double updated = parameters / group(training->shard_optimizer, ranks * copies);
   const double state = training->master_bytes + training->moment_bytes, away = training->optimizer_offload;
   return (pp_state_bytes){
-    .parameters = parameters * training->parameter_bytes / group(training->shard_parameters, ranks),
-    .gradients = parameters * training->gradient_bytes / group(training->shard_gradients, ranks),
+    .parameters = parameters * training->parameter_bytes / group(pp_shards_parameters(layout, training), ranks),
+    .gradients = parameters * training->gradient_bytes / group(pp_shards_gradients(layout, training), ranks),
     .optimizer = updated * state * (1 - away),
     .host = updated * (state + training->gradient_bytes) * away,
   };
+}
+
+/*
+** Sharded parameters of a layer in flight, in backward, where they are most: the layer's own, the next one's as they come, its gradients, and
+** those of the layer before on their way out. Output weights stay from forward to loss.
+*/
+static double in_flight(const pp_gpu_parameters *held, int block, const pp_layout *layout, const pp_training *training) {
+  const double unit = held->dense + held->expert, gathered = 2;
+  if (!pp_shards_parameters(layout, training) || block == PP_BLOCK_EMBEDDING) return 0;
+  return (2 * gathered + 2 + training->gradient_bytes) * unit;
 }
 
 static void add_state(pp_state_bytes *sum, double count, const pp_state_bytes *state) {
@@ -331,16 +343,16 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   pp_gpu_parameters held[PP_BLOCKS];
   pp_model_block_parameters(model, parameters);
   pp_memory_parameters(model, layout, held);
-  const double alike = (double)layout->data * layout->context, experts_alike = pp_layout_expert_data(layout);
   for (int i = 0; i < PP_BLOCKS; i++) {
-    const pp_state_bytes dense = state_of(held[i].dense, alike, training, copies);
-    const pp_state_bytes expert = state_of(held[i].expert, experts_alike, training, copies);
+    const pp_state_bytes dense = state_of(held[i].dense, false, layout, training, copies);
+    const pp_state_bytes expert = state_of(held[i].expert, true, layout, training, copies);
     out[i] = block_bytes(&books[i], tokens);
+    out[i].transient += in_flight(&held[i], i, layout, training);
     add_state(&out[i].state, 1, &dense);
     add_state(&out[i].state, 1, &expert);
     gradient_shapes(model, layout, &parameters[PP_BLOCK_DENSE], i, out[i].weight_gradients);
     for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= training->weight_gradient_bytes;
-    out[i].embedding_copy = state_of(held[i].embedding_copy, alike, training, copies);
+    out[i].embedding_copy = state_of(held[i].embedding_copy, false, layout, training, copies);
   }
   return PP_OK;
 }

@@ -28,7 +28,9 @@ typedef struct {
   double moment_bytes;      /* both Adam moments together (fp32: 8, bf16: 4) */
   bool shard_optimizer;     /* ZeRO-1 / distributed optimizer: master and moments over the data-parallel group */
   double optimizer_offload; /* share of master and moments that lies in host memory and is updated there, 0 … 1 */
-  bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3: only shown beside P = 1 plans */
+  bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3 (FSDP): sharding.h says what of it holds in a pipeline */
+  bool reshard;             /* in a pipeline too, parameters are dropped after use and gathered again, for backward and for each microbatch */
+  int64_t replicas;         /* HSDP: groups that each shard a whole state between their GPUs; 0 or 1: one */
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
   double data_overlap;      /* share of one microbatch's backward behind which gradients are reduced, and of its forward behind which
                             ** parameters are gathered, 0 … 1 */

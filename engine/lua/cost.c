@@ -187,7 +187,7 @@ static int cost_step(lua_State *L) {
   pp_cost_step(&at.layout, &at.training, &at.device, &at.network, dense, expert, copies, &out);
   pp_push_numbers(L, (pp_named_number[]){
     { "gradient_sync", out.gradient_sync }, { "parameter_sync", out.parameter_sync }, { "optimizer", out.optimizer },
-    { "mirror", out.mirror }, { NULL, 0 } });
+    { "mirror", out.mirror }, { "replicas", out.replicas }, { "sharding", out.sharding }, { NULL, 0 } });
   return 1;
 }
 

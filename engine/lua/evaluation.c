@@ -178,6 +178,8 @@ static void set_step(lua_State *L, const pp_evaluation *self) {
   pp_set_number(L, "parameter_sync", self->timing.step.parameter_sync);
   pp_set_number(L, "optimizer", self->timing.step.optimizer);
   pp_set_number(L, "mirror", self->timing.step.mirror);
+  pp_set_number(L, "replicas", self->timing.step.replicas);
+  pp_set_number(L, "sharding", self->timing.step.sharding);
   pp_set_number(L, "overhead", self->of.problem->step_overhead_seconds);
   lua_setfield(L, -2, "step");
   lua_createtable(L, 0, 3);

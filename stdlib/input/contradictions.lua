@@ -167,7 +167,15 @@ local function check_fp8(request, given, complain)
 end
 
 -- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
+local function check_sharding(request, given, complain)
+  local named, stage = given["training.sharding"], given["training.zero"]
+  if named and stage and stage.value ~= request.training.zero then
+    complain(stage, "%d: sharding %s is stage %d; nearest: %d", stage.value, named.value, request.training.zero, request.training.zero)
+  end
+end
+
 function contradictions.check(request, given, complain)
+  check_sharding(request, given, complain)
   check_depth_one(request, given, complain)
   check_layout(request, given, complain)
   check_experts(request, given, complain)

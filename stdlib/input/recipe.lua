@@ -78,8 +78,10 @@ function recipe.training(request, layout)
     moment_bytes = moments[t.optimizer] * number_bytes[t.moments],
     shard_optimizer = t.zero ~= 0,
     optimizer_offload = t.optimizer_offload,
-    shard_gradients = false,
-    shard_parameters = false,
+    shard_gradients = (t.zero or 1) >= 2,
+    shard_parameters = t.zero == 3 and t.reshard ~= false,  -- kept after their first use they are whole, as with sharded gradients
+    reshard = t.reshard,
+    replicas = t.replicas,
     sequence_parallel = sequence_parallel(request) and (not layout or (layout.tensor or 1) > 1),
     data_overlap = t.data_overlap or data_overlap(request), tensor_overlap = t.tensor_overlap or 0,
     fused_attention = not unfused.attention,

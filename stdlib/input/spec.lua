@@ -91,6 +91,11 @@ local function check_all(given, name)
   end
 end
 
+-- ZeRO's stages, from 0 on.
+local stages = { none = 0, optimizer = 1, gradients = 2, parameters = 3 }
+
+local function sharding_stage(name, zero) return name and stages[name] or zero end
+
 local function training(request, value, assume, precision)
   local maximum = request.model.max_positions
   local sequence_length = value "training.sequence_length" or
@@ -108,7 +113,8 @@ local function training(request, value, assume, precision)
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
-    zero = value "training.zero",
+    zero = sharding_stage(value "training.sharding", value "training.zero"),
+    reshard = value "training.reshard", replicas = value "training.replicas",
     optimizer_offload = value "training.optimizer_offload" or 0,
     weights = value "training.weights",
     activations = value "training.activations",

@@ -371,7 +371,8 @@ function measure.fill(plan, request, known, result)
   plan.step = {
     pipeline_seconds = evaluation.makespan_seconds, gradient_sync_seconds = evaluation.step.gradient_sync,
     parameter_sync_seconds = evaluation.step.parameter_sync, optimizer_seconds = evaluation.step.optimizer,
-    mirror_seconds = evaluation.step.mirror, overhead_seconds = evaluation.step.overhead,
+    mirror_seconds = evaluation.step.mirror, replicas_seconds = evaluation.step.replicas,
+    sharding_seconds = evaluation.step.sharding, overhead_seconds = evaluation.step.overhead,
   }
   plan.stages = stages(evaluation, device)
   plan.memory = memory(evaluation, known)

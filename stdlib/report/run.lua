@@ -203,6 +203,8 @@ function run.step(plan)
     add("gradients", plan.step.gradient_sync_seconds)
     add("parameters", plan.step.parameter_sync_seconds)
     add("mirror ranks", plan.step.mirror_seconds)
+    add("replicas", plan.step.replicas_seconds)
+    add("shards", plan.step.sharding_seconds)
     add("optimizer", plan.step.optimizer_seconds)
     add("other", plan.step.overhead_seconds)
     if #terms > 1 then parts[1] = parts[1] .. " = " .. table.concat(terms, " + ") end

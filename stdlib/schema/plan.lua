@@ -229,7 +229,8 @@ local properties = {
   step = optional(object({
     pipeline_seconds = seconds "makespan of the schedule", gradient_sync_seconds = seconds "exposed gradient reduction",
     parameter_sync_seconds = seconds "exposed parameter gather", optimizer_seconds = seconds "optimizer update",
-    mirror_seconds = seconds "gradient sum of the two copies", overhead_seconds = seconds "fixed cost of a step",
+    mirror_seconds = seconds "gradient sum of the two copies", replicas_seconds = seconds "gradient sum of the groups that each shard a state",
+    sharding_seconds = seconds "what gathers and reductions of sharded parameters and gradients add", overhead_seconds = seconds "fixed cost of a step",
   }, "what a step is made of")),
   stages = optional(list(reference "stage", "by slice of the model")),
   memory = optional(object({
