@@ -115,6 +115,7 @@ local fields = {
   field("plan", "pipeline_avoidable_fraction", "number", "fraction", "the same as a share of the plan's step", { -1000, 1 }),
   field("plan", "host_optimizer_bytes",      "number", "byte",   "host memory of one node that an offloaded optimizer takes", { 0 }),
   field("plan", "host_memory",               "number", "byte",   "host memory of one node; absent: not given", { 0, most.device }),
+  field("plan", "avoidable_sharding", "string", nil, "what data parallelism shards in that layout", { "none", "optimizer", "gradients", "parameters" }),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),
 }
 

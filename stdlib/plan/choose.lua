@@ -23,7 +23,7 @@ choose.choose{
   alternatives     { schedule, row, candidates, at_plan_layout, fields, fits, why_not } each
   dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
-  avoidable        { row, fields }: the best candidate without a pipeline, or nil
+  avoidable        { row, fields, sharding }: the best candidate without a pipeline, or nil; sharding where it is not the request's
   why              why.of(set, …): function(field, value, what_if) → answer
   steps            how the plan was decided, in words;  survivors, total
 
@@ -477,8 +477,7 @@ function choose.choose(arguments)
     result.recommend = recommend(context, result)
   end
   if context.fixed.pipeline ~= 1 then
-    local row = compare.alone(set)
-    if row then result.avoidable = { row = row, fields = set.c:row(row) } end
+    result.avoidable = compare.without_pipeline(set)
   end
   result.dropped = dropped(set)
   -- loaded when asked for: few plans are

@@ -2,6 +2,7 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local candidates = require "pipeplan.plan.candidates"
+local frameworks = require "pipeplan.catalog.frameworks"
 local framework = require "pipeplan.plan.framework"
 local lists = require "pipeplan.base.lists"
 local rank = require "pipeplan.plan.rank"
@@ -98,6 +99,33 @@ function compare.alone(set, among)
       if not differs then better, differs = less(field) end
     end
     if better then best = row end
+  end
+  return best
+end
+
+-- The context without a pipeline, and with parameters and gradients sharded: nil where the spec says what is sharded, or what runs the plan
+-- does not shard parameters.
+local function sharded(context)
+  local request = context.request
+  local framework_entry = request.framework and frameworks.find(request.framework)
+  if request.training.zero or (framework_entry and not lists.contains(framework_entry.sharding.alone or {}, 3)) then return nil end
+  local fixed = lists.with(context.fixed, { pipeline = 1 })
+  for _, name in ipairs { "schedule", "virtual", "layers_per_stage", "microbatches" } do fixed[name] = nil end
+  local training = lists.with(context.arguments.training, { shard_optimizer = true, shard_gradients = true, shard_parameters = true })
+  return lists.with(context, { fixed = fixed, arguments = lists.with(context.arguments, { training = training }) })
+end
+
+-- The best without a pipeline, of what the spec shards and, where it does not say, of fully sharded data parallelism: { row, fields, sharding }.
+function compare.without_pipeline(set)
+  local row = compare.alone(set)
+  local best = row and { row = row, fields = set.c:row(row) } or nil
+  local context = sharded(set.context)
+  if not context then return best end
+  local other = candidates.open(context)
+  row = compare.alone(other)
+  local fields = row and other.c:row(row)
+  if fields and (not best or fields.step_seconds < best.fields.step_seconds) then
+    best = { row = row, fields = fields, sharding = "parameters" }
   end
   return best
 end

@@ -409,8 +409,32 @@ function measure.alternatives(result, known, step_seconds)
     end
   end
   local avoidable = result.avoidable and result.avoidable.fields
-  if avoidable then list[#list + 1] = measure.other(avoidable, known, { compared(avoidable) }) end
+  if avoidable then
+    local words = compared(avoidable)
+    if result.avoidable.sharding then words = (words and words .. " with " or "") .. result.avoidable.sharding .. " sharded" end
+    list[#list + 1] = measure.other(avoidable, known, { words })
+  end
   return list
+end
+
+-- The best without a pipeline beside the plan; nil where there is none, or the plan has none itself.
+function measure.without_pipeline(result, known, step_seconds)
+  local other = result.avoidable
+  if not other or not other.fields.step_seconds then return nil end
+  local gain = step_seconds and step_seconds / other.fields.step_seconds - 1
+  return {
+    parallelism = measure.parallelism_of_fields(other.fields),
+    sharding = other.sharding or measure.sharding_of(known.arguments.training),
+    microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds, peak_bytes = other.fields.peak_bytes,
+    gain_fraction = gain, tie = gain and math.abs(gain) < require("pipeplan.catalog.accuracy").comparison_fraction,
+  }
+end
+
+local sharding_names = { [0] = "none", "optimizer", "gradients", "parameters" }
+
+-- What an engine's recipe shards.
+function measure.sharding_of(training)
+  return sharding_names[training.shard_parameters and 3 or training.shard_gradients and 2 or training.shard_optimizer and 1 or 0]
 end
 
 return measure

@@ -255,6 +255,12 @@ local properties = {
   alltoall_kernel = optional(object({
     name = optional(text "kernel; null: none is needed"), why = text "why", needs = list(text "a requirement", "check before the run"),
   }, "the all-to-all kernel")),
+  without_pipeline = optional(object({
+    parallelism = reference "parallelism", sharding = one_of({ "none", "optimizer", "gradients", "parameters" }, "what data parallelism shards there"),
+    microbatches = whole "of one step", step_seconds = seconds "of a step", peak_bytes = optional(bytes "of the fullest GPU"),
+    gain_fraction = optional(number "the plan's step over this one, less 1: above 0, it is faster"),
+    tie = optional(boolean "is that less than a comparison can be wrong?"),
+  }, "the best without a pipeline; null where the plan has none, or none fits")),
   rollback = optional(object({
     metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
     warmup_steps = whole("steps left out of it", 0),

@@ -79,7 +79,7 @@ local function excuse(row, spec)
   if row.accelerator:match "500 W" then return "a card of 500 W and HBM2e, whose clocks nobody gives" end
   if row.precision:match "fp8" and row.model:match "^MPT" then return "fp8 of Transformer Engine of 2023" end
   if row.model:match "MPT%-[13][25][05]m" then return "so small that its trainer's own work between steps decides" end
-  if row.model == "MPT-13b" and row.tokens_s_gpu == "3605" then return "with its recompute more than the card's peak: a slip of the source" end
+  if row.model == "MPT-13b" and row.tokens_s_gpu == "3605" then return "over the peak of the card: a slip of the source" end
   if row.recompute:match "offload" then return "offloads activations" end
   if spec.training.micro_batch_size * spec.training.sequence_length < 2048 then
     return "fewer than 2,048 tokens a microbatch: FSDP's own launches are not priced"

@@ -16,7 +16,7 @@ return {
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = false, tied_embeddings = true },
   -- partition_method type:REGEX of the decoder layer's class: as even as can be, the first stages one more (U: partition_balanced)
   layers = { how = "remainder_first", key = "partition_method", source = at "pipe/module.py: _partition_layers; runtime/utils.py: partition_uniform, partition_balanced: run" },
-  sharding = { with_pipeline = { 0, 1 }, source = at "pipe/engine.py:77; https://github.com/deepspeedai/DeepSpeed/issues/823 and issues/568" },
+  sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 }, source = at "pipe/engine.py:77; https://github.com/deepspeedai/DeepSpeed/issues/823 and issues/568" },
   overlap = { gradients = "zero_optimization.overlap_comm, without a pipeline", source = at "runtime/config.py" },
   defaults = { expert_tensor = 1, zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = at "runtime/config.py; utils/groups.py: expert_tensor_parallel_world_size" },
