@@ -374,6 +374,13 @@ static double recomputed(const scene *at, const work *job, const again *redo, co
   return sum;
 }
 
+/* Weights of a layer that a trainer's modules hold apart: projections of attention, of an MLP or of all experts together, of a router. */
+static double weights_of_layer(const pp_model *model, bool moe) {
+  const double attention = model->attention == PP_ATTENTION_MLA ? (model->q_lora_rank > 0 ? 5 : 4) : 4;
+  const double feed_forward = gate_factor(model) + 1;
+  return attention + feed_forward + (moe ? 1 + (model->shared_ffn > 0 ? feed_forward : 0) : 0);
+}
+
 /* What TP and CP spend on traffic, in all passes. */
 static void count_traffic(const work *job, const again *redo, double regather, double expert_tensor, bool ring_again, const attention_time *ahead,
                           const attention_time *back, pp_block_seconds *out) {
@@ -412,7 +419,8 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
     .recompute = recomputed(at, job, redo, &terms[FORWARD], &ahead, weight, expert_tensor + routing) };
   terms[WEIGHT] = (pp_pass_terms){
     .products = products(at, job, WEIGHT, 0, 0), .grouped = grouped_seconds(at, job, WEIGHT, 0), .accumulated = accumulated(at, job, gradient),
-    .latency = layer / 2 };
+    .latency = layer / 2,
+    .recompute = redo->all && training->rerun_per_weight ? weights_of_layer(at->model, routed) * sum_of(&terms[FORWARD]) : 0 };
   count_traffic(job, redo, regather, expert_tensor, redo->all || training->recompute.core_attention, &ahead, &back, out);
   wait_for_host(at, job, redo, out, terms);
   out->forward = sum_of(&terms[FORWARD]);
@@ -514,7 +522,8 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
     out[PP_BLOCK_MTP].tensor += out[PP_BLOCK_HEAD].tensor;
     for (int i = 0; i < PP_PASSES; i++) add_terms(&terms[PP_BLOCK_MTP][i], &terms[PP_BLOCK_HEAD][i]);
   }
-  for (int i = 0; i < PP_BLOCKS; i++) out[i].full = out[i].input + out[i].weight;
+  /* A whole backward computes a layer again once. */
+  for (int i = 0; i < PP_BLOCKS; i++) out[i].full = out[i].input + out[i].weight - terms[i][WEIGHT].recompute;
   return PP_OK;
 }
 

@@ -52,6 +52,7 @@ typedef struct {
   double combine_bytes;     /* per element of a combined token (bf16: 2) */
   double expert_imbalance;  /* tokens on the busiest expert rank / mean, ≥ 1 */
   int64_t max_domains;      /* node-limited routing: scale-up domains that one token may reach (DeepSeek-V3: topk_group 4); 0: no limit */
+  bool rerun_per_weight;    /* where backward is split, W computes a recomputed layer again for each of its weights (PyTorch's autograd) */
   pp_recompute recompute;
 } pp_training;
 

@@ -56,7 +56,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "shard_optimizer",
     "optimizer_offload",    "shard_gradients", "shard_parameters", "reshard", "replicas", "sequence_parallel", "data_overlap", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
-    "max_domains", "recompute", NULL };
+    "max_domains", "rerun_per_weight", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
   index = lua_absindex(L, index);
   pp_args_begin(L, index, training_call, known);
@@ -94,6 +94,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->combine_bytes = bytes_or(L, index, "combine_bytes", out->combine_bytes);
   out->expert_imbalance = pp_args_number_or(L, index, training_call, "expert_imbalance", 1, 1e6, 1);
   out->max_domains = pp_args_integer_or(L, index, training_call, "max_domains", 0, SIZE_LIMIT, 0);
+  out->rerun_per_weight = given(L, index, "rerun_per_weight");
   check_recompute(L, index, &out->recompute);
 }
 

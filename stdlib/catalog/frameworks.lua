@@ -13,6 +13,7 @@
 --                can be, the first ones one more), even (not at all); key, first, last: what says it
 -- sharding       with_pipeline: ZeRO stages that go together with one
 -- overlap        what hides which traffic; data: share of a microbatch's backward behind which gradients are reduced when nobody says (assumed)
+-- recompute      per_weight: with a split backward W computes a checkpointed layer again for each of its weights; nil: once, in I
 -- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, nil: not known; zero, moments, gradients,
 --                precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
 -- communicators  process groups that a rank takes part in

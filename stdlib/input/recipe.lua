@@ -96,6 +96,7 @@ function recipe.training(request, layout)
     combine_bytes = compute,                          -- combine stays in bf16 (DeepSeek-V3 report, 3.3.3)
     expert_imbalance = t.expert_imbalance or 1.0,
     max_domains = request.model.max_domains or 0,
+    rerun_per_weight = request.framework and (frameworks.find(request.framework).recompute or {}).per_weight or false,
     recompute = recompute,
   }
 end

@@ -25,6 +25,7 @@ return {
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = "the caller's", tied_embeddings = false },
   layers = { how = "any", source = at "stage.py: the caller builds each stage" },
   sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1, 2, 3 }, source = "https://github.com/pytorch/torchtitan/issues/562" },
+  recompute = { per_weight = true, source = at "_backward.py: stage_backward_weight runs autograd once for each group of parameters" },
   overlap = { source = at "schedules.py: forwards and backwards of a pair run one after the other" },
   defaults = { source = at "schedules.py: a schedule, not a trainer" },
   communicators = { "pipeline", source = at "stage.py: one group for all messages" },

@@ -33,6 +33,7 @@ return {
   layers = { how = "names", key = "parallelism.module_fqns_per_model_part",
              source = at "pipeline_parallel.py:403-427: evenly, the first and last stage fewer; module_fqns_per_model_part says any other split" },
   sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1, 2, 3 }, source = "https://github.com/pytorch/torchtitan/issues/562" },
+  recompute = { per_weight = true, source = torch.recompute.source },
   overlap = { data = 0.7, gradients = "FSDP's own", parameters = "FSDP's own; with a pipeline parameters stay unsharded between microbatches",
               source = at "configs.py: parallelism.fsdp_reshard_after_forward" },
   defaults = { expert_tensor = 1, zero = 3, moments = "fp32", gradients = "fp32", precision = "bf16", sequence_parallel = true,
