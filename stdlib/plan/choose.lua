@@ -45,7 +45,9 @@ local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.base.format"
 local framework = require "pipeplan.plan.framework"
 local lists = require "pipeplan.base.lists"
+local measure = require "pipeplan.plan.measure"
 local rank = require "pipeplan.plan.rank"
+local recipe = require "pipeplan.input.recipe"
 local reasons = require "pipeplan.plan.reasons"
 local statements = require "pipeplan.policy.statements"
 
@@ -281,7 +283,8 @@ end
 local function recommendation(set, row, why, source, freed)
   set.c:simulate(row)
   return { candidates = set.c, row = row, fields = set.c:row(row), evaluation = set.c:evaluate(row), why = why, source = source,
-           freed = freed, micro_batch_size = set.context.record.micro_batch_size, recompute = set.context.recompute }
+           freed = freed, micro_batch_size = set.context.record.micro_batch_size, recompute = set.context.recompute,
+           sharding = measure.sharding_of(set.context.arguments.training), optimizer_offload = set.context.offload }
 end
 
 local LARGEST_BATCH = 2 ^ 31 - 1  -- that a spec can give
@@ -342,6 +345,29 @@ local function recomputed(context, source)
   return row and recommendation(set, row, why, source) or nil
 end
 
+-- The context with the optimizer's state in host memory.
+local function with_offload(context)
+  local request = lists.with(context.request, { training = lists.with(context.request.training, { optimizer_offload = 1 }) })
+  local training = lists.with(context.arguments.training, { optimizer_offload = 1 })
+  return lists.with(context, { offload = 1, request = request, arguments = lists.with(context.arguments, {
+    training = training, device = recipe.device(request, false) }) })
+end
+
+-- The same with parameters and gradients sharded too; then with full recompute, and at last with the optimizer in host memory.
+local function fully_sharded(context, source)
+  local words = "no pipeline: fully sharded data parallelism (parameters, gradients and optimizer)"
+  local tried = compare.sharded(context)
+  for _, change in ipairs { false, with_full_recompute, with_offload } do
+    if change and tried then tried = change(tried) or tried end
+    local set = tried and candidates.open(tried)
+    local row = set and compare.alone(set)
+    if row then
+      return recommendation(set, row, words .. (tried.recompute and ", with full recompute" or "")
+                            .. (tried.offload and ", the optimizer in host memory" or "") .. ": with less none fits", source)
+    end
+  end
+end
+
 -- The best layout without a pipeline. "data_parallel": TP and EP are freed too; what does not fit one GPU at the spec's microbatch size or
 -- batch is last tried at others, for fits_one_gpu is about a microbatch of one sequence.
 local function without_pipeline(context, set, source)
@@ -356,9 +382,9 @@ local function without_pipeline(context, set, source)
   if row then
     return recommendation(set, row, "no pipeline: data parallelism with tensor parallelism inside the scale-up domain", source)
   end
-  if not pure then return recomputed(context, source) end
+  if not pure then return recomputed(context, source) or fully_sharded(context, source) end
   local single = with_single_sequences(context)
-  return data_parallel_only(context, source) or single and data_parallel_only(single, source) or nil
+  return data_parallel_only(context, source) or single and data_parallel_only(single, source) or fully_sharded(context, source)
 end
 
 -- What a batch would have to be for the number of microbatches that a rule names: { batch, M }.

@@ -105,7 +105,7 @@ end
 
 -- The context without a pipeline, and with parameters and gradients sharded: nil where the spec says what is sharded, or what runs the plan
 -- does not shard parameters.
-local function sharded(context)
+function compare.sharded(context)
   local request = context.request
   local framework_entry = request.framework and frameworks.find(request.framework)
   if request.training.zero or (framework_entry and not lists.contains(framework_entry.sharding.alone or {}, 3)) then return nil end
@@ -115,11 +115,12 @@ local function sharded(context)
   return lists.with(context, { fixed = fixed, arguments = lists.with(context.arguments, { training = training }) })
 end
 
--- The best without a pipeline, of what the spec shards and, where it does not say, of fully sharded data parallelism: { row, fields, sharding }.
+-- The best without a pipeline, of what the spec shards and, where it does not say, of fully sharded data parallelism:
+-- { row, fields, sharding }.
 function compare.without_pipeline(set)
   local row = compare.alone(set)
   local best = row and { row = row, fields = set.c:row(row) } or nil
-  local context = sharded(set.context)
+  local context = compare.sharded(set.context)
   if not context then return best end
   local other = candidates.open(context)
   row = compare.alone(other)

@@ -65,7 +65,8 @@ local function recommend_of(recommend, known)
   return {
     schedule = evaluation.schedule, parallelism = measure.parallelism(evaluation), microbatches = evaluation.microbatches,
     micro_batch_size = recommend.micro_batch_size, peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds,
-    why = recommend.why, recompute = recommend.recompute,
+    why = recommend.why, recompute = recommend.recompute, sharding = recommend.sharding,
+    optimizer_offload = recommend.optimizer_offload,
     fit = measure.fit(evaluation.peak_bytes, known),
   }
 end

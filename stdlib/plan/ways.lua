@@ -47,12 +47,21 @@ local function layouts(request)
   return list
 end
 
+-- Fully sharded data parallelism, where what runs the plan has it.
+local function sharded(request, changes)
+  local fixed = candidates.without(candidates.without(request.parallelism, "schedule"), "virtual")
+  return with(training(request, with({ zero = 3 }, changes)), { parallelism = with(fixed, { pipeline = 1 }) })
+end
+
 -- What is kept, and where.
 local function states(request)
-  local now, list = request.training, {}
+  local now, fixed, list = request.training, request.parallelism, {}
   local function change(words, changes) list[#list + 1] = { words = words, request = training(request, changes) } end
   if now.micro_batch_size > 1 then change("micro_batch_size 1", { micro_batch_size = 1 }) end
-  if now.zero == 0 then change("zero 1", { zero = 1 }) end
+  if now.zero == 0 then change("sharding optimizer", { zero = 1 }) end
+  if (now.zero or 1) < 3 and (fixed.pipeline or 1) == 1 then
+    list[#list + 1] = { words = "no pipeline, sharding parameters", request = sharded(request) }
+  end
   if now.gradients == "fp32" then change("gradients bf16", { gradients = "bf16" }) end
   if now.moments == "fp32" then change("moments bf16", { moments = "bf16" }) end
   if now.optimizer_offload < 1 then change("optimizer_offload 1", { optimizer_offload = 1 }) end
@@ -64,8 +73,14 @@ local function together(request)
   local now = request.training
   local list = { { words = "recompute full, optimizer_offload 1",
                    request = training(request, { recompute = { full = true }, optimizer_offload = 1 }) } }
+  if (now.zero or 1) < 3 and (request.parallelism.pipeline or 1) == 1 then
+    local full = { recompute = { full = true } }
+    list[#list + 1] = { words = "no pipeline, sharding parameters, recompute full", request = sharded(request, full) }
+    list[#list + 1] = { words = "no pipeline, sharding parameters, recompute full, optimizer_offload 1",
+                        request = sharded(request, with(full, { optimizer_offload = 1 })) }
+  end
   if now.gradients == "fp32" then
-    list[2] = { words = "recompute full, optimizer_offload 1, gradients bf16",
+    list[#list + 1] = { words = "recompute full, optimizer_offload 1, gradients bf16",
                 request = training(request, { recompute = { full = true }, optimizer_offload = 1, gradients = "bf16" }) }
   end
   return list

@@ -154,7 +154,8 @@ end
 function verdict.instead(plan)
   local recommend = plan.recommend
   if not recommend then return nil end
-  return { format.schedule(recommend.schedule) .. ": " .. layout.line(recommend.parallelism, recommend.microbatches),
+  local sharded = recommend.sharding == "parameters" and ", parameters sharded" or ""
+  return { format.schedule(recommend.schedule) .. ": " .. layout.line(recommend.parallelism, recommend.microbatches) .. sharded,
            fit_words(recommend, plan), recommend.why }
 end
 

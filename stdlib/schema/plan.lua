@@ -105,6 +105,8 @@ local properties = {
     peak_bytes = optional(bytes "memory of the fullest rank"), fit = optional(one_of(fits, "does it fit?")),
     step_seconds = optional(seconds "one training step"), why = text "why this instead",
     recompute = optional(text "what it recomputes, where that is more than the spec says"),
+    sharding = optional(one_of({ "none", "optimizer", "gradients", "parameters" }, "what data parallelism shards there")),
+    optimizer_offload = optional(fraction "of the optimizer's state in host memory, where that is more than the spec says"),
   }, "what to do instead; null when planned as wanted")),
   model = object({
     name = text "the model", architecture = one_of({ "dense", "moe" }, "dense, or mixture of experts"), layers = whole "decoder layers",

@@ -135,3 +135,20 @@ describe("the best without a pipeline", function()
     assert.equal("optimizer", beside("nanotron").sharding)
   end)
 end)
+
+describe("a refusal", function()
+  it("ends with a run that fits: 70 B parameters on 16 H100 for 200 M tokens", function()
+    local plan = pipeplan.policy(nil, { date = "2026-11-27" }):plan_spec({
+      cluster = { gpus = 16, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+      model = "examples/models/llama-3-70b.json",
+      training = { tokens = "200M", sequence_length = 4096, global_batch_size = 64 },
+    }, ".")
+    assert.equal("refused", plan.status)
+    -- 18 bytes of 70.6 B parameters over 16 GPUs are 74 GiB: without the optimizer's 12 on them, 25
+    assert.equal("parameters", plan.recommend.sharding)
+    assert.equal(1, plan.recommend.optimizer_offload)
+    assert.equal("full", plan.recommend.recompute)
+    assert.is_true(plan.recommend.peak_bytes > 70.6e9 * 6 / 16 and plan.recommend.peak_bytes < 73 * 2 ^ 30)
+    assert.is_true(plan.recommend.step_seconds > 0)
+  end)
+end)

@@ -1,7 +1,7 @@
 -- time_sharded.lua: tokens per second of runs without a pipeline whose gradients and parameters are sharded (sharded_rows.csv in the folder
 -- $PIPEPLAN_DATA/oracles), planned by `plan` itself. Shapes: MPT as mosaicml/llm-foundry scripts/train/benchmarking builds them (tied
--- embeddings, no biases, 4 × hidden, vocabulary 50,368), Llama as published, InternLM-7B as Llama-7B with a vocabulary of 103,168. Nothing was
--- fitted to them but which kernels of MPT are not fused.
+-- embeddings, no biases, 4 × hidden, vocabulary 50,368), Llama as published, InternLM-7B as Llama-7B with a vocabulary of 103,168. Nothing
+-- was fitted to them but which kernels of MPT are not fused.
 
 local csv = require "oracles.csv"
 local pipeplan = require "pipeplan"
@@ -65,7 +65,8 @@ local function spec_of(row)
       tokens = "1T", sequence_length = tonumber(row.seq), global_batch_size = batch, micro_batch_size = micro,
       precision = row.precision:match "fp8" and "fp8" or "bf16", sharding = sharding, replicas = inside and gpus // inside or nil,
       recompute = row.recompute == "full" and "full" or row.recompute:match "selective" and "selective" or "none",
-      gradients = (pure or row.model == "InternLM-7B") and "bf16" or "fp32", unfused = row.model:match "^MPT" and { "norm", "activation", "loss" } or nil,
+      gradients = (pure or row.model == "InternLM-7B") and "bf16" or "fp32",
+      unfused = row.model:match "^MPT" and { "norm", "activation", "loss" } or nil,
     },
     parallelism = { tensor = tensor, context = context, pipeline = 1, schedule = "none" },
   }
