@@ -417,8 +417,10 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
     .attention = back.seconds - back.exposed, .ring = back.exposed, .moved = moved(device, 2 * job->traffic),
     .tensor = job->tensor_seconds + expert_tensor + regather, .latency = layer + routing,
     .recompute = recomputed(at, job, redo, &terms[FORWARD], &ahead, weight, expert_tensor + routing) };
+  const double trained = 1 - training->frozen;
   terms[WEIGHT] = (pp_pass_terms){
-    .products = products(at, job, WEIGHT, 0, 0), .grouped = grouped_seconds(at, job, WEIGHT, 0), .accumulated = accumulated(at, job, gradient),
+    .products = trained * products(at, job, WEIGHT, 0, 0), .grouped = trained * grouped_seconds(at, job, WEIGHT, 0),
+    .accumulated = trained * accumulated(at, job, gradient),
     .latency = layer / 2,
     .recompute = redo->all && training->rerun_per_weight ? weights_of_layer(at->model, routed) * sum_of(&terms[FORWARD]) : 0 };
   count_traffic(job, redo, regather, expert_tensor, redo->all || training->recompute.core_attention, &ahead, &back, out);

@@ -32,6 +32,8 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   const double gradient = training->gradient_bytes, parameter = training->parameter_bytes;
   const bool sharded = training->shard_optimizer;
   memset(out, 0, sizeof *out);
+  dense_parameters *= 1 - training->frozen;
+  expert_parameters *= 1 - training->frozen;
   out->gradient_sync = (sharded ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
                                             pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
   if (sharded)

@@ -224,11 +224,11 @@ static double group(bool sharded, double ranks) {
 /* Weights, gradients and optimizer of so many parameters on a GPU. */
 static pp_state_bytes state_of(double parameters, bool experts, const pp_layout *layout, const pp_training *training, int copies) {
   const double ranks = pp_shards_ranks(layout, training, experts);
-  const double updated = parameters / group(training->shard_optimizer, ranks * copies);
+  const double trained = parameters * (1 - training->frozen), updated = trained / group(training->shard_optimizer, ranks * copies);
   const double state = training->master_bytes + training->moment_bytes, away = training->optimizer_offload;
   return (pp_state_bytes){
     .parameters = parameters * training->parameter_bytes / group(pp_shards_parameters(layout, training), ranks),
-    .gradients = parameters * training->gradient_bytes / group(pp_shards_gradients(layout, training), ranks),
+    .gradients = trained * training->gradient_bytes / group(pp_shards_gradients(layout, training), ranks),
     .optimizer = updated * state * (1 - away),
     .host = updated * (state + training->gradient_bytes) * away,
   };
@@ -351,7 +351,7 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
     add_state(&out[i].state, 1, &dense);
     add_state(&out[i].state, 1, &expert);
     gradient_shapes(model, layout, &parameters[PP_BLOCK_DENSE], i, out[i].weight_gradients);
-    for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= training->weight_gradient_bytes;
+    for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= (1 - training->frozen) * training->weight_gradient_bytes;
     out[i].embedding_copy = state_of(held[i].embedding_copy, false, layout, training, copies);
   }
   return PP_OK;

@@ -34,7 +34,7 @@ double pp_sharding_step(const pp_layout *layout, const pp_training *training, co
                         const pp_gpu_parameters parameters[PP_BLOCKS], const pp_block_seconds seconds[PP_BLOCKS], double microbatches) {
   const scene at = { layout, training, network };
   const bool gathers = pp_shards_parameters(layout, training), reduces = pp_shards_gradients(layout, training);
-  const double gathered = 2, reduced = training->gradient_bytes;   /* bf16 on the wire; gradients as they are accumulated */
+  const double gathered = 2, reduced = (1 - training->frozen) * training->gradient_bytes;   /* bf16 on the wire; gradients as they are accumulated */
   double forward = 0, backward = 0, first = 0, last = 0;
   if (!gathers && !reduces) return 0;
   for (int i = 0; i < PP_BLOCKS; i++) {

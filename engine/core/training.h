@@ -26,6 +26,7 @@ typedef struct {
   double gradient_bytes;    /* accumulated gradients (fp32: 4, bf16: 2) */
   double master_bytes;      /* fp32 master weights (4), 0 when the stored weights are the master */
   double moment_bytes;      /* both Adam moments together (fp32: 8, bf16: 4) */
+  double frozen;            /* share of the parameters that do not train (LoRA: all but the adapters): no gradient, no state, no W; 0 … 1 */
   bool shard_optimizer;     /* ZeRO-1 / distributed optimizer: master and moments over the data-parallel group */
   double optimizer_offload; /* share of master and moments that lies in host memory and is updated there, 0 … 1 */
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3 (FSDP): sharding.h says what of it holds in a pipeline */

@@ -53,7 +53,7 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
 
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
-    "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "shard_optimizer",
+    "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen", "shard_optimizer",
     "optimizer_offload",    "shard_gradients", "shard_parameters", "reshard", "replicas", "sequence_parallel", "data_overlap", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "rerun_per_weight", "recompute", NULL };
@@ -68,6 +68,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->gradient_bytes = bytes_of(L, index, "gradient_bytes");
   out->master_bytes = bytes_of(L, index, "master_bytes");
   out->moment_bytes = bytes_of(L, index, "moment_bytes");
+  out->frozen = pp_args_number_or(L, index, training_call, "frozen", 0, 1, 0);
   out->shard_optimizer = given(L, index, "shard_optimizer");
   out->optimizer_offload = pp_args_number_or(L, index, training_call, "optimizer_offload", 0, 1, 0);
   out->shard_gradients = given(L, index, "shard_gradients");

@@ -57,6 +57,21 @@ local function data_overlap(request)
   return request.framework and frameworks.find(request.framework).overlap.data or 0
 end
 
+-- Share of the parameters that adapters of a rank beside every linear weight of attention and feed-forward leave frozen. An adapter of a weight
+-- n × k has rank × (n + k) parameters (Hu et al., https://arxiv.org/abs/2106.09685, section 4.1); experts have one each.
+local function frozen_share(request)
+  local rank, shape = request.training.lora_rank, request.model.shape
+  if not rank then return 0 end
+  local hidden, adapters = shape.hidden, 0
+  local function adapter(n, k, count) adapters = adapters + (count or 1) * rank * (n + k) end
+  local query = shape.heads * (shape.head_dim or hidden // shape.heads)
+  local width = shape.experts and shape.expert_ffn or shape.ffn
+  for _, n in ipairs { query, query, query } do adapter(n, hidden) end
+  adapter(hidden, query)
+  for _ = 1, shape.gated == false and 2 or 3 do adapter(width, hidden, shape.experts or 1) end
+  return math.max(0, 1 - shape.layers * adapters / request.model.total_parameters)
+end
+
 -- Adam keeps two moments; Muon and SGD with momentum one.
 local moments = { adam = 2, adamw = 2, muon = 1, sgd = 1 }
 
@@ -76,6 +91,7 @@ function recipe.training(request, layout)
     gradient_bytes = number_bytes[t.gradients],
     master_bytes = t.precision == "fp32" and 0 or 4,
     moment_bytes = moments[t.optimizer] * number_bytes[t.moments],
+    frozen = frozen_share(request),
     shard_optimizer = t.zero ~= 0,
     optimizer_offload = t.optimizer_offload,
     shard_gradients = (t.zero or 1) >= 2,

@@ -113,6 +113,7 @@ local function training(request, value, assume, precision)
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
+    lora_rank = value "training.lora_rank",
     zero = sharding_stage(value "training.sharding", value "training.zero"),
     reshard = value "training.reshard", replicas = value "training.replicas",
     optimizer_offload = value "training.optimizer_offload" or 0,

@@ -353,7 +353,8 @@ function measure.fill(plan, request, known, result)
   plan.step_seconds = evaluation.step_seconds
   plan.ideal_step_seconds = evaluation.ideal_step_seconds
   plan.predicted_utilisation_fraction = plan.ideal_step_seconds / plan.step_seconds
-  local flops = engine.model.flops(request.model.shape, training.sequence_length).per_token * plan.tokens_per_step
+  local frozen = known.arguments.training.frozen   -- a weight that does not train has no product for its gradient: two of three
+  local flops = engine.model.flops(request.model.shape, training.sequence_length).per_token * plan.tokens_per_step * (1 - frozen / 3)
   plan.mfu_fraction = flops / (plan.step_seconds * gpus * request.device.flops_bf16)
   local seconds = run_seconds(list, goodput, function(e) return e.step_seconds end)
   plan.training_days = seconds / seconds_per_day

@@ -65,6 +65,9 @@ local function states(request)
   if now.gradients == "fp32" then change("gradients bf16", { gradients = "bf16" }) end
   if now.moments == "fp32" then change("moments bf16", { moments = "bf16" }) end
   if now.optimizer_offload < 1 then change("optimizer_offload 1", { optimizer_offload = 1 }) end
+  if not now.lora_rank then   -- another result, so the last
+    change("lora_rank 16, recompute full", { lora_rank = 16, recompute = { full = true } })
+  end
   return list
 end
 
