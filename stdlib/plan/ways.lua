@@ -66,7 +66,12 @@ local function states(request)
   if now.moments == "fp32" then change("moments bf16", { moments = "bf16" }) end
   if now.optimizer_offload < 1 then change("optimizer_offload 1", { optimizer_offload = 1 }) end
   if not now.lora_rank then   -- another result, so the last
-    change("lora_rank 16, recompute full", { lora_rank = 16, recompute = { full = true } })
+    local adapters = { lora_rank = 16, recompute = { full = true } }
+    change("lora_rank 16, recompute full", adapters)
+    if not fixed.pipeline then
+      list[#list + 1] = { words = "no pipeline, lora_rank 16, recompute full",
+                          request = with(training(request, adapters), { parallelism = with(fixed, { pipeline = 1 }) }) }
+    end
   end
   return list
 end

@@ -31,7 +31,7 @@ describe("adapters of rank 16", function()
     local share = 16 * (4 * 2 * hidden + 3 * (hidden + ffn)) * layers / parameters
     for i, stage in ipairs(adapted.stages) do
       assert.near(whole.stages[i].forward_seconds, stage.forward_seconds, 1e-12)
-      assert.near(share * whole.stages[i].weight_seconds, stage.weight_seconds, 1e-3 * whole.stages[i].weight_seconds)
+      assert.near(share * whole.stages[i].weight_seconds, stage.weight_seconds, 5e-3 * whole.stages[i].weight_seconds)
     end
     assert.is_true(adapted.step_seconds < whole.step_seconds)
   end)
