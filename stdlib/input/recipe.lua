@@ -57,7 +57,7 @@ local function data_overlap(request)
   return request.framework and frameworks.find(request.framework).overlap.data or 0
 end
 
--- Share of the parameters that adapters of a rank beside every linear weight of attention and feed-forward leave frozen. An adapter of a weight
+-- Share of the parameters that adapters beside every linear weight of attention and feed-forward leave frozen. An adapter of a weight
 -- n × k has rank × (n + k) parameters (Hu et al., https://arxiv.org/abs/2106.09685, section 4.1); experts have one each.
 local function frozen_share(request)
   local rank, shape = request.training.lora_rank, request.model.shape
