@@ -34,12 +34,16 @@ typedef struct {
   pp_fit fit;
 } choice;
 
+static bool is_planned(const pp_candidate *candidate) {
+  return pp_stages_traits(candidate) && pp_schedule_is_planned((pp_schedule_kind)candidate->kind);
+}
+
 static pp_status measure(const fitting *job, choice *out, pp_error *error) {
   int copies = job->candidate->kind == PP_NO_SCHEDULE ? 1 : pp_stages_traits(job->candidate)->copies;
   pp_rank_bytes sum;
   job->candidate->layers_per_stage = out->layers;
   out->fit.one_copy = NAN;
-  if (pp_stages_traits(job->candidate) && pp_schedule_is_planned((pp_schedule_kind)job->candidate->kind))
+  if (is_planned(job->candidate))
     return pp_evaluate_limited_memory(&job->of, &out->fit.bytes, &out->fit.rank, &out->fit.limit, error);
   pp_status status = pp_evaluate_memory(&job->of, job->programs ? &job->programs->memory : NULL, &sum, &out->fit.rank, error);
   if (status != PP_OK) return status;
@@ -75,10 +79,15 @@ static bool is_even(const fitting *job, const int *layers) {
   return true;
 }
 
-/* Of equals the first; less memory is no reason to be slower than the even split. *best_seconds: what that takes, 0 where nothing had to be
-** compared. */
+/*
+** Of equals the first; less memory is no reason to be slower than the even split. Splits of a planned schedule are compared by its stand-in,
+** which is wrong by more than less memory is worth: of those within split_gain the first. *best_seconds: what the best takes, 0 where nothing
+** had to be compared.
+*/
 static pp_status best_of(const fitting *job, const choice *from, int count, int *best, double *best_seconds, pp_error *error) {
   const double usable = job->of.problem->usable_bytes;
+  const bool planned = is_planned(job->candidate);
+  const double tie = planned ? job->of.problem->split_gain : job->of.problem->split_tie;
   double seconds[PP_MOST_SPLITS + 1] = { 0 }, fastest = INFINITY, least = INFINITY;
   int fits = 0;
   for (int i = 0; i < count; i++) fits += from[i].fit.bytes <= usable;
@@ -86,19 +95,19 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     if (from[i].fit.bytes > usable) continue;
     job->candidate->layers_per_stage = from[i].layers;
     seconds[i] = INFINITY;
-    if (pp_evaluate_bound(&job->of) > fastest * (1 + job->of.problem->split_tie)) continue;
+    if (pp_evaluate_bound(&job->of) > fastest * (1 + tie)) continue;
     pp_status status = pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace,
                                          &seconds[i], error);
     if (status != PP_OK) return status;
     fastest = fmin(fastest, seconds[i]);
   }
   for (int i = 0; i < count; i++) {
-    if (fits > 0 && (from[i].fit.bytes > usable || seconds[i] > fastest * (1 + job->of.problem->split_tie))) continue;
-    if (from[i].fit.bytes >= least) continue;
+    if (fits > 0 && (from[i].fit.bytes > usable || seconds[i] > fastest * (1 + tie))) continue;
+    if (from[i].fit.bytes >= least || (planned && fits > 1 && least < INFINITY)) continue;
     least = from[i].fit.bytes;
     *best = i;
   }
-  for (int i = 0; i < count && fits > 1; i++)
+  for (int i = 0; i < count && fits > 1 && !planned; i++)
     if (is_even(job, from[i].layers) && from[i].fit.bytes <= usable && seconds[i] < seconds[*best]) *best = i;
   *best_seconds = seconds[*best];
   return PP_OK;
