@@ -82,6 +82,23 @@ static void copies_that_land_together_count_once(void **state) {
   expect(1, pp_comm_distinct(1, 8), 1e-12);
 }
 
+/*
+** Without replacement, counted by hand. Two of four experts on two places miss one of them in C(2,2) / C(4,2) = 1/6 of all draws: 2 · 5/6. Eight
+** of 128 on four hosts miss one in C(96,8) / C(128,8) = 0.0927473: 4 · 0.9072527 = 3.62901, as DeepEP's own test counts (tests/test_internode.py);
+** eight of 256 on two in C(128,8) / C(256,8) = 0.0034899. As many experts as places: all choices apart. More choices than a place leaves out: all.
+*/
+static void experts_that_are_chosen_are_different_ones(void **state) {
+  (void)state;
+  expect(5.0 / 3, pp_comm_distinct_of(2, 2, 4), 1e-12);
+  expect(3.62901, pp_comm_distinct_of(4, 8, 128), 2e-6);
+  expect(2 * (1 - 0.0034899), pp_comm_distinct_of(2, 8, 256), 1e-6);
+  expect(8, pp_comm_distinct_of(64, 8, 64), 1e-12);
+  expect(2, pp_comm_distinct_of(2, 3, 4), 1e-12);
+  expect(1, pp_comm_distinct_of(1, 8, 64), 1e-12);
+  expect(pp_comm_distinct(4, 8), pp_comm_distinct_of(4, 8, 1e9), 1e-7);
+  expect(pp_comm_distinct(4, 8), pp_comm_distinct_of(4, 8, 0), 1e-12);
+}
+
 /* A flat all-to-all sends every copy: K·S·(n−1)/n over the network when each rank is its own domain. */
 static void a_flat_alltoall_is_the_textbook_formula(void **state) {
   const pp_alltoall transfer = { .group = 16, .stride = 8, .tokens = 1000, .experts_per_token = 4, .bytes_per_token = 1e4, .flat = true };
@@ -89,32 +106,57 @@ static void a_flat_alltoall_is_the_textbook_formula(void **state) {
   expect(10e-6 + 4e7 * 15 / 16 / 50e9, pp_comm_alltoall(&plain, &transfer), 1e-12);
 }
 
-static double deepseek_shape(double scale_up, double scale_out, int64_t group, int64_t max_domains, double bytes) {
-  const pp_network network = { .tiers = 2, .tier = { { 8, scale_up, 1, 0 }, { 1 << 20, scale_out, 1, 0 } } };
+/* Eight GPUs a node; `experts` 0 and `rate` 0: so many, and as fast as the link. */
+typedef struct {
+  double scale_up, scale_out, experts, rate;
+} deepseek_links;
+
+static double deepseek_shape(const deepseek_links *links, int64_t group, int64_t max_domains, double bytes) {
+  const pp_network network = { .tiers = 2, .tier = { { 8, links->scale_up, 1, 0 }, { 1 << 20, links->scale_out, 1, 0 } } };
   const pp_alltoall transfer = {
-    .group = group, .stride = 1, .tokens = 4096, .experts_per_token = 8, .max_domains = max_domains, .bytes_per_token = 7168 * bytes,
+    .group = group, .stride = 1, .tokens = 4096, .experts_per_token = 8, .experts = (int64_t)links->experts, .rate = links->rate,
+    .max_domains = max_domains, .bytes_per_token = 7168 * bytes,
   };
   return pp_comm_alltoall(&network, &transfer);
 }
 
 /*
-** Published times of 4,096 tokens, hidden 7,168, top-8, fp8 dispatch and bf16 combine, from links at what they reach, within 30 %.
-** UCCL-EP on B200 with 400 Gb/s EFA (deepseek-ai/DeepEP#529): EP16 1141 + 1965 us, EP32 2072 + 3724 us; 53 GB/s a GPU there.
+** Published times of 4,096 tokens, hidden 7,168, top-8 of 256 experts, fp8 dispatch and bf16 combine, within 30 %. Ports of 50 GB/s carry 44.6 GB/s
+** (DeepEP V1, EP64: 51 GB/s where the token's own node counts too, 7/8 of that on the wire), and kernels across nodes forward 150 GB/s inside
+** them (145: deepseek-ai/DeepEP#493, on links of 450).
+** UCCL-EP on B200 with 400 Gb/s EFA (deepseek-ai/DeepEP#529): EP16 1141 + 1965 us, EP32 2072 + 3724 us.
 ** DeepEP V1 on H800 with 400 Gb/s InfiniBand, tokens limited to four nodes (DeepEP docs/legacy.md): EP16 43, EP32 58, EP64 51 GB/s,
-** bytes that the benchmark counts divided by that; EP8 153 GB/s over NVLink.
+** bytes that the benchmark counts, those for the token's own node among them, divided by that; EP8 153 GB/s over NVLink.
 */
 static void dispatch_and_combine_are_near_what_kernels_measure(void **state) {
   const double token = 4096.0 * 7168;
+  const deepseek_links b200 = { 720e9, 44.6e9, 256, 150e9 }, h800 = { 155e9, 44.6e9, 256, 150e9 };
   (void)state;
-  expect(1141e-6, deepseek_shape(300e9, 53e9, 16, 0, 1), 0.3);
-  expect(1965e-6, deepseek_shape(400e9, 53e9, 16, 0, 2), 0.3);
-  expect(2072e-6, deepseek_shape(300e9, 53e9, 32, 0, 1), 0.3);
-  expect(3724e-6, deepseek_shape(400e9, 53e9, 32, 0, 2), 0.3);
-  expect(2.0 * token / 43e9, deepseek_shape(155e9, 50e9, 16, 4, 1), 0.3);
-  expect(3.6 * token / 58e9, deepseek_shape(155e9, 50e9, 32, 4, 1), 0.3);
-  expect(3.6 * token / 51e9, deepseek_shape(155e9, 50e9, 64, 4, 1), 0.3);
-  expect(3.6 * 2 * token / 50e9, deepseek_shape(155e9, 50e9, 64, 4, 2), 0.3);
-  expect(5.25 * token / 153e9, deepseek_shape(155e9, 50e9, 8, 4, 1), 0.3);
+  expect(1141e-6, deepseek_shape(&b200, 16, 0, 1), 0.3);
+  expect(1965e-6, deepseek_shape(&b200, 16, 0, 2), 0.3);
+  expect(2072e-6, deepseek_shape(&b200, 32, 0, 1), 0.3);
+  expect(3724e-6, deepseek_shape(&b200, 32, 0, 2), 0.3);
+  expect(2.0 * token / 43e9, deepseek_shape(&h800, 16, 4, 1), 0.3);
+  expect(3.6 * token / 58e9, deepseek_shape(&h800, 32, 4, 1), 0.3);
+  expect(3.6 * token / 51e9, deepseek_shape(&h800, 64, 4, 1), 0.3);
+  expect(3.6 * 2 * token / 50e9, deepseek_shape(&h800, 64, 4, 2), 0.3);
+  expect(5.25 * token / 153e9, deepseek_shape(&h800, 8, 4, 1), 0.3);
+}
+
+/*
+** DeepEP V1 as above: of 43, 58 and 51 GB/s over 2, 4 and 8 nodes 1/2, 3/4 and 7/8 cross wires: 21.5, 43.5 and 44.6. The port's 44.6 holds the
+** last two, within 5 %; at EP16 nodes decide inside themselves, at 150 GB/s: a token goes to 16(1 − C(240,8)/C(256,8)) = 6.5233 GPUs, 15/16 of
+** them others. V2 (README.md @dd758ca): 90 GB/s over two nodes and 61 over four, 45 and 45.8 on the wire, for its kernels forward faster.
+*/
+static void only_copies_to_other_nodes_cross_wires(void **state) {
+  const double token = 4096.0 * 7168;
+  const deepseek_links v1 = { 155e9, 44.6e9, 256, 150e9 }, v2 = { 720e9, 45.4e9, 256, 0 };
+  (void)state;
+  expect(3.6 * token / 58e9, deepseek_shape(&v1, 32, 4, 1), 0.05);
+  expect(3.6 * token / 51e9, deepseek_shape(&v1, 64, 4, 1), 0.05);
+  expect(6.52328 * 15 / 16 * token / 150e9, deepseek_shape(&v1, 16, 4, 1), 1e-5);
+  expect(2.0 * token / 90e9, deepseek_shape(&v2, 16, 0, 1), 0.05);
+  expect(3.6 * token / 61e9, deepseek_shape(&v2, 32, 0, 1), 0.05);
 }
 
 /* DeepSeek-V3 report §3.2.2: with four nodes a token, up to 3.2 experts a node cost no more: 13 experts take as long as 8 there. */
@@ -130,19 +172,29 @@ static void node_limited_routing_caps_what_crosses(void **state) {
 }
 
 /*
-** The same, counted: 8 experts on 4 nodes reach 4(1 − (3/4)^8) = 3.59955 of them, on 8 nodes 8(1 − (7/8)^8) = 5.25113; of the 32 GPUs on four
-** nodes 32(1 − (31/32)^8) = 7.17760, of 64 64(1 − (63/64)^8) = 7.57591. Over 50 GB/s of InfiniBand and 160 of NVLink (§3.2.2) nodes decide;
-** over 50 and 60 the GPUs inside them do. A limit that is no limit changes nothing.
+** The same, counted: 8 choices on 4 nodes reach 4(1 − (3/4)^8) = 3.59955 of them, on 8 nodes 8(1 − (7/8)^8) = 5.25113; of the 32 GPUs on four
+** nodes 32(1 − (31/32)^8) = 7.17760, of 64 64(1 − (63/64)^8) = 7.57591. One in eight of the nodes and one in 64 of the GPUs is the token's own. Over
+** 50 GB/s of InfiniBand and 160 of NVLink (§3.2.2) nodes decide; over 50 and 60, or a kernel that forwards 60 of 160, the GPUs inside them do.
+** A limit that is no limit changes nothing.
 */
 static void a_token_reaches_the_gpus_of_its_nodes_only(void **state) {
   const double token = 4096.0 * 7168;
+  const deepseek_links fast = { 160e9, 50e9, 0, 0 }, slow = { 60e9, 50e9, 0, 0 }, busy = { 160e9, 50e9, 0, 60e9 };
   (void)state;
-  expect(3.59955 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 4, 1), 1e-5);
-  expect(5.25113 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 0, 1), 1e-5);
-  expect(7.17760 * token / 60e9, deepseek_shape(60e9, 50e9, 64, 4, 1), 1e-5);
-  expect(7.57591 * token / 60e9, deepseek_shape(60e9, 50e9, 64, 0, 1), 1e-5);
-  expect(5.25113 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 8, 1), 1e-5);
-  expect(5.25113 * token / 50e9, deepseek_shape(160e9, 50e9, 64, 9, 1), 1e-5);
+  expect(3.59955 * 7 / 8 * token / 50e9, deepseek_shape(&fast, 64, 4, 1), 1e-5);
+  expect(5.25113 * 7 / 8 * token / 50e9, deepseek_shape(&fast, 64, 0, 1), 1e-5);
+  expect(7.17760 * 63 / 64 * token / 60e9, deepseek_shape(&slow, 64, 4, 1), 1e-5);
+  expect(7.57591 * 63 / 64 * token / 60e9, deepseek_shape(&slow, 64, 0, 1), 1e-5);
+  expect(7.57591 * 63 / 64 * token / 60e9, deepseek_shape(&busy, 64, 0, 1), 1e-5);
+  expect(5.25113 * 7 / 8 * token / 50e9, deepseek_shape(&fast, 64, 8, 1), 1e-5);
+  expect(5.25113 * 7 / 8 * token / 50e9, deepseek_shape(&fast, 64, 9, 1), 1e-5);
+}
+
+/* A kernel's own rate is that of forwarding between hosts: inside one nothing is forwarded. 8(1 − (7/8)^8) · 7/8 copies over 160 GB/s. */
+static void a_kernel_forwards_at_its_rate_across_hosts_only(void **state) {
+  const deepseek_links busy = { 160e9, 50e9, 0, 60e9 };
+  (void)state;
+  expect(5.25113 * 7 / 8 * 4096 * 7168 / 160e9, deepseek_shape(&busy, 8, 0, 1), 1e-5);
 }
 
 /* ----------------------------------------------------------------------------------------------------------------- measured links */
@@ -338,8 +390,11 @@ int main(void) {
     cmocka_unit_test(members_of_a_domain_share_what_crosses),
     cmocka_unit_test(one_rank_or_no_bytes_take_no_time),
     cmocka_unit_test(copies_that_land_together_count_once),
+    cmocka_unit_test(experts_that_are_chosen_are_different_ones),
     cmocka_unit_test(a_flat_alltoall_is_the_textbook_formula),
     cmocka_unit_test(dispatch_and_combine_are_near_what_kernels_measure),
+    cmocka_unit_test(only_copies_to_other_nodes_cross_wires),
+    cmocka_unit_test(a_kernel_forwards_at_its_rate_across_hosts_only),
     cmocka_unit_test(node_limited_routing_caps_what_crosses),
     cmocka_unit_test(a_token_reaches_the_gpus_of_its_nodes_only),
     cmocka_unit_test(rings_across_hosts_reach_what_their_links_reach_together),
