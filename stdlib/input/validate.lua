@@ -59,7 +59,7 @@ local function walk_object(value, schema, file, path)
   for _, key in ipairs(lists.sorted_keys(value)) do
     local known = schema.properties[key]
     if not known then
-      failure.usage("%s: %s is no field of a profile%s", file, inner(key), failure.suggestion(key, lists.sorted_keys(schema.properties)))
+      failure.usage("%s: %s is no field of such a file%s", file, inner(key), failure.suggestion(key, lists.sorted_keys(schema.properties)))
     end
     walk(value[key], known, file, inner(key))
   end

@@ -349,7 +349,7 @@ describe("a damaged profile", function()
     assert.equal("FILE: it is [1]: expected an object: what was measured of a pipeline's stages on the machine itself", problem(nil, "[1]"))
     assert.matches("^FILE: stage is missing: expected a list: the stages", problem {  runtime = "deepseek" })
     assert.equal("FILE: stage is []: expected a list: the stages, first to last", problem(nil, '{"stage":[]}'))
-    assert.equal("FILE: stages is no field of a profile, did you mean 'stage'?", problem { stages = {} })
+    assert.equal("FILE: stages is no field of such a file, did you mean 'stage'?", problem { stages = {} })
     assert.equal("FILE: stage[1].kind_ms.F is -3: expected a number from 1e-09 to 1e+12: forward; nearest: 1e-09",
                  problem { stage = { stage(12, 24), stage(-3, 24) } })
     assert.matches("^FILE: stage%[0%].kind_ms.B is missing: expected a number from 1e%-09 to 1e%+12: whole backward", problem { stage = { stage(12) } })
