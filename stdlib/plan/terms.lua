@@ -34,7 +34,7 @@ end
 function terms.text(request, plan)
   local block = plan.model.architecture == "moe" and "moe" or "dense"
   local parts = terms.of(request, plan)[block]
-  return string.format("ms of a %s layer: %s; %s; %s", block == "moe" and "MoE" or "dense", pass("F", parts.forward),
+  return string.format("ms of %s layer: %s; %s; %s", block == "moe" and "an MoE" or "a dense", pass("F", parts.forward),
                        pass("I", parts.input), pass("W", parts.weight))
 end
 
