@@ -54,22 +54,30 @@ describe("the decision table", function()
   end)
 
   it("ruling 5: plans Zero Bubble's fastest member that fits, in a tie the earlier one", function() -- ruling 5
-    local result = plan(llama)
-    assert.equal("zero_bubble", result.schedule_family)
-    for _, member in ipairs { "zb_h1", "zb_v", "zb_h2" } do
-      local other = entry(result.alternatives, member)
-      if other and other.fit ~= "does_not_fit" then assert.is_true(other.step_seconds >= result.step_seconds) end
+    local function member(tie)
+      local result = plan(llama, {}, policy_of(string.format("set { tie_fraction = %g }", tie)))
+      assert.equal("zero_bubble", result.schedule_family)
+      return result
     end
-    local planned = entry(result.alternatives, "zb_auto")   -- the last: it has to be faster by more than a tie
-    assert.is_true(planned == nil or planned.fit == "does_not_fit" or planned.step_seconds * 1.01 >= result.step_seconds)
-    local tie = policy_of [[set { tie_fraction = "100%" }]]
-    assert.equal("zb_h1", plan(llama, {}, tie).schedule)
+    local fastest = member(0)
+    for _, name in ipairs { "zb_h1", "zb_v", "zb_h2", "zb_auto" } do
+      local other = entry(fastest.alternatives, name)
+      if other and other.fit ~= "does_not_fit" then assert.is_true(other.step_seconds > fastest.step_seconds, name) end
+    end
+    -- ZB-H1, the first of them, fits too: it is the plan as soon as what it loses counts as a tie
+    assert.equal("zb_v", fastest.schedule)
+    local first = entry(fastest.alternatives, "zb_h1")
+    assert.not_equal("does_not_fit", first.fit)
+    local lost = first.step_seconds / fastest.step_seconds - 1
+    assert.equal("zb_v", member(0.99 * lost).schedule)
+    assert.equal("zb_h1", member(1.01 * lost).schedule)
   end)
 end)
 
 describe("one GPU", function()
   -- Llama-2-7B has 6,738,415,616 parameters. On 64 GPUs, at 4,096 tokens: bf16 weights, fp32 gradients, Adam's 12 bytes over 64; of each of
-  -- 32 layers 8h + 4ad + 4kd + 4a + 6f = 131,712 bytes a token; logits 4 s h (1 + V/h): 59.5 GB, and buffers of 3 to 6 GiB beside.
+  -- 32 layers 8h + 4ad + 4kd + 4a + 6f = 131,712 bytes a token; logits 4 s h (1 + V/h): 59.5 GB, and beside these a process (1,332 MiB) and
+  -- buffers of up to 3 GiB.
   local state = 6738415616 * (2 + 4 + 12 / 64)
   local activations = 4096 * 32 * (8 * 4096 + 8 * 4096 + 4 * 32 + 6 * 11008) + 4 * 4096 * (4096 + 32000)
   local function seven(changes)
@@ -81,7 +89,7 @@ describe("one GPU", function()
     local result = seven()
     assert.same({ "rejected", "fits_one_gpu" }, { result.status, result.reasons[1].id })
     local known = state + activations
-    assert.is_true(result.one_gpu.bytes > known + 3 * gib and result.one_gpu.bytes < known + 7 * gib)
+    assert.is_true(result.one_gpu.bytes > known + 1332 / 1024 * gib and result.one_gpu.bytes < known + 4.3 * gib)
     -- ZeRO-3 shows what weights and gradients would save: 6 bytes a parameter but for a 64th
     assert.near(6738415616 * 6 * (1 - 1 / 64) / gib, (result.one_gpu.bytes - result.one_gpu.sharded_bytes) / gib, 1.5)
     assert.same({ 64, 1, 1, 1 }, { result.recommend.parallelism.data, result.recommend.parallelism.tensor,
@@ -91,8 +99,8 @@ describe("one GPU", function()
   end)
 
   it("ruling 6: does not where the headroom is not left, or the optimizer is sharded over too few", function() -- ruling 6
-    assert.equal("planned", seven({ cluster = { memory_per_gpu = "60GiB" } }).status)       -- 59.5 GB + 3 GiB > 0.92 × 60 GiB
-    assert.equal("rejected", seven({ cluster = { memory_per_gpu = "72GiB" } }).status)      -- + 7 GiB < 0.92 × 72 GiB
+    assert.equal("planned", seven({ cluster = { memory_per_gpu = "60GiB" } }).status)       -- 59.5 GB > 0.92 × 60 GiB
+    assert.equal("rejected", seven({ cluster = { memory_per_gpu = "72GiB" } }).status)      -- + 4.3 GiB < 0.92 × 72 GiB
     assert.are_not.equal("rejected", seven({ cluster = { gpus = 2 } }).status)              -- 40.4 GB of optimizer state instead of 1.3
     assert.equal("rejected", seven({ cluster = { memory_per_gpu = "60GiB" }, training = { recompute = "full" } }).status)
     -- ZeRO-3 does not decide: sharded over 64 a 70B would take 1.1 GB a GPU of state and its activations
@@ -137,10 +145,14 @@ describe("schedules", function()
         assert.same({ microbatches, math.min(microbatches, ranks) }, { peaks.gpipe, peaks["1f1b"] })
       end
     end
-    local result = plan(llama, { parallelism = { tensor = 8, pipeline = 4, schedule = "1f1b" } })
-    local gpipe = entry(result.alternatives, "gpipe")  -- stages are uneven and hand-overs take time there: as good as equal
-    assert.near(result.bubble.fraction, gpipe.bubble_fraction, 1e-3)
-    assert.is_true(gpipe.peak_bytes > result.memory.ranks[1].total_bytes)
+    -- few enough microbatches that GPipe fits too; the same layers for both, as each has a split of its own that ties memory with time
+    local function planned(schedule)
+      return plan(llama, { training = { global_batch_size = 64 },
+                           parallelism = { tensor = 8, pipeline = 4, schedule = schedule, layers_per_stage = { 20, 20, 20, 20 } } })
+    end
+    local result, gpipe = planned "1f1b", planned "gpipe"
+    assert.near(result.bubble.fraction, gpipe.bubble.fraction, 1e-6)
+    assert.is_true(gpipe.memory.ranks[1].total_bytes > result.memory.ranks[1].total_bytes)
   end)
 
   it("ruling 10: P over 64 is rejected with its computed bubble, though the bubble saturates", function() -- ruling 10
