@@ -65,13 +65,17 @@ local function states(request)
   if now.gradients == "fp32" then change("gradients bf16", { gradients = "bf16" }) end
   if now.moments == "fp32" then change("moments bf16", { moments = "bf16" }) end
   if now.optimizer_offload < 1 then change("optimizer_offload 1", { optimizer_offload = 1 }) end
-  if not now.lora_rank then   -- another result, so the last
-    local adapters = { lora_rank = 16, recompute = { full = true } }
-    change("lora_rank 16, recompute full", adapters)
-    if not fixed.pipeline then
-      list[#list + 1] = { words = "no pipeline, lora_rank 16, recompute full",
-                          request = with(training(request, adapters), { parallelism = with(fixed, { pipeline = 1 }) }) }
-    end
+  return list
+end
+
+-- Training of adapters: another result, and so told behind all that keeps it.
+local function adapters(request)
+  local fixed, list = request.parallelism, {}
+  if request.training.lora_rank then return list end
+  local changed = training(request, { lora_rank = 16, recompute = { full = true } })
+  list[1] = { words = "lora_rank 16, recompute full", request = changed }
+  if not fixed.pipeline then
+    list[2] = { words = "no pipeline, lora_rank 16, recompute full", request = with(changed, { parallelism = with(fixed, { pipeline = 1 }) }) }
   end
   return list
 end
@@ -107,16 +111,22 @@ local function try(options, policy, found)
   end
 end
 
--- → the plan's `ways_to_fit`: fastest first, of equals the one with fewer bytes.
+local function faster(a, b)
+  if a.step_seconds ~= b.step_seconds then return a.step_seconds < b.step_seconds end
+  if a.peak_bytes ~= b.peak_bytes then return a.peak_bytes < b.peak_bytes end
+  return a.change < b.change
+end
+
+-- → the plan's `ways_to_fit`: fastest first, of equals the one with fewer bytes; adapters behind all others.
 function ways.of(request, policy)
   local found = {}
   for _, options in ipairs { recomputes(request), layouts(request), states(request) } do try(options, policy, found) end
   if #found == 0 then try(together(request), policy, found) end
-  table.sort(found, function(a, b)
-    if a.step_seconds ~= b.step_seconds then return a.step_seconds < b.step_seconds end
-    if a.peak_bytes ~= b.peak_bytes then return a.peak_bytes < b.peak_bytes end
-    return a.change < b.change
-  end)
+  table.sort(found, faster)
+  local other = {}
+  try(adapters(request), policy, other)
+  table.sort(other, faster)
+  found[#found + 1] = other[1]
   return found
 end
 

@@ -382,7 +382,7 @@ end)
 
 describe("a plan without a pipeline", function()
   it("is made only where the spec fixes depth 1", function()  -- rulings 20 and 24
-    local full = { training = { recompute = "full" } }
+    local full = { training = { recompute = "full", sharding = "optimizer" } }
     local free, fixed = decide(llama, full), decide(llama, merge(full, { parallelism = { pipeline = 1 } }))
     assert.is_true(free.evaluation.pipeline > 1)
     assert.is_not_nil(free.avoidable)

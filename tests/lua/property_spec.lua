@@ -70,6 +70,8 @@ local function check_recommended(plan, spec)
   local fixed = fixed_spec(spec, layout, batch)
   fixed.training.micro_batch_size = recommended.micro_batch_size
   fixed.training.recompute = recommended.recompute or fixed.training.recompute
+  fixed.training.zero, fixed.training.sharding = nil, recommended.sharding
+  fixed.training.optimizer_offload = recommended.optimizer_offload or fixed.training.optimizer_offload
   local again = planning.plan(fixed)
   expect(again.status == "planned", "its recommendation %s at P %d is %s: %s", layout.schedule, layout.pipeline, again.status,
          table.concat(planning.ids(again.reasons), ", "))

@@ -48,6 +48,7 @@ static const struct {
                        "while true do engine.comm.fit { test = 'all_reduce', ranks = 2^31 - 1, points = p } end" },
   { "engine.comm.p2p", "while true do engine.comm.p2p { network = net, bytes = 1e300 } end" },
   { "engine.cost.blocks", "while true do engine.cost.blocks(setting {}) end" },
+  { "engine.cost.terms", "while true do engine.cost.terms(setting {}) end" },
   { "engine.cost.hop", "local s = setting {} s.device = nil while true do engine.cost.hop(s) end" },
   { "engine.cost.pair", "while true do engine.cost.pair { device = device, forward = { forward = 1 }, backward = { forward = 1 } } end" },
   { "engine.cost.stage", "while true do engine.cost.stage(setting { stage = { dense = 1024 } }) end" },
