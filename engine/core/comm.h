@@ -81,7 +81,7 @@ double pp_comm_distinct_of(double places, double choices, double experts);
 ** Dispatch (or combine) seconds. Inside the domain one copy for each other GPU that a token reaches crosses the scale-up link; between domains
 ** one copy for each *other* domain crosses the network (hierarchical kernels), forwarded inside at the kernel's own rate. The slower of the
 ** two, they overlap. 0 in a group of one. DeepEP's published bandwidths count a token's own domain too: 43, 58 and 51 GB/s over 2, 4 and 8
-** hosts are 21.5 (limited inside, at 141 GB/s), 43.5 and 44.6 GB/s of a 50 GB/s port (docs/legacy.md; deepseek-ai/DeepEP issue 51: counters
+** nodes are 21.5 (limited inside, at 141 GB/s), 43.5 and 44.6 GB/s of a 50 GB/s port (docs/legacy.md; deepseek-ai/DeepEP issue 51: counters
 ** of the cards agree).
 */
 double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer);

@@ -46,7 +46,7 @@ typedef struct {
   double hidden_share;          /* of the shorter of compute and all-to-all, what pairs on two streams hide, as measured; 0: all of it, at
                                 ** overlap_overhead. Pairs of schedules with a kernel of their own hide all */
   pp_host host;
-  double alltoall_rate;         /* bytes per second at which a kernel that crosses hosts forwards inside them; 0: as fast as the link */
+  double alltoall_rate;         /* bytes per second at which a kernel that crosses nodes forwards inside them; 0: as fast as the link */
   double alltoall_latency;      /* seconds that one dispatch or combine takes beside its transfers: launch, counting, notification */
   double pair_share;            /* F&B over F + B, as measured; 0: F&B is computed */
   double host_link;             /* bytes per second to and from the host, one direction; read with optimizer_offload only, like the next */

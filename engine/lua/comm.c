@@ -61,11 +61,14 @@ static int comm_allreduce(lua_State *L) {
   return comm_collective(L, "engine.comm.allreduce", pp_comm_allreduce);
 }
 
-/* engine.comm.alltoall{ network, group, stride = 1, tokens, experts_per_token, bytes_per_token, max_domains = 0, flat = false } → seconds */
+/*
+** engine.comm.alltoall{ network, group, stride = 1, tokens, experts_per_token, experts = 0, bytes_per_token, rate = 0, max_domains = 0,
+**   flat = false } → seconds
+*/
 static int comm_alltoall(lua_State *L) {
   static const char call[] = "engine.comm.alltoall";
-  static const char *const known[] = { "network", "group", "stride", "tokens", "experts_per_token", "bytes_per_token", "max_domains",
-                                       "flat", NULL };
+  static const char *const known[] = { "network", "group", "stride", "tokens", "experts_per_token", "experts", "bytes_per_token",
+                                       "rate", "max_domains", "flat", NULL };
   pp_network network;
   pp_args_begin(L, 1, call, known);
   check_network(L, call, &network);
@@ -74,6 +77,8 @@ static int comm_alltoall(lua_State *L) {
     .stride = stride_of(L, call),
     .tokens = pp_args_number(L, 1, call, "tokens", 0, HUGE_VAL),
     .experts_per_token = pp_args_integer(L, 1, call, "experts_per_token", 1, 1 << 16),
+    .experts = pp_args_integer_or(L, 1, call, "experts", 0, INT32_MAX, 0),
+    .rate = pp_args_number_or(L, 1, call, "rate", 0, HUGE_VAL, 0),
     .max_domains = pp_args_integer_or(L, 1, call, "max_domains", 0, INT32_MAX, 0),
     .bytes_per_token = pp_args_number(L, 1, call, "bytes_per_token", 0, HUGE_VAL),
     .flat = pp_args_boolean_or(L, 1, call, "flat", false),

@@ -53,8 +53,10 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
 
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
-    "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen", "shard_optimizer",
-    "optimizer_offload",    "shard_gradients", "shard_parameters", "reshard", "replicas", "sequence_parallel", "data_overlap", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts", "dropout", "activation_bytes",
+    "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen",
+    "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "reshard", "replicas", "sequence_parallel", "data_overlap",
+    "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts",
+    "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "rerun_per_weight", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };

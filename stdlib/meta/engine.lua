@@ -45,6 +45,14 @@
 ---@field tensor number TP collectives, part of the first three
 ---@field context number the ring of keys and values
 ---@field context_exposed number what attention does not hide of it, part of forward and input
+---@field host_forward number what the card waits for its host, part of forward
+---@field host_backward number … part of input
+
+--- What the seconds of one block are made of.
+---@class pipeplan.engine.block_terms
+---@field forward pipeplan.engine.pass_terms of F
+---@field input pipeplan.engine.pass_terms of I
+---@field weight pipeplan.engine.pass_terms of W
 
 ---@class pipeplan.engine.bytes_by_block
 ---@field embedding pipeplan.engine.block_bytes the embedding
@@ -95,10 +103,23 @@
 ---@field gemm_efficiency number share of flops that large matrix products reach; 1e-09 … 1
 ---@field grouped_gemm_efficiency number the same for experts' products of large inner size; 1e-09 … 1
 ---@field grouped_gemm_half? number inner size at which they reach half of that; 0 … 1000000000; default 0
+---@field product_depth? number inner size that each product takes as much longer as; 0 … 1000000000; default 0
+---@field product_floor? number seconds: the smallest product, on top of what others take; 0 … 1000000; default 0
+---@field grouped_rows? number rows of a tile, to which each expert's are padded; 0: by grouped_gemm_half alone; 0 … 1000000000; default 0
+---@field grouped_floor? number seconds: the smallest grouped product; with grouped_rows only; 0 … 1000000; default 0
 ---@field attention_efficiency number share of flops_bf16 that fused attention reaches; 1e-09 … 1
+---@field attention_backward? number share of that which its backward reaches; 0: as forward; 0 … 100; default 0
+---@field attention_half? number tokens of a sequence at which it reaches half; 0 … 1000000000; default 0
+---@field attention_half_backward? number … its backward; 0 … 1000000000; default 0
+---@field attention_fill? number pieces of 128 queries of one head at which it reaches half; 0 … 1000000000; default 0
 ---@field memory_efficiency number share of memory_bandwidth that element-wise kernels reach; 1e-09 … 1
 ---@field overlap_overhead? number share of a pair's compute that sharing with communication kernels costs; 0 … 100; default 0
 ---@field hides_alltoall? boolean is there an all-to-all kernel that runs beside compute?; default false
+---@field hidden_share? number of the shorter of compute and all-to-all, what pairs on two streams hide; 0: all, at overlap_overhead; 0 … 1; default 0
+---@field tensor_latency? number seconds: a TP collective, beside its transfer; 0 … 1000000; default 0
+---@field tensor_regather? number share of backward's further all-gather that is not hidden beside I; 0 … 1; default 0
+---@field alltoall_rate? number bytes per second at which a kernel across nodes forwards inside them; default: as the link; 1e-09 … 1e+30
+---@field host? pipeplan.engine.host_floor what launches take the host; default: nothing
 ---@field layer_latency? number seconds that a layer's F and I each take beside their work, and W half of it; 0 … 1000000; default 0
 ---@field routing_latency? number seconds that an MoE layer takes each way beside its work; 0 … 1000000; default 0
 ---@field plain_routing_latency? number seconds more where the all-to-all has no kernel of its own; 0 … 1000000; default 0
@@ -147,6 +168,16 @@
 ---@field latency? number seconds; ≥ 0; default 0
 ---@field bandwidth number bytes per second, above 0
 ---@field bytes number of the message; ≥ 0
+
+--- Seconds that the host needs to launch one layer in one direction: the layer takes no less.
+---@class pipeplan.engine.host_floor
+---@field forward? number seconds: a dense layer, forward; 0 … 1000000; default 0
+---@field backward? number seconds: … backward; 0 … 1000000; default 0
+---@field moe_forward? number seconds: an MoE layer, forward; 0 … 1000000; default 0
+---@field moe_backward? number seconds: … backward; 0 … 1000000; default 0
+---@field expert_forward? number seconds: more for each expert of unfused_experts, forward; 0 … 1000000; default 0
+---@field expert_backward? number seconds: … backward; 0 … 1000000; default 0
+---@field waiting? number share of the shorter of card and host that an MoE layer takes more without an all-to-all kernel; 0 … 1; default 0
 
 --- Why something cannot be built: an answer, not an error.
 ---@class pipeplan.engine.illegal
@@ -216,6 +247,19 @@
 ---@field moe pipeplan.engine.block_parameters an MoE decoder layer
 ---@field head pipeplan.engine.block_parameters final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_parameters a multi-token-prediction module
+
+--- What the seconds of one pass of a block are made of: their sum.
+---@class pipeplan.engine.pass_terms
+---@field products number with dense weights
+---@field grouped number of experts
+---@field attention number its core
+---@field moved number element-wise kernels
+---@field accumulated number gradients read and written
+---@field tensor number TP collectives
+---@field ring number what attention does not hide of CP's ring
+---@field latency number of a layer, and of routing
+---@field recompute number what I computes again
+---@field host number waiting for the host
 
 --- Most bytes of activations held at once, by rank ([rank + 1]).
 ---@class pipeplan.engine.peak_bytes
@@ -347,6 +391,8 @@
 ---@field tensor? number TP collectives, part of the others
 ---@field context? number the ring of keys and values
 ---@field context_exposed? number what attention does not hide of it, part of the others
+---@field host_forward? number what the card waits for its host, part of forward
+---@field host_backward? number … part of input and full
 
 --- Seconds that a step takes beside the pipeline.
 ---@class pipeplan.engine.step_seconds
@@ -354,6 +400,13 @@
 ---@field parameter_sync number gather of weights
 ---@field optimizer number update
 ---@field mirror number sum of the two copies' gradients
+
+---@class pipeplan.engine.terms_by_block
+---@field embedding pipeplan.engine.block_terms the embedding
+---@field dense pipeplan.engine.block_terms a dense decoder layer
+---@field moe pipeplan.engine.block_terms an MoE decoder layer
+---@field head pipeplan.engine.block_terms final norm, output weights and loss
+---@field mtp pipeplan.engine.block_terms a multi-token-prediction module
 
 --- One tier of a network.
 ---@class pipeplan.engine.tier
@@ -378,8 +431,15 @@
 ---@field shard_gradients? boolean gradients over it too (ZeRO-2); default false
 ---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
 ---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false
+---@field data_overlap? number share of a microbatch's backward and forward that hides gradient and parameter traffic; 0 … 1; default 0
+---@field tensor_overlap? number share of TP's collectives that run beside the products around them; 0 … 1; default 0
 ---@field fused_attention? boolean no s × s matrix is stored; default false
 ---@field fused_loss? boolean logits become their own gradient in place; default false
+---@field unfused_loss? boolean a softmax in fp32 over the whole vocabulary on each TP rank; default false
+---@field unfused_norm? boolean norms out of single operations: an fp32 copy of their input is kept; default false
+---@field unfused_rope? boolean rotary embedding in fp32: a copy of queries and keys is kept; default false
+---@field unfused_activation? boolean SwiGLU in two kernels: the gate's activation is kept too; default false
+---@field unfused_experts? boolean one product an expert, one after the other; default false
 ---@field dropout? boolean one-byte masks are stored; default false
 ---@field activation_bytes? number bytes of an element of a stored linear input; 0 … 64; default 2
 ---@field attention_output_bytes? number … of the attention output; default 2, with activation_bytes < 2: 1.5; 0 … 64
@@ -447,7 +507,9 @@
 ---@field stride? integer distance between neighbours of the group, in GPUs; 1 … 2147483647; default 1
 ---@field tokens number that one rank sends; ≥ 0
 ---@field experts_per_token integer copies of a token; 1 … 65536
+---@field experts? integer of the layer; 0: so many that no two choices meet in one; 0 … 2147483647; default 0
 ---@field bytes_per_token number of one copy; ≥ 0
+---@field rate? number bytes per second at which a kernel across nodes forwards inside them; 0: as the link; ≥ 0; default 0
 ---@field max_domains? integer scale-up domains that a token may reach; 0: no limit; 0 … 2147483647; default 0
 ---@field flat? boolean every copy crosses the network by itself, instead of one per domain; default false
 
@@ -467,6 +529,14 @@
 
 --- Arguments. Seconds of one block of each kind.
 ---@class pipeplan.engine.cost_blocks_arguments
+---@field model pipeplan.engine.shape the model
+---@field layout pipeplan.engine.layout how it is spread
+---@field training pipeplan.engine.training the recipe
+---@field device pipeplan.engine.device the accelerator
+---@field network pipeplan.engine.network the network
+
+--- Arguments. What the seconds of cost.blocks are made of.
+---@class pipeplan.engine.cost_terms_arguments
 ---@field model pipeplan.engine.shape the model
 ---@field layout pipeplan.engine.layout how it is spread
 ---@field training pipeplan.engine.training the recipe
@@ -674,6 +744,11 @@ engine.cost = {}
 ---@param arguments pipeplan.engine.cost_blocks_arguments
 ---@return pipeplan.engine.seconds_by_block
 function engine.cost.blocks(arguments) end
+
+--- What the seconds of cost.blocks are made of.
+---@param arguments pipeplan.engine.cost_terms_arguments
+---@return pipeplan.engine.terms_by_block
+function engine.cost.terms(arguments) end
 
 --- Seconds that a microbatch's activations take to the next stage.
 ---@param arguments pipeplan.engine.cost_hop_arguments

@@ -12,6 +12,7 @@
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
+---@field kernels? string file of kernels measured on the card (examples/torch/profile_kernels.py)
 ---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
@@ -39,11 +40,16 @@
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field unfused? nil kernels that are not fused: none (default), or a list
+---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
+---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
+---@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
 ---@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
+---@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
@@ -75,6 +81,7 @@
 ---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
 ---@field gpus_per_node? integer|string GPUs in one node (default: the accelerator's usual node); in gpu
 ---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
+---@field kernels? string file of kernels measured on the card (examples/torch/profile_kernels.py)
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field network? pipeplan.spec.cluster.network
@@ -100,11 +107,14 @@
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
+---@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 
 ---@class pipeplan.spec.training
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
+---@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
+---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
@@ -116,7 +126,9 @@
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
+---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
 ---@field tokens? number|string training volume; in token
+---@field unfused? nil kernels that are not fused: none (default), or a list
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field zero? integer|string ZeRO stage: 1 shards the optimizer's state over data parallelism (default), 0 nothing
 
@@ -178,6 +190,8 @@
 ---@field alltoall_forward_seconds number all-to-all in F, before overlap
 ---@field forward_seconds number F of one microbatch
 ---@field full_seconds number B: the whole backward in one action
+---@field host_backward_seconds number of B, what the card waits for its host's launches
+---@field host_forward_seconds number of F, what the card waits for its host's launches
 ---@field input_seconds number I: backward for the input, recompute included
 ---@field layers integer decoder layers
 ---@field pair_seconds? number F&B: a forward overlapped with a backward; null where the schedule has none

@@ -30,6 +30,7 @@ local legal = {
   ["comm.fit"] = { test = "all_reduce", ranks = 8, points = { { 1e6, 1e-4 }, { 1e9, 1e-2 } } },
   ["comm.p2p"] = { network = base.network, bytes = 1e6 },
   ["cost.blocks"] = base,
+  ["cost.terms"] = base,
   ["cost.hop"] = { model = base.model, layout = layout, training = base.training, network = base.network },
   ["cost.pair"] = { device = base.device, forward = { forward = 1 }, backward = { forward = 1, input = 1, weight = 1 } },
   ["cost.stage"] = copy(base, { stage = { moe = 4 } }),
@@ -69,6 +70,9 @@ local given = {
   end },
 }
 local function of_tier(tier) return call("comm.p2p", { network = { tiers = { copy({ reach = 8, bandwidth = 1e9 }, tier) } }, bytes = 1 }) end
+given.host_floor = { { forward = 1e-3, waiting = 0.2 }, function(value)
+  return call("cost.blocks", copy(base, { device = copy(base.device, { host = value }) }))
+end }
 given.tier = { { reach = 8, bandwidth = 1e9 }, function(value) return call("comm.p2p", { network = { tiers = { value } }, bytes = 1 }) end }
 given.measured = { { message = { bandwidth = 1e9 } }, function(value) return of_tier { measured = value } end }
 given.link = { { bandwidth = 1e9 }, function(value) return of_tier { measured = { ring = value } } end }

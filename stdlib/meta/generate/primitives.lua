@@ -88,8 +88,15 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   flag("shard_optimizer", "master weights and moments over the data-parallel group"),
   { "optimizer_offload", "number", "share of them that lies in host memory and is updated there", low = 0, high = 1, default = 0 },
   flag("shard_gradients", "gradients over it too (ZeRO-2)"), flag("shard_parameters", "weights over it too (ZeRO-3)"),
-  flag("sequence_parallel", "with TP: norms and dropouts split over TP too"), flag("fused_attention", "no s × s matrix is stored"),
-  flag("fused_loss", "logits become their own gradient in place"), flag("dropout", "one-byte masks are stored"),
+  flag("sequence_parallel", "with TP: norms and dropouts split over TP too"),
+  { "data_overlap", "number", "share of a microbatch's backward and forward that hides gradient and parameter traffic", low = 0, high = 1, default = 0 },
+  { "tensor_overlap", "number", "share of TP's collectives that run beside the products around them", low = 0, high = 1, default = 0 },
+  flag("fused_attention", "no s × s matrix is stored"), flag("fused_loss", "logits become their own gradient in place"),
+  flag("unfused_loss", "a softmax in fp32 over the whole vocabulary on each TP rank"),
+  flag("unfused_norm", "norms out of single operations: an fp32 copy of their input is kept"),
+  flag("unfused_rope", "rotary embedding in fp32: a copy of queries and keys is kept"),
+  flag("unfused_activation", "SwiGLU in two kernels: the gate's activation is kept too"),
+  flag("unfused_experts", "one product an expert, one after the other"), flag("dropout", "one-byte masks are stored"),
   element_bytes("activation_bytes", "bytes of an element of a stored linear input", 2),
   { "attention_output_bytes", "number", "… of the attention output; default 2, with activation_bytes < 2: 1.5", low = 0, high = 64, optional = true },
   { "activation_input_bytes", "number", "… of what SwiGLU or GELU reads; default 2, or activation_bytes below", low = 0, high = 64, optional = true },
@@ -104,6 +111,16 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
 
 local function share(name, meaning) return { name, "number", meaning, low = 1e-9, high = 1 } end
 
+local function seconds(name, meaning) return { name, "number", "seconds: " .. meaning, low = 0, high = 1e6, default = 0 } end
+local function tokens(name, meaning) return { name, "number", meaning, low = 0, high = 1e9, default = 0 } end
+
+classes.host_floor = { meaning = "Seconds that the host needs to launch one layer in one direction: the layer takes no less.", given = true, fields = {
+  seconds("forward", "a dense layer, forward"), seconds("backward", "… backward"),
+  seconds("moe_forward", "an MoE layer, forward"), seconds("moe_backward", "… backward"),
+  seconds("expert_forward", "more for each expert of unfused_experts, forward"), seconds("expert_backward", "… backward"),
+  { "waiting", "number", "share of the shorter of card and host that an MoE layer takes more without an all-to-all kernel", low = 0, high = 1, default = 0 },
+} }
+
 classes.device = { meaning = "What an accelerator and its kernels reach.", given = true, fields = {
   { "flops", "number", "dense peak at the training precision, per second", low = 1e-9, high = 1e30 },
   { "flops_bf16", "number", "dense peak in bf16, per second; default: flops", low = 1e-9, high = 1e30, optional = true },
@@ -111,10 +128,24 @@ classes.device = { meaning = "What an accelerator and its kernels reach.", given
   share("gemm_efficiency", "share of flops that large matrix products reach"),
   share("grouped_gemm_efficiency", "the same for experts' products of large inner size"),
   { "grouped_gemm_half", "number", "inner size at which they reach half of that", low = 0, high = 1e9, default = 0 },
+  { "product_depth", "number", "inner size that each product takes as much longer as", low = 0, high = 1e9, default = 0 },
+  seconds("product_floor", "the smallest product, on top of what others take"),
+  { "grouped_rows", "number", "rows of a tile, to which each expert's are padded; 0: by grouped_gemm_half alone", low = 0, high = 1e9, default = 0 },
+  seconds("grouped_floor", "the smallest grouped product; with grouped_rows only"),
   share("attention_efficiency", "share of flops_bf16 that fused attention reaches"),
+  { "attention_backward", "number", "share of that which its backward reaches; 0: as forward", low = 0, high = 100, default = 0 },
+  tokens("attention_half", "tokens of a sequence at which it reaches half"), tokens("attention_half_backward", "… its backward"),
+  tokens("attention_fill", "pieces of 128 queries of one head at which it reaches half"),
   share("memory_efficiency", "share of memory_bandwidth that element-wise kernels reach"),
   { "overlap_overhead", "number", "share of a pair's compute that sharing with communication kernels costs", low = 0, high = 100, default = 0 },
   flag("hides_alltoall", "is there an all-to-all kernel that runs beside compute?"),
+  { "hidden_share", "number", "of the shorter of compute and all-to-all, what pairs on two streams hide; 0: all, at overlap_overhead", low = 0, high = 1,
+    default = 0 },
+  seconds("tensor_latency", "a TP collective, beside its transfer"),
+  { "tensor_regather", "number", "share of backward's further all-gather that is not hidden beside I", low = 0, high = 1, default = 0 },
+  { "alltoall_rate", "number", "bytes per second at which a kernel across nodes forwards inside them; default: as the link", low = 1e-9, high = 1e30,
+    optional = true },
+  { "host", "pipeplan.engine.host_floor", "what launches take the host; default: nothing", optional = true },
   { "layer_latency", "number", "seconds that a layer's F and I each take beside their work, and W half of it", low = 0, high = 1e6, default = 0 },
   { "routing_latency", "number", "seconds that an MoE layer takes each way beside its work", low = 0, high = 1e6, default = 0 },
   { "plain_routing_latency", "number", "seconds more where the all-to-all has no kernel of its own", low = 0, high = 1e6, default = 0 },
@@ -165,6 +196,8 @@ classes.stage_seconds = { meaning = "Seconds of a stage for one microbatch, exec
   { "tensor", "number", "TP collectives, part of the others", optional = true },
   { "context", "number", "the ring of keys and values", optional = true },
   { "context_exposed", "number", "what attention does not hide of it, part of the others", optional = true },
+  { "host_forward", "number", "what the card waits for its host, part of forward", optional = true },
+  { "host_backward", "number", "… part of input and full", optional = true },
 } }
 
 -- ------------------------------------------------------------------------------------------------------------------- what they answer
@@ -211,8 +244,19 @@ classes.block_seconds = { meaning = "Seconds of one block for one microbatch on 
   result("alltoall_forward", "dispatch and combine in F"), result("alltoall_backward", "… in B"),
   result("tensor", "TP collectives, part of the first three"), result("context", "the ring of keys and values"),
   result("context_exposed", "what attention does not hide of it, part of forward and input"),
+  result("host_forward", "what the card waits for its host, part of forward"), result("host_backward", "… part of input"),
 } }
 classes.seconds_by_block = { fields = per_block "pipeplan.engine.block_seconds" }
+classes.pass_terms = { meaning = "What the seconds of one pass of a block are made of: their sum.", fields = {
+  result("products", "with dense weights"), result("grouped", "of experts"), result("attention", "its core"), result("moved", "element-wise kernels"),
+  result("accumulated", "gradients read and written"), result("tensor", "TP collectives"), result("ring", "what attention does not hide of CP's ring"),
+  result("latency", "of a layer, and of routing"), result("recompute", "what I computes again"), result("host", "waiting for the host"),
+} }
+classes.block_terms = { meaning = "What the seconds of one block are made of.", fields = {
+  { "forward", "pipeplan.engine.pass_terms", "of F" }, { "input", "pipeplan.engine.pass_terms", "of I" },
+  { "weight", "pipeplan.engine.pass_terms", "of W" },
+} }
+classes.terms_by_block = { fields = per_block "pipeplan.engine.block_terms" }
 classes.step_seconds = { meaning = "Seconds that a step takes beside the pipeline.", fields = {
   result("gradient_sync", "reduction of gradients"), result("parameter_sync", "gather of weights"), result("optimizer", "update"),
   result("mirror", "sum of the two copies' gradients"),
@@ -370,7 +414,9 @@ local functions = {
       network, { "group", "integer", "EP", low = 1, high = HUGE_SIZE }, stride,
       { "tokens", "number", "that one rank sends", low = 0 },
       { "experts_per_token", "integer", "copies of a token", low = 1, high = 65536 },
+      { "experts", "integer", "of the layer; 0: so many that no two choices meet in one", low = 0, high = HUGE_SIZE, default = 0 },
       { "bytes_per_token", "number", "of one copy", low = 0 },
+      { "rate", "number", "bytes per second at which a kernel across nodes forwards inside them; 0: as the link", low = 0, default = 0 },
       { "max_domains", "integer", "scale-up domains that a token may reach; 0: no limit", low = 0, high = HUGE_SIZE, default = 0 },
       flag("flat", "every copy crosses the network by itself, instead of one per domain") } },
   { "comm.fit", "Latency and bandwidth from a table of nccl-tests.", result = "pipeplan.engine.link_fit", arguments = {
@@ -381,6 +427,8 @@ local functions = {
       { "inner", "pipeplan.engine.link", "what rings reach inside a domain", optional = true } } },
   { "comm.p2p", "Seconds of one message.", result = "number", arguments = { network, stride, { "bytes", "number", "of it", low = 0 } } },
   { "cost.blocks", "Seconds of one block of each kind.", result = "pipeplan.engine.seconds_by_block",
+    arguments = { model, layout, training, device, network } },
+  { "cost.terms", "What the seconds of cost.blocks are made of.", result = "pipeplan.engine.terms_by_block",
     arguments = { model, layout, training, device, network } },
   { "cost.hop", "Seconds that a microbatch's activations take to the next stage.", result = "number",
     arguments = { model, layout, training, network } },
