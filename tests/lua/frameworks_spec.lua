@@ -40,17 +40,39 @@ describe("the table of a framework", function()
     it("holds what is known, and nothing else: " .. entry.name, function()
       local name = entry.name
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "defaults",
-                     "communicators", "host_floor", "keys", "gone", "rules", "notes", "source", "base" }, name)
+                     "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "source" }, name)
-      known(entry.overlap, { "pipeline", "gradients", "parameters", "expert", "tensor", "source" }, name)
+      known(entry.overlap, { "pipeline", "gradients", "parameters", "expert", "tensor", "data", "source" }, name)
+      local hidden = entry.overlap.data or 0
+      assert.is_true(hidden >= 0 and hidden <= 1 and (hidden == 0 or entry.overlap.gradients ~= nil), name)
       known(entry.defaults, { "expert_tensor", "zero", "moments", "gradients", "precision", "sequence_parallel", "linear_inputs", "dispatcher",
                               "source" }, name)
       known(entry.communicators, { "source" }, name)
       assert.is_true(#entry.versions > 0 and #entry.communicators > 0)
       for _, part in ipairs { "layers", "sharding", "overlap", "defaults", "communicators" } do said(entry[part].source, name .. " " .. part) end
+      for _, part in ipairs { "process", "host_floor" } do
+        if entry[part] then said(entry[part].source, name .. " " .. part) end
+      end
       said(entry.source, name)
+    end)
+
+    -- a process has at least the 612 MiB of a context and the 160 of cuBLAS (tests/data/gpu/README.md), and leaves most of 80 GiB
+    it("says what a process and a layer's launches take, where that is known: " .. entry.name, function()
+      local process, floor = entry.process, entry.host_floor
+      if process then
+        known(process, { "bytes", "source" }, entry.name)
+        assert.is_true(process.bytes > 772 * 2 ^ 20 and process.bytes < 16 * 2 ^ 30)
+      end
+      if not floor then return end
+      known(floor, { "forward", "backward", "moe_forward", "moe_backward", "expert_forward", "expert_backward", "waiting", "gap", "source" }, entry.name)
+      for _, what in ipairs { "", "moe_", "expert_" } do
+        local forward, backward = floor[what .. "forward"], floor[what .. "backward"]
+        assert.is_true(forward > 1e-4 and backward >= forward and backward < 20e-3, what)   -- some ten to a thousand launches of 9 us
+      end
+      assert.is_true(floor.moe_forward >= floor.forward and floor.moe_backward >= floor.backward)
+      assert.is_true(floor.waiting >= 0 and floor.waiting <= 1)
     end)
 
     it("names schedules, layers and fields that there are: " .. entry.name, function()
@@ -171,6 +193,7 @@ describe("expert tensor parallelism that nobody states", function()
     assert.is_nil(flags {}:find("expert-tensor", 1, true))
     -- off unless written: arguments.py, --use-distributed-optimizer, --sequence-parallel
     assert.equal("--use-distributed-optimizer --sequence-parallel", flags {})
+    assert.equal("--use-distributed-optimizer", flags { sequence = false })
   end)
 end)
 
