@@ -67,14 +67,16 @@ describe("layers that do not divide", function()
     end
   end)
 
-  it("may leave the ends without one: 94 on 32 × 3, given or not", function() -- yanring/Megatron-MoE-ModelZoo best_practice/qwen3: 24.2 s a step
+  -- yanring/Megatron-MoE-ModelZoo best_practice/qwen3: 24.2 s a step, with norms and activations recomputed
+  it("may leave the ends without one: 94 on 32 × 3, given or not", function()
     local given = { 0 }
     for i = 2, 95 do given[i] = 1 end
     given[96] = 0
     for _, layers in ipairs { false, given } do
       for _, virtual in ipairs { 3, false } do
         if layers or virtual then
-          local result = plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json", { global_batch_size = 2048, gradients = "bf16" },
+          local result = plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json",
+                                   { global_batch_size = 2048, gradients = "bf16", recompute = { "norm", "swiglu" } },
                                    { tensor = 2, expert = 8, expert_tensor = 1, pipeline = 32, virtual = virtual or nil, layers_per_stage = layers or nil,
                                      schedule = "interleaved_1f1b" }, { framework = "megatron" }))
           assert.equal("planned", result.status)
@@ -311,31 +313,42 @@ describe("what ran", function()
 end)
 
 -- Megatron-Bridge docs/performance-summary-archive.md and yanring/Megatron-MoE-ModelZoo best_practice/qwen3: experts over hosts with the
--- all-to-all hidden behind interleaved pairs were measured to be faster than experts inside a host on a deep pipeline.
+-- all-to-all hidden behind interleaved pairs were measured to be faster than experts inside a host on a deep pipeline. Kernels and recompute as they
+-- ran: tests/oracles/megatron_bridge.lua, recipes.lua, time_published.lua.
 describe("an overlapped all-to-all", function()
-  local function seconds(accelerator, model, batch, training, parallelism)
-    local result = plan(spec(256, accelerator, shipped .. model, planning.merge({ global_batch_size = batch }, training), parallelism,
-                             { framework = "megatron-bridge" }))
+  local function seconds(accelerator, model, kernel, training, parallelism)
+    local result = plan(spec(256, accelerator, shipped .. model, training, parallelism,
+                             { framework = "megatron-bridge", cluster = { alltoall_kernel = kernel } }))
     assert.equal("planned", result.status)
     return result.step_seconds
   end
+  local deepseek = { global_batch_size = 4096, precision = "fp8", recompute = { "mla_up_projection" } }
+  local deep = { tensor = 1, pipeline = 16, expert = 8, schedule = "1f1b" }
+  local function wide(schedule) return { tensor = 1, pipeline = 8, virtual = 2, expert = 32, schedule = schedule } end
 
   it("makes DeepSeek-V3 on 256 B200 faster at PP 8 VP 2 EP 32 than at PP 16 EP 8, as measured: 19.7 s and 23.3 s", function()
-    local recipe = { precision = "fp8", recompute = { "mla_up_projection" } }
-    local wide = { tensor = 1, pipeline = 8, virtual = 2, expert = 32, schedule = "interleaved_1f1b_overlap" }
-    local overlapped = seconds("B200", "deepseek-v3.json", 4096, recipe, wide)
-    assert.is_true(overlapped < seconds("B200", "deepseek-v3.json", 4096, recipe, { tensor = 1, pipeline = 16, expert = 8, schedule = "1f1b" }))
-    assert.is_true(math.abs(overlapped / 19.7 - 1) < 0.1)
-    wide.schedule = "interleaved_1f1b"
-    assert.is_true(overlapped < 0.75 * seconds("B200", "deepseek-v3.json", 4096, recipe, wide))
+    local overlapped = seconds("B200", "deepseek-v3.json", "hybrid_ep", deepseek, wide "interleaved_1f1b_overlap")
+    assert.is_true(overlapped < seconds("B200", "deepseek-v3.json", "nccl_alltoall", deepseek, deep))
+  end)
+
+  it("of DeepSeek-V3 on 256 B200 takes the measured 19.7 s within 10 %", function()
+    local overlapped = seconds("B200", "deepseek-v3.json", "hybrid_ep", deepseek, wide "interleaved_1f1b_overlap")
+    assert.is_true(math.abs(overlapped / 19.7 - 1) < 0.1, overlapped)
+  end)
+
+  -- by 11 % (Qwen3-235B, ModelZoo), 15 and 24 % (Qwen3-30B, Megatron-Bridge skills perf-moe-comm-overlap), where it was switched on alone
+  it("saves of a step what it was measured to save: 11 to 24 %", function()
+    local kernel, with, without = "hybrid_ep", wide "interleaved_1f1b_overlap", wide "interleaved_1f1b"
+    local share = seconds("B200", "deepseek-v3.json", kernel, deepseek, with) / seconds("B200", "deepseek-v3.json", kernel, deepseek, without)
+    assert.is_true(share > 0.76 and share < 0.89, share)
   end)
 
   it("makes Qwen3-235B on 256 H100 faster at PP 8 VP 4 EP 32 than at PP 32 VP 3 EP 8, as measured: 17.6 s and 24.2 s", function()
-    local recipe = { gradients = "bf16" }
-    local overlapped = seconds("H100-SXM", "qwen3-235b-a22b.json", 2048, recipe,
+    local recipe = { global_batch_size = 2048, recompute = { "norm", "swiglu" } }
+    local overlapped = seconds("H100-SXM", "qwen3-235b-a22b.json", "deepep_v1", recipe,
                                { tensor = 2, pipeline = 8, virtual = 4, expert = 32, expert_tensor = 1,
                                  schedule = "interleaved_1f1b_overlap" })
-    assert.is_true(overlapped < seconds("H100-SXM", "qwen3-235b-a22b.json", 2048, recipe,
+    assert.is_true(overlapped < seconds("H100-SXM", "qwen3-235b-a22b.json", "nccl_alltoall", recipe,
                                         { tensor = 2, pipeline = 32, virtual = 3, expert = 8, expert_tensor = 1,
                                           schedule = "interleaved_1f1b" }))
     assert.is_true(math.abs(overlapped / 17.6 - 1) < 0.1)
@@ -354,8 +367,10 @@ describe("an overlapped all-to-all", function()
       assert.same({ "rejected", "megatron.overlap_experts", "megatron.overlap_recompute" }, { alone.status, alone.reasons[1].id, recomputed.reasons[1].id })
       assert.matches("recomputes neither", recomputed.reasons[1].message)
     end
+    -- of which 42 % (Megatron-Bridge's A/B) is hidden in pairs, and nothing in the warm-up
     local plain = at(32, nil, { cluster = { alltoall_kernel = false } })
-    assert.is_true(plain.communication.expert.exposed_seconds < 0.5 * plain.communication.expert.seconds)
+    local shown = plain.communication.expert.exposed_seconds / plain.communication.expert.seconds
+    assert.is_true(shown > 0.58 and shown < 0.75, shown)
     assert.is_false(has(plain.warnings, "no_overlap"))
   end)
 end)

@@ -84,7 +84,7 @@ static void copies_that_land_together_count_once(void **state) {
 
 /*
 ** Without replacement, counted by hand. Two of four experts on two places miss one of them in C(2,2) / C(4,2) = 1/6 of all draws: 2 · 5/6. Eight
-** of 128 on four hosts miss one in C(96,8) / C(128,8) = 0.0927473: 4 · 0.9072527 = 3.62901, as DeepEP's own test counts (tests/test_internode.py);
+** of 128 on four nodes miss one in C(96,8) / C(128,8) = 0.0927473: 4 · 0.9072527 = 3.62901, as DeepEP's own test counts (tests/test_internode.py);
 ** eight of 256 on two in C(128,8) / C(256,8) = 0.0034899. As many experts as places: all choices apart. More choices than a place leaves out: all.
 */
 static void experts_that_are_chosen_are_different_ones(void **state) {
@@ -190,8 +190,8 @@ static void a_token_reaches_the_gpus_of_its_nodes_only(void **state) {
   expect(5.25113 * 7 / 8 * token / 50e9, deepseek_shape(&fast, 64, 9, 1), 1e-5);
 }
 
-/* A kernel's own rate is that of forwarding between hosts: inside one nothing is forwarded. 8(1 − (7/8)^8) · 7/8 copies over 160 GB/s. */
-static void a_kernel_forwards_at_its_rate_across_hosts_only(void **state) {
+/* A kernel's own rate is that of forwarding between nodes: inside one nothing is forwarded. 8(1 − (7/8)^8) · 7/8 copies over 160 GB/s. */
+static void a_kernel_forwards_at_its_rate_across_nodes_only(void **state) {
   const deepseek_links busy = { 160e9, 50e9, 0, 60e9 };
   (void)state;
   expect(5.25113 * 7 / 8 * 4096 * 7168 / 160e9, deepseek_shape(&busy, 8, 0, 1), 1e-5);
@@ -394,7 +394,7 @@ int main(void) {
     cmocka_unit_test(a_flat_alltoall_is_the_textbook_formula),
     cmocka_unit_test(dispatch_and_combine_are_near_what_kernels_measure),
     cmocka_unit_test(only_copies_to_other_nodes_cross_wires),
-    cmocka_unit_test(a_kernel_forwards_at_its_rate_across_hosts_only),
+    cmocka_unit_test(a_kernel_forwards_at_its_rate_across_nodes_only),
     cmocka_unit_test(node_limited_routing_caps_what_crosses),
     cmocka_unit_test(a_token_reaches_the_gpus_of_its_nodes_only),
     cmocka_unit_test(rings_across_hosts_reach_what_their_links_reach_together),

@@ -339,7 +339,7 @@ static void the_plain_alltoall_is_slower_than_a_hierarchical_kernel(void **state
   blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &real, kernel);
   device.hides_alltoall = false;
   blocks_of(&model, layout_of(1, 1, 64, 64, 1), &training, &device, &real, plain);
-  /* 8 copies against one for each of 4(1 − C(96,8)/C(128,8)) hosts over the same links, 7/8 of both to other hosts */
+  /* 8 copies against one for each of 4(1 − C(96,8)/C(128,8)) nodes over the same links, 7/8 of both to other nodes */
   expect(8 / 3.62901, plain[PP_BLOCK_MOE].alltoall_forward / kernel[PP_BLOCK_MOE].alltoall_forward, 0.01);
 }
 
