@@ -43,7 +43,7 @@ describe("a JSON document", function()
   end)
 
   it("has a schema of that name", function()
-    for _, kind in ipairs { "spec", "plan", "profile", "times" } do
+    for _, kind in ipairs { "spec", "plan", "profile", "times", "kernels" } do
       assert.equal("urn:pipeplan:" .. kind .. ":1", document("facts schema " .. kind)["$id"])
     end
     assert.equal("urn:pipeplan:plan:1", document("facts schema plan").properties["$schema"].const)

@@ -38,7 +38,7 @@ describe("pipeplan facts", function()
 
   it("prints the catalogues, with a source for each figure", function()
     assert.matches("\nH100%-SXM +hopper +79%.6 GiB +989 +1979 +3350 GB/s +8 × 450 GB/s +nvlink +400 Gb/s +infiniband +%w", facts "accelerators")
-    assert.matches("\ntogether +3.88 GiB +cluster.overhead", facts "overheads")
+    assert.matches("\ntogether +1.3 GiB +cluster.overhead", facts "overheads")
     assert.matches("\nhopper +50 GB/s +77 GB/s +40 %% +PCIe 5", facts "hosts")
     assert.matches("\nnvlink +scale_up +80 %% +2 µs +%w", facts "links")
     assert.matches("\nnccl_alltoall +NCCL or RCCL all%-to%-all +no +yes ", facts "kernels")
@@ -91,8 +91,8 @@ print(count)]]
     for arguments, message in pairs {
       [""] = "facts: expected a topic: accelerators, fields, frameworks, hosts, kernels, links, overheads, schedules, schema, spec",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
-      ["schema"] = "facts schema: expected one of plan, profile, spec, times",
-      ["schema x"] = "facts schema: expected one of plan, profile, spec, times: got 'x'",
+      ["schema"] = "facts schema: expected one of kernels, plan, profile, spec, times",
+      ["schema x"] = "facts schema: expected one of kernels, plan, profile, spec, times: got 'x'",
       ["fields x"] = "facts fields: one argument too many: 'x'",
     } do
       local result = program.run("facts " .. arguments)

@@ -89,8 +89,11 @@ describe("a choice that the spec rules out", function()
   it("is told so, with the plan that it would lead to", function()
     local answer, plan = ask("deepseek-v3", "tensor=2")
     assert.equal("fixed", answer.verdict)
-    assert.matches("^the spec fixes tensor to 1. With tensor 2 the plan would be DualPipe at P 16, M 240, TP 2, EP 64, ETP 1, DP 64: ", answer.answer)
     local _, other = ask("deepseek-v3", "tensor=2", { tensor = "2" })
+    local at = other.parallelism
+    assert.equal(2048, at.pipeline * 2 * at.data)
+    assert.matches(string.format("^the spec fixes tensor to 1. With tensor 2 the plan would be DualPipe at P %d, M %d, TP 2, EP 64, ETP 1, DP %d: ",
+                                 at.pipeline, 15360 // at.data, at.data), answer.answer)
     assert.equal(other.step_seconds, answer.candidate.step_seconds)
     assert.equal("deepseek-v3", plan.model.name)
   end)
