@@ -62,7 +62,7 @@ describe("among plans that are about as fast", function()
 end)
 
 describe("whatever the speed", function()
-  -- Two experts, so at most two groups; slower than every expert on every rank.
+  -- Two experts, so at most two groups.
   local function experts(parallelism, changes)
     local out = {
       cluster = { gpus = 4, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
@@ -74,18 +74,24 @@ describe("whatever the speed", function()
   end
 
   it("experts of an MoE are spread", function()
-    local together = policy:plan_spec(experts { pipeline = 2, tensor = 1, expert = 1 }, ".")
-    local free = policy:plan_spec(experts { pipeline = 2, tensor = 1 }, ".")
+    -- Between hosts of one GPU, with enough tokens that no layer waits for its host's launches: slower than every expert on every rank.
+    local function between_hosts(expert)
+      local run = experts({ pipeline = 2, tensor = 1, expert = expert }, { sequence_length = 8192, global_batch_size = 64 })
+      run.cluster.gpus_per_node = 1
+      return run
+    end
+    local together, free = policy:plan_spec(between_hosts(1), "."), policy:plan_spec(between_hosts(), ".")
     assert.equal(2, free.parallelism.expert)
     assert.is_true(free.step_seconds > together.step_seconds)
-    local dense = policy:with { architecture = "dense" }:plan_spec(experts { pipeline = 2, tensor = 1 }, ".")
+    local dense = policy:with { architecture = "dense" }:plan_spec(between_hosts(), ".")
     assert.equal(1, dense.parallelism.expert)
   end)
 
   it("tensor parallelism stays in the scale-up domain", function()
     -- Four sequences a step: the fewer replicas, the more microbatches; TP 4 is the fastest.
     for domain, expected in pairs { [8] = 4, [4] = 4, [2] = 2, [1] = 1 } do
-      local run = spec(8, 96, { pipeline = 2 })
+      local run = spec(8, 32, { pipeline = 2, schedule = "1f1b" })
+      run.model.hidden, run.model.heads, run.model.ffn = 8192, 64, 32768   -- wide enough that no layer of TP 4 waits for its host's launches
       run.parallelism.tensor, run.training.global_batch_size = nil, 4
       assert.equal(expected, policy:with { scale_up_gpus = domain }:plan_spec(run, ".").parallelism.tensor)
     end
