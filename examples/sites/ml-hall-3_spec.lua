@@ -4,7 +4,9 @@ local site = require("pipeplan").policy "examples/sites/ml-hall-3.lua"
 
 describe("ml-hall-3", function()
   it("interleaves where the default would take DualPipe", function()
-    assert.equal("interleaved_1f1b", site:plan { "examples/specs/deepseek-v3.json" }.schedule)
+    assert.equal("interleaved_1f1b", site:plan { "examples/specs/qwen3-235b.json" }.schedule)
+    -- 61 layers do not divide over 32 stages: there 1F1B is faster by more than the policy gives for what it wants
+    assert.decided(site:plan { "examples/specs/deepseek-v3.json" }, "planned", "wanted_too_slow")
   end)
 
   it("does not plan for another framework's schedules", function()
