@@ -86,7 +86,7 @@ describe("a name made of anything", function()
 
   it("breaks no row and no cell of Markdown, and starts no list, link or entity", function()
     local plan = planning.plan(planning.llama)
-    local shape = markdown.render(plan):gsub("[^|\n]+", "x")
+    local shape = markdown.render(plan):gsub("\\.", "x"):gsub("[^|\n]+", "x")  -- a layout has bars of its own, escaped
     for _ = 1, 60 do
       plan.model.name = any()
       for _, warning in ipairs(plan.warnings) do warning.message = any() end
