@@ -34,7 +34,7 @@ end
 
 -- The healthy spec that policies are laid over.
 local plain_spec = [[{ "cluster": { "gpus": 16, "accelerator": "H100-SXM", "network": { "per_gpu": "400Gbps" } },
-  "model": { "architecture": "dense", "total": "13B", "layers": 40 }, "training": { "tokens": "2T" },
+  "model": { "architecture": "dense", "total": "9B", "layers": 32 }, "training": { "tokens": "2T" },
   "parallelism": { "pipeline": 4, "tensor": 1 } }]]
 
 function hostile.plain_spec() return require("pipeplan.base.json").decode(plain_spec, "spec") end

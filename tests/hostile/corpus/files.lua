@@ -9,7 +9,7 @@ local links = "plan examples/specs/mixtral-8x7b.json --measured FILE"
 local watched = "monitor FILE examples/monitor/healthy.log"
 local log = "monitor tests/fuzz/seeds/plan.json FILE"
 
-local llama = [[{ "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+local llama = [[{ "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 56, "num_attention_heads": 32,
   "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "tie_word_embeddings": false }]]
 local moe = [[{ "model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_hidden_layers": 48,
   "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936, "num_experts": 128, "num_experts_per_tok": 8,

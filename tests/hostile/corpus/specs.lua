@@ -2,7 +2,7 @@
 -- Where no status stands it is 2. A text of two per cent signs has the healthy parts of a spec in their place.
 
 local cluster = '"cluster": { "gpus": 16, "accelerator": "H100-SXM", "network": { "per_gpu": "400Gbps" } }'
-local model = '"model": { "architecture": "dense", "total": "13B", "layers": 40 }'
+local model = '"model": { "architecture": "dense", "total": "9B", "layers": 32 }'
 local training = '"training": { "tokens": "2T" }'
 
 -- A spec with this in place of one of its parts.
