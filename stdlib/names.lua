@@ -52,7 +52,11 @@ names.concepts = {
   concept("precision", "training.precision", "precision", "training.precision"),
   concept("optimizer", "training.optimizer", "optimizer"),
   concept("its moments", "training.moments"),
-  concept("its state, sharded", "training.zero"),
+  concept("what data parallelism shards", "training.sharding"),
+  concept("the same as a ZeRO stage", "training.zero"),
+  concept("parameters gathered again", "training.reshard"),
+  concept("groups that each shard a state", "training.replicas"),
+  concept("rank of adapters", "training.lora_rank"),
   concept("its state, offloaded", "training.optimizer_offload", "optimizer_offload"),
   concept("weights", "training.weights"),
   concept("gradients", "training.gradients"),
@@ -97,6 +101,7 @@ names.concepts = {
   concept("gain without a pipeline", nil, "pipeline_avoidable_seconds"),
   concept("its share of a step", nil, "pipeline_avoidable_fraction"),
   concept("TP of that layout", nil, "avoidable_tensor_parallel"),
+  concept("what is sharded there", nil, "avoidable_sharding"),
 }
 
 -- The last part of what one place says → what a spec says, what a rule says.

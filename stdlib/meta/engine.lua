@@ -400,6 +400,8 @@
 ---@field parameter_sync number gather of weights
 ---@field optimizer number update
 ---@field mirror number sum of the two copies' gradients
+---@field replicas number sum of gradients between groups that each shard a state
+---@field sharding number what gathers and reductions of sharded parameters and gradients add
 
 ---@class pipeplan.engine.terms_by_block
 ---@field embedding pipeplan.engine.block_terms the embedding
@@ -426,10 +428,13 @@
 ---@field gradient_bytes number bytes of an accumulated gradient; 0 … 64
 ---@field master_bytes number bytes of a master weight; 0: the stored one is the master; 0 … 64
 ---@field moment_bytes number bytes of both moments of a parameter together; 0 … 64
+---@field frozen? number share of the parameters that do not train: no gradient, no state, no W; 0 … 1; default 0
 ---@field shard_optimizer? boolean master weights and moments over the data-parallel group; default false
 ---@field optimizer_offload? number share of them that lies in host memory and is updated there; 0 … 1; default 0
 ---@field shard_gradients? boolean gradients over it too (ZeRO-2); default false
 ---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
+---@field reshard? boolean in a pipeline too, parameters are dropped after use and gathered again; default false
+---@field replicas? integer HSDP: groups that each shard a whole state; 0 … 2147483647; default 0
 ---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false
 ---@field data_overlap? number share of a microbatch's backward and forward that hides gradient and parameter traffic; 0 … 1; default 0
 ---@field tensor_overlap? number share of TP's collectives that run beside the products around them; 0 … 1; default 0
@@ -449,6 +454,7 @@
 ---@field combine_bytes? number … of a combined token; 0 … 64; default 2
 ---@field expert_imbalance? number tokens on the busiest expert rank / mean; 1 … 1000000; default 1
 ---@field max_domains? integer scale-up domains that one token may reach; 0: no limit; 0 … 2147483647; default 0
+---@field rerun_per_weight? boolean with a split backward W computes a recomputed layer again for each of its weights (PyTorch); default false
 ---@field recompute? pipeplan.engine.recompute what is computed again
 
 --- What a schedule is, independent of its size.

@@ -33,7 +33,11 @@
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
----@field zero? integer|string ZeRO stage: 1 shards the optimizer's state over data parallelism (default), 0 nothing
+---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
+---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state (default), gradients too, parameters too (FSDP)
+---@field zero? integer|string the same as a ZeRO stage, 0 to 3
+---@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
+---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
@@ -119,18 +123,22 @@
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
 ---@field micro_batch_size? integer|string sequences of one microbatch (default 1); in sequence
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
+---@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
+---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state (default), gradients too, parameters too (FSDP)
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
 ---@field tokens? number|string training volume; in token
 ---@field unfused? nil kernels that are not fused: none (default), or a list
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
----@field zero? integer|string ZeRO stage: 1 shards the optimizer's state over data parallelism (default), 0 nothing
+---@field zero? integer|string the same as a ZeRO stage, 0 to 3
 
 --- another schedule on the same devices, at the plan's layout where that is legal, else at its own best
 ---@class pipeplan.plan.alternative
@@ -265,6 +273,7 @@
 ---@field training_days? number for all tokens, at the given goodput
 ---@field warnings pipeplan.plan.warnings[] what the plan's reader should know
 ---@field ways_to_fit? pipeplan.plan.ways_to_fit[] when nothing fits: what could be otherwise so that it does, the fastest step first; empty: nothing that was tried
+---@field without_pipeline? pipeplan.plan.without_pipeline the best without a pipeline; null where the plan has none, or none fits
 
 --- the all-to-all kernel
 ---@class pipeplan.plan.alltoall_kernel
@@ -489,10 +498,12 @@
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit?
 ---@field micro_batch_size? integer sequences of a microbatch
 ---@field microbatches? integer M per pipeline and step
+---@field optimizer_offload? number of the optimizer's state in host memory, where that is more than the spec says
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank
 ---@field recompute? string what it recomputes, where that is more than the spec says
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
 ---@field step_seconds? number one training step
 ---@field why string why this instead
 
@@ -527,6 +538,8 @@
 ---@field overhead_seconds number fixed cost of a step
 ---@field parameter_sync_seconds number exposed parameter gather
 ---@field pipeline_seconds number makespan of the schedule
+---@field replicas_seconds number gradient sum of the groups that each shard a state
+---@field sharding_seconds number what gathers and reductions of sharded parameters and gradients add
 
 --- the run
 ---@class pipeplan.plan.training
@@ -559,6 +572,16 @@
 ---@field peak_bytes number memory of the fullest rank
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
 ---@field step_seconds number one training step
+
+--- the best without a pipeline; null where the plan has none, or none fits
+---@class pipeplan.plan.without_pipeline
+---@field gain_fraction? number the plan's step over this one, less 1: above 0, it is faster
+---@field microbatches integer of one step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes? number of the fullest GPU
+---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
+---@field step_seconds number of a step
+---@field tie? boolean is that less than a comparison can be wrong?
 
 --- How a policy is loaded.
 ---@class pipeplan.policy_options

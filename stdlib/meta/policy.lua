@@ -218,6 +218,7 @@ any = nil
 ---| "pipeline_avoidable_fraction" # the same as a share of the plan's step; in fraction; -1000 … 1
 ---| "host_optimizer_bytes" # host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---| "host_memory" # host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
+---| "avoidable_sharding" # what data parallelism shards in that layout
 ---| "avoidable_tensor_parallel" # TP of that layout; in rank; 1 … 10000000
 
 --- network between scale-up domains
@@ -324,6 +325,13 @@ any = nil
 ---| "refused"
 ---| "rejected"
 
+--- what data parallelism shards in that layout
+---@alias pipeplan.value.avoidable_sharding
+---| "none"
+---| "optimizer"
+---| "gradients"
+---| "parameters"
+
 --- Fields that follow from the spec.
 ---@class pipeplan.conditions.request
 ---@field gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs of the training run; in gpu; 1 … 10000000
@@ -391,6 +399,7 @@ any = nil
 ---@field pipeline_avoidable_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition the same as a share of the plan's step; in fraction; -1000 … 1
 ---@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field avoidable_sharding? pipeplan.value.avoidable_sharding|pipeplan.value.avoidable_sharding[]|pipeplan.condition what data parallelism shards in that layout
 ---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank; 1 … 10000000
 
 --- What a `when` function is given: fields of what it judges (nil: does not apply), and parameters.
@@ -451,6 +460,7 @@ any = nil
 ---@field pipeline_avoidable_fraction? number the same as a share of the plan's step; in fraction; -1000 … 1
 ---@field host_optimizer_bytes? number host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? number host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field avoidable_sharding? pipeplan.value.avoidable_sharding what data parallelism shards in that layout
 ---@field avoidable_tensor_parallel? integer TP of that layout; in rank; 1 … 10000000
 ---@field small_run_gpus number parameter: under this many GPUs a run is small
 ---@field large_dense_gpus number parameter: from this many GPUs on a dense run is large

@@ -39,11 +39,11 @@ describe("the table of a framework", function()
   for _, entry in ipairs(frameworks.entries) do
     it("holds what is known, and nothing else: " .. entry.name, function()
       local name = entry.name
-      known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "defaults",
+      known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
                      "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
-      known(entry.sharding, { "with_pipeline", "source" }, name)
+      known(entry.sharding, { "with_pipeline", "alone", "source" }, name)
       known(entry.overlap, { "pipeline", "gradients", "parameters", "expert", "tensor", "data", "source" }, name)
       local hidden = entry.overlap.data or 0
       assert.is_true(hidden >= 0 and hidden <= 1 and (hidden == 0 or entry.overlap.gradients ~= nil), name)
@@ -52,7 +52,7 @@ describe("the table of a framework", function()
       known(entry.communicators, { "source" }, name)
       assert.is_true(#entry.versions > 0 and #entry.communicators > 0)
       for _, part in ipairs { "layers", "sharding", "overlap", "defaults", "communicators" } do said(entry[part].source, name .. " " .. part) end
-      for _, part in ipairs { "process", "host_floor" } do
+      for _, part in ipairs { "process", "host_floor", "recompute" } do
         if entry[part] then said(entry[part].source, name .. " " .. part) end
       end
       said(entry.source, name)

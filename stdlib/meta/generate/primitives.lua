@@ -85,9 +85,12 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   element_bytes("parameter_bytes", "bytes of a stored weight"), element_bytes("gradient_bytes", "bytes of an accumulated gradient"),
   element_bytes("master_bytes", "bytes of a master weight; 0: the stored one is the master"),
   element_bytes("moment_bytes", "bytes of both moments of a parameter together"),
+  { "frozen", "number", "share of the parameters that do not train: no gradient, no state, no W", low = 0, high = 1, default = 0 },
   flag("shard_optimizer", "master weights and moments over the data-parallel group"),
   { "optimizer_offload", "number", "share of them that lies in host memory and is updated there", low = 0, high = 1, default = 0 },
   flag("shard_gradients", "gradients over it too (ZeRO-2)"), flag("shard_parameters", "weights over it too (ZeRO-3)"),
+  flag("reshard", "in a pipeline too, parameters are dropped after use and gathered again"),
+  { "replicas", "integer", "HSDP: groups that each shard a whole state", low = 0, high = HUGE_SIZE, default = 0 },
   flag("sequence_parallel", "with TP: norms and dropouts split over TP too"),
   { "data_overlap", "number", "share of a microbatch's backward and forward that hides gradient and parameter traffic", low = 0, high = 1, default = 0 },
   { "tensor_overlap", "number", "share of TP's collectives that run beside the products around them", low = 0, high = 1, default = 0 },
@@ -106,6 +109,7 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   element_bytes("combine_bytes", "… of a combined token", 2),
   { "expert_imbalance", "number", "tokens on the busiest expert rank / mean", low = 1, high = 1e6, default = 1 },
   { "max_domains", "integer", "scale-up domains that one token may reach; 0: no limit", low = 0, high = HUGE_SIZE, default = 0 },
+  flag("rerun_per_weight", "with a split backward W computes a recomputed layer again for each of its weights (PyTorch)"),
   { "recompute", "pipeplan.engine.recompute", "what is computed again", optional = true },
 } }
 
@@ -259,7 +263,8 @@ classes.block_terms = { meaning = "What the seconds of one block are made of.", 
 classes.terms_by_block = { fields = per_block "pipeplan.engine.block_terms" }
 classes.step_seconds = { meaning = "Seconds that a step takes beside the pipeline.", fields = {
   result("gradient_sync", "reduction of gradients"), result("parameter_sync", "gather of weights"), result("optimizer", "update"),
-  result("mirror", "sum of the two copies' gradients"),
+  result("mirror", "sum of the two copies' gradients"), result("replicas", "sum of gradients between groups that each shard a state"),
+  result("sharding", "what gathers and reductions of sharded parameters and gradients add"),
 } }
 
 classes.link_fit = { meaning = "What an nccl-tests table says of the tier it crosses.", fields = {
