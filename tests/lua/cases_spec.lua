@@ -322,7 +322,7 @@ describe("an overlapped all-to-all", function()
     assert.equal("planned", result.status)
     return result.step_seconds
   end
-  local deepseek = { global_batch_size = 4096, precision = "fp8", recompute = { "mla_up_projection" } }
+  local deepseek = { global_batch_size = 4096, precision = "fp8", recompute = { "mla_up_projection" }, cuda_graphs = true }
   local deep = { tensor = 1, pipeline = 16, expert = 8, schedule = "1f1b" }
   local function wide(schedule) return { tensor = 1, pipeline = 8, virtual = 2, expert = 32, schedule = schedule } end
 

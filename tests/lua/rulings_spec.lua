@@ -90,8 +90,8 @@ describe("one GPU", function()
     assert.same({ "rejected", "fits_one_gpu" }, { result.status, result.reasons[1].id })
     local known = state + activations
     assert.is_true(result.one_gpu.bytes > known + 1332 / 1024 * gib and result.one_gpu.bytes < known + 4.3 * gib)
-    -- ZeRO-3 shows what weights and gradients would save: 6 bytes a parameter but for a 64th
-    assert.near(6738415616 * 6 * (1 - 1 / 64) / gib, (result.one_gpu.bytes - result.one_gpu.sharded_bytes) / gib, 1.5)
+    -- ZeRO-3 shows what weights and gradients would save: 6 bytes a parameter but for a 64th, and 10 of the 202 M of a layer in flight
+    assert.near((6738415616 * 6 * (1 - 1 / 64) - 10 * 202383360) / gib, (result.one_gpu.bytes - result.one_gpu.sharded_bytes) / gib, 1.5)
     assert.same({ 64, 1, 1, 1 }, { result.recommend.parallelism.data, result.recommend.parallelism.tensor,
                                    result.recommend.parallelism.pipeline, result.recommend.parallelism.expert })
     assert.is_true(result.recommend.peak_bytes > known)
