@@ -133,7 +133,7 @@ local list = {
   { "power.taken_back_fraction", "power cap", "1 − gain as cards heat up / gain at the clocks of cool ones; actions take up to hot / cold as long, by the running average of busy", function(p)
       return string.format("%s, %s", percent(p.power.gain_fraction), percent(p.power.cool_gain_fraction))
     end, function(r) return r.profile.file .. ", heat; engine/core/runtime.h" end, function(p) return p.power and p.power.taken_back_fraction end },
-  { "step.gradient_sync_seconds, step.parameter_sync_seconds", "ring", "(n − 1) α + (n − 1)/n × bytes / bandwidth, none of it hidden", function(p)
+  { "step.gradient_sync_seconds, step.parameter_sync_seconds", "ring", "(n − 1) α + (n − 1)/n × bytes / bandwidth, less what training.data_overlap hides", function(p)
       return string.format("DP %d × CP %d: gradients %s, parameters %s", p.parallelism.data, p.parallelism.context,
                            seconds(p.step.gradient_sync_seconds), seconds(p.step.parameter_sync_seconds))
     end, "Thakur et al., https://doi.org/10.1177/1094342005051521, section 4; https://github.com/NVIDIA/nccl/issues/812; engine/core/comm.c" },
@@ -177,7 +177,7 @@ local list = {
   { "communication.expert", "all-to-all by tier", "of the rank that sends most; exposed: what its busy time holds beyond compute", function(p)
       return sent(p.communication.expert)
     end, "engine/core/comm.c", function(p) return p.communication.expert.seconds > 0 end },
-  { "communication.data", "ring", "gradients and parameters; exposed: all", function(p) return sent(p.communication.data) end,
+  { "communication.data", "ring", "what is left of gradients and parameters; exposed: all of that", function(p) return sent(p.communication.data) end,
     "as step.gradient_sync_seconds", function(p) return p.communication.data.seconds > 0 end },
 
   { "mfu_fraction", "model FLOPs utilisation", "training FLOPs of a step / (step × GPUs × dense bf16 peak)", function(p)

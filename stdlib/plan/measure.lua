@@ -241,18 +241,21 @@ local function replication(evaluation)
            unique_parameters_per_gpu = unique, density_fraction = unique / resident }
 end
 
--- What each kind of communication runs beside.
-local function overlaps(evaluation, kernel)
+-- What each kind of communication runs beside. Of data and tensor parallelism the seconds are those that are left.
+local function overlaps(evaluation, kernel, training)
   local pairs_hide = measure.hides_alltoall(evaluation.schedule, kernel)
   return {
     pipeline = "the sender's next action; the receiver waits",
-    tensor = "nothing", context = "attention to the blocks that are there already",
+    tensor = training.tensor_overlap > 0 and format.percent(training.tensor_overlap) .. " of it, not counted, beside products" or "nothing",
+    context = "attention to the blocks that are there already",
     expert = pairs_hide and "the other half of its F&B pair; nothing in warm-up and cool-down" or "nothing",
-    data = "nothing: after the last backward, before the next forward",
+    data = training.data_overlap > 0
+      and string.format("%s of the last backward and of the first forward, which is not counted", format.percent(training.data_overlap))
+      or "nothing: after the last backward, before the next forward",
   }
 end
 
-local function communication(evaluation, kernel)
+local function communication(evaluation, kernel, training)
   local step = evaluation.step
   local synchronised = step.gradient_sync + step.parameter_sync
   -- Every microbatch passes each of a rank's stages' two boundaries but the pipeline's ends, once forward and once backward.
@@ -265,7 +268,7 @@ local function communication(evaluation, kernel)
     tensor = { evaluation.tensor_seconds, evaluation.tensor_seconds },
     context = { evaluation.context_seconds, evaluation.context_exposed_seconds },
   }
-  local beside, out = overlaps(evaluation, kernel), {}
+  local beside, out = overlaps(evaluation, kernel, training), {}
   for name, pair in pairs(sent) do out[name] = { seconds = pair[1], exposed_seconds = pair[2], runs_beside = beside[name] } end
   return out
 end
@@ -379,7 +382,7 @@ function measure.fill(plan, request, known, result)
   plan.memory = memory(evaluation, known)
   plan.host = host.of(request, known.arguments.training, evaluation)
   plan.replication = replication(evaluation)
-  plan.communication = communication(evaluation, kernel)
+  plan.communication = communication(evaluation, kernel, known.arguments.training)
   return list
 end
 

@@ -256,6 +256,14 @@ describe("training.data_overlap", function()
     assert.is_true(plan.step.gradient_sync_seconds >= 0 and plan.step.parameter_sync_seconds >= 0)
   end)
 
+  it("is told where the plan says what its communication runs beside", function()
+    local function beside(training) return planning.plan(planning.llama, { training = training }).communication end
+    assert.equal("nothing: after the last backward, before the next forward", beside({}).data.runs_beside)
+    assert.equal("70 % of the last backward and of the first forward, which is not counted", beside({ data_overlap = 0.7 }).data.runs_beside)
+    assert.equal("nothing", beside({}).tensor.runs_beside)
+    assert.equal("70 % of it, not counted, beside products", beside({ tensor_overlap = 0.7 }).tensor.runs_beside)
+  end)
+
   it("is what the framework does where the spec does not say, else nothing", function()
     local function share(framework, given)
       return recipe.training(spec.from_table(planning.merge(planning.llama, { framework = framework, training = { data_overlap = given } }), "."))
