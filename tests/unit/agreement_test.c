@@ -88,7 +88,11 @@ static pp_rank_bytes by_hand(const random_problem *problem, const pp_candidate *
   }
   for (int k = 0; k < PP_SHAPES; k++) sum.transient += shape[k];
   sum.activations = pp_schedule_peak(schedule, rank, stored, pending);
-  sum.overhead = problem->c.problem.overhead_bytes;
+  const pp_layout *layout = &candidate->layout;
+  const int stage = layout->tensor * layout->context * layout->data, same = stage / (layout->expert * layout->expert_tensor);
+  const int groups = (layout->tensor > 1) + (layout->context > 1) + (layout->context * layout->data > 1) + (layout->pipeline > 1) +
+                     (layout->expert > 1) + (layout->expert > 1 && same > 1);
+  sum.overhead = problem->c.problem.overhead_bytes + problem->c.problem.communicator_bytes * (groups > 1 ? groups - 1 : 0);
   if (problem->c.problem.buffered_messages > 0)
     sum.overhead += problem->c.problem.buffered_messages * candidate->layout.chunks * (double)candidate->microbatches *
                     pp_cost_hop_bytes(&problem->c.model, &candidate->layout, &problem->c.training);

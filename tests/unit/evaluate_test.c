@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "searches.h"
+#include "problems.h"
 
 /* Peaks of every rank at the capped and at the whole number of microbatches, for weights of every size. */
 static void compare_peaks(const pp_candidate *candidate, uint32_t *seed) {
@@ -123,6 +123,16 @@ static void vary(search_case *c, uint32_t *seed) {
   c->device.overlap_overhead = (double)(next_random(seed) % 40) / 100;
   c->training.recompute.full = next_random(seed) % 3 == 0;
   c->training.sequence_length = 512 << next_random(seed) % 5;
+  random_shapes(seed, &c->device);
+  c->training.data_overlap = one_in(seed, 2) ? between(seed, 0, 1) : 0;
+  c->training.tensor_overlap = one_in(seed, 2) ? between(seed, 0, 1) : 0;
+  c->problem.hop_waiting = one_in(seed, 2) ? between(seed, 0, 1) : 0;
+}
+
+/* V-Min's order is made for F, I and W of about one length (Qi et al. 2405.15362 §4): where a card waits for its host in I it idles in W's place. */
+static bool idles_by_design(const search_case *c, const pp_candidate *candidate, const pp_layout_costs *costs, int kernel) {
+  const pp_block_seconds *layer = &costs->seconds[kernel][c->model.experts > 0 ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+  return candidate->kind == PP_V_MIN && layer->weight < layer->input / 10;
 }
 
 static void check_bounds(const search_case *c, uint32_t *seed, size_t *checked) {
@@ -140,10 +150,11 @@ static void check_bounds(const search_case *c, uint32_t *seed, size_t *checked) 
                  (int)candidate->microbatches, bound, timing.step_seconds);
       /* The bound leaves out the hops there and back that every turn may wait for, where a chunk takes less than a hop. */
       double hops = 2 * (double)candidate->microbatches * candidate->layout.chunks * costs.hop;
-      if (!(bound + hops > 0.5 * timing.step_seconds || candidate->microbatches < 2 * candidate->layout.pipeline))
+      ++*checked;
+      if (candidate->microbatches < 2 * candidate->layout.pipeline || idles_by_design(c, candidate, &costs, kernel)) continue;
+      if (!(bound + hops > 0.5 * timing.step_seconds))
         fail_msg("%s P %d V %d M %d: bound %.9g is no use below %.9g", name_of(candidate), candidate->layout.pipeline,
                  candidate->layout.chunks, (int)candidate->microbatches, bound, timing.step_seconds);
-      ++*checked;
     }
   }
   pp_candidates_free(&list);

@@ -64,7 +64,10 @@ static inline pp_training random_training(uint32_t *seed, const pp_model *model)
     .parameter_bytes = PICK(seed, 1, 2, 2, 4), .gradient_bytes = PICK(seed, 2, 4, 4), .master_bytes = PICK(seed, 0, 4, 4),
     .moment_bytes = PICK(seed, 2, 4, 8, 8), .shard_optimizer = !one_in(seed, 3), .shard_gradients = one_in(seed, 4),
     .shard_parameters = one_in(seed, 6), .optimizer_offload = one_in(seed, 4) ? between(seed, 0, 1) : 0,
-    .sequence_parallel = !one_in(seed, 3), .fused_attention = !one_in(seed, 3), .fused_loss = one_in(seed, 2), .dropout = one_in(seed, 3),
+    .sequence_parallel = !one_in(seed, 3), .tensor_overlap = one_in(seed, 3) ? between(seed, 0, 1) : 0,
+    .data_overlap = one_in(seed, 3) ? between(seed, 0, 1) : 0, .fused_attention = !one_in(seed, 3), .fused_loss = one_in(seed, 2),
+    .unfused_loss = one_in(seed, 4), .unfused_norm = one_in(seed, 4), .unfused_rope = one_in(seed, 4), .unfused_activation = one_in(seed, 4),
+    .unfused_experts = one_in(seed, 4), .dropout = one_in(seed, 3),
     .activation_bytes = PICK(seed, 1, 2, 2, 4), .attention_output_bytes = PICK(seed, 1, 1.5, 2, 3), .activation_input_bytes = PICK(seed, 1, 2),
     .weight_gradient_bytes = PICK(seed, 0, 2, 4), .dispatch_bytes = PICK(seed, 1, 1.03, 2), .combine_bytes = 2,
     .expert_imbalance = one_in(seed, 2) ? between(seed, 1, 1.5) : 1, .max_domains = any_of(seed, 5),
@@ -75,9 +78,28 @@ static inline pp_training random_training(uint32_t *seed, const pp_model *model)
   return training;
 }
 
+/* Launches of a fraction of a layer's time, or of more than it. */
+static inline pp_host random_host(uint32_t *seed) {
+  const double most = PICK(seed, 1e-4, 1e-3, 1e-2);
+  return (pp_host){ .forward = between(seed, 0, most), .backward = between(seed, 0, 2 * most), .moe_forward = between(seed, 0, 2 * most),
+                    .moe_backward = between(seed, 0, 4 * most), .expert_forward = between(seed, 0, most / 4),
+                    .expert_backward = between(seed, 0, most / 4), .waiting = one_in(seed, 2) ? between(seed, 0, 1) : 0 };
+}
+
+static inline void random_shapes(uint32_t *seed, pp_device *out) {
+  if (one_in(seed, 2)) out->product_depth = between(seed, 0, 200), out->product_floor = between(seed, 0, 1e-5);
+  if (one_in(seed, 2)) out->grouped_rows = between(seed, 0, 256), out->grouped_floor = between(seed, 0, 5e-5);
+  if (one_in(seed, 2)) out->attention_backward = between(seed, 0.5, 1.2), out->attention_fill = between(seed, 0, 500);
+  if (one_in(seed, 2)) out->attention_half = between(seed, 0, 2000), out->attention_half_backward = between(seed, 0, 2000);
+  if (one_in(seed, 2)) out->tensor_latency = between(seed, 0, 1e-4), out->tensor_regather = between(seed, 0, 1);
+  if (one_in(seed, 2)) out->hidden_share = between(seed, 0, 1);
+  if (one_in(seed, 2)) out->alltoall_rate = between(seed, 1e10, 5e11);
+  if (one_in(seed, 2)) out->host = random_host(seed);
+}
+
 static inline pp_device random_device(uint32_t *seed) {
   const double flops = 1e14 * (double)(1 + any_of(seed, 20));
-  return (pp_device){
+  pp_device device = {
     .flops = flops, .flops_bf16 = one_in(seed, 2) ? flops : flops / 2, .memory_bandwidth = 1e12 * between(seed, 1, 8),
     .gemm_efficiency = between(seed, 0.3, 0.9), .grouped_gemm_efficiency = between(seed, 0.2, 0.8),
     .grouped_gemm_half = one_in(seed, 2) ? between(seed, 0, 1000) : 0, .attention_efficiency = between(seed, 0.2, 0.7),
@@ -86,6 +108,8 @@ static inline pp_device random_device(uint32_t *seed) {
     .plain_routing_latency = one_in(seed, 2) ? between(seed, 0, 5e-4) : 0, .alltoall_latency = one_in(seed, 2) ? between(seed, 0, 2e-4) : 0,
     .host_link = 25e9, .host_memory_bandwidth = 20e9,
   };
+  random_shapes(seed, &device);
+  return device;
 }
 
 /* Sizes of 1 KiB and up, times that mostly grow: measurements are noisy. */
@@ -188,6 +212,7 @@ static inline void set_random(random_problem *out, uint32_t *seed) {
   c->problem = (pp_problem){
     .model = &c->model, .training = &c->training, .device = &c->device, .network = &c->network,
     .usable_bytes = one_in(seed, 3) ? (double)INFINITY : GIB * between(seed, 1, 120), .overhead_bytes = one_in(seed, 3) ? 0 : GIB * between(seed, 0, 6),
+    .communicator_bytes = one_in(seed, 2) ? GIB * between(seed, 0, 1) : 0, .hop_waiting = one_in(seed, 2) ? between(seed, 0, 1) : 0,
     .buffered_messages = one_in(seed, 3) ? between(seed, 0, 3) : 0, .step_overhead_seconds = one_in(seed, 2) ? 0.05 : 0,
     .split_tie = 0.005, .split_gain = 0.01, .split_overfull = 0.15,
   };
