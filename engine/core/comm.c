@@ -109,10 +109,11 @@ static double flat_seconds(const pp_network *network, const pp_alltoall *transfe
 }
 
 double pp_comm_distinct_of(double places, double choices, double experts) {
-  double missed = 1;
+  double missed = 1, chosen = 0;
   if (places <= 1) return places;
   if (experts <= 0) return pp_comm_distinct(places, choices);
-  for (double i = 0; i < choices; i++) missed *= fmax(0, experts - experts / places - i) / (experts - i);
+  for (; chosen < choices && missed > 1e-15; chosen++) missed *= fmax(0, experts - experts / places - chosen) / (experts - chosen);
+  pp_spend(4 * (uint64_t)chosen);
   return places * (1 - missed);
 }
 

@@ -44,15 +44,21 @@ static const struct {
   { "engine.comm.allreduce", "while true do engine.comm.allreduce { network = net, size = 2^31 - 1, bytes = 1e300 } end" },
   { "engine.comm.alltoall", "while true do engine.comm.alltoall { network = net, group = 2^31 - 1, tokens = 1e300, experts_per_token = 65536, "
                             "bytes_per_token = 1e9 } end" },
+  { "engine.comm.alltoall", "while true do engine.comm.alltoall { network = net, group = 2^31 - 1, tokens = 1e300, experts_per_token = 65536, "
+                            "experts = 2^31 - 1, bytes_per_token = 1e9 } end" },
   { "engine.comm.fit", "local p = {} for i = 1, 4096 do p[i] = { i, i } end\n"
                        "while true do engine.comm.fit { test = 'all_reduce', ranks = 2^31 - 1, points = p } end" },
   { "engine.comm.p2p", "while true do engine.comm.p2p { network = net, bytes = 1e300 } end" },
   { "engine.cost.blocks", "while true do engine.cost.blocks(setting {}) end" },
-  { "engine.cost.terms", "while true do engine.cost.terms(setting {}) end" },
+  { "engine.cost.blocks", "local s = setting {} s.layout = { data = 2^15, expert = 2^15 } device.hides_alltoall = true\n"
+                          "s.model = { layers = 1024, hidden = 1024, vocab = 1024, heads = 8, ffn = 1024, experts = 2^16, experts_per_token = 2^16 - 1, "
+                          "expert_ffn = 1 }\n"
+                          "while true do engine.cost.blocks(s) end" },
   { "engine.cost.hop", "local s = setting {} s.device = nil while true do engine.cost.hop(s) end" },
   { "engine.cost.pair", "while true do engine.cost.pair { device = device, forward = { forward = 1 }, backward = { forward = 1 } } end" },
   { "engine.cost.stage", "while true do engine.cost.stage(setting { stage = { dense = 1024 } }) end" },
   { "engine.cost.step", "local s = setting { dense_parameters = 1e300 } s.model = nil while true do engine.cost.step(s) end" },
+  { "engine.cost.terms", "while true do engine.cost.terms(setting {}) end" },
   { "engine.memory.blocks", "local s = setting {} s.device, s.network = nil, nil while true do engine.memory.blocks(s) end" },
   { "engine.memory.stages", "local s = setting { schedule = engine.schedule { kind = '1f1b', ranks = 1024, microbatches = 1000 } }\n"
                             "s.device, s.network = nil, nil while true do engine.memory.stages(s) end" },
