@@ -49,7 +49,7 @@ static double layer_factor(const quantity *of) {
   return isinf(least) ? 1 : least;
 }
 
-/* What blocks `from` … `to` took beyond the layers of the stages that hold them, over the same computed; `layers` where no stage does. A
+/* What blocks `from` … `to` took beyond the layers of the stages that hold them, over the same computed; 1 where no stage does. A
 ** stage with both ends does not tell them apart: all of it is the head's, which is the larger. */
 static double end_factor(const quantity *of, double layers, pp_block from, pp_block to) {
   double measured = 0, computed = 0;
@@ -63,7 +63,7 @@ static double end_factor(const quantity *of, double layers, pp_block from, pp_bl
     if (beyond > 0) measured += of->largest ? of->measured[s] : beyond;
     computed += here;
   }
-  return computed > 0 ? measured / computed : held ? 0 : layers;
+  return computed > 0 ? measured / computed : held ? 0 : 1;
 }
 
 static bool is_measured(const quantity *of) {

@@ -7,7 +7,8 @@
 **           measured over all that is computed. With layers of one kind that is seconds per layer. Without inner stages the factor is the
 **           least of any stage, for ends only add.
 **   ends    what the first stage took beyond its layers is the embedding's, what the last took beyond its layers is the head's (with loss
-**           and MTP), not less than nothing; over the same computed. Ends that no stage holds are computed and take the layers' factor.
+**           and MTP), not less than nothing; over the same computed. Ends that no stage holds are as computed: their
+**           kernels are others than a layer's.
 **   others  a layout other than the one measured takes the computed costs there times the same factors.
 ** Where only one of I and W was measured the other is B less it; without either B is split as computed. B itself is kept as measured: a
 ** split backward is not free (I + W exceeded B by 5 % in runs on H200).

@@ -80,10 +80,10 @@ static void ends_never_take_less_than_nothing(void **state) {
 }
 
 /* Blocks alone were measured, three times as slow as computed: so is a head, which nobody measured. */
-static void ends_that_nobody_measured_are_computed_and_scaled_as_layers(void **state) {
+static void ends_that_nobody_measured_are_as_computed(void **state) {
   const pp_profile profile = { .stages = 1, .stage = { stage_of(0, 4, 0, 12, 24) } };
   (void)state;
-  expect(3 * 3 + 5 * 3, made_of(&profile, (pp_stage){ { 0, 5, 0, 1, 0 } }).forward);
+  expect(3 + 5 * 3, made_of(&profile, (pp_stage){ { 0, 5, 0, 1, 0 } }).forward);   /* a head of 3 beside layers that took 3 each */
 }
 
 /* Only ends: the smaller of 14/4 and 19/4 is the layers'. The embedding has what the first took beyond: nothing. */
@@ -200,7 +200,7 @@ int main(void) {
     cmocka_unit_test(layers_scale_by_their_number),
     cmocka_unit_test(what_ends_take_beside_their_layers_stays),
     cmocka_unit_test(ends_never_take_less_than_nothing),
-    cmocka_unit_test(ends_that_nobody_measured_are_computed_and_scaled_as_layers),
+    cmocka_unit_test(ends_that_nobody_measured_are_as_computed),
     cmocka_unit_test(without_inner_stages_the_fastest_stage_tells_of_layers),
     cmocka_unit_test(of_a_split_the_missing_half_is_what_is_left_of_b),
     cmocka_unit_test(layers_of_different_kinds_keep_their_computed_ratio),
