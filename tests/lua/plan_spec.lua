@@ -104,7 +104,7 @@ local function filled(schedule, changes)
   for key, value in pairs(changes or {}) do e[key] = value end
   local plan = { training = {} }
   local known = { batch = 16, usable_bytes = 92, tight_bytes = 87,
-                  arguments = { device_bytes = 100, device = device, training = { frozen = 0, master_bytes = 4, moment_bytes = 8 } } }
+                  arguments = { device_bytes = 100, device = device, training = { frozen = 0, data_overlap = 0, tensor_overlap = 0, master_bytes = 4, moment_bytes = 8 } } }
   measure.fill(plan, r, known, { evaluation = e, schedule_wanted = schedule })
   return plan
 end

@@ -1,6 +1,6 @@
 -- order.lua: are layouts put in the right order? Groups of one job on one hardware and software (ranking_groups.csv in the folder
 -- $PIPEPLAN_DATA/oracles), each row of which is planned as it ran, by `plan` itself. Of a group: regret (how much slower than its best is
--- the row that we price lowest, of those that ran), Kendall's tau of the rows that ran, whether the row that we price lowest of those
+-- the row that we price lowest, of those that fit and ran), Kendall's tau of the rows that ran, whether the row that we price lowest of those
 -- that we call fitting ran out of memory, and how many rows we call fitting that ran out of memory, or refuse that ran.
 --
 -- usage, from the root of the repository:
@@ -131,7 +131,7 @@ end
 -- Rows of one group → { name, rows, ran, regret, tau, pick, best, first_ran, false_fits, out, false_refusals, ratio, skipped, list }.
 function order.judge(group)
   local out = { name = group.name, rows = #group, list = {}, skipped = {}, false_fits = 0, out = 0, false_refusals = 0 }
-  local ran, fitting, logarithms = {}, {}, 0
+  local ran, kept, fitting, logarithms = {}, {}, {}, 0
   for _, row in ipairs(group) do
     local price, why = order.price(row)
     if not price then
@@ -143,7 +143,7 @@ function order.judge(group)
       if entry.measured then
         ran[#ran + 1] = entry
         logarithms = logarithms + math.log(entry.seconds / entry.measured)
-        out.false_refusals = out.false_refusals + (entry.fits and 0 or 1)
+        if entry.fits then kept[#kept + 1] = entry end   -- what is refused is not picked
       elseif row.status == "oom" then
         out.out, out.false_fits = out.out + 1, out.false_fits + (entry.fits and 1 or 0)
       end
@@ -151,10 +151,11 @@ function order.judge(group)
     end
   end
   local first = least(fitting, "seconds")
+  out.false_refusals = #ran - #kept
   out.ran, out.first_ran = #ran, not first or first.measured ~= false
   out.ratio = #ran > 0 and math.exp(logarithms / #ran) or nil
-  if #ran < 2 then return out end
-  out.pick, out.best, out.tau = least(ran, "seconds"), least(ran, "measured"), order.tau(ran)
+  if #ran < 2 or #kept == 0 then return out end
+  out.pick, out.best, out.tau = least(kept, "seconds"), least(ran, "measured"), order.tau(ran)
   out.regret = out.pick.measured / out.best.measured - 1
   return out
 end
