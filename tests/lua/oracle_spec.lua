@@ -29,7 +29,7 @@ describe("tokens per second of Megatron-Bridge's runs", function()
     end
   end)
 
-  -- outside: Qwen3-30B in a later release for B300, 1.36 times as slow
+  -- outside: Qwen3-30B in a later release for B300, 0.77 of it; Qwen3-235B in an early one, 1.36 of it
   it("are met within 30 % by all but two of the mixtures of experts", function()
     local outside = {}
     for _, entry in ipairs(list) do
