@@ -44,10 +44,10 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
 void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *timing);
 /* Do pairs take another time than F and B one after the other? */
 bool pp_evaluate_pairs_overlap(const pp_priced *of);
-/* What a rank's card takes over what a mean one does. */
 /* The device as pairs of a candidate with a schedule find it: what they hide, and how much of it. */
 void pp_evaluate_pair_device(const pp_priced *of, pp_device *device);
 
+/* What a rank's card takes over what a mean one does. */
 double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank);
 /* Stage and pair times of a program, in one allocation that `stage` owns; *pair is NULL where pairs overlap nothing. */
 pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,

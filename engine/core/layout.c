@@ -12,16 +12,16 @@ int pp_layout_expert_data(const pp_layout *layout) {
   return layout->tensor * layout->context * layout->data / (layout->expert * layout->expert_tensor);
 }
 
-/*
-** Stages get one layer less in this order: last, first, last but one, second, …: the ends carry embedding, head and MTP beside their layers
-** (Llama-3 405B gives its first and last stage one layer less for the same reason; report §3.3.2).
-*/
 int pp_layout_groups(const pp_layout *layout) {
   const bool experts = layout->expert > 1;
   return (layout->tensor > 1) + (layout->context > 1) + ((int64_t)layout->data * layout->context > 1) + (layout->pipeline > 1) + experts +
          (experts && pp_layout_expert_data(layout) > 1);
 }
 
+/*
+** Stages get one layer less in this order: last, first, last but one, second, …: the ends carry embedding, head and MTP beside their layers
+** (Llama-3 405B gives its first and last stage one layer less for the same reason; report §3.3.2).
+*/
 int pp_layout_even(int layers, int stages, int stage) {
   const int each = layers / stages, more = layers % stages;
   const int from_the_ends = stage < stages / 2 ? 2 * stage + 1 : 2 * (stages - 1 - stage);

@@ -116,7 +116,7 @@ function kernels.read(file, card)
   attention(read, card.flops_bf16, out, notes)
   moved(read, card.memory_bandwidth, out)
   if #notes == 0 and not out.memory_efficiency and not read.host then
-    failure.usage("%s: too little: expected %d %s products, attentions or grouped products at least, or element-wise kernels, or host times",
+    failure.usage("%s: too little: expected %d %s products, attentions or grouped products at least, element-wise kernels or host times",
                   file, least, precision)
   end
   return { device = out, host = read.host, file = file, source = read.source or read.device, notes = notes }

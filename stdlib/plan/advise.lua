@@ -281,8 +281,8 @@ local function paragraph(rollback, words)
                      .. (words.elsewhere and words.layout or "P " .. rollback.fallback.pipeline)
     if words.framework then where = where .. ", which " .. words.framework .. " does not run" end
     if rollback.inside_error_band then
-      parts[#parts + 1] = string.format("%s switch to %s: it is predicted to be %s %s, and a run is rolled back only when slower than "
-                                        .. "predicted by more than a comparison can be wrong, %s.", threshold, where,
+      parts[#parts + 1] = string.format("%s switch to %s: it is predicted to be %s %s, and a run is rolled back only when it is slower "
+                                        .. "than predicted by more than a comparison can be wrong, %s.", threshold, where,
                                         format.percent(math.abs(words.gain)), words.gain < 0 and "faster" or "slower",
                                         format.percent(words.error))
       if words.gain <= 0 then parts[#parts + 1] = "It is not the plan because the policy wants " .. words.wanted .. ": measure both." end

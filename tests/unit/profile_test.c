@@ -163,7 +163,7 @@ static void a_measured_pair_is_a_share_of_forward_and_backward(void **state) {
   expect(9, pp_cost_pair(&device, &stage, &stage));
 }
 
-/* Computed 1 of F and 2 of B a layer; measured three times that: the collectives in them take three times as long, too. */
+/* Computed 1 of F and 2 of B a layer; measured three times that: the collectives in them, and what is waited for, take three times as long, too. */
 static void collectives_take_what_their_blocks_take(void **state) {
   pp_block_seconds blocks[PP_BLOCKS] = { [PP_BLOCK_DENSE] = { .forward = 1, .input = 1.2, .weight = 0.8, .full = 2 } };
   const pp_profile profile = { .stages = 2, .stage = { stage_of(0, 4, 0, 12, 24), stage_of(0, 4, 0, 12, 24) } };
@@ -174,11 +174,15 @@ static void collectives_take_what_their_blocks_take(void **state) {
   blocks[PP_BLOCK_DENSE].tensor = 0.5;
   blocks[PP_BLOCK_DENSE].context = 0.25;
   blocks[PP_BLOCK_DENSE].context_exposed = 0.125;
+  blocks[PP_BLOCK_DENSE].host_forward = 0.25;
+  blocks[PP_BLOCK_DENSE].host_backward = 0.375;
   pp_profile_scale_seconds(&factors, blocks);
   expect(3, blocks[PP_BLOCK_DENSE].forward);
   expect(1.5, blocks[PP_BLOCK_DENSE].tensor);
   expect(0.75, blocks[PP_BLOCK_DENSE].context);
   expect(0.375, blocks[PP_BLOCK_DENSE].context_exposed);
+  expect(0.75, blocks[PP_BLOCK_DENSE].host_forward);
+  expect(1.125, blocks[PP_BLOCK_DENSE].host_backward);
 }
 
 static void nonsense_is_named(void **state) {
