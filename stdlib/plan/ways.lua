@@ -75,7 +75,8 @@ local function adapters(request)
   local changed = training(request, { lora_rank = 16, recompute = { full = true } })
   list[1] = { words = "lora_rank 16, recompute full", request = changed }
   if not fixed.pipeline then
-    list[2] = { words = "no pipeline, lora_rank 16, recompute full", request = with(changed, { parallelism = with(fixed, { pipeline = 1 }) }) }
+    list[2] = { words = "no pipeline, lora_rank 16, recompute full",
+                request = with(changed, { parallelism = with(fixed, { pipeline = 1 }) }) }
   end
   return list
 end

@@ -74,7 +74,8 @@ local function chosen(schedule)
   local more = {
     tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = 2, virtual = 1, chunks = 1, schedule = schedule, schedule_family = schedule,
     layers_per_stage = { 2, 2, 2, 2 }, memory = {}, heaviest_rank = 1, peak_bytes = 60, makespan_seconds = 33, bubble_fraction = 0.2,
-    max_idle_fraction = 0.25, idle_per_rank_seconds = { 9, 9, 9, 9 }, hop_seconds = 0, hop_waiting_seconds = 0, alltoall_seconds = 0, alltoall_exposed_seconds = 0,
+    max_idle_fraction = 0.25, idle_per_rank_seconds = { 9, 9, 9, 9 }, hop_seconds = 0, hop_waiting_seconds = 0,
+    alltoall_seconds = 0, alltoall_exposed_seconds = 0,
     tensor_seconds = 0, context_seconds = 0, context_exposed_seconds = 0,
     step = { gradient_sync = 1, parameter_sync = 1, optimizer = 0.5, mirror = 0, overhead = 0 }, step_seconds = 36, ideal_step_seconds = 18,
     no_overlap = { step_seconds = 40 }, baselines = { ["1f1b"] = { step_seconds = 45, bubble_fraction = 0.3, fits = true },
@@ -104,7 +105,8 @@ local function filled(schedule, changes)
   for key, value in pairs(changes or {}) do e[key] = value end
   local plan = { training = {} }
   local known = { batch = 16, usable_bytes = 92, tight_bytes = 87,
-                  arguments = { device_bytes = 100, device = device, training = { frozen = 0, data_overlap = 0, tensor_overlap = 0, master_bytes = 4, moment_bytes = 8 } } }
+                  arguments = { device_bytes = 100, device = device,
+                                training = { frozen = 0, data_overlap = 0, tensor_overlap = 0, master_bytes = 4, moment_bytes = 8 } } }
   measure.fill(plan, r, known, { evaluation = e, schedule_wanted = schedule })
   return plan
 end

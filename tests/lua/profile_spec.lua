@@ -318,7 +318,8 @@ describe("a profile", function()
       local made = planning.plan(planning.merge(shipped, { profile = profile or planning.none }),
                                  { cluster = { gpus = 8 }, parallelism = { tensor = tensor, data = 2 // tensor, schedule = "1f1b" } }, anyway)
       -- nor do measured ones wait for their host beside that
-      return made.stages[2].forward_seconds - made.stages[2].host_forward_seconds - (profile and 0 or 2 * 4096 * 4096 / tensor / (link.bandwidth * link.efficiency))
+      return made.stages[2].forward_seconds - made.stages[2].host_forward_seconds
+        - (profile and 0 or 2 * 4096 * 4096 / tensor / (link.bandwidth * link.efficiency))
     end
     local path = files.write("p.json", cjson.encode(four(12, 24)))
     near(12e-3, forward(1, path))

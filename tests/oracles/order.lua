@@ -1,7 +1,7 @@
 -- order.lua: are layouts put in the right order? Groups of one job on one hardware and software (ranking_groups.csv in the folder
 -- $PIPEPLAN_DATA/oracles), each row of which is planned as it ran, by `plan` itself. Of a group: regret (how much slower than its best is
--- the row that we price lowest, of those that fit and ran), Kendall's tau of the rows that ran, whether the row that we price lowest of those
--- that we call fitting ran out of memory, and how many rows we call fitting that ran out of memory, or refuse that ran.
+-- the row that we price lowest, of those that fit and ran), Kendall's tau of the rows that ran, whether the row that we price lowest of
+-- those that we call fitting ran out of memory, and how many rows we call fitting that ran out of memory, or refuse that ran.
 --
 -- usage, from the root of the repository:
 --   LUA_CPATH="build/release/?.so;;" LUA_PATH="tests/?.lua;;" lua5.4 tests/oracles/order.lua [--rows | --summary] [PATTERN of names]...

@@ -13,8 +13,7 @@ local examples = [[
 Exit status: 0 the rule holds for a candidate, or for the plan where it is about that; 1 for none.
 
 Examples:
-   pipeplan policy eval odd_microbatches examples/specs/deepseek-v3.json
-   pipeplan policy eval deep_on_ethernet examples/specs/llama-3.1-405b.json --policy examples/sites/hall-7.lua]]
+   pipeplan policy eval odd_microbatches examples/specs/deepseek-v3.json]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy eval", "Asks one rule about one spec: each condition, for which candidates it holds, and "
