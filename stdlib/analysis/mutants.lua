@@ -6,14 +6,17 @@ changes.
     id        stable while the rule keeps its id: "row small_run: gpus under 100 → at most 100"
     apply     function(policy): makes a freshly loaded policy the mutant; false when the policy has no such rule
     before, after  the rule as it is and as it becomes (nil: deleted), for who looks for a spec that tells them apart
+  rewrite        in place of apply: function(text of a file) → the text of the mutant's file, or nil
   other          the rule that it was swapped with;  parameter, value  the parameter's id and what it becomes
 
 Of a policy with layers over the default those rules are changed that the layers state or change; otherwise the default's.
 Kinds: bound (a limit moved by one, or by a tenth; open made closed), negate, drop (a condition), delete (a rule), swap (with the next of
-its list), list (of a row: without its first name, first two swapped), parameter (moved by one or by a tenth).
+its list), list (of a row: without its first name, first two swapped),
+function (a comparison or a number in it), parameter (moved by one or by a tenth).
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
+local function_mutants = require "pipeplan.analysis.function_mutants"
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -187,6 +190,14 @@ local function of_list(out, rule)
   add(out, rule, "list", string.format("tries %s before %s", turned[1], turned[2]), with_try(rule, turned), with(rule, { try = turned }))
 end
 
+-- A function is wrong in its text: the mutant is made when its file is loaded.
+local function of_function(out, rule, policy)
+  for _, mutant in ipairs(function_mutants.of(rule, policy)) do
+    add(out, rule, "function", mutant.text, nil, rule)
+    out[#out].rewrite = mutant.rewrite
+  end
+end
+
 local function of_parameter(out, parameter)
   local function move(value)
     if value < parameter.low or value > parameter.high then return end
@@ -221,6 +232,7 @@ function mutants.of(policy, everything)
       if concerns(rule, alone) then
         of_conditions(out, rule)
         of_list(out, rule)
+        of_function(out, rule, policy)
         add(out, rule, "delete", "deleted", without(rule), nil)
         local next_rule = ordered[verb] and list[i + 1]
         if next_rule then

@@ -19,11 +19,11 @@ local workers = require "pipeplan.base.workers"
 
 local mutate = {}
 
--- The first test that fails, or nil.
-local function first_failure(tests, apply)
-  load.observer = apply
+-- The first test that fails, or nil. apply, rewrite: what makes the mutant of a loaded policy, or of a file's text.
+local function first_failure(tests, apply, rewrite)
+  load.observer, load.rewrite = apply, rewrite
   local good, results = failure.try(runner.run, { files = tests, stop = true })
-  load.observer = nil
+  load.observer, load.rewrite = nil, nil
   if not good and failure.is(results) and results.status == failure.status.usage then error(results, 0) end
   if not good then return failure.is(results) and results.message or tostring(results) end
   if #results == 0 then failure.raise("nothing", "policy mutate: no test was found in %s", table.concat(tests, ", ")) end
@@ -55,7 +55,13 @@ local function killers(list, tests, jobs, progress)
     end,
     work = function(text)
       local mutant, applied = list[math.tointeger(text)], false
-      local name = first_failure(own_first(files, mutant.file), function(policy) applied = mutant.apply(policy) or applied end)
+      local apply = mutant.apply and function(policy) applied = mutant.apply(policy) or applied end
+      local rewrite = mutant.rewrite and function(given)
+        local changed = mutant.rewrite(given)
+        applied = applied or changed ~= nil
+        return changed or given
+      end
+      local name = first_failure(own_first(files, mutant.file), apply, rewrite)
       return applied and name or ""
     end,
     done = function(item)
@@ -94,7 +100,7 @@ function mutate.run(options)
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
   for i, mutant in ipairs(tried) do
     out[#out + 1] = { mutant = mutant, outcome = by[i] and "killed" or "survived", by = by[i],
-                      witness = not by[i] and options.witnesses and witness.of(options.policy, policy, mutant) or nil }
+                      witness = not by[i] and mutant.apply and options.witnesses and witness.of(options.policy, policy, mutant) or nil }
   end
   for _, mutant in ipairs(list) do
     local reason = wanted(mutant) and equivalent[mutant.id]

@@ -94,6 +94,7 @@ local function in_full(message, path)
 end
 
 local function run(host, file)
+  if load.rewrite then file.text = load.rewrite(file.text) end  -- mutation of what functions say
   local stated, problem = host:run(file.path, file.text, file.embedded or false)
   if stated then return stated end
   local message = in_full(problem.message, file.path)
