@@ -10,7 +10,7 @@ def main():
     option, world, script, *arguments = sys.argv[1:]
     if option != "--nproc-per-node":
         sys.exit(f"{option}: expected --nproc-per-node")
-    done = processes.run_file(int(world), script, *arguments)
+    done = processes.run_file(int(world), script, *arguments, timeout=800)   # torchrun has no limit; the test that calls this has
     for _, out, err in done:
         sys.stdout.write(out)
         sys.stderr.write(err)
