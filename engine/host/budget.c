@@ -34,12 +34,11 @@ static pp_budget *budget_of(lua_State *L) {
 /* -- where --------------------------------------------------------------------------------------------------------------------------- */
 
 /*
-** The file that is being parsed, or the line of the policy that runs. Also called while Lua asks for memory: neither function allocates or raises, and the list of calls is
-** whole at any time.
+** The file that is being parsed, or the line of the policy that runs. Also called while Lua asks for memory: neither function allocates or
+** raises, and the list of calls is whole but while the stack moves. Where nothing runs, the place that was noted last stays.
 */
 static void note_place(pp_budget *budget) {
   lua_Debug call;
-  budget->where[0] = '\0';
   if (budget->parsing) {
     snprintf(budget->where, sizeof budget->where, "%s", budget->parsing);
     return;
@@ -64,15 +63,16 @@ static void reclaim(pp_meter *meter) {
 
 size_t pp_budget_largest_block(const pp_budget *budget) { return budget->meter.cap / BLOCKS_PER_CAP; }
 
-static void refuse(pp_budget *budget, size_t size) {
-  budget->refused = size;
-  budget->meter.spent = add(budget->meter.spent, budget->meter.used / 2);   /* Lua now collects the whole heap */
-  note_place(budget);
-}
-
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 
 typedef enum { OBJECT, STRING, HASH_PART, GROWN, STACK, NAMES } block_kind;
+
+/* While the stack moves, calls point nowhere (Lua 5.4.5 and later: ldo.c, luaD_reallocstack): what was noted last is near enough. */
+static void refuse(pp_budget *budget, block_kind kind, size_t size) {
+  budget->refused = size;
+  budget->meter.spent = add(budget->meter.spent, budget->meter.used / 2);   /* Lua now collects the whole heap */
+  if (kind != STACK) note_place(budget);
+}
 
 /*
 ** What a block is, as far as prices ask. Lua says it of objects only. A vector that was not grown from a smaller one is a hash part, or
@@ -150,13 +150,13 @@ void *pp_budget_allocate(void *context, void *pointer, size_t old_size, size_t s
   if (size > before && (size > pp_budget_largest_block(budget) || meter->used - before > meter->cap - size)) {
     meter->full = true;
     budget->one_piece = size > pp_budget_largest_block(budget);
-    refuse(budget, size);
+    refuse(budget, kind, size);
     return NULL;
   }
   result = realloc(pointer, size);
   if (!result) {
     meter->no_memory = true;
-    refuse(budget, size);
+    refuse(budget, kind, size);
     return NULL;
   }
   follow(budget, kind, result, size);
@@ -189,6 +189,7 @@ static void count_instructions(lua_State *L, lua_Debug *unused) {
   (void)unused;
   if (budget->vectors > budget->meter.limit) pp_spend(UINT64_MAX);
   if (!pp_spend(HOOK_INTERVAL * price(budget))) luaL_error(L, "over budget");
+  if (budget->stack_bytes > FREE_STACK || !budget->where[0]) note_place(budget);   /* the stack may be refused what it asks for next */
   budget->stack_peak = budget->stack_bytes;
 }
 
@@ -240,6 +241,7 @@ void pp_budget_refill(pp_budget *budget) {
   if (budget->loading) budget->when_loaded = budget->largest;
   budget->largest = budget->when_loaded;
   budget->stack_peak = budget->stack_bytes;
+  budget->where[0] = '\0';
   budget->used = budget->loading = false;
   meter->exhausted = meter->full = meter->no_memory = false;
   meter->spent = budget->vectors = 0;
