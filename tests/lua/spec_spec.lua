@@ -377,6 +377,8 @@ describe("bad input", function()
             "spec: parallelism.layers_per_stage is [8,8,8,7]: sums to 31, but the model has 32 layers")
     refuses(dense(), { ["parallelism.layers_per_stage"] = { 8, 8, 16 }, ["parallelism.pipeline"] = 2 },
             "spec: parallelism.layers_per_stage is [8,8,16]: has 3 stages, no multiple of pipeline 2; nearest: 4")
+    refuses(dense(), { ["parallelism.layers_per_stage"] = { 8, 8, 8, 8 }, ["parallelism.pipeline"] = 4, ["parallelism.virtual"] = 4 },
+            "spec: parallelism.layers_per_stage is [8,8,8,8]: has 4 entries, but pipeline 4 × virtual 4 = 16 stages; nearest: virtual 1")
     refuses(dense(), { ["parallelism.layers_per_stage"] = { 8.5 } }, "spec: parallelism.layers_per_stage is [8.5]: expected whole numbers from 0 to 1024")
   end)
 
