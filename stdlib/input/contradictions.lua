@@ -153,7 +153,7 @@ local function check_stages(request, given, complain)
     complain(at, "%s: has %d stages, no multiple of pipeline %d; nearest: %d", shown, #stages, p.pipeline,
              nearest_multiple(#stages, p.pipeline))
   end
-  if p.pipeline and p.virtual and #stages ~= p.pipeline * p.virtual then
+  if p.pipeline and (p.virtual or 1) > 1 and #stages ~= p.pipeline * p.virtual then   -- a V of two has virtual 1
     complain(at, "%s: has %d entries, but pipeline %d × virtual %d = %d stages%s", shown, #stages, p.pipeline, p.virtual,
              p.pipeline * p.virtual, #stages % p.pipeline == 0 and "; nearest: virtual " .. #stages // p.pipeline or "")
   end
