@@ -133,7 +133,7 @@ double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer) 
   const double gpus = pp_comm_distinct_of(reachable * local, choices, among) * (1 - 1 / (domains * local));
   double rate = inner->bandwidth * inner->efficiency;
   if (domains > 1 && transfer->rate > 0) rate = fmin(rate, transfer->rate);
-  const double inside = within < 2 && domains <= 1 ? 0 : inner->latency + gpus * bytes / rate;
+  const double inside = inner->latency + gpus * bytes / rate;
   if (domains <= 1) return inside;
   const pp_tier *outer = pp_comm_tier(network, transfer->group, transfer->stride);
   const double away = pp_comm_distinct_of(reachable, choices, among) * (1 - 1 / domains);

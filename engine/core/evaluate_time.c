@@ -36,19 +36,23 @@ void pp_evaluate_parameters(const pp_priced *of, const pp_stage *stages, double 
   for (int r = 0; r < ranks; r++) dense[r] += copy[r];
 }
 
+/* How many of a rank's copies are of this stage. */
+static int held_by(const pp_candidate *candidate, int stage, int rank) {
+  int holder[2], count = 0;
+  const int holders = pp_stages_ranks(candidate, stage, holder);
+  for (int i = 0; i < holders; i++) count += holder[i] == rank;
+  return count;
+}
+
 /* Of the rank's first forward and last backward, what hides traffic. The other ranks' last backward is as late, so that none waits for it. */
 static void hide_traffic(const pp_priced *of, const pp_stage_seconds *seconds, int rank, pp_step_seconds *step) {
   const double share = of->problem->training->data_overlap;
   double forward = 0, full = 0;
   if (share <= 0) return;
   for (int s = 0; s < pp_stages_count(of->candidate); s++) {
-    int holder[2];
-    const int holders = pp_stages_ranks(of->candidate, s, holder);
-    for (int i = 0; i < holders; i++) {
-      if (holder[i] != rank) continue;
-      forward += seconds[s].forward;
-      full += seconds[s].full;
-    }
+    const int held = held_by(of->candidate, s, rank);
+    forward += held * seconds[s].forward;
+    full += held * seconds[s].full;
   }
   step->gradient_sync = fmax(0, step->gradient_sync - share * full);
   step->parameter_sync = fmax(0, step->parameter_sync - share * forward);
@@ -61,10 +65,8 @@ static void shard(const pp_priced *of, const pp_stage *stages, int rank, pp_step
   pp_stage held = { { 0 } };
   if (!pp_shards_parameters(layout, training) && !pp_shards_gradients(layout, training)) return;
   for (int s = 0; s < pp_stages_count(of->candidate); s++) {
-    int holder[2];
-    const int holders = pp_stages_ranks(of->candidate, s, holder);
-    for (int i = 0; i < holders; i++)
-      for (int block = 0; holder[i] == rank && block < PP_BLOCKS; block++) held.count[block] += stages[s].count[block];
+    const int times = held_by(of->candidate, s, rank);
+    for (int block = 0; block < PP_BLOCKS; block++) held.count[block] += times * stages[s].count[block];
   }
   if (pp_shards_parameters(layout, training)) step->parameter_sync = 0;
   if (pp_shards_gradients(layout, training)) step->gradient_sync = 0;
@@ -78,15 +80,16 @@ static void step_seconds(const pp_priced *of, const pp_stage *stages, pp_step_se
   int ranks = of->candidate->layout.pipeline, copies = traits ? traits->copies : 1;
   double dense[PP_MAX_LAYERS], expert[PP_MAX_LAYERS];
   pp_stage_seconds seconds[PP_MAX_LAYERS];
+  /* Where nothing else tells ranks apart, one that holds no more than another takes no longer. */
+  const bool alike = of->problem->training->data_overlap <= 0 && !of->problem->training->reshard;
   *out = (pp_step_seconds){ 0, 0, 0, 0, 0, 0 };
   if (of->problem->training->data_overlap > 0) pp_stages_seconds(of, stages, seconds);
   pp_evaluate_parameters(of, stages, dense, expert);
   for (int rank = 0; rank < ranks; rank++) {
     pp_step_seconds here;
     bool dominated = false;
-    for (int other = 0; other < rank && !dominated; other++) dominated = of->problem->training->data_overlap <= 0 &&
-                                                                 !of->problem->training->reshard && dense[other] >= dense[rank] &&
-                                                                 expert[other] >= expert[rank];
+    for (int other = 0; alike && other < rank && !dominated; other++)
+      dominated = dense[other] >= dense[rank] && expert[other] >= expert[rank];
     if (dominated) continue;
     pp_cost_step(&of->candidate->layout, of->problem->training, of->problem->device, of->problem->network, dense[rank], expert[rank],
                  copies, &here);

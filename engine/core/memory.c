@@ -236,7 +236,7 @@ static pp_state_bytes state_of(double parameters, bool experts, const pp_layout 
 
 /*
 ** Sharded parameters of a layer in flight, in backward, where they are most: the layer's own, the next one's as they come, its gradients, and
-** those of the layer before on their way out. Output weights stay from forward to loss.
+** those of the layer before on their way out.
 */
 static double in_flight(const pp_gpu_parameters *held, int block, const pp_layout *layout, const pp_training *training) {
   const double unit = held->dense + held->expert, gathered = 2;

@@ -53,8 +53,8 @@ typedef struct {
   double kernel_latency;               /* as given */
   pp_block_seconds seconds[2][PP_BLOCKS];  /* [is there a custom all-to-all kernel?] */
   double pair_share;                   /* of pp_device, as measured; else 0 */
-  double hop;                          /* seconds of a hand-over between ranks, beside what the receiver waits for each: */
-  double waiting;
+  double hop;                          /* seconds that a hand-over between ranks is on its way while both may compute */
+  double waiting;                      /* seconds of each in which the rank that receives it does nothing else */
   pp_block_bytes bytes[2][PP_BLOCKS];  /* [copies − 1] */
   pp_gpu_parameters parameters[PP_BLOCKS];
 } pp_layout_costs;
