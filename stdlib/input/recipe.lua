@@ -64,9 +64,11 @@ local function frozen_share(request)
   if not rank then return 0 end
   local hidden, adapters = shape.hidden, 0
   local function adapter(n, k, count) adapters = adapters + (count or 1) * rank * (n + k) end
-  local query = shape.heads * (shape.head_dim or hidden // shape.heads)
+  local head = shape.head_dim or hidden // shape.heads
+  local query, key_value = shape.heads * head, (shape.kv_heads or shape.heads) * head
   local width = shape.experts and shape.expert_ffn or shape.ffn
-  for _, n in ipairs { query, query, query } do adapter(n, hidden) end
+  adapter(query, hidden)
+  for _ = 1, 2 do adapter(key_value, hidden) end
   adapter(hidden, query)
   for _ = 1, shape.gated == false and 2 or 3 do adapter(width, hidden, shape.experts or 1) end
   return math.max(0, 1 - shape.layers * adapters / request.model.total_parameters)

@@ -18,6 +18,18 @@ end
 describe("adapters of rank 16", function()
   local whole, adapted = planned(), planned(16)
 
+  it("of Llama 3.1 8B are 41,943,040 parameters, as its trainers print: keys and values are as narrow as their heads are few", function()
+    local plan = policy:plan_spec({
+      cluster = { gpus = 8, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+      model = "examples/models/llama-3.1-8b.json",
+      training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, lora_rank = 16, sharding = "none" },
+      parallelism = { pipeline = 2, tensor = 1, schedule = "1f1b", layers_per_stage = { 16, 16 } },
+    }, ".")
+    local held = 0
+    for _, rank in ipairs(plan.memory.ranks) do held = held + rank.gradients_bytes end
+    assert.near(4 * 41943040, held, 1e-6 * held)
+  end)
+
   it("keep gradients and state of 16 (n + k) parameters a weight n × k: four of attention, three of SwiGLU", function()
     local adapters = layers * 16 * (4 * 2 * hidden + 3 * (hidden + ffn))
     local held = 0
