@@ -160,10 +160,10 @@ end
 
 function overrides.set(builder, statement)
   for _, id in ipairs(sorted_keys(statement.values)) do
-    local parameter, title = builder.parameters[id], "set " .. id
+    local parameter, title, field = builder.parameters[id], "set " .. id, vocabulary.by_name[id]
     if not parameter then
-      complain(builder, statement, "set: no parameter '%s'%s", id, vocabulary.by_name[id] and ": that is a field, which the spec gives" or
-               failure.suggestion(id, sorted_keys(builder.parameters)))
+      local instead = field and ": that is a field, which the " .. (field.scope == "request" and "spec gives" or "planner works out")
+      complain(builder, statement, "set: no parameter '%s'%s", id, instead or failure.suggestion(id, sorted_keys(builder.parameters)))
     elseif parameter.layer == statement.layer and #parameter.hides > 0 then
       complain(builder, statement, "%s: set in this layer already (%s)", title, place(parameter))
     else
