@@ -81,6 +81,7 @@ local fields = {
   field("request", "model_name",         "string",  nil,        "the model's name, as its file or the spec has it"),
   field("request", "run",                "string",  nil,        "name of the run, as the spec has it"),
   field("request", "team",               "string",  nil,        "whose run it is, as the spec has it"),
+  field("request", "model_family",       "string",  nil,        "what the model is of: model_type of its config.json, such as deepseek_v3; absent of an inline shape"),
   field("request", "framework_version",  "string",  nil,        "version of what will run the plan, as the spec has it"),
   field("request", "framework",          "string",  nil,        "what will run the plan; absent: any",
         { "megatron", "megatron-bridge", "flagscale", "deepseek-dualpipe", "torchtitan", "torch", "deepspeed", "nanotron", "mindspeed",
@@ -115,6 +116,14 @@ local fields = {
   field("plan", "pipeline_avoidable_fraction", "number", "fraction", "the same as a share of the plan's step", { -1000, 1 }),
   field("plan", "host_optimizer_bytes",      "number", "byte",   "host memory of one node that an offloaded optimizer takes", { 0 }),
   field("plan", "host_memory",               "number", "byte",   "host memory of one node; absent: not given", { 0, most.device }),
+  -- of the finished plan's ranks (policy/ranks.lua writes any_rank and every_rank with these and peak_bytes)
+  field("plan", "least_rank_bytes",      "number",  "byte",     "memory of the emptiest rank", { 0 }),
+  field("plan", "most_rank_idle",        "number",  "fraction", "idle share of the pipeline's time of the rank that waits most", { 0, 1 }),
+  field("plan", "least_rank_idle",       "number",  "fraction", "idle share of it of the rank that waits least", { 0, 1 }),
+  field("plan", "most_rank_layers",      "integer", "1",        "decoder layers of the rank that holds most", { 0, most.layers }),
+  field("plan", "least_rank_layers",     "integer", "1",        "decoder layers of the rank that holds fewest", { 0, most.layers }),
+  field("plan", "most_rank_stages",      "integer", "1",        "stages of the rank that holds most of them, of both copies where there are two", { 1, most.layers }),
+  field("plan", "least_rank_stages",     "integer", "1",        "stages of the rank that holds fewest", { 1, most.layers }),
   field("plan", "avoidable_sharding", "string", nil, "what data parallelism shards in that layout", { "none", "optimizer", "gradients", "parameters" }),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),
 }
@@ -125,8 +134,20 @@ for _, entry in ipairs(fields) do
   names[#names + 1] = entry.name
 end
 
+-- A spec labels its run as it likes: labels { tier = "research" } is the field label_tier of rules. So these fields have no list: each name
+-- of that form is one, made when it is asked for.
+local LABEL = "label_"
+local labels = {}
+local function label(name)
+  if type(name) ~= "string" or not name:match "^label_%w[%w_]*$" or #name > 40 then return nil end
+  labels[name] = labels[name] or field("request", name, "string", nil, "the spec's label " .. name:sub(#LABEL + 1))
+  return labels[name]
+end
+setmetatable(by_name, { __index = function(_, name) return label(name) end })
+
 -- Words that statements use themselves; never the name of a field, rule or parameter.
-local reserved = { "id", "message", "reason", "expires", "source", "recommend", "why", "within", "severity", "unless", "when", "try", "overlapping" }
+local reserved = { "id", "message", "reason", "expires", "source", "recommend", "why", "within", "severity", "unless", "when", "try", "overlapping",
+                   "any_rank", "every_rank" }
 
 -- Names of fields that were others before. A policy may still use the old one, and is told so, until pipeplan has that version.
 local renamed = {
@@ -141,4 +162,4 @@ local parallelism = {
 }
 
 return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules, parallelism = parallelism,
-         renamed = renamed, most = most }
+         renamed = renamed, most = most, label = label, label_prefix = LABEL }

@@ -213,6 +213,11 @@ static void note_read(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* A spec labels its run as it likes, so these names are in no list (stdlib/vocabulary.lua). */
+static bool is_label(const char *name) {
+  return strncmp(name, "label_", 6) == 0 && name[6] != '\0';
+}
+
 /* A known name without a value is nil: absent. One that is not known yet ends the call. */
 static int read_record(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING) return pp_unknown(L, "field", lua_typename(L, lua_type(L, 2)));
@@ -225,7 +230,7 @@ static int read_record(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_rawget(L, lua_upvalueindex(VALUES)) != LUA_TNIL) return note_read(L), 1;
   lua_pushvalue(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(NAMES)) != LUA_TNIL) return note_read(L), lua_pushnil(L), 1;
+  if (lua_rawget(L, lua_upvalueindex(NAMES)) != LUA_TNIL || is_label(lua_tostring(L, 2))) return note_read(L), lua_pushnil(L), 1;
   return pp_unknown(L, "field", lua_tostring(L, 2));
 }
 

@@ -18,6 +18,7 @@ local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local impossible = require "pipeplan.analysis.impossible"
 local kernels = require "pipeplan.catalog.kernels"
+local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -250,6 +251,10 @@ function cells.space(rules, never)
   end
   for _, field in ipairs(vocabulary.fields) do
     if by_field[field.name] then add(field_dimension(field, by_field[field.name])) end
+  end
+  for _, name in ipairs(lists.sorted_keys(by_field)) do
+    local label = vocabulary.label(name)
+    if label then add(field_dimension(label, by_field[name])) end
   end
   for _, condition in ipairs(comparisons) do add(comparison_dimension(condition)) end
   space.shape = boxes.shape(space.dims)

@@ -46,7 +46,9 @@ local USUAL = { tokens = 1e12, sequence_length = 4096, micro_batch_size = 1, fab
 -- Fields that a spec states, and where.
 local stated = {
   gpus_per_node = { "cluster", "gpus_per_node" }, accelerator = { "cluster", "accelerator" },
-  device_bytes = { "cluster", "memory_per_gpu" },
+  device_bytes = { "cluster", "memory_per_gpu" }, run = { "run" }, team = { "team" }, framework_version = { "framework_version" },
+  precision = { "training", "precision" }, optimizer = { "training", "optimizer" }, recompute = { "training", "recompute" },
+  optimizer_offload = { "training", "optimizer_offload" }, model_name = { "model", "name" },
   alltoall_kernel = { "cluster", "alltoall_kernel" }, framework = { "framework" },
   tokens = { "training", "tokens" }, sequence_length = { "training", "sequence_length" },
   micro_batch_size = { "training", "micro_batch_size" }, global_batch_size = { "training", "global_batch_size" },
@@ -168,6 +170,13 @@ local function all_choices(space, box)
       list[#list + 1] = choice(few(samples), function(draft, value)
         if value ~= cells.absent then put(draft, path, value) end
       end)
+    end
+  end
+  for _, dim in ipairs(space.dims) do
+    local samples = vocabulary.label(dim.name) and space:samples(box, dim.name)
+    if samples then
+      local path = { "labels", dim.name:sub(#vocabulary.label_prefix + 1) }
+      list[#list + 1] = choice(few(samples), function(draft, value) put(draft, path, value) end)
     end
   end
   local families = space:samples(box, "accelerator_family")

@@ -10,6 +10,7 @@
 --           integers  a list of whole numbers, at most `most` of them
 --           kernels   none, or a list of kernels that are not fused
 --           recompute none, selective, full, or a list of modules
+--           labels    an object of texts, by name
 --           batch     a whole number, or a ramp [[first token, sequences], …]
 --           model     path of a Hugging Face config.json, or an inline shape
 -- low, high limits, inclusive; where there are none here, those that the vocabulary has for that name
@@ -122,6 +123,7 @@ fields.list = {
   field("framework_version", "string", "its version, for rules that ask"),
   field("run", "string", "name of the run, for rules that ask"),
   field("team", "string", "whose run it is, for rules that ask"),
+  field("labels", "labels", "what else is said of the run, for rules that ask: label_tier of rules is { \"tier\": … } here"),
   field("profile", "path", "file of measured seconds and bytes of stages (pipeplan facts schema profile)"),
 }
 
@@ -267,6 +269,8 @@ function check.integers(entry, value)
   return copy
 end
 
+local MOST_LABELS = 24
+
 -- → { kernel = true, … }; {} is none.
 function check.kernels(_, value)
   local expected = "none, or a list of " .. list_of(fields.unfused_kernels)
@@ -300,6 +304,30 @@ function check.recompute(_, value)
     set[name] = true
   end
   return set
+end
+
+-- → { name = text }; of "name=text,…" too.
+function check.labels(_, value)
+  local expected = "texts by name, such as { \"tier\": \"research\" }, at most %d; names of letters, digits and _, at most 34 of them"
+  expected = expected:format(MOST_LABELS)
+  if type(value) == "string" then
+    local object = {}
+    for _, part in ipairs(split(value)) do
+      local name, text = part:match "^(.-)=(.*)$"
+      if not name then return nil, expected end
+      object[name] = text
+    end
+    value = object
+  end
+  if type(value) ~= "table" or value == json.null or json.is_array(value) and #value > 0 then return nil, expected end
+  local copy, count = {}, 0
+  for name, text in pairs(value) do
+    count = count + 1
+    if not vocabulary.label(vocabulary.label_prefix .. tostring(name)) or count > MOST_LABELS then return nil, expected end
+    if type(text) ~= "string" or text == "" or #text > 200 or text:find "%c" then return nil, expected end
+    copy[name] = text
+  end
+  return copy
 end
 
 local function ramp_text(value)

@@ -71,6 +71,7 @@ end
 local function family_of(self)
   local class, model_type = class_of(self.config), string_at(self.config, "model_type")
   if not class and not model_type then class, model_type = class_of(self.outer), string_at(self.outer, "model_type") end
+  self.family = (model_type or class) and one_line(model_type or class)
   self.label = one_line(class or class_of(self.outer) or model_type or "")
   if self.label == "" then
     failure.usage("%s: not a config.json of a language model: neither 'model_type' nor 'architectures' says what it is", self.file)
@@ -337,7 +338,7 @@ function hf.read(config, file)
   self:check_outer()
   local totals = count(self, family, shape)
   return {
-    name = name_of(self), architecture = shape.experts and "moe" or "dense", shape = shape, layers = shape.layers,
+    name = name_of(self), family = self.family, architecture = shape.experts and "moe" or "dense", shape = shape, layers = shape.layers,
     max_positions = positions or family.max_positions, max_domains = max_domains(self), assumptions = self.assumptions,
     warnings = self.warnings, total_parameters = totals.total, active_parameters = totals.active,
     active_parameters_without_embedding = totals.active_without_embedding, mtp_parameters = totals.mtp,

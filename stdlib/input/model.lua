@@ -56,7 +56,7 @@ function model.read(at, request)
   for _, assumption in ipairs(found.assumptions or {}) do table.insert(request.assumptions, assumption) end
   for _, warning in ipairs(found.warnings or {}) do table.insert(request.warnings, warning) end
   return {
-    name = found.name or "inline", architecture = found.architecture, shape = found.shape,
+    name = found.name or "inline", family = found.family, architecture = found.architecture, shape = found.shape,
     total_parameters = found.total_parameters, active_parameters = found.active_parameters,
     active_parameters_without_embedding = found.active_parameters_without_embedding, mtp_parameters = found.mtp_parameters,
     layers = found.layers, max_positions = found.max_positions, max_domains = found.max_domains, config_file = file,

@@ -8,7 +8,7 @@ local options = {}
 
 -- In ASCII: argparse aligns by bytes.
 local argument_names = { integer = "N", quantity = "QUANTITY", string = "NAME", choice = "NAME", kernel = "NAME|false", flag = "true|false",
-                         kernels = "KERNEL,...",
+                         kernels = "KERNEL,...", labels = "NAME=TEXT,...",
                          integers = "N,N,...", recompute = "MODULE,...", batch = "N|TOKEN:N,...", model = "FILE", path = "FILE",
                          paths = "FILE,..." }
 

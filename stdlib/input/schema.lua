@@ -39,6 +39,10 @@ local of_type = {
   kernels = function()
     return { anyOf = { { const = "none" }, { type = "array", items = { enum = fields.unfused_kernels } } } }
   end,
+  labels = function()
+    return { type = "object", additionalProperties = { type = "string", minLength = 1 },
+             propertyNames = { pattern = "^[A-Za-z0-9][A-Za-z0-9_]*$" } }
+  end,
   batch = function(batch)
     local count = { anyOf = { { type = "integer", minimum = batch.low, maximum = batch.high }, { ["$ref"] = "#/$defs/quantity" } } }
     local first = { anyOf = { { type = "number", minimum = 0 }, { ["$ref"] = "#/$defs/quantity" } } }

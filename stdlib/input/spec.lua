@@ -152,7 +152,7 @@ local function build(given, name)
   local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework, request.framework_version = value "framework", value "framework_version"
-  request.run, request.team = value "run", value "team"
+  request.run, request.team, request.labels = value "run", value "team", value "labels"
   local measured = value "profile"
   request.profile = measured and require("pipeplan.input.profile").read(measured, request)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end

@@ -64,6 +64,7 @@
 ---@field framework_version? string its version, for rules that ask
 ---@field run? string name of the run, for rules that ask
 ---@field team? string whose run it is, for rules that ask
+---@field labels? table<string, string>|string what else is said of the run, for rules that ask: label_tier of rules is { "tier": … } here
 ---@field profile? string file of measured seconds and bytes of stages (pipeplan facts schema profile)
 
 --- A spec: what its JSON says, as a Lua table.
@@ -71,6 +72,7 @@
 ---@field cluster? pipeplan.spec.cluster
 ---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
 ---@field framework_version? string its version, for rules that ask
+---@field labels? table<string, string>|string what else is said of the run, for rules that ask: label_tier of rules is { "tier": … } here
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
 ---@field parallelism? pipeplan.spec.parallelism
 ---@field profile? string file of measured seconds and bytes of stages (pipeplan facts schema profile)

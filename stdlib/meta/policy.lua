@@ -189,6 +189,7 @@ any = nil
 ---| "model_name" # the model's name, as its file or the spec has it
 ---| "run" # name of the run, as the spec has it
 ---| "team" # whose run it is, as the spec has it
+---| "model_family" # what the model is of: model_type of its config.json, such as deepseek_v3; absent of an inline shape
 ---| "framework_version" # version of what will run the plan, as the spec has it
 ---| "framework" # what will run the plan; absent: any
 ---| "fits_one_gpu" # weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
@@ -218,6 +219,13 @@ any = nil
 ---| "pipeline_avoidable_fraction" # the same as a share of the plan's step; in fraction; -1000 … 1
 ---| "host_optimizer_bytes" # host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---| "host_memory" # host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
+---| "least_rank_bytes" # memory of the emptiest rank; in byte; ≥ 0
+---| "most_rank_idle" # idle share of the pipeline's time of the rank that waits most; in fraction; 0 … 1
+---| "least_rank_idle" # idle share of it of the rank that waits least; in fraction; 0 … 1
+---| "most_rank_layers" # decoder layers of the rank that holds most; 0 … 1024
+---| "least_rank_layers" # decoder layers of the rank that holds fewest; 0 … 1024
+---| "most_rank_stages" # stages of the rank that holds most of them, of both copies where there are two; 1 … 1024
+---| "least_rank_stages" # stages of the rank that holds fewest; 1 … 1024
 ---| "avoidable_sharding" # what data parallelism shards in that layout
 ---| "avoidable_tensor_parallel" # TP of that layout; in rank; 1 … 10000000
 
@@ -332,6 +340,13 @@ any = nil
 ---| "gradients"
 ---| "parameters"
 
+--- What rules ask of ranks: over, at_least, under, at_most or between of each.
+---@class pipeplan.rank
+---@field bytes? pipeplan.condition from least_rank_bytes to peak_bytes
+---@field idle? pipeplan.condition from least_rank_idle to most_rank_idle
+---@field layers? pipeplan.condition from least_rank_layers to most_rank_layers
+---@field stages? pipeplan.condition from least_rank_stages to most_rank_stages
+
 --- Fields that follow from the spec.
 ---@class pipeplan.conditions.request
 ---@field gpus? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs of the training run; in gpu; 1 … 10000000
@@ -361,6 +376,7 @@ any = nil
 ---@field model_name? string|string[]|pipeplan.condition the model's name, as its file or the spec has it
 ---@field run? string|string[]|pipeplan.condition name of the run, as the spec has it
 ---@field team? string|string[]|pipeplan.condition whose run it is, as the spec has it
+---@field model_family? string|string[]|pipeplan.condition what the model is of: model_type of its config.json, such as deepseek_v3; absent of an inline shape
 ---@field framework_version? string|string[]|pipeplan.condition version of what will run the plan, as the spec has it
 ---@field framework? pipeplan.value.framework|pipeplan.value.framework[]|pipeplan.condition what will run the plan; absent: any
 ---@field fits_one_gpu? boolean|pipeplan.condition weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
@@ -391,6 +407,8 @@ any = nil
 ---@field training_days? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
 ---@field gpu_hours? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition hours of all GPUs in that time; 0 … 1e+15
 ---@field cost? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition of those hours, at the spec's price; absent: no price given; 0 … 1e+15
+---@field any_rank? pipeplan.rank one comparison of what holds of some rank of the pipeline
+---@field every_rank? pipeplan.rank comparisons of what holds of all ranks of the pipeline
 
 --- Fields of the finished plan.
 ---@class pipeplan.conditions.plan
@@ -399,6 +417,13 @@ any = nil
 ---@field pipeline_avoidable_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition the same as a share of the plan's step; in fraction; -1000 … 1
 ---@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field least_rank_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of the emptiest rank; in byte; ≥ 0
+---@field most_rank_idle? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition idle share of the pipeline's time of the rank that waits most; in fraction; 0 … 1
+---@field least_rank_idle? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition idle share of it of the rank that waits least; in fraction; 0 … 1
+---@field most_rank_layers? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition decoder layers of the rank that holds most; 0 … 1024
+---@field least_rank_layers? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition decoder layers of the rank that holds fewest; 0 … 1024
+---@field most_rank_stages? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition stages of the rank that holds most of them, of both copies where there are two; 1 … 1024
+---@field least_rank_stages? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition stages of the rank that holds fewest; 1 … 1024
 ---@field avoidable_sharding? pipeplan.value.avoidable_sharding|pipeplan.value.avoidable_sharding[]|pipeplan.condition what data parallelism shards in that layout
 ---@field avoidable_tensor_parallel? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition TP of that layout; in rank; 1 … 10000000
 
@@ -431,6 +456,7 @@ any = nil
 ---@field model_name? string the model's name, as its file or the spec has it
 ---@field run? string name of the run, as the spec has it
 ---@field team? string whose run it is, as the spec has it
+---@field model_family? string what the model is of: model_type of its config.json, such as deepseek_v3; absent of an inline shape
 ---@field framework_version? string version of what will run the plan, as the spec has it
 ---@field framework? pipeplan.value.framework what will run the plan; absent: any
 ---@field fits_one_gpu? boolean weights, gradients, sharded optimizer state and one microbatch fit one GPU at TP = PP = EP = 1
@@ -460,6 +486,13 @@ any = nil
 ---@field pipeline_avoidable_fraction? number the same as a share of the plan's step; in fraction; -1000 … 1
 ---@field host_optimizer_bytes? number host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? number host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
+---@field least_rank_bytes? number memory of the emptiest rank; in byte; ≥ 0
+---@field most_rank_idle? number idle share of the pipeline's time of the rank that waits most; in fraction; 0 … 1
+---@field least_rank_idle? number idle share of it of the rank that waits least; in fraction; 0 … 1
+---@field most_rank_layers? integer decoder layers of the rank that holds most; 0 … 1024
+---@field least_rank_layers? integer decoder layers of the rank that holds fewest; 0 … 1024
+---@field most_rank_stages? integer stages of the rank that holds most of them, of both copies where there are two; 1 … 1024
+---@field least_rank_stages? integer stages of the rank that holds fewest; 1 … 1024
 ---@field avoidable_sharding? pipeplan.value.avoidable_sharding what data parallelism shards in that layout
 ---@field avoidable_tensor_parallel? integer TP of that layout; in rank; 1 … 10000000
 ---@field small_run_gpus number parameter: under this many GPUs a run is small

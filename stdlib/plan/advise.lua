@@ -19,6 +19,26 @@ local advise = {}
 
 -- -------------------------------------------------------------------------------------------------------------------- the record
 
+-- Of the ranks of a plan what rules ask of any or of every one of them: the least and the most.
+local function of_ranks(record, plan, makespan)
+  local function note(name, value)
+    local least, most = "least_rank_" .. name, "most_rank_" .. name
+    record[least] = math.min(record[least] or value, value)
+    if name ~= "bytes" then record[most] = math.max(record[most] or value, value) end
+  end
+  local idle = plan.bubble.idle_per_rank_seconds or {}
+  for i, rank in ipairs(plan.memory.ranks) do
+    local layers = 0
+    for _, stage in ipairs(rank.stages) do
+      layers = layers + plan.layers_per_stage[stage % #plan.layers_per_stage + 1]
+    end
+    note("bytes", rank.total_bytes)
+    note("layers", layers)
+    note("stages", #rank.stages)
+    if idle[i] then note("idle", idle[i] / makespan) end
+  end
+end
+
 -- All fields of the finished plan, for rules and messages that read them.
 function advise.record(plan, known, result)
   local record = lists.with(known.record, result.fields)
@@ -31,6 +51,7 @@ function advise.record(plan, known, result)
     record.avoidable_tensor_parallel = avoidable.tensor_parallel
     record.avoidable_sharding = result.avoidable.sharding or measure.sharding_of(known.arguments.training)
   end
+  if plan.memory then of_ranks(record, plan, result.evaluation.makespan_seconds) end
   return record
 end
 

@@ -320,7 +320,7 @@ candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fix
 ]]
 function candidates.open(context)
   local set = setmetatable({ c = search_of(context), policy = context.policy, context = context, entries = {}, unsaid = {},
-                            memo = functions.memo() }, methods)
+                            memo = functions.memo(context.record) }, methods)
   local c = set.c
   for _, name in ipairs(lists.sorted_keys(context.record)) do c:set(name, context.record[name]) end
   set_kernels(set)

@@ -6,6 +6,7 @@ local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
+local vocabulary = require "pipeplan.vocabulary"
 
 local facts = {}
 
@@ -101,8 +102,9 @@ function facts.of(request, policy)
     fits_one_gpu = one <= usable, one_gpu_bytes = one,
     precision = training.precision, optimizer = training.optimizer, optimizer_offload = training.optimizer_offload or 0,
     recompute = recompute_word(training.recompute), model_name = model.name, run = request.run, team = request.team,
-    framework_version = request.framework_version,
+    framework_version = request.framework_version, model_family = model.family,
   }
+  for name, text in pairs(request.labels or {}) do record[vocabulary.label_prefix .. name] = text end
   return {
     record = record, batch = batch, smallest_batch = smallest, assumptions = assumptions, usable_bytes = usable,
     tight_bytes = usable * parameter(policy, "tight_fraction"),

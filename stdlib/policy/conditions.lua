@@ -152,7 +152,12 @@ end
 
 -- Conditions of a rule as an ordered list.
 function conditions.sort(list)
-  table.sort(list, function(a, b) return position[a.field] < position[b.field] end)
+  local last = #vocabulary.fields + 1  -- labels, which have no place there
+  table.sort(list, function(a, b)
+    local x, y = position[a.field] or last, position[b.field] or last
+    if x ~= y then return x < y end
+    return a.field < b.field
+  end)
   return list
 end
 

@@ -12,6 +12,7 @@ candidate, of a simulated one. A call that reads what is not known yet ends ther
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local renamed = require "pipeplan.policy.renamed"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -42,8 +43,8 @@ end
 function functions.ask(rule, policy, record, late)
   local known = {}
   for id, parameter in pairs(policy.parameters) do known[id] = parameter.value end
-  for name in pairs(vocabulary.by_name) do
-    if record[name] ~= nil then known[name] = record[name] end
+  for name, value in pairs(record) do
+    if vocabulary.by_name[name] then known[name] = value end
   end
   renamed.known(known)
   if late then renamed.known(late) end
@@ -61,7 +62,14 @@ end
 local memo = {}
 memo.__index = memo
 
-function functions.memo() return setmetatable({ roots = {} }, memo) end
+-- request: the request's record, of which the labels are read.
+function functions.memo(request)
+  local labels = {}
+  for name, value in pairs(request or {}) do
+    if vocabulary.label(name) then labels[name] = value end
+  end
+  return setmetatable({ roots = {}, labels = labels }, memo)
+end
 
 local ABSENT = {}
 
@@ -76,7 +84,7 @@ function memo:answer(rule, policy, value_of, is_late)
     node = node[value]
   end
   if node then return node.answer end
-  local record, late = {}, {}
+  local record, late = lists.with(self.labels), {}
   for _, field in ipairs(vocabulary.fields) do
     if is_late(field.name) then late[field.name] = true else record[field.name] = value_of(field.name) end
   end

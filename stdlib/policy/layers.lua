@@ -35,6 +35,9 @@ local function field_names()
   for _, field in ipairs(vocabulary.fields) do
     add_name(names, field.name, { kind = "field", unit = field.unit or "1", type = field.type })
   end
+  setmetatable(names.by_name, { __index = function(_, name)
+    return vocabulary.label(name) and { kind = "field", unit = "1", type = "string" } or nil
+  end })
   return names
 end
 

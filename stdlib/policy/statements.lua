@@ -8,6 +8,7 @@ local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
 local functions = require "pipeplan.policy.functions"
 local lists = require "pipeplan.base.lists"
+local ranks = require "pipeplan.policy.ranks"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -259,7 +260,7 @@ end
 
 -- Names that a rule of that verb knows, for suggestions.
 local function known_keys(verb)
-  local known = { "id", "when" }
+  local known = { "any_rank", "every_rank", "id", "when" }
   for property in pairs(verbs[verb].properties) do known[#known + 1] = property end
   for _, name in ipairs(vocabulary.names) do known[#known + 1] = name end
   table.sort(known)
@@ -304,6 +305,14 @@ local function read_rule(raw, verb, statement, names, complain)
       local problem
       statement.properties[key], problem = check[verbs[verb].properties[key]](value, names)
       if problem then complain("%s: %s", key, problem) end
+    elseif ranks.quantifiers[key] then
+      for _, found in ipairs(ranks.read(key, value, names, complain)) do
+        local problem = statements.unreadable(verb, found.field)
+        if problem then complain("%s: %s", key, problem)
+        elseif statement.conditions[found.field] or argument[found.field] ~= nil then
+          complain("%s: %s has a condition already", key, found.field)
+        else statement.conditions[found.field] = found end
+      end
     elseif vocabulary.by_name[key] then
       local condition, problem = conditions.read(key, value, names)
       problem = problem or statements.unreadable(verb, key)

@@ -62,3 +62,96 @@ describe("a rule", function()
     assert.is_near(share, tonumber(percent), 0.02 * math.abs(share))
   end)
 end)
+
+describe("labels of a spec", function()
+  it("are fields of rules, and absent where the spec has none", function()
+    local labelled = { labels = { tier = "research", region = "north" } }
+    assert.is_true(warns("label_tier = 'research'", labelled))
+    assert.is_true(warns("label_tier = { 'research', 'student' }, label_region = none_of { 'south' }", labelled))
+    assert.is_false(warns("label_tier = 'production'", labelled))
+    assert.is_false(warns "label_tier = 'research'")
+    assert.is_true(warns "label_tier = none_of { 'research' }")
+  end)
+
+  it("are read by functions and messages", function()
+    local rule = "reject { id = 'r', message = 'tier {label_tier}', when = function(f) local t = f.label_tier return t == 'research' or false end }"
+    local out = plan(rule, { labels = { tier = "research" } })
+    assert.decided(out, "rejected", "r")
+    assert.equal("tier research", out.reasons[1].message)
+    assert.decided(plan(rule), "planned")
+    assert.decided(plan(rule, { labels = { tier = "production" } }), "planned")
+  end)
+
+  it("are texts by name", function()
+    for _, labels in ipairs { { tier = 1 }, { ["a b"] = "x" }, { [""] = "x" }, "tier", { tier = "" } } do
+      local problem = planning.problem(dense, { labels = labels })
+      assert.equal(2, problem.status)
+      assert.matches("expected texts by name", problem.message)
+    end
+    assert.decided(plan("reject { id = 'r', label_tier = 'x', message = 'm' }", { labels = "tier=x,other=y" }), "rejected", "r")
+  end)
+end)
+
+describe("the model's family", function()
+  it("is what its config.json calls itself, and absent of an inline shape", function()
+    assert.is_true(warns("model_family = 'llama'", { model = "examples/models/llama-3-70b.json" }))
+    assert.is_false(warns "model_family = 'llama'")
+  end)
+end)
+
+describe("what is asked of ranks", function()
+  -- An uneven split: what the emptiest and the fullest rank hold is stated.
+  local uneven = { parallelism = { tensor = 8, pipeline = 4, schedule = "1f1b", layers_per_stage = { 18, 21, 21, 20 } } }
+  local free = plan("set { tie_fraction = '1%' }", uneven)
+  local bytes = { math.huge, 0 }
+  for _, rank in ipairs(free.memory.ranks) do
+    bytes = { math.min(bytes[1], rank.total_bytes), math.max(bytes[2], rank.total_bytes) }
+  end
+
+  local function asked(quantifier, condition) return warns(string.format("%s = { %s }", quantifier, condition), uneven) end
+
+  it("is whether one or all of them have it", function()
+    for _, case in ipairs {
+      { "layers = over(20)", true, false }, { "layers = over(21)", false, false }, { "layers = at_least(18)", true, true },
+      { "layers = under(19)", true, false }, { "layers = at_most(21)", true, true }, { "layers = under(18)", false, false },
+      { "stages = at_most(1)", true, true }, { "stages = over(1)", false, false },
+      { string.format("bytes = over(%.17g)", bytes[1]), true, false }, { string.format("bytes = at_least(%.17g)", bytes[1]), true, true },
+      { string.format("bytes = under(%.17g)", bytes[2]), true, false }, { string.format("bytes = at_most(%.17g)", bytes[2]), true, true },
+      { string.format("idle = at_least(%.17g)", free.bubble.max_idle_fraction - 1e-9), true, false },
+      { string.format("idle = over(%.17g)", free.bubble.max_idle_fraction + 1e-9), false, false },
+    } do
+      assert.same({ case[2], case[3] }, { asked("any_rank", case[1]), asked("every_rank", case[1]) }, case[1])
+    end
+  end)
+
+  it("may be a range, and several things, of every rank", function()
+    assert.is_true(asked("every_rank", "layers = between(18, 21), stages = at_most(1)"))
+    assert.is_false(asked("every_rank", "layers = between(19, 21)"))
+    assert.is_false(asked("every_rank", "layers = between(18, 20)"))
+  end)
+
+  it("rejects a plan too, as far as that is known of a candidate", function()
+    assert.decided(plan(string.format("reject { id = 'r', any_rank = { bytes = over(%.17g) }, message = 'm' }", bytes[2] - 1), uneven),
+                   "rejected", "r")
+    assert.decided(plan("invariant { id = 'i', any_rank = { layers = over(20) } }", uneven), "rejected", "i")
+  end)
+
+  it("is refused where it could not mean what it says", function()
+    for text, said in pairs {
+      ["any_rank = { layers = over(4), bytes = over('1GiB') }"] = "any_rank takes one comparison",
+      ["any_rank = { layers = between(4, 8) }"] = "any_rank takes one comparison",
+      ["any_rank = { layer = over(4) }"] = "did you mean 'layers'",
+      ["any_rank = { layers = 4 }"] = "one of over",
+      ["any_rank = over(4)"] = "it is written { bytes = over",
+      ["every_rank = { bytes = over('80G') }"] = "of what",
+      ["any_rank = { bytes = over('1GiB') }, peak_bytes = over('2GiB')"] = "peak_bytes has a condition already",
+    } do
+      local good, problem = pcall(planning.policy_of, "warn { id = 'w', message = 'm', " .. text .. " }")
+      assert.is_false(good)
+      assert.matches(said, problem.message or tostring(problem), 1, true)
+    end
+    local good, problem = pcall(planning.policy_of, "reject { id = 'r', message = 'm', any_rank = { layers = over(4) } }")
+    assert.is_false(good)
+    assert.matches("known only of a finished plan", problem.message, 1, true)
+  end)
+end)

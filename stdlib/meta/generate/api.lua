@@ -65,6 +65,7 @@ end
 
 local spec_types = {
   batch = "number|string|(number|string)[][]", integer = "integer|string", integers = "integer[]|string", kernel = "string|false",
+  labels = "table<string, string>|string",
   model = "string|table", path = "string", quantity = "number|string", recompute = "string|string[]", string = "string",
 }
 

@@ -3,6 +3,7 @@
 
 local lists = require "pipeplan.base.lists"
 local load = require("pipeplan.policy.load").load
+local ranks = require "pipeplan.policy.ranks"
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -91,10 +92,19 @@ local function add_fields(out, policy)
   for _, entry in ipairs(vocabulary.fields) do
     if entry.type == "string" and entry.domain then out:alias(value_type(entry), entry.domain, entry.meaning) end
   end
+  out:class("pipeplan.rank", nil, "What rules ask of ranks: over, at_least, under, at_most or between of each.")
+  for _, name in ipairs(lists.sorted_keys(ranks.attributes)) do
+    local field = vocabulary.by_name[ranks.attributes[name].least]
+    out:field(name, "pipeplan.condition", true, "from " .. field.name .. " to " .. ranks.attributes[name].most)
+  end
   for _, scope in ipairs(scopes) do
     out:class("pipeplan.conditions." .. scope[1], nil, scope[2])
     for _, entry in ipairs(vocabulary.fields) do
       if entry.scope == scope[1] then out:field(entry.name, condition_type(entry), true, describe(entry)) end
+    end
+    if scope[1] == "simulated" then
+      out:field("any_rank", "pipeplan.rank", true, "one comparison of what holds of some rank of the pipeline")
+      out:field("every_rank", "pipeplan.rank", true, "comparisons of what holds of all ranks of the pipeline")
     end
   end
   out:class("pipeplan.record", nil, "What a `when` function is given: fields of what it judges (nil: does not apply), and parameters.")
