@@ -67,6 +67,7 @@ names.concepts = {
   concept("launches as CUDA graphs", "training.cuda_graphs"),
   concept("data parallel traffic, hidden", "training.data_overlap"),
   concept("TP's traffic, hidden", "training.tensor_overlap"),
+  concept("all-to-all hidden without a pipeline", "training.alltoall_overlap"),
   concept("goodput", "training.goodput"),
   concept("TP", "parallelism.tensor", "tensor_parallel", "parallelism.tensor"),
   concept("CP", "parallelism.context", "context_parallel", "parallelism.context"),

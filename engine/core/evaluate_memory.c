@@ -120,13 +120,18 @@ static pp_status fill_memory(const pp_priced *of, pp_stage_memory *out, pp_error
   return PP_OK;
 }
 
+/* Where a forward runs beside the backward before it, the one has stored as many layers as the other has dropped, and the layer they are at. */
+static double another_layer(const pp_priced *of) {
+  return pp_stages_overlap_alone(of) ? fmax(of->costs->bytes[0][PP_BLOCK_DENSE].stored, of->costs->bytes[0][PP_BLOCK_MOE].stored) : 0;
+}
+
 pp_status pp_evaluate_ranks(const pp_priced *of, const pp_schedule *program, pp_rank_bytes *out, pp_error *error) {
   pp_stage_memory stages[PP_MAX_LAYERS];
   double scratch[4 * PP_MAX_LAYERS];
   const double overhead = pp_evaluate_overhead(of->problem, of->candidate);
   pp_status status = fill_memory(of, stages, error);
   if (status != PP_OK) return status;
-  if (!program) pp_memory_holding(stages, stages->stored, overhead, out);
+  if (!program) pp_memory_holding(stages, stages->stored + another_layer(of), overhead, out);
   else for (int r = 0; r < of->candidate->layout.pipeline; r++) pp_memory_rank(program, r, stages, overhead, scratch, &out[r]);
   return PP_OK;
 }

@@ -106,6 +106,7 @@ void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *
 
 bool pp_evaluate_pairs_overlap(const pp_priced *of) {
   const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
+  if (!traits) return pp_stages_overlap_alone(of);
   return pp_schedule_hides_alltoall(traits, of->kernel) || (traits->overlaps && of->costs->pair_share > 0);
 }
 
@@ -113,7 +114,15 @@ void pp_evaluate_pair_device(const pp_priced *of, pp_device *device) {
   *device = *of->problem->device;
   device->hides_alltoall = true;
   device->pair_share = of->costs->pair_share;
-  if (pp_stages_traits(of->candidate)->needs_kernel) device->hidden_share = 0;
+  if (pp_stages_traits(of->candidate) && pp_stages_traits(of->candidate)->needs_kernel) device->hidden_share = 0;
+}
+
+double pp_evaluate_alone(const pp_priced *of, const pp_stage_seconds *seconds, bool overlaps) {
+  const double alone = seconds->forward + seconds->full, microbatches = (double)of->candidate->microbatches;
+  pp_device device;
+  if (!overlaps) return microbatches * alone;
+  pp_evaluate_pair_device(of, &device);
+  return alone + (microbatches - 1) * pp_cost_pair(&device, seconds, seconds);
 }
 
 double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
@@ -231,7 +240,7 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
   if (status != PP_OK) return status;
   pp_stages_seconds(of, stages, seconds);
   if (of->candidate->kind == PP_NO_SCHEDULE) {
-    out->makespan_seconds = (double)of->candidate->microbatches * (seconds[0].forward + seconds[0].full);
+    out->makespan_seconds = pp_evaluate_alone(of, seconds, overlap && pp_evaluate_pairs_overlap(of));
     out->bubble_fraction = 0;
     pp_evaluate_finish(of, stages, out);
     return PP_OK;

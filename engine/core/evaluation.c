@@ -43,7 +43,7 @@ static pp_status compute_time(pp_evaluation *out, pp_error *error) {
   if (status != PP_OK) return status;
   out->has_simulation = out->traits != NULL;
   out->no_overlap = out->cool = out->timing;
-  if (!out->traits) return PP_OK;
+  if (!out->traits) return pp_evaluate_pairs_overlap(of) ? pp_evaluate_time(of, false, &out->no_overlap, NULL, NULL, error) : PP_OK;
   if (out->traits->overlaps) status = pp_evaluate_time(of, false, &out->no_overlap, NULL, NULL, error);
   if (status == PP_OK) status = cool_time(of, true, &out->timing, &out->cool, error);
   return status == PP_OK ? compute_hops(out, error) : status;
@@ -129,7 +129,7 @@ pp_step_parts pp_evaluation_parts(const pp_evaluation *evaluation) {
   pp_step_parts parts = { 0, 0, 0, 0, 0, 0, 0 };
   for (int rank = 0; rank < ranks; rank++) {
     const rank_parts here = parts_of(evaluation, rank);
-    const double busy = evaluation->traits ? evaluation->simulation.busy[rank] : here.work;
+    const double busy = evaluation->traits ? evaluation->simulation.busy[rank] : evaluation->timing.makespan_seconds;
     parts.work += here.work / ranks;
     parts.ideal += (here.work - here.alltoall) / ranks;
     if (here.alltoall > parts.alltoall) {

@@ -14,6 +14,12 @@ const pp_schedule_traits *pp_stages_traits(const pp_candidate *candidate) {
   return candidate->kind == PP_NO_SCHEDULE ? NULL : pp_schedule_traits_of((pp_schedule_kind)candidate->kind);
 }
 
+bool pp_stages_overlap_alone(const pp_priced *of) {
+  const pp_training *training = of->problem->training;
+  return !pp_stages_traits(of->candidate) && training->overlap_alone && of->candidate->layout.expert > 1 && of->candidate->microbatches > 1 &&
+         !training->recompute.full && !training->recompute.moe;
+}
+
 int pp_stages_ranks(const pp_candidate *candidate, int stage, int rank[2]) {
   const pp_schedule_traits *traits = pp_stages_traits(candidate);
   int ranks = candidate->layout.pipeline, position = stage % ranks, chunk = stage / ranks;

@@ -11,6 +11,8 @@
 int pp_stages_count(const pp_candidate *candidate);
 /* NULL at depth 1. */
 const pp_schedule_traits *pp_stages_traits(const pp_candidate *candidate);
+/* Without a pipeline: do a microbatch's backward and the next one's forward run side by side? See overlap_alone of pp_training. */
+bool pp_stages_overlap_alone(const pp_priced *of);
 /* Which ranks hold a stage of one chain: two for bidirectional schedules. Returns how many. */
 int pp_stages_ranks(const pp_candidate *candidate, int stage, int rank[2]);
 

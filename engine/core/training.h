@@ -35,6 +35,9 @@ typedef struct {
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
   double data_overlap;      /* share of one microbatch's backward behind which gradients are reduced, and of its forward behind which
                             ** parameters are gathered, 0 … 1 */
+  bool overlap_alone;       /* without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before, and the
+                            ** other way round, unless layers or their experts are recomputed whole: Megatron-LM core/pipeline_parallel/
+                            ** combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining; transformer_config.py refuses that recompute */
   double tensor_overlap;    /* share of TP's collectives that run beside the products around them (Transformer Engine's userbuffers), 0 … 1 */
   bool fused_attention;     /* flash attention: no s × s matrix is stored */
   bool fused_loss;          /* fused cross entropy: bf16 logits become their own gradient in place, no fp32 copy */

@@ -187,6 +187,7 @@ static void set_step(lua_State *L, const pp_evaluation *self) {
   pp_set_number(L, "makespan_seconds", self->no_overlap.makespan_seconds);
   pp_set_number(L, "bubble_fraction", self->no_overlap.bubble_fraction);
   lua_setfield(L, -2, "no_overlap");
+  pp_set_boolean(L, "overlap_alone", pp_stages_overlap_alone(&self->of));
 }
 
 /* Nothing where it cannot be built, nor without a pipeline. */

@@ -4,7 +4,7 @@
 -- versions       { name, what }: the releases or commits that the facts are of
 -- schedules      name → { since or state, flag: how a user asks for it ({limit}: the plan's activation limit), layers: as below, where
 --                stricter than the framework's; csv = true: not a schedule of the framework, but its runtime executes the program that
---                `pipeplan plan --format csv` prints }
+--                `pipeplan plan --format csv` prints; alone = true: without a pipeline its pairs hide the all-to-all too }
 -- names          what its users call M and P
 -- rounds         microbatches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P
 -- has            which kinds of parallelism there are; tied_embeddings: can embedding and output weights be tied across stages?

@@ -102,6 +102,8 @@ fields.list = {
   field("training.tensor_overlap", "quantity",
         "share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7)",
         { unit = "fraction", low = 0, high = 1 }),
+  field("training.alltoall_overlap", "flag",
+        "without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)"),
   field("training.cuda_graphs", "flag", "layers are launched as CUDA graphs (default false)"),
   field("training.goodput", "quantity", "share of the time that trains: restarts and checkpoints left out (default 1)",
         { unit = "fraction", low = 0.01, high = 1 }),

@@ -57,6 +57,13 @@ local function data_overlap(request)
   return request.framework and frameworks.find(request.framework).overlap.data or 0
 end
 
+-- Does the all-to-all run beside the next microbatch's compute without a pipeline? As the spec says, else where what runs the plan can.
+local function overlap_alone(request)
+  if request.training.alltoall_overlap == false or request.training.precision == "fp32" then return false end
+  local pairs_overlap = request.framework and frameworks.find(request.framework).schedules.interleaved_1f1b_overlap
+  return not request.framework or pairs_overlap and pairs_overlap.alone or false
+end
+
 -- Share of the parameters that adapters beside every linear weight of attention and feed-forward leave frozen. An adapter of a weight
 -- n × k has rank × (n + k) parameters (Hu et al., https://arxiv.org/abs/2106.09685, section 4.1); experts have one each.
 local function frozen_share(request)
@@ -102,6 +109,7 @@ function recipe.training(request, layout)
     replicas = t.replicas,
     sequence_parallel = sequence_parallel(request) and (not layout or (layout.tensor or 1) > 1),
     data_overlap = t.data_overlap or data_overlap(request), tensor_overlap = t.tensor_overlap or 0,
+    overlap_alone = overlap_alone(request),
     fused_attention = not unfused.attention,
     unfused_loss = unfused.loss, unfused_norm = unfused.norm, unfused_rope = unfused.rope,
     unfused_activation = unfused.activation, unfused_experts = unfused.experts,

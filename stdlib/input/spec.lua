@@ -124,6 +124,7 @@ local function training(request, value, assume, precision)
     unfused = value "training.unfused" or {},
     data_overlap = value "training.data_overlap",
     tensor_overlap = value "training.tensor_overlap",
+    alltoall_overlap = value "training.alltoall_overlap",
     cuda_graphs = value "training.cuda_graphs",
     goodput = value "training.goodput",
   }

@@ -437,6 +437,7 @@
 ---@field replicas? integer HSDP: groups that each shard a whole state; 0 … 2147483647; default 0
 ---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false
 ---@field data_overlap? number share of a microbatch's backward and forward that hides gradient and parameter traffic; 0 … 1; default 0
+---@field overlap_alone? boolean without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before; default false
 ---@field tensor_overlap? number share of TP's collectives that run beside the products around them; 0 … 1; default 0
 ---@field fused_attention? boolean no s × s matrix is stored; default false
 ---@field fused_loss? boolean logits become their own gradient in place; default false

@@ -47,6 +47,7 @@
 ---@field unfused? nil kernels that are not fused: none (default), or a list
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
+---@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
 ---@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field tensor? integer|string tensor parallelism (TP); in rank
@@ -119,6 +120,7 @@
 
 ---@class pipeplan.spec.training
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
+---@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
 ---@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
@@ -253,6 +255,7 @@
 ---@field minimum? pipeplan.plan.minimum the answer to gpus: minimum; null where the spec gives a number, or no count fits
 ---@field model pipeplan.plan.model the model's shape
 ---@field one_gpu pipeplan.plan.one_gpu would the model fit one GPU?
+---@field overlap_alone? boolean without a pipeline: does the all-to-all run beside the next microbatch's compute?
 ---@field parallelism? pipeplan.plan.parallelism
 ---@field placement? integer[][] by slice of the model, first to last
 ---@field policy pipeplan.plan.policy the policy that decided
@@ -577,6 +580,7 @@
 
 --- the best without a pipeline; null where the plan has none, or none fits
 ---@class pipeplan.plan.without_pipeline
+---@field exposed_step_seconds? number of a step whose all-to-all runs beside nothing; null where it runs so anyway
 ---@field gain_fraction? number the plan's step over this one, less 1: above 0, it is faster
 ---@field microbatches integer of one step
 ---@field parallelism pipeplan.plan.parallelism

@@ -116,17 +116,17 @@ function compare.sharded(context)
 end
 
 -- The best without a pipeline, of what the spec shards and, where it does not say, of fully sharded data parallelism:
--- { row, fields, sharding }.
+-- { row, fields, candidates, sharding }.
 function compare.without_pipeline(set)
   local row = compare.alone(set)
-  local best = row and { row = row, fields = set.c:row(row) } or nil
+  local best = row and { row = row, fields = set.c:row(row), candidates = set.c } or nil
   local context = compare.sharded(set.context)
   if not context then return best end
   local other = candidates.open(context)
   row = compare.alone(other)
   local fields = row and other.c:row(row)
   if fields and (not best or fields.step_seconds < best.fields.step_seconds) then
-    best = { row = row, fields = fields, sharding = "parameters" }
+    best = { row = row, fields = fields, candidates = other.c, sharding = "parameters" }
   end
   return best
 end

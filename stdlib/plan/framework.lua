@@ -219,6 +219,7 @@ local function value_of(field, plan, request)
   local group, name = field:match("^(%w+)%.(.+)$")
   if group == "parallelism" then return plan.parallelism[name] end
   if field == "plan.sequence_parallel" then return plan.parallelism.tensor > 1 and request.training.sequence_parallel ~= false end
+  if group == "plan" then return plan[name] end
   if field == "training.zero" then return request.training.zero or 1 end
   return group == "training" and request.training[name] or nil
 end

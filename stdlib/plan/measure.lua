@@ -171,9 +171,10 @@ end
 -- F&B of a stage's forward with the backward of the slice that its rank runs it with; nil where the schedule has no such pairs. V and
 -- bidirectional placements give a rank the slices s and n − 1 − s. In a loop each slice meets all of its rank in turn: their mean.
 local function pair_seconds(evaluation, device, stage)
-  if not measure.overlaps(evaluation.schedule) then return nil end
   local seconds, n = evaluation.stage_seconds, #evaluation.stage_seconds
   local function with(other) return engine.cost.pair { device = device, forward = seconds[stage], backward = seconds[other] } end
+  if evaluation.overlap_alone then return with(1) end
+  if not measure.overlaps(evaluation.schedule) then return nil end
   if engine.schedule.traits(evaluation.schedule).placement ~= "loop" then return with(n + 1 - stage) end
   local sum, count = 0, 0
   for other = (stage - 1) % evaluation.pipeline + 1, n, evaluation.pipeline do
@@ -243,12 +244,13 @@ end
 
 -- What each kind of communication runs beside. Of data and tensor parallelism the seconds are those that are left.
 local function overlaps(evaluation, kernel, training)
-  local pairs_hide = measure.hides_alltoall(evaluation.schedule, kernel)
+  local pairs_hide = evaluation.overlap_alone or measure.hides_alltoall(evaluation.schedule, kernel)
   return {
     pipeline = "the sender's next action; the receiver waits",
     tensor = training.tensor_overlap > 0 and format.percent(training.tensor_overlap) .. " of it, not counted, beside products" or "nothing",
     context = "attention to the blocks that are there already",
-    expert = pairs_hide and "the other half of its F&B pair; nothing in warm-up and cool-down" or "nothing",
+    expert = evaluation.overlap_alone and "the backward, or forward, of the next microbatch; nothing in the first forward and last backward"
+             or pairs_hide and "the other half of its F&B pair; nothing in warm-up and cool-down" or "nothing",
     data = training.data_overlap > 0
       and string.format("%s of the last backward and of the first forward, which is not counted", format.percent(training.data_overlap))
       or "nothing: after the last backward, before the next forward",
@@ -332,7 +334,8 @@ function measure.fill(plan, request, known, result)
   local goodput = training.goodput or 1
   local list = segments(request, known, evaluation, kernel)
   local device = lists.with(known.arguments.device)
-  device.hides_alltoall, device.pair_share = measure.hides_alltoall(evaluation.schedule, kernel), evaluation.pair_share
+  device.hides_alltoall = evaluation.overlap_alone or measure.hides_alltoall(evaluation.schedule, kernel)
+  device.pair_share = evaluation.pair_share
 
   plan.parallelism = measure.parallelism(evaluation)
   plan.layers_per_stage = copy_list(evaluation.layers_per_stage)
@@ -341,6 +344,7 @@ function measure.fill(plan, request, known, result)
   for i, ranks in ipairs(evaluation.placement) do plan.placement[i] = copy_list(ranks) end
   plan.megatron_layout = megatron_layout(evaluation)
   plan.microbatch_group_size = evaluation.group
+  plan.overlap_alone = evaluation.overlap_alone or nil
   plan.layout_flags = framework.layout_flags(request, plan)
   plan.framework_flags = framework.flags(request, plan)
   plan.activation_limit_chunks = evaluation.limit
@@ -426,10 +430,12 @@ function measure.without_pipeline(result, known, step_seconds)
   local other = result.avoidable
   if not other or not other.fields.step_seconds then return nil end
   local gain = step_seconds and step_seconds / other.fields.step_seconds - 1
+  local evaluation = other.candidates:evaluate(other.row)
   return {
     parallelism = measure.parallelism_of_fields(other.fields),
     sharding = other.sharding or measure.sharding_of(known.arguments.training),
     microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds, peak_bytes = other.fields.peak_bytes,
+    exposed_step_seconds = evaluation and evaluation.overlap_alone and evaluation.no_overlap.step_seconds or nil,
     gain_fraction = gain, tie = gain and math.abs(gain) < require("pipeplan.catalog.accuracy").comparison_fraction,
   }
 end

@@ -179,6 +179,7 @@ local properties = {
   microbatch_group_size = optional(whole "interleaved: microbatches that a chunk runs before the next one's turn; Megatron's default is P"),
   layout_flags = optional(list(text "what says layers and groups of microbatches to the framework; of none in particular, to Megatron-LM")),
   framework_flags = optional(list(text "what the framework has to be told beside the layout: left out it is legal and means something else")),
+  overlap_alone = optional(boolean "without a pipeline: does the all-to-all run beside the next microbatch's compute?"),
   megatron_layout = optional(text "--pipeline-model-parallel-layout, where Megatron can run the placement"),
   microbatches = optional(whole "M per pipeline and step; for DualPipe over both directions"),
   microbatches_per_rank = optional(number "M/P"),
@@ -260,6 +261,7 @@ local properties = {
   without_pipeline = optional(object({
     parallelism = reference "parallelism", sharding = one_of({ "none", "optimizer", "gradients", "parameters" }, "what data parallelism shards there"),
     microbatches = whole "of one step", step_seconds = seconds "of a step", peak_bytes = optional(bytes "of the fullest GPU"),
+    exposed_step_seconds = optional(seconds "of a step whose all-to-all runs beside nothing; null where it runs so anyway"),
     gain_fraction = optional(number "the plan's step over this one, less 1: above 0, it is faster"),
     tie = optional(boolean "is that less than a comparison can be wrong?"),
   }, "the best without a pipeline; null where the plan has none, or none fits")),

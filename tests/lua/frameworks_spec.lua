@@ -26,7 +26,8 @@ local function said(text, where)
 end
 
 -- What only a finished plan has, under the names of its JSON.
-local of_plans = set { "megatron_layout", "microbatch_group_size", "sequence_parallel", "activation_limit_chunks", "local_batch_size" }
+local of_plans = set { "megatron_layout", "microbatch_group_size", "sequence_parallel", "activation_limit_chunks", "local_batch_size",
+                       "overlap_alone" }
 
 local function is_field(path)
   local group, name = path:match "^(%w+)%.(.+)$"
@@ -79,7 +80,7 @@ describe("the table of a framework", function()
       local schedules, ways = set(vocabulary.schedules), set { "any", "layout", "names", "ends", "remainder_first", "even" }
       for name, how in pairs(entry.schedules) do
         assert.is_true(schedules[name], name)
-        known(how, { "flag", "since", "state", "csv", "layers" }, entry.name .. " " .. name)
+        known(how, { "flag", "since", "state", "csv", "layers", "alone" }, entry.name .. " " .. name)
         local layers = frameworks.layers(entry, name)
         known(layers, { "how", "key", "first", "last", "multiple", "source" }, entry.name .. " " .. name)
         assert.is_true(ways[layers.how], layers.how)

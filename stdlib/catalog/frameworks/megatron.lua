@@ -20,7 +20,7 @@ return {
   schedules = {
     ["1f1b"] = { flag = "--pipeline-model-parallel-size" },
     interleaved_1f1b = { flag = "--num-virtual-stages-per-pipeline-rank" },
-    interleaved_1f1b_overlap = { flag = "--num-virtual-stages-per-pipeline-rank --overlap-moe-expert-parallel-comm", since = "PyTorch 2.6" },
+    interleaved_1f1b_overlap = { flag = "--num-virtual-stages-per-pipeline-rank --overlap-moe-expert-parallel-comm", alone = true, since = "PyTorch 2.6" },
   },
   names = { microbatches = "global-batch-size / (micro-batch-size × data parallel)", pipeline = "--pipeline-model-parallel-size" },
 
@@ -32,8 +32,8 @@ return {
   sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 }, source = at "arguments.py: --use-torch-fsdp2 and ZeRO 2, 3 of its FSDP want P 1 with torch's" },
   overlap = {
     pipeline = "on with V > 1, off by --no-overlap-p2p-communication", gradients = "--overlap-grad-reduce", parameters = "--overlap-param-gather",
-    expert = "--overlap-moe-expert-parallel-comm, with V > 1", tensor = "--tp-comm-overlap",
-    source = at "arguments.py:1000-1066, transformer_config.py:3002-3046",
+    expert = "--overlap-moe-expert-parallel-comm, with V > 1 or without a pipeline", tensor = "--tp-comm-overlap",
+    source = at "arguments.py:1000-1066, transformer_config.py:3002-3046; combined_1f1b.py: combined_1f1b_schedule_for_no_pipelining",
   },
   -- expert_tensor: "tensor", as many as TP, or a number; zero: the stage that nobody asked for
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
@@ -129,7 +129,7 @@ return {
       values = { "core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe", "shared_experts", "gdn_norm_out", "gdp_in_proj",
                  "gdp_qkv", "mhc" }, note = "with selective only" },
     { key = "--recompute-activations", field = "training.recompute", type = "flag", present = "selective", written = "never" },
-    { key = "--overlap-moe-expert-parallel-comm", type = "flag", present = true, default = false, written = "differs" },
+    { key = "--overlap-moe-expert-parallel-comm", field = "plan.overlap_alone", silent = true, type = "flag", present = true, default = false, written = "differs" },
     { key = "--delay-wgrad-compute", type = "flag", present = true, default = false, written = "never" },
     { key = "--no-overlap-p2p-communication", type = "flag", present = true, default = false, written = "never" },
     { key = "--overlap-grad-reduce", type = "flag", present = true, default = false, written = "never" },

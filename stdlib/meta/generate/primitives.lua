@@ -93,6 +93,7 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   { "replicas", "integer", "HSDP: groups that each shard a whole state", low = 0, high = HUGE_SIZE, default = 0 },
   flag("sequence_parallel", "with TP: norms and dropouts split over TP too"),
   { "data_overlap", "number", "share of a microbatch's backward and forward that hides gradient and parameter traffic", low = 0, high = 1, default = 0 },
+  flag("overlap_alone", "without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before"),
   { "tensor_overlap", "number", "share of TP's collectives that run beside the products around them", low = 0, high = 1, default = 0 },
   flag("fused_attention", "no s × s matrix is stored"), flag("fused_loss", "logits become their own gradient in place"),
   flag("unfused_loss", "a softmax in fp32 over the whole vocabulary on each TP rank"),
