@@ -17,6 +17,7 @@
 ** engine.process.read() → what standard input has ("": nothing yet, though it seemed so) | nil: it ended | nil, why
 ** engine.process.input_size() → bytes that standard input still has, or nil: nobody can know
 ** engine.process.same_file(path, path) → are they names of one file?
+** engine.process.make_directory(path) → true | nil, why; one that is there already is as good
 */
 #define _POSIX_C_SOURCE 200809L
 #include "lua/process.h"
@@ -281,6 +282,15 @@ static int process_input_size(lua_State *L) {
   return 1;
 }
 
+static int process_make_directory(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  struct stat there;
+  if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode))) return lua_pushboolean(L, 1), 1;
+  lua_pushnil(L);
+  lua_pushstring(L, strerror(errno));
+  return 2;
+}
+
 static int process_same_file(lua_State *L) {
   struct stat one, other;
   lua_pushboolean(L, stat(luaL_checkstring(L, 1), &one) == 0 && stat(luaL_checkstring(L, 2), &other) == 0 && one.st_dev == other.st_dev
@@ -292,6 +302,7 @@ static const luaL_Reg process_functions[] = {
   { "crew",       process_crew },
   { "input_size", process_input_size },
   { "output",     process_output },
+  { "make_directory", process_make_directory },
   { "read",       process_read },
   { "same_file",  process_same_file },
   { NULL, NULL }

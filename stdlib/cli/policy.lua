@@ -16,6 +16,7 @@ Usage: pipeplan policy COMMAND [OPTIONS]
   diff    which specs two policies plan differently, newly accepted first
   eval    asks one rule about one spec: each condition, and for which candidates it holds
   init    writes a site's policy with one override, and its test
+  pin     saves the default policy that a site was written for, and shows what another changes
   mutate  makes small mistakes in a policy and says which of them its tests do not notice
 
   COMMAND --help    options of a command, and examples
@@ -30,7 +31,7 @@ Examples:
    pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
-local verbs = { "check", "diff", "eval", "init", "mutate", "show", "test" }
+local verbs = { "check", "diff", "eval", "init", "mutate", "pin", "show", "test" }
 
 function command.run(arguments)
   local verb = arguments[1]

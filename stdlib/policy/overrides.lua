@@ -324,10 +324,11 @@ end
 
 -- The default policy that a site was written for. Another is an error, until somebody has seen what it changes.
 function overrides.pin(builder, statement)
+  builder.pins[#builder.pins + 1] = { default = statement.default, file = statement.file, line = statement.line }
   if not statement.default or statement.default == builder.default_digest or builder.unpinned then return end
-  complain(builder, statement, "pin: the site is pinned to the default policy %s, and this is %s; see what it changes for your specs: %s, "
-           .. "then pin that; or plan by the saved one with --policies SAVED", statement.default, builder.default_digest,
-           "pipeplan policy diff --old-policies SAVED --old SITE --new SITE --corpus SPECS")
+  complain(builder, statement, "pin: the site is pinned to the default policy %s, and this is %s; see what it changes for your specs, "
+           .. "and take it: pipeplan policy pin SITE --saved SAVED --corpus SPECS; or plan by the saved one with --policies SAVED",
+           statement.default, builder.default_digest)
 end
 
 return overrides

@@ -47,6 +47,63 @@ describe("policy diff", function()
   end)
 end)
 
+describe("policy pin", function()
+  -- A default that was another: pipelines of at most 8 stages, in a file more.
+  local function other_default()
+    local folder = files.directory { ["extra.lua"] = "reject { id = 'extra', tensor_parallel = over(512), message = 'm' }" }
+    assert(os.execute(string.format("cp policies/default/*.lua %s && sed -i '/max_pipeline_depth/s/value = 64/value = 8/' %s/parameters.lua",
+                                    folder, folder)))
+    return folder
+  end
+  local function pin(...) return program.run("policy pin " .. string.format(...)) end
+  local function text_of(path)
+    local file <close> = assert(io.open(path))
+    return file:read "a"
+  end
+
+  it("saves the default and states which it is, once", function()
+    local site = files.write("site.lua", "-- mine\nsite 'mine'\nset { tie_fraction = '2%' }\n")
+    local first = pin("%s", site)
+    assert.equal(0, first.status, first.stderr)
+    local digest = first.stdout:match "default policy (%x+)"
+    assert.equal(string.format("-- mine\nsite 'mine'\npin { default = %q }\nset { tie_fraction = '2%%' }\n", digest), text_of(site))
+    assert.equal(0, program.run(string.format("policy show --policy %s --policies %s", site, (site:gsub("%.lua$", ".default")))).status)
+    local again = pin("%s", site)
+    assert.same({ 0, true }, { again.status, again.stdout:find("which this is", 1, true) ~= nil })
+    local nameless = files.write("site.lua", "set { tie_fraction = '2%' }")
+    assert.equal(0, pin("%s", nameless).status)
+    assert.equal(string.format("set { tie_fraction = '2%%' }\npin { default = %q }\n", digest), text_of(nameless))
+  end)
+
+  it("shows what another default changes, and takes it when told to", function()
+    local folder, site = other_default(), files.write("site.lua", "site 'mine'\nset { tie_fraction = '2%' }\n")
+    local old = pin("%s --policies %s", site, folder)
+    assert.equal(0, old.status, old.stderr)
+    assert.equal(5, pin("%s", site).status)  -- no spec to see it on
+    local shown = pin("%s %s", site, spec)
+    assert.equal(1, shown.status, shown.stderr)
+    assert.matches("newly accepted: too_deep", shown.stdout, 1, true)
+    assert.matches("still pinned to " .. old.stdout:match "default policy (%x+)", shown.stdout, 1, true)
+    assert.equal(6, program.run("policy show --policy " .. site).status)
+    assert.equal(0, pin("%s %s --take", site, spec).status)
+    assert.equal(0, program.run("policy show --policy " .. site).status)
+    assert.is_nil(io.open((site:gsub("%.lua$", ".default/extra.lua"))))
+  end)
+
+  it("trusts no saved default that is another", function()
+    local site, folder = files.write("site.lua", "site 'mine'\nset { tie_fraction = '2%' }\n"), other_default()
+    assert.equal(0, pin("%s --policies %s", site, folder).status)
+    assert(os.execute("rm " .. site:gsub("%.lua$", ".default/extra.lua")))
+    local problem = pin("%s %s", site, spec)
+    assert.equal(2, problem.status)
+    assert.matches("holds the default %x+, and the site is pinned to %x+", problem.stderr)
+    local spoiled = files.write("site.lua", "set { tie_fraction = '2%' }")
+    local other = pin("%s --saved %s", spoiled, folder)
+    assert.same({ 2, true }, { other.status, other.stderr:find("none of the default's", 1, true) ~= nil })
+    assert.equal("set { tie_fraction = '2%' }", text_of(spoiled))
+  end)
+end)
+
 describe("policy test", function()
   it("runs the tests of a layer under the layers below it", function()
     local first = written()

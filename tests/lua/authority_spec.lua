@@ -107,7 +107,7 @@ describe("a pin", function()
     assert.is_not_nil(stack(string.format("pin { default = %q }", digest)))
     local message = message_of [[pin { default = "0123456789abcdef" }]]
     assert.matches("pinned to the default policy 0123456789abcdef, and this is " .. digest, message, 1, true)
-    assert.matches("pipeplan policy diff --old-policies SAVED", message, 1, true)
+    assert.matches("pipeplan policy pin SITE --saved SAVED", message, 1, true)
   end)
 
   it("is left out of account by who looks at what an upgrade changes", function()

@@ -3,9 +3,9 @@
 local argparse = require "pipeplan.argparse"
 local boundary = require "pipeplan.analysis.boundary"
 local command_line = require "pipeplan.cli.arguments"
+local corpus = require "pipeplan.cli.corpus"
 local difference = require "pipeplan.analysis.difference"
 local failure = require "pipeplan.base.failure"
-local input_files = require "pipeplan.input.files"
 local json = require "pipeplan.base.json"
 local load = require "pipeplan.policy.load"
 local report = require "pipeplan.report.difference"
@@ -65,27 +65,8 @@ local function sides(options)
   return { table.remove(options.spec, 1) }, { table.remove(options.spec, 1) }
 end
 
--- The directory of the files that a spec names, as spec.from_table takes it.
-local function base_of(path)
-  local directory = input_files.directory_of(path)
-  return directory ~= "" and directory or nil
-end
-
-local function read_corpus(path, specs)
-  for number, line in input_files.lines(path) do
-    if line:find "%S" then
-      local name = string.format("%s:%d", path, number)
-      specs[#specs + 1] = { name = name, spec = json.decode(line, name), base = path ~= "-" and base_of(path) or nil }
-    end
-  end
-end
-
 local function specs_of(options, old, new)
-  local specs = {}
-  for _, path in ipairs(options.spec) do
-    specs[#specs + 1] = { name = path, spec = json.read(path), base = base_of(path) }
-  end
-  if options.corpus then read_corpus(options.corpus, specs) end
+  local specs = corpus.read(options.spec, options.corpus)
   for _, spec in ipairs(options.boundary and boundary.specs(old, new) or {}) do
     specs[#specs + 1] = { name = json.encode(spec), spec = spec }
   end
