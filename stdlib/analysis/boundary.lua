@@ -8,6 +8,8 @@ Cost: a few small searches per rule and condition (realise.lua).
 ]]
 
 local cells = require "pipeplan.analysis.cells"
+local conditions = require "pipeplan.policy.conditions"
+local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local mutants = require "pipeplan.analysis.mutants"
 local realise = require "pipeplan.analysis.realise"
@@ -28,16 +30,30 @@ local function between(policy, holds, fails)
   return realise.any(policy, { space = space, holds = { holds }, fails = fails and { fails } or {} }, { space:box(holds) })
 end
 
+-- What a rule says, as far as it decides for whom it holds; where a function stands too, which.
+local function claim(rule)
+  if not rule then return "" end
+  local parts = { rule.when and format.place(rule) or "" }
+  for _, condition in ipairs(rule.conditions) do parts[#parts + 1] = conditions.text(condition) end
+  return table.concat(parts, "; ")
+end
+
 function boundary.specs(...)
-  local out, seen = {}, {}
+  local out, seen, found = {}, {}, {}
+  -- A spec at an edge that another policy has too is at its edge as well.
+  local function edge(policy, holds, fails)
+    local key = claim(holds) .. " | " .. claim(fails)
+    found[key] = found[key] or between(policy, holds, fails)
+    add(out, seen, found[key])
+  end
   for _, policy in ipairs { ... } do
     for _, mutant in ipairs(mutants.of(policy, true)) do
       local before, after = mutant.before, mutant.after
       if mutant.kind == "delete" then
-        add(out, seen, between(policy, before, nil))
+        edge(policy, before, nil)
       elseif mutant.kind == "bound" or mutant.kind == "negate" then
-        add(out, seen, between(policy, before, after))
-        add(out, seen, between(policy, after, before))
+        edge(policy, before, after)
+        edge(policy, after, before)
       end
     end
   end

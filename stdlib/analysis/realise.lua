@@ -316,16 +316,50 @@ function realise.spec(policy, wanted)
   return best
 end
 
+-- A rule about the finished plan says nothing of candidates: none of them would show it.
+local function about_plans(rules)
+  for _, rule in ipairs(rules or {}) do
+    for _, condition in ipairs(rule.conditions) do
+      if vocabulary.by_name[condition.field].scope == "plan" then return true end
+    end
+  end
+  return false
+end
+
+-- Real numbers that follow from a spec in ways that no draft can aim at.
+local function is_computed(field)
+  return field and field.type == "number" and not stated[field.name] and field.name ~= "microbatches_per_rank"
+end
+
+-- Does a box ask for exactly one value of such a number?
+local function is_a_point(space, box)
+  for _, dim in ipairs(space.dims) do
+    local samples = is_computed(dim.field) and space:samples(box, dim.name)
+    if samples and #samples == 1 then
+      for _, atom in ipairs(dim.atoms) do
+        if atom.point and atom.samples[1] == samples[1] then return true end
+      end
+    end
+  end
+  return false
+end
+
 -- A spec inside any of some boxes, as far as a candidate can be there at all and no rule of `fails` takes it.
 function realise.any(policy, wanted, list)
   local space, taken = wanted.space, {}
+  if about_plans(wanted.holds) then return nil end
   for _, rule in ipairs(wanted.fails or {}) do
     if not rule.when then taken[#taken + 1] = space:box(rule) end
   end
   list = boxes.without(space.shape, (space:possible(list)), taken)
-  for i = 1, math.min(#list, BOXES) do
-    local found = realise.spec(policy, { space = space, box = list[i], holds = wanted.holds, fails = wanted.fails, shows = wanted.shows })
-    if found then return found end
+  local tried = 0
+  for _, box in ipairs(list) do
+    if tried == BOXES then break end
+    if not is_a_point(space, box) then
+      tried = tried + 1
+      local found = realise.spec(policy, { space = space, box = box, holds = wanted.holds, fails = wanted.fails, shows = wanted.shows })
+      if found then return found end
+    end
   end
   return nil
 end
