@@ -5,7 +5,9 @@ coverage.lua: how much of a policy its tests look at. Every plan that a test mak
   warning    a warning was on a plan
   choice     a preference held for the plan that was chosen; a kernel statement chose the kernel
   boundary   a numeric condition was tried on both sides of its bound, and no farther from it than one (of a whole number below 10,000) or
-             a tenth; of a degree than the next power of two, which is what a spec can reach; at any distance from 0
+             a tenth; of a degree than the next power of two, which is what a spec can reach; at any distance from 0. So are the
+             comparisons of a rule's function (function_comparisons.lua), of which those with a name have to hold and not to hold
+  answer     a rule's function said yes to one plan, and no to another
 
   local seen = coverage.new()
   seen:add(plan, record, result, policy)
@@ -13,6 +15,9 @@ coverage.lua: how much of a policy its tests look at. Every plan that a test mak
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
+local engine = require "engine"
+local failure = require "pipeplan.base.failure"
+local function_comparisons = require "pipeplan.analysis.function_comparisons"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -22,7 +27,7 @@ local methods = {}
 methods.__index = methods
 
 function coverage.new()
-  return setmetatable({ policies = {}, order = {}, seen = {}, near = {} }, methods)
+  return setmetatable({ policies = {}, order = {}, seen = {}, near = {}, compared = {} }, methods)
 end
 
 -- The same rule in several policies of one test run is one rule.
@@ -59,17 +64,49 @@ local function is_near(condition, value, bound)
   return bound == 0 or math.abs(value - bound) <= 0.1 * math.abs(bound)
 end
 
+-- A rule's conditions, and behind them what its function compares.
+function methods:tried(rule, policy)
+  if not rule.when then return rule.conditions end
+  local key = key_of(rule)
+  if not self.compared[key] then
+    local list = function_comparisons.of(rule, policy)
+    self.compared[key] = table.move(list, 1, #list, #rule.conditions + 1, { table.unpack(rule.conditions) })
+  end
+  return self.compared[key]
+end
+
+local function note(sides, yes)
+  sides = sides or {}
+  sides[yes and "yes" or "no"] = true
+  return sides
+end
+
+-- A comparison of a function with a name, or for equality: it has no side that is near.
+local function is_equality(condition)
+  return condition.op == "equal" or condition.op == "none_of" or condition.op == "one_of"
+end
+
+-- What a function says of a plan for which the rule's conditions hold.
+function methods:try_function(rule, policy, record)
+  local key = key_of(rule) .. ":when"
+  if not engine.conditions.match(record, conditions.engine(rule)) then return end
+  local good, yes = failure.try(conditions.holds, rule, policy, record)
+  if good then self.near[key] = note(self.near[key], yes) end
+end
+
 -- A record tries each numeric condition at its field's value.
-function methods:try_bounds(rule, record)
-  for i, condition in ipairs(rule.conditions) do
+function methods:try_bounds(rule, record, policy)
+  if rule.when then self:try_function(rule, policy, record) end
+  for i, condition in ipairs(self:tried(rule, policy)) do
+    if i > #rule.conditions and is_equality(condition) then
+      local key = string.format("%s:%d:1", key_of(rule), i)
+      self.near[key] = note(self.near[key], engine.conditions.match(record, conditions.engine { conditions = { condition } }))
+    end
     local value = record[condition.field]
     for j, bound in ipairs(type(value) == "number" and bounds_of(condition) or {}) do
       if is_near(condition, value, bound) then
         local key = string.format("%s:%d:%d", key_of(rule), i, j)
-        local sides = self.near[key] or {}
-        local holds = require("engine").conditions.match(record, conditions.engine { conditions = { condition } })
-        sides[holds and "yes" or "no"] = true
-        self.near[key] = sides
+        self.near[key] = note(self.near[key], engine.conditions.match(record, conditions.engine { conditions = { condition } }))
       end
     end
   end
@@ -97,7 +134,7 @@ function methods:add(plan, record, result, policy)
   for _, name in ipairs(lists) do
     for _, rule in ipairs(policy[name]) do
       if ids[rule.id] then self.seen[key_of(rule)] = true end
-      self:try_bounds(rule, record)
+      self:try_bounds(rule, record, policy)
     end
   end
 end
@@ -147,13 +184,19 @@ local function boundary_item(rule, condition, bound, several, sides)
            covered = sides.yes and sides.no or false }
 end
 
+local function answer_item(rule, sides)
+  return { kind = "answer", id = rule.id, text = string.format("the function of %s '%s'", rule.verb, rule.id),
+           file = rule.file, line = rule.line, layer = rule.layer, covered = sides.yes and sides.no or false }
+end
+
 -- The items of one rule: all of a rule that counts as a whole, of others those about a parameter that a layer sets.
 function methods:items_of(out, known, rule, policy, whole)
   local key = key_of(rule)
-  for i, condition in ipairs(rule.conditions) do
+  for i, condition in ipairs(self:tried(rule, policy)) do
     if whole or is_set(condition, policy) then
       add_item(out, known, rule_item(rule, key, self.seen), key)
       local bounds = bounds_of(condition)
+      if i > #rule.conditions and is_equality(condition) then bounds[1] = condition.value or condition.values[1] end
       for j, bound in ipairs(bounds) do
         local bound_key = string.format("%s:%d:%d", key, i, j)
         add_item(out, known, boundary_item(rule, condition, bound, #bounds > 1, self.near[bound_key] or {}), bound_key)
@@ -161,6 +204,7 @@ function methods:items_of(out, known, rule, policy, whole)
     end
   end
   if whole then add_item(out, known, rule_item(rule, key, self.seen), key) end
+  if whole and rule.when then add_item(out, known, answer_item(rule, self.near[key .. ":when"] or {}), key .. ":when") end
 end
 
 function methods:items()
@@ -174,7 +218,7 @@ function methods:items()
   return out
 end
 
-coverage.kinds = { "row", "reason", "warning", "choice", "boundary" }
+coverage.kinds = { "row", "reason", "warning", "choice", "boundary", "answer" }
 
 -- Items covered and all, of a kind or of all kinds.
 function coverage.count(items, kind)

@@ -6,32 +6,13 @@ by a tenth. What the function reads as conditions anyway (policy/functions.lua) 
     rewrite(text) → the text of the policy's file with the mistake in it; nil: another file
 ]]
 
+local source = require "pipeplan.analysis.function_source"
+
 local function_mutants = {}
 
 local comparisons = {
   ["<"] = { "<=", ">=" }, ["<="] = { "<", ">" }, [">"] = { ">=", "<=" }, [">="] = { ">", "<" }, ["=="] = { "~=" }, ["~="] = { "==" },
 }
-
--- Byte offsets of the first and the last of some lines.
-local function span(text, first, last)
-  local at, from, to, number = 1, nil, #text, 1
-  while at <= #text do
-    local stop = text:find("\n", at, true) or #text
-    if number == first then from = at end
-    if number == last then
-      to = stop
-      break
-    end
-    at, number = stop + 1, number + 1
-  end
-  return from, to
-end
-
--- A copy of a text in which what stands in comments and quotes is blank, byte for byte.
-local function code_only(text)
-  local function blank(part) return (part:gsub("[^\n]", " ")) end
-  return (text:gsub("(['\"])(.-)%1", function(quote, inside) return quote .. blank(inside) .. quote end):gsub("%-%-[^\n]*", blank))
-end
 
 local function moved(number)
   if math.type(number) == "integer" and math.abs(number) < 10000 then return { number - 1, number + 1 } end
@@ -42,8 +23,8 @@ end
 function function_mutants.of(rule, policy)
   local file = rule.lines and policy.texts[rule.lines.file]
   if not rule.when or not file then return {} end
-  local from, to = span(file, rule.lines.first, rule.lines.last)
-  local code, list = code_only(file), {}
+  local from, to = source.span(file, rule.lines.first, rule.lines.last)
+  local code, list = source.code_only(file), {}
   from = code:find("function", from, true) or from
   local function add(start, stop, new)
     local old = file:sub(start, stop)

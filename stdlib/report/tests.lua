@@ -32,6 +32,8 @@ local function share(covered, all)
   return all > 0 and string.format("%.0f %%", 100 * covered / all) or "nothing to cover"
 end
 
+local does = { boundary = "tries both sides of", answer = "gets both answers of" }
+
 local function coverage_lines(items, lines)
   local parts = {}
   for _, kind in ipairs(coverage.kinds) do
@@ -43,7 +45,7 @@ local function coverage_lines(items, lines)
   for _, item in ipairs(items) do
     if not item.covered then
       lines[#lines + 1] = string.format("  %s:%d: no test %s %s", item.file, item.line,
-                                        item.kind == "boundary" and "tries both sides of" or "reaches", item.text)
+                                        does[item.kind] or "reaches", item.text)
     end
   end
 end

@@ -3,6 +3,8 @@
 local planning = require "planning"  -- first: it loads the module
 local files = require "policy_files"
 local function_mutants = require "pipeplan.analysis.function_mutants"
+local function_comparisons = require "pipeplan.analysis.function_comparisons"
+local conditions = require "pipeplan.policy.conditions"
 local mutants = require "pipeplan.analysis.mutants"
 local program = require "program"
 
@@ -56,5 +58,62 @@ describe("mutants of a function", function()
       assert.decided(plan(4, { layers = 501 }), "rejected", "x") assert.decided(plan(4, { layers = 500 }), "planned")]]
     -- TP is a power of two here: over 5 is told from over 4 by no plan
     assert.matches("8 mutants: 7 killed, 1 survived", text, 1, true)
+  end)
+end)
+
+describe("what a function compares", function()
+  local function compared(body)
+    local policy = planning.policy_of("reject { id = 'x', message = 'm', when = function(f)\n" .. body .. "\nend }").policy
+    local list, unseen = function_comparisons.of(policy.rules.x, policy)
+    for i, condition in ipairs(list) do list[i] = conditions.text(condition) end
+    return list, unseen
+  end
+
+  it("is read from its text: fields, locals, parameters, names", function()
+    assert.same({ "tensor_parallel over 4", "schedule = 1f1b", "bubble_fraction at least 50 %" }, (compared [[
+      local limit = 4
+      return f.tensor_parallel > limit or f.schedule == "1f1b" and f.bubble_fraction >= 0.5]]))
+    assert.same({ "pipeline_parallel over 64", "schedule none of dualpipe" }, (compared [[
+      local deep, other = f.pipeline_parallel, 3
+      local p = f.pipeline_parallel
+      if p > f.max_pipeline_depth then return true end
+      return "dualpipe" ~= f.schedule or p == nil]]))
+    assert.same({ "layers under 80", "layers at least 80" }, (compared "return (80 > f.layers and f.gpus ~= nil) or not (80 <= f.layers)"))
+  end)
+
+  it("is not guessed where it is computed, called or set twice", function()
+    for _, body in ipairs { "return f.tensor_parallel * 2 > 8 or false", "return 8 < 2 * f.tensor_parallel or false",
+                            "local t = f.tensor_parallel t = t + 1 return t > 8 or false",
+                            "return math.max(f.tensor_parallel, 1) > 8 or false", "local t = f.tensor_parallel + 1 return t > 8 or false",
+                            "return 8 > f.tensor_parallel + 1 or false", "local a = f.layers > 3 and f.gpus return a ~= nil and a > 8 or false" } do
+      local list, unseen = compared(body)
+      if body:find "f.layers > 3" then assert.same({ "layers over 3" }, list) else assert.same({}, list, body) end
+      assert.equal(1, unseen, body)
+    end
+  end)
+
+  it("counts for coverage both ways, as conditions do, and so do the function's answers", function()
+    local policy = files.write("site.lua", [[
+      reject { id = "x", message = "m", when = function(f) return f.tensor_parallel > 4 or f.architecture == "moe" end }]])
+    local function covered(body)
+      local test = files.write("site_spec.lua", string.format([[
+        local site = require("pipeplan").policy(%q)
+        local function plan(tensor, facts)
+          return site:with(facts or {}):plan_spec { cluster = { gpus = 64, accelerator = "H100-SXM",
+            network = { fabric = "infiniband", per_gpu = "400Gbps" } }, model = { architecture = "dense", total = "70B", layers = 80 },
+            training = { tokens = "1T", recompute = "full" }, parallelism = { tensor = tensor, schedule = "1f1b" } }
+        end
+        it("x", function() %s end)]], policy, body))
+      return program.run("policy test " .. test).stdout
+    end
+    local one = covered [[assert.decided(plan(4), "planned")]]
+    assert.matches("coverage: 0 % (reason 0/1, boundary 0/2, answer 0/1)", one, 1, true)
+    assert.matches("no test tries both sides of reject 'x': tensor_parallel over 4", one, 1, true)
+    assert.matches("no test gets both answers of the function of reject 'x'", one, 1, true)
+    local two = covered [[assert.decided(plan(4), "planned") assert.decided(plan(8), "rejected", "x")]]
+    assert.matches("coverage: 75 % (reason 1/1, boundary 1/2, answer 1/1)", two, 1, true)
+    local all = covered [[assert.decided(plan(4), "planned") assert.decided(plan(8), "rejected", "x")
+      assert.decided(plan(4, { architecture = "moe" }), "rejected", "x")]]
+    assert.matches("coverage: 100 %", all, 1, true)
   end)
 end)

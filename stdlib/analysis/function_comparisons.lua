@@ -1,0 +1,107 @@
+--[[
+function_comparisons.lua: what a rule's function compares, as far as its text says it: a field, or a local that stands for one, with a
+number, a name, a parameter, or a local that stands for one of these. Each is a condition, whether the function is read as conditions or
+not; what it computes before it compares is not seen.
+
+  function_comparisons.of(rule, policy) → { condition, … }, number of comparisons that are not seen
+]]
+
+local conditions = require "pipeplan.policy.conditions"
+local source = require "pipeplan.analysis.function_source"
+local vocabulary = require "pipeplan.vocabulary"
+
+local function_comparisons = {}
+
+local tag = require("engine").host.tag
+
+local operators = { ["<"] = "under", ["<="] = "at_most", [">"] = "over", [">="] = "at_least", ["=="] = "equal", ["~="] = "none_of" }
+local turned = { ["<"] = ">", ["<="] = ">=", [">"] = "<", [">="] = "<=", ["=="] = "==", ["~="] = "~=" }
+
+-- A word of code, or what stands in quotes at that place of the file → { field = name } | { value = … } | nil.
+local function operand(word, known, argument, policy)
+  local quoted = word:match "^[\"'](.*)[\"']$"
+  if quoted then return { value = quoted } end
+  local name = word:match("^" .. argument .. "%.([%a_][%w_]*)$")
+  if name and vocabulary.by_name[name] then return { field = name } end
+  local parameter = name and policy.parameters[name]
+  if parameter and type(parameter.value) ~= "table" then return { value = parameter.value } end
+  if word == "true" or word == "false" then return { value = word == "true" } end
+  return known[word] or tonumber(word) and { value = tonumber(word) } or nil
+end
+
+local WORD = "[%w_.]+"
+
+-- The words on both sides of an operator; nil where more than a word stands there.
+local function sides(code, file, start, stop)
+  local left_from, left_to = code:sub(1, start - 1):find("(" .. WORD .. ")%s*$")
+  local quote_from = file:sub(1, start - 1):find "[\"'][^\"'\n]*[\"']%s*$"
+  local left, before
+  if left_from then left, before = code:sub(left_from, left_to):match "^%S+", code:sub(1, left_from - 1)
+  elseif quote_from then left, before = file:sub(quote_from, start - 1):match "^(.-)%s*$", code:sub(1, quote_from - 1) end
+  local rest = file:sub(stop + 1)
+  local right = rest:match "^%s*([\"'][^\"'\n]*[\"'])" or code:sub(stop + 1):match("^%s*(" .. WORD .. ")")
+  if not left or not right then return nil end
+  local after = rest:sub(#rest:match "^%s*" + #right + 1):match "^%s*(.?)"
+  if before:find "[%+%-%*/%%%^#:%.]%s*$" or after:find "[%+%-%*/%%%^%(%[:%.{]" then return nil end
+  return left, right
+end
+
+-- Locals that are set once, to a field or a value.
+local function locals_of(code, file, from, to, argument, policy)
+  local known, twice = {}, {}
+  local at = from
+  while true do
+    local start, stop, name = code:find("local%s+([%a_][%w_]*)%s*=%s*", at)
+    if not start or start > to then break end
+    local word = file:sub(stop + 1):match "^[\"'][^\"'\n]*[\"']" or code:sub(stop + 1):match("^" .. WORD)
+    local after = word and code:sub(stop + 1 + #word):match "^[ \t]*(.?)"
+    local whole = word and not after:find "[%+%-%*/%%%^%(%[:%.{<>=~]"
+      and not code:sub(stop + 1 + #word):find "^%s*and%f[%W]" and not code:sub(stop + 1 + #word):find "^%s*or%f[%W]"
+    twice[name] = known[name] ~= nil or twice[name]
+    known[name] = whole and operand(word, known, argument, policy) or nil
+    if select(2, code:sub(from, to):gsub("%f[%w_]" .. name .. "%s*=%f[^=]", "")) > 1 then twice[name] = true end
+    at = stop + 1
+  end
+  for name in pairs(twice) do
+    if twice[name] then known[name] = nil end
+  end
+  return known
+end
+
+local function condition_of(left, token, right)
+  if not left.field then left, token, right = right, turned[token], left end
+  if not left.field or right.field then return nil end
+  local raw = operators[token] == "none_of" and { [tag] = "none_of", { right.value } } or { [tag] = operators[token], right.value }
+  if token == "==" then raw = right.value end
+  return (conditions.read(left.field, raw, { by_name = {}, list = {} }))
+end
+
+function function_comparisons.of(rule, policy)
+  local file = rule.lines and policy.texts[rule.lines.file]
+  if not rule.when or not file then return {}, 0 end
+  local from, to = source.span(file, rule.lines.first, rule.lines.last)
+  local code = source.code_only(file)
+  from = code:find("function", from, true) or from
+  local argument = code:match("^function%s*%(%s*([%a_][%w_]*)", from)
+  if not argument then return {}, 0 end
+  local known = locals_of(code, file, from, to, argument, policy)
+  local list, unseen, seen = {}, 0, {}
+  local at = from
+  while true do
+    local start, stop, token = code:find("([<>=~]=?)", at)
+    if not start or start > to then break end
+    at = stop + 1
+    local left, right
+    if operators[token] then left, right = sides(code, file, start, stop) end
+    if right ~= "nil" and left ~= "nil" and operators[token] then
+      local one, other = left and operand(left, known, argument, policy), right and operand(right, known, argument, policy)
+      local condition = one and other and condition_of(one, token, other)
+      local key = condition and conditions.text(condition)
+      if not condition then unseen = unseen + 1
+      elseif not seen[key] then list[#list + 1], seen[key] = condition, true end
+    end
+  end
+  return list, unseen
+end
+
+return function_comparisons
