@@ -147,14 +147,22 @@ static double head_flops(const pp_model *model) {
   return 2.0 * (double)model->vocab * (double)model->hidden;
 }
 
-/* Final norm, output weights in bf16, and a loss that reads and writes its logits four times (maximum, sum, gradient, cast). */
+/*
+** Final norm, output weights in bf16, and a loss that reads and writes its logits four times (maximum, sum, gradient, cast). One that is not
+** fused does so for the whole vocabulary on each of TP's ranks, which in F gather it in fp32 and join its parts (read, write); what is counted
+** here I does too, with twice the bytes, so these are shared out between both.
+*/
 static void add_head(const scene *at, work *out) {
   const pp_model *model = at->model;
-  const double logits = (double)model->vocab / at->tensor;
+  const bool whole = at->training->unfused_loss, joined = whole && at->layout->tensor > 1;
+  const double vocabulary = (double)model->vocab, logits = whole ? vocabulary : vocabulary / at->tensor;
   out->kept += at->tokens * head_flops(model) / at->tensor;
-  out->kept_weights += (double)model->vocab * (double)model->hidden / at->tensor;
-  out->traffic += at->tokens * (4 * (double)model->hidden / at->sequence + 4 * (at->training->fused_loss ? 2 : 4) * logits);
+  out->kept_weights += vocabulary * (double)model->hidden / at->tensor;
+  out->traffic += at->tokens * (4 * (double)model->hidden / at->sequence + 4 * (at->training->fused_loss && !whole ? 2 : 4) * logits);
   out->tensor_seconds += tensor_region_seconds(at) / 2;
+  if (!joined) return;
+  out->traffic += at->tokens * 2 * 4 * vocabulary / 3;
+  out->tensor_seconds += pp_comm_allgather(at->network, at->layout->tensor, 1, 4 * at->tokens * vocabulary) / 2;
 }
 
 /* What TP repeats, it repeats for the tokens that sequence parallelism leaves. */
@@ -345,9 +353,14 @@ static double sum_of(const pp_pass_terms *terms) {
          terms->recompute + terms->host;
 }
 
+/* W has about half as many kernels as I. */
+static const double LAUNCHES_OF_WEIGHTS = 1.0 / 3;
+
 /*
-** A layer takes no less than its launches take the host. Where the host waits for the rows of experts in the middle of a layer, what it had
-** launched ahead is lost: a share of the shorter of both comes on top.
+** A layer takes no less than its launches take the host; I and W together no less than those of backward, each its part of them where both
+** would be shorter, for a host runs ahead from one into the other. Computing experts again launches what an MoE layer launches beyond a dense
+** one. Where the host waits for the rows of experts in the middle of a layer, what it had launched ahead is lost: a share of the shorter of both
+** comes on top.
 */
 static void wait_for_host(const scene *at, const work *job, const again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_host *host = &at->device->host;
@@ -355,11 +368,14 @@ static void wait_for_host(const scene *at, const work *job, const again *redo, p
   const double alone = moe && at->training->unfused_experts ? (double)at->model->experts / at->layout->expert : 0;
   if (job->attention <= 0) return;   /* the ends are a few large kernels */
   const double forward = (moe ? host->moe_forward : host->forward) + alone * host->expert_forward;
-  const double backward = (moe ? host->moe_backward : host->backward) + alone * host->expert_backward + (redo->all ? forward : 0);
+  const double rerun = redo->all ? forward : redo->experts ? fmax(0, forward - host->forward) : 0;
+  const double backward = (moe ? host->moe_backward : host->backward) + alone * host->expert_backward;
   const double ahead = sum_of(&terms[FORWARD]) + out->alltoall_forward;
   const double back = sum_of(&terms[INPUT]) + sum_of(&terms[WEIGHT]) + out->alltoall_backward;
+  const double late = fmax(0, backward + rerun - back);
   terms[FORWARD].host = fmax(0, forward - ahead) + (waits ? host->waiting * fmin(forward, ahead) : 0);
-  terms[INPUT].host = fmax(0, backward - back) + (waits ? host->waiting * fmin(backward, back) : 0);
+  terms[WEIGHT].host = fmin(late, fmax(0, LAUNCHES_OF_WEIGHTS * backward - sum_of(&terms[WEIGHT])));
+  terms[INPUT].host = late - terms[WEIGHT].host + (waits ? host->waiting * fmin(backward + rerun, back) : 0);
 }
 
 /* Of I, what is computed again before it. */
@@ -429,7 +445,7 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
   out->input = sum_of(&terms[INPUT]);
   out->weight = sum_of(&terms[WEIGHT]);
   out->host_forward = terms[FORWARD].host;
-  out->host_backward = terms[INPUT].host;
+  out->host_backward = terms[INPUT].host + terms[WEIGHT].host;
 }
 
 /* A lookup: read a row, write it; W adds the gradient to its rows. */

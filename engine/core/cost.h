@@ -22,7 +22,7 @@ typedef struct {
   double tensor;                   /* TP collectives, of experts too: part of forward, input and weight together, all exposed */
   double context;                  /* the ring of keys and values, forward and backward; attention hides most of it */
   double context_exposed;          /* the rest of it: part of forward and input */
-  double host_forward;             /* what the card waits for its host: part of forward, and of input */
+  double host_forward;             /* what the card waits for its host: part of forward, and of input and weight */
   double host_backward;
 } pp_block_seconds;
 

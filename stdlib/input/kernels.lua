@@ -40,18 +40,25 @@ local function fit(rows, first, second, work, seconds)
   return best
 end
 
+-- Too few shapes tell nothing of a form.
+local least = 6
+
+-- Tensor cores run both at one rate: where one was hardly measured, the other is taken.
+local other = { bf16 = "fp16", fp16 = "bf16" }
+
 local function of_precision(rows, precision)
   local list = {}
   for _, row in ipairs(rows or {}) do
     if row.precision == precision then list[#list + 1] = row end
   end
+  if #list >= least or not other[precision] then return list end
+  for _, row in ipairs(rows or {}) do
+    if row.precision == other[precision] then list[#list + 1] = row end
+  end
   return list
 end
 
 local function whole_seconds(row) return row.seconds end
-
--- Too few shapes tell nothing of a form.
-local least = 6
 
 local function dense(read, precision, peak, out, notes)
   local rows = of_precision(read.products, precision)
@@ -95,10 +102,10 @@ local function moved(read, bandwidth, out)
   if #rates > 0 then out.memory_efficiency = math.min(1, median(rates) / bandwidth) end
 end
 
--- Does the driver's name of a card have the catalogue's in it? "NVIDIA H100 80GB HBM3" has that of H100-SXM.
+-- Does the driver's name of a card have the catalogue's in it, as a word? "NVIDIA H100 80GB HBM3" has that of H100-SXM, "NVIDIA GB200" not
+-- that of B200.
 local function same_card(device, name)
-  local stem = name:match "^[^-]+"
-  return device:upper():find(stem:upper(), 1, true) ~= nil
+  return device:upper():find("%f[%w]" .. name:match "^%w+":upper() .. "%f[%W]") ~= nil
 end
 
 -- Reads the file for a card: { accelerator: catalogue name or nil, flops, flops_bf16, memory_bandwidth, precision } → { device = what
@@ -110,7 +117,7 @@ function kernels.read(file, card)
   if card.accelerator and not same_card(read.device, card.accelerator) then
     failure.usage("%s: device is %s: expected a table of the spec's accelerator, %s", file, json.encode(read.device), card.accelerator)
   end
-  local precision = card.precision == "fp16" and "bf16" or card.precision
+  local precision = card.precision
   dense(read, precision, card.flops, out, notes)
   experts(read, precision, card.flops, out, notes)
   attention(read, card.flops_bf16, out, notes)

@@ -46,7 +46,7 @@
 ---@field context number the ring of keys and values
 ---@field context_exposed number what attention does not hide of it, part of forward and input
 ---@field host_forward number what the card waits for its host, part of forward
----@field host_backward number … part of input
+---@field host_backward number … part of input and weight
 
 --- What the seconds of one block are made of.
 ---@class pipeplan.engine.block_terms

@@ -101,11 +101,9 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
   end)
 
   it("tells each kind of communication apart, and what of it is exposed", function()
-    -- a rank hands over once a microbatch each way; filling and draining the pipeline waits for P - 1 hand-overs more, of other ranks
-    local most = { pipeline = 1 + (answer.parallelism.pipeline - 1) / answer.microbatches }
     for _, kind in ipairs { "pipeline", "tensor", "expert", "data", "context" } do
       local traffic = answer.communication[kind]
-      assert.is_true(traffic.exposed_seconds >= 0 and traffic.exposed_seconds <= (most[kind] or 1) * traffic.seconds, kind)
+      assert.is_true(traffic.exposed_seconds >= 0 and traffic.exposed_seconds <= traffic.seconds, kind)
     end
     assert.equal(0, answer.communication.tensor.seconds)  -- TP 1
     assert.is_true(answer.communication.expert.exposed_seconds < answer.communication.expert.seconds)

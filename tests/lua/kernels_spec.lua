@@ -136,6 +136,11 @@ describe("the fit of measured kernels", function()
     assert.same({ 128, 8e-6 }, { fp8.product_depth, fp8.product_floor })
     local fp16 = fitted({ products = both }, { flops = 1000e12, flops_bf16 = 1000e12, memory_bandwidth = 4e12, precision = "fp16" }).device
     near(0.7, fp16.gemm_efficiency)
+    for _, row in ipairs(products(800e12, 32, 2e-6, nil, "fp16")) do both[#both + 1] = row end   -- its own, where there are some
+    fp16 = fitted({ products = both }, { flops = 1000e12, flops_bf16 = 1000e12, memory_bandwidth = 4e12, precision = "fp16" }).device
+    near(0.8, fp16.gemm_efficiency)
+    local bf16 = fitted({ products = products(800e12, 32, 2e-6, nil, "fp16") }).device   -- and they for bf16
+    near(0.8, bf16.gemm_efficiency)
   end)
 
   it("leaves alone what was not measured", function()
@@ -251,6 +256,9 @@ describe("a table of kernels that is wrong", function()
   it("is one of another card", function()
     local message = problem({ device = "NVIDIA A100-SXM4-80GB", products = products(200e12, 0, 0) })
     assert.matches('device is "NVIDIA A100-SXM4-80GB": expected a table of the spec\'s accelerator, H200-SXM', message, 1, true)
+    -- a name inside another word is another card
+    local grace = { device = "NVIDIA GB200", products = products(200e12, 0, 0) }
+    assert.matches("expected a table of the spec's accelerator, B200-SXM", problem(grace, { cluster = { accelerator = "B200-SXM" } }), 1, true)
     assert.matches("expected a table of the spec's accelerator, H100-SXM", problem(shipped, { cluster = { accelerator = "H100-SXM" } }), 1, true)
   end)
 

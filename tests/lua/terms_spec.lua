@@ -145,9 +145,11 @@ describe("terms of a block", function()
     local alone = engine.cost.terms(setting()).dense
     local late = engine.cost.terms(setting { device = { host = { forward = 0.1, backward = 0.3 } } }).dense
     near(0.1 - sum_of(alone.forward), late.forward.host)
-    near(0.3 - sum_of(alone.input) - sum_of(alone.weight), late.input.host)
+    near(0.2, sum_of(late.input))   -- W has half as many kernels as I
+    near(0.1, sum_of(late.weight))
+    near(0.3 - sum_of(alone.input) - sum_of(alone.weight), late.input.host + late.weight.host)
     local quick = engine.cost.terms(setting { device = { host = { forward = 1e-6, backward = 1e-6 } } }).dense
-    assert.equal(0, quick.forward.host + quick.input.host)
+    assert.equal(0, quick.forward.host + quick.input.host + quick.weight.host)
   end)
 end)
 

@@ -38,7 +38,8 @@ static pp_device with_host(pp_host host) {
 
 /* --- launches ------------------------------------------------------------------------------------------------------------------ */
 
-/* 16 tokens of a layer of 218 M weights are 7 us of work forward and 14 backward: the layer takes what its launches take, exactly. */
+/* 16 tokens of a layer of 218 M weights are 7 us of work forward and 14 backward: the layer takes what its launches take, exactly; of those of
+** backward a third are W's, which has half as many kernels as I. */
 static void a_layer_of_little_work_takes_what_its_launches_take(void **state) {
   const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
   const pp_training training = bf16_recipe(16);
@@ -50,7 +51,7 @@ static void a_layer_of_little_work_takes_what_its_launches_take(void **state) {
   expect(1.9e-3, after->forward, 1e-12);
   expect(3e-3, after->input + after->weight, 1e-12);
   expect(3e-3, after->full, 1e-12);
-  expect(before->weight, after->weight, 1e-12);   /* the wait stands before W */
+  expect(1e-3, after->weight, 1e-12);
   expect(1.9e-3 - before->forward, after->host_forward, 1e-12);
   expect(3e-3 - before->input - before->weight, after->host_backward, 1e-12);
   expect(quick.block[PP_BLOCK_HEAD].forward, late.block[PP_BLOCK_HEAD].forward, 1e-12);   /* a few large kernels */
@@ -68,6 +69,21 @@ static void a_layer_of_much_work_does_not_wait_for_its_host(void **state) {
   expect(quick.block[PP_BLOCK_DENSE].input, late.block[PP_BLOCK_DENSE].input, 1e-12);
   expect(0, late.block[PP_BLOCK_DENSE].host_forward, 1e-12);
   expect(0, late.block[PP_BLOCK_DENSE].host_backward, 1e-12);
+}
+
+/* W that is longer than its part of the launches waits for none of them: I waits for the rest. */
+static void weights_that_take_longer_than_their_launches_do_not_wait(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(16);
+  pp_device slow = with_host(megatron), quick = ideal;
+  (void)state;
+  slow.memory_bandwidth = quick.memory_bandwidth = 1e12;   /* 8 bytes of each of 218 M gradients: 1.74 ms */
+  const pp_block_seconds before = costs_of(&model, &training, &quick, 1).block[PP_BLOCK_DENSE];
+  const pp_block_seconds after = costs_of(&model, &training, &slow, 1).block[PP_BLOCK_DENSE];
+  assert_true(before.weight > 1e-3 && before.input + before.weight < 3e-3);
+  expect(before.weight, after.weight, 1e-12);
+  expect(3e-3, after.input + after.weight, 1e-12);
+  expect(3e-3, after.full, 1e-12);
 }
 
 static void full_recompute_launches_forward_once_more(void **state) {
@@ -98,6 +114,19 @@ static void experts_one_by_one_are_launched_one_by_one(void **state) {
   expect(4e-3 + 4 * 0.41e-3, moe->forward + moe->alltoall_forward, 1e-12);
   expect(5.4e-3 + 4 * 0.5e-3, moe->input + moe->weight + moe->alltoall_backward, 1e-12);
   expect(1.9e-3, late.block[PP_BLOCK_DENSE].forward, 1e-12);
+}
+
+/* 4 ms of an MoE layer's launches less 1.9 of a dense one's are the experts'. */
+static void experts_computed_again_are_launched_again(void **state) {
+  const pp_model model = deepseek_v3(4, 0, 0);
+  const pp_device slow = with_host(megatron);
+  pp_training training = bf16_recipe(16);
+  (void)state;
+  training.recompute.moe = true;
+  training.unfused_experts = true;
+  const pp_block_seconds moe = costs_of(&model, &training, &slow, 64).block[PP_BLOCK_MOE];
+  expect(4e-3 + 4 * 0.41e-3, moe.forward + moe.alltoall_forward, 1e-12);
+  expect(5.4e-3 + 4 * 0.5e-3 + 4e-3 + 4 * 0.41e-3 - 1.9e-3, moe.input + moe.weight + moe.alltoall_backward, 1e-12);
 }
 
 /* NCCL's all-to-all has its sizes read back: of what the host had launched ahead a share of the shorter of both is lost, on top of the longer. */
@@ -145,6 +174,29 @@ static void kernels_that_are_not_fused_move_more(void **state) {
   expect(16 * (32 + 8) * 128.0, extra_bytes(&model, &training, &rope, false), 1e-6);
   expect(4 * 14336.0, extra_bytes(&model, &training, &activation, false), 1e-6);
   expect(4 * (8 + 1) * 2048.0, extra_bytes(&experts, &training, &activation, true), 1e-6);
+}
+
+/* 4 passes of 4 bytes over the vocabulary forward and 8 backward, in place of as many over an eighth of it; the parts are joined once, 8 bytes, and
+** gathered, (8 − 1) / 8 of 4 bytes. TP's links move 1 TB/s here, like memory. */
+static void a_loss_that_is_not_fused_takes_the_whole_vocabulary(void **state) {
+  const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
+  const pp_training training = bf16_recipe(4096);
+  const pp_network links = { .tiers = 1, .tier = { { 8, 1e12, 1, 0 } } };
+  pp_layout layout = single;
+  pp_training unfused = training;
+  pp_device device = ideal;
+  pp_block_seconds part[PP_BLOCKS], whole[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  unfused.unfused_loss = true;
+  layout.tensor = 8;
+  device.memory_bandwidth = 1e12;
+  assert_int_equal(PP_OK, pp_cost_blocks(&model, &layout, &training, &device, &links, part, NULL, &error));
+  assert_int_equal(PP_OK, pp_cost_blocks(&model, &layout, &unfused, &device, &links, whole, NULL, &error));
+  const pp_block_seconds *before = &part[PP_BLOCK_HEAD], *after = &whole[PP_BLOCK_HEAD];
+  const double more = after->forward + after->input - before->forward - before->input;
+  expect(((16 + 32) * (1 - 1 / 8.0) + 8 + 4 * 7 / 8.0) * 128256, more * 1e12 / 4096, 1e-9);
+  expect(before->weight, after->weight, 1e-12);
 }
 
 /* Bytes per token that the blocks of a model keep more, on one of `tensor` GPUs. */
@@ -198,7 +250,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_layer_of_little_work_takes_what_its_launches_take),
     cmocka_unit_test(a_layer_of_much_work_does_not_wait_for_its_host),
+    cmocka_unit_test(weights_that_take_longer_than_their_launches_do_not_wait),
     cmocka_unit_test(full_recompute_launches_forward_once_more),
+    cmocka_unit_test(experts_computed_again_are_launched_again),
+    cmocka_unit_test(a_loss_that_is_not_fused_takes_the_whole_vocabulary),
     cmocka_unit_test(experts_one_by_one_are_launched_one_by_one),
     cmocka_unit_test(a_host_that_reads_row_counts_loses_what_it_had_launched),
     cmocka_unit_test(kernels_that_are_not_fused_move_more),

@@ -249,7 +249,7 @@ classes.block_seconds = { meaning = "Seconds of one block for one microbatch on 
   result("alltoall_forward", "dispatch and combine in F"), result("alltoall_backward", "… in B"),
   result("tensor", "TP collectives, part of the first three"), result("context", "the ring of keys and values"),
   result("context_exposed", "what attention does not hide of it, part of forward and input"),
-  result("host_forward", "what the card waits for its host, part of forward"), result("host_backward", "… part of input"),
+  result("host_forward", "what the card waits for its host, part of forward"), result("host_backward", "… part of input and weight"),
 } }
 classes.seconds_by_block = { fields = per_block "pipeplan.engine.block_seconds" }
 classes.pass_terms = { meaning = "What the seconds of one pass of a block are made of: their sum.", fields = {
