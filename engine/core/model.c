@@ -196,6 +196,25 @@ static int64_t block_total(const pp_block_parameters *block) {
   return block->tensor + block->replicated + block->expert;
 }
 
+/* Adapters of rank 1 of the weights of one feed-forward: gate, up, down. */
+static int64_t ffn_adapters(const pp_model *model, int64_t width) {
+  return width == 0 ? 0 : (model->gated ? 3 : 2) * (width + model->hidden);
+}
+
+/* … of a layer's attention: weights that a checkpoint holds apart are apart. */
+static int64_t attention_adapters(const pp_model *model) {
+  const int64_t hidden = model->hidden, query = query_size(model), key = model->kv_heads * model->head_dim;
+  if (model->attention != PP_ATTENTION_MLA) return 2 * (query + hidden) + 2 * (key + hidden);
+  const int64_t latent = model->q_lora_rank, compressed = model->kv_lora_rank, value = model->heads * model->v_dim;
+  const int64_t queries = latent > 0 ? (latent + hidden) + (query + latent) : query + hidden;
+  return queries + (compressed + model->qk_rope_dim + hidden) + (model->heads * model->qk_nope_dim + value + compressed) + (hidden + value);
+}
+
+static int64_t adapters_of(const pp_model *model, int64_t moe_layers) {
+  const int64_t experts = model->experts * ffn_adapters(model, model->expert_ffn) + ffn_adapters(model, model->shared_ffn);
+  return model->layers * attention_adapters(model) + moe_layers * experts + (model->layers - moe_layers) * ffn_adapters(model, model->ffn);
+}
+
 pp_parameter_totals pp_model_parameters(const pp_model *model) {
   pp_block_parameters blocks[PP_BLOCKS];
   pp_parameter_totals totals;
@@ -210,6 +229,7 @@ pp_parameter_totals pp_model_parameters(const pp_model *model) {
   totals.active = totals.total - idle_experts;
   totals.active_without_embedding = body - idle_experts;
   totals.mtp = model->mtp_layers * block_total(&blocks[PP_BLOCK_MTP]);
+  totals.adapters = adapters_of(model, moe_layers);
   return totals;
 }
 

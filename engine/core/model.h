@@ -92,6 +92,8 @@ typedef struct {
   int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention) */
   int64_t active_without_embedding;  /* without the input embedding (DeepSeek, gpt-oss convention); tied weights counted once, as head */
   int64_t mtp;                       /* parameters of the MTP modules, without shared embedding and head */
+  int64_t adapters;                  /* of adapters of rank 1 beside every linear weight of attention and feed-forward, experts too: n + k each
+                                     ** (Hu et al., https://arxiv.org/abs/2106.09685, section 4.1) */
 } pp_parameter_totals;
 
 /*

@@ -7,6 +7,7 @@
 #include "lua/conditions.h"
 #include "lua/host.h"
 #include "lua/json.h"
+#include "lua/kernels.h"
 #include "lua/primitives.h"
 #include "lua/process.h"
 #include "lua/search.h"
@@ -48,6 +49,7 @@ static const luaL_Reg engine_modules[] = {
   { "conditions", pp_open_conditions },
   { "host",       pp_open_host },
   { "json",       pp_open_json },
+  { "kernels",    pp_open_kernels },
   { "process",    pp_open_process },
   { "search",     pp_open_search },
   { "text",       pp_open_text },

@@ -11,7 +11,7 @@
 #include "lua/shape.h"
 
 /*
-** engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, blocks = { embedding = { tensor, replicated, expert },
+** engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, adapters, blocks = { embedding = { tensor, replicated, expert },
 ** … } }
 */
 static int model_parameters(lua_State *L) {
@@ -20,11 +20,12 @@ static int model_parameters(lua_State *L) {
   pp_check_shape(L, 1, &model);
   const pp_parameter_totals totals = pp_model_parameters(&model);
   pp_model_block_parameters(&model, blocks);
-  lua_createtable(L, 0, 5);
+  lua_createtable(L, 0, 6);
   pp_set_integer(L, "total", totals.total);
   pp_set_integer(L, "active", totals.active);
   pp_set_integer(L, "active_without_embedding", totals.active_without_embedding);
   pp_set_integer(L, "mtp", totals.mtp);
+  pp_set_integer(L, "adapters", totals.adapters);
   lua_createtable(L, 0, PP_BLOCKS);
   for (int i = 0; i < PP_BLOCKS; i++) {
     lua_createtable(L, 0, 3);

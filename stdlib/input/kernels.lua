@@ -1,44 +1,12 @@
 -- kernels.lua: measured kernels (stdlib/schema/kernels.lua) → what replaces the catalogue's figures in pp_device: the forms of
--- engine/core/kernels.h that are nearest to the measurements, by the mean of |log(form / measured)|. A form has one or two numbers besides
--- its rate; these are tried on a grid, and the rate is the median that the measurements imply, so that one wild time does no harm.
+-- engine/core/kernels.h that are nearest to the measurements (engine.kernels.fit).
 
 local documents = require "pipeplan.base.documents"
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 
 local kernels = {}
-
-local depths = { 0, 16, 32, 64, 128, 256 }
-local floors = { 0, 1e-6, 2e-6, 3e-6, 4e-6, 6e-6, 8e-6, 12e-6, 16e-6, 20e-6, 24e-6, 32e-6 }
-local halves = { 0, 250, 500, 750, 1000, 1500, 2000, 3000, 4000 }
-local fills = { 0, 50, 100, 150, 200, 300, 400 }
-
-local function median(values)
-  table.sort(values)
-  local n = #values
-  return (values[(n + 1) // 2] + values[n // 2 + 1]) / 2
-end
-
--- The best of all pairs of a grid. work(row, a, b) → what a rate of 1 would take, and what comes on top whatever the rate; seconds(row).
-local function fit(rows, first, second, work, seconds)
-  local best
-  for _, a in ipairs(first) do
-    for _, b in ipairs(second) do
-      local rates, error = {}, 0
-      for i, row in ipairs(rows) do
-        local amount, beside = work(row, a, b)
-        rates[i] = amount / math.max(seconds(row) - beside, 0.05 * seconds(row))
-      end
-      local rate = median(rates)
-      for _, row in ipairs(rows) do
-        local amount, beside = work(row, a, b)
-        error = error + math.abs(math.log((amount / rate + beside) / seconds(row))) / #rows
-      end
-      if not best or error < best.error - 1e-12 then best = { rate = rate, a = a, b = b, error = error } end
-    end
-  end
-  return best
-end
 
 -- Too few shapes tell nothing of a form.
 local least = 6
@@ -58,48 +26,41 @@ local function of_precision(rows, precision)
   return list
 end
 
-local function whole_seconds(row) return row.seconds end
-
-local function dense(read, precision, peak, out, notes)
-  local rows = of_precision(read.products, precision)
-  if #rows < least then return end
-  local found = fit(rows, depths, floors, function(r, depth, floor) return 2 * r.m * r.n * (r.k + depth), floor end, whole_seconds)
-  out.gemm_efficiency, out.product_depth, out.product_floor = math.min(1, found.rate / peak), found.a, found.b
-  notes[#notes + 1] = string.format("%d products within %.0f %%", #rows, 100 * found.error)
+-- Fits a form to rows, where there are enough of them; what it finds goes to `out`. → how far off it is; nil: too few rows.
+local function fit(form, rows, card, out)
+  if #rows < least then return nil end
+  local found = engine.kernels.fit { form = form, rows = rows, device = {
+    flops = card.flops, flops_bf16 = card.flops_bf16, product_depth = out.product_depth, attention_efficiency = out.attention_efficiency,
+    attention_fill = out.attention_fill } }
+  local error = found.error
+  found.error = nil
+  for name, value in pairs(found) do out[name] = value end
+  return error
 end
 
-local function experts(read, precision, peak, out, notes)
-  local rows = of_precision(read.grouped, precision)
-  if #rows < least then return end
-  local tile = 128
-  local found = fit(rows, { out.product_depth or 0 }, floors, function(r, depth, floor)
-    return 2 * (r.rows + r.experts * tile / 2) * r.n * (r.k + depth), floor
-  end, whole_seconds)
-  out.grouped_gemm_efficiency, out.grouped_rows, out.grouped_floor = math.min(1, found.rate / peak), tile, found.b
-  notes[#notes + 1] = string.format("%d grouped products within %.0f %%", #rows, 100 * found.error)
-end
-
-local function attention(read, peak, out, notes)
-  local rows = read.attention or {}
-  if #rows < least then return end
-  local function work(factor)
-    return function(r, half, fill)
-      local sequences = r.sequences or 1
-      local pieces = r.heads * sequences * r.length / 128
-      return factor * 2 * sequences * r.length * r.length * r.heads * r.head_dim * (1 + half / r.length) * (1 + fill / pieces), 0
-    end
+local function products(read, card, out, notes)
+  for _, one in ipairs { { "products", "products" }, { "grouped", "grouped products" } } do
+    local rows = of_precision(read[one[1]], card.precision)
+    local error = fit(one[1], rows, card, out)
+    if error then notes[#notes + 1] = string.format("%d %s within %.0f %%", #rows, one[2], 100 * error) end
   end
-  local ahead = fit(rows, halves, fills, work(1), function(r) return r.forward end)
-  local back = fit(rows, halves, { ahead.b }, work(2.5), function(r) return r.backward end)
-  out.attention_efficiency, out.attention_half, out.attention_fill = math.min(1, ahead.rate / peak), ahead.a, ahead.b
-  out.attention_backward, out.attention_half_backward = back.rate / ahead.rate, back.a
-  notes[#notes + 1] = string.format("%d attentions within %.0f %% forward, %.0f %% backward", #rows, 100 * ahead.error, 100 * back.error)
 end
 
+local function attention(read, card, out, notes)
+  local rows = read.attention or {}
+  local ahead = fit("attention", rows, card, out)
+  if not ahead then return end
+  local back = fit("attention_backward", rows, card, out)
+  notes[#notes + 1] = string.format("%d attentions within %.0f %% forward, %.0f %% backward", #rows, 100 * ahead, 100 * back)
+end
+
+-- The median of what element-wise kernels reach.
 local function moved(read, bandwidth, out)
   local rates = {}
   for i, row in ipairs(read.moved or {}) do rates[i] = row.bytes / row.seconds end
-  if #rates > 0 then out.memory_efficiency = math.min(1, median(rates) / bandwidth) end
+  table.sort(rates)
+  local n = #rates
+  if n > 0 then out.memory_efficiency = math.min(1, (rates[(n + 1) // 2] + rates[n // 2 + 1]) / 2 / bandwidth) end
 end
 
 -- Does the driver's name of a card have the catalogue's in it, as a word? "NVIDIA H100 80GB HBM3" has that of H100-SXM, "NVIDIA GB200" not
@@ -117,14 +78,12 @@ function kernels.read(file, card)
   if card.accelerator and not same_card(read.device, card.accelerator) then
     failure.usage("%s: device is %s: expected a table of the spec's accelerator, %s", file, json.encode(read.device), card.accelerator)
   end
-  local precision = card.precision
-  dense(read, precision, card.flops, out, notes)
-  experts(read, precision, card.flops, out, notes)
-  attention(read, card.flops_bf16, out, notes)
+  products(read, card, out, notes)
+  attention(read, card, out, notes)
   moved(read, card.memory_bandwidth, out)
   if #notes == 0 and not out.memory_efficiency and not read.host then
     failure.usage("%s: too little: expected %d %s products, attentions or grouped products at least, element-wise kernels or host times",
-                  file, least, precision)
+                  file, least, card.precision)
   end
   return { device = out, host = read.host, file = file, source = read.source or read.device, notes = notes }
 end

@@ -1,6 +1,7 @@
 -- recipe.lua: from the request to the tables that the engine's memory and cost models take: bytes per parameter, recompute flags, tiers of
 -- the network, what the accelerator reaches. What is chosen here for the user is listed by recipe.assumptions.
 
+local engine = require "engine"
 local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 
@@ -64,21 +65,10 @@ local function overlap_alone(request)
   return not request.framework or pairs_overlap and pairs_overlap.alone or false
 end
 
--- Share of the parameters that adapters beside every linear weight of attention and feed-forward leave frozen. An adapter of a weight
--- n × k has rank × (n + k) parameters (Hu et al., https://arxiv.org/abs/2106.09685, section 4.1); experts have one each.
+-- Share of the parameters that adapters leave frozen.
 local function frozen_share(request)
-  local rank, shape = request.training.lora_rank, request.model.shape
-  if not rank then return 0 end
-  local hidden, adapters = shape.hidden, 0
-  local function adapter(n, k, count) adapters = adapters + (count or 1) * rank * (n + k) end
-  local head = shape.head_dim or hidden // shape.heads
-  local query, key_value = shape.heads * head, (shape.kv_heads or shape.heads) * head
-  local width = shape.experts and shape.expert_ffn or shape.ffn
-  adapter(query, hidden)
-  for _ = 1, 2 do adapter(key_value, hidden) end
-  adapter(hidden, query)
-  for _ = 1, shape.gated == false and 2 or 3 do adapter(width, hidden, shape.experts or 1) end
-  return math.max(0, 1 - shape.layers * adapters / request.model.total_parameters)
+  local rank, model = request.training.lora_rank, request.model
+  return rank and math.max(0, 1 - rank * engine.model.parameters(model.shape).adapters / model.total_parameters) or 0
 end
 
 -- Adam keeps two moments; Muon and SGD with momentum one.

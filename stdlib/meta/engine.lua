@@ -239,6 +239,7 @@
 ---@field active integer per token, embedding and head both counted
 ---@field active_without_embedding integer per token, input embedding not counted
 ---@field mtp integer of the MTP modules
+---@field adapters integer of adapters of rank 1 (LoRA) beside every linear weight
 ---@field blocks pipeplan.engine.parameters_by_block of one block of each kind
 
 ---@class pipeplan.engine.parameters_by_block

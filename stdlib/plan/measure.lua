@@ -260,10 +260,10 @@ end
 local function communication(evaluation, kernel, training)
   local step = evaluation.step
   local synchronised = step.gradient_sync + step.parameter_sync
-  -- What a step can wait for, one after the other: of a rank, each microbatch at each of its stages once forward and once backward; before its
-  -- first and after its last, the way through all the other stages.
-  local stages = #evaluation.stage_seconds
-  local hops = evaluation.pipeline > 1 and 2 * (evaluation.microbatches * stages / evaluation.pipeline + stages - 1) or 0
+  -- What a step can wait for, one after the other: of a rank, each microbatch at each of its stages once forward and once backward; before
+  -- its first and after its last, the way through all the other stages.
+  local held = #evaluation.stage_seconds
+  local hops = evaluation.pipeline > 1 and 2 * (evaluation.microbatches * held / evaluation.pipeline + held - 1) or 0
   local sent = {
     pipeline = { hops * (evaluation.hop_seconds + evaluation.hop_waiting_seconds), evaluation.hop_exposed_seconds },
     expert = { evaluation.alltoall_seconds, evaluation.alltoall_exposed_seconds },

@@ -10,7 +10,7 @@ local function planned(rank)
   return policy:plan_spec({
     cluster = { gpus = 8, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
     model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
-    training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, lora_rank = rank, sharding = "none" },
+    training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, micro_batch_size = 8, lora_rank = rank, sharding = "none" },
     parallelism = { pipeline = 2, tensor = 1, schedule = "1f1b", layers_per_stage = { 12, 12 } },
   }, ".")
 end

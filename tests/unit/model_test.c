@@ -316,6 +316,18 @@ static void the_nearest_legal_value_is_offered(void **state) {
   assert_true(error.nearest > 7.5 && error.nearest < 8.5);
 }
 
+/*
+** Llama 3.1 8B at rank 16: 41,943,040, as its trainers print (tests/lua/frozen_spec.lua). A layer of DeepSeek-V3: q 7,168 → 1,536 → 24,576,
+** keys and values 7,168 → 512 + 64, 512 → 32,768, output 16,384 → 7,168: 8,704 + 26,112 + 7,744 + 33,280 + 23,552; a dense MLP 3 (18,432 +
+** 7,168); 256 experts and a shared one of 3 (2,048 + 7,168).
+*/
+static void adapters_stand_beside_every_linear_weight(void **state) {
+  const pp_model llama = llama_3_8b(), deepseek = deepseek_v3();
+  (void)state;
+  assert_true(16 * pp_model_parameters(&llama).adapters == 41943040);
+  assert_true(pp_model_parameters(&deepseek).adapters == 61 * 99392LL + 3 * 76800LL + 58 * 257 * 27648LL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(totals_are_those_of_the_checkpoints),
@@ -323,6 +335,7 @@ int main(void) {
     cmocka_unit_test(a_dense_model_uses_all_its_parameters),
     cmocka_unit_test(the_mtp_module_is_counted_apart_without_what_it_shares),
     cmocka_unit_test(blocks_add_up_to_the_total),
+    cmocka_unit_test(adapters_stand_beside_every_linear_weight),
     cmocka_unit_test(flops_are_those_of_megatron),
     cmocka_unit_test(flops_of_a_gpt_follow_the_closed_form),
     cmocka_unit_test(an_impossible_shape_is_refused_by_field),

@@ -219,6 +219,7 @@ classes.parameters_by_block = { fields = per_block "pipeplan.engine.block_parame
 classes.parameters = { meaning = "Parameters of a model.", fields = {
   { "total", "integer", "main model without MTP; tied weights once" }, { "active", "integer", "per token, embedding and head both counted" },
   { "active_without_embedding", "integer", "per token, input embedding not counted" }, { "mtp", "integer", "of the MTP modules" },
+  { "adapters", "integer", "of adapters of rank 1 (LoRA) beside every linear weight" },
   { "blocks", "pipeplan.engine.parameters_by_block", "of one block of each kind" },
 } }
 classes.block_flops = { meaning = "Forward FLOPs of one block per token.", fields = {
