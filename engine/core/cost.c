@@ -149,7 +149,7 @@ static double head_flops(const pp_model *model) {
 
 /*
 ** Final norm, output weights in bf16, and a loss that reads and writes its logits four times (maximum, sum, gradient, cast). One that is not
-** fused does so for the whole vocabulary on each of TP's ranks, which in F gather it in fp32 and join its parts (read, write); what is counted
+** fused does so for the whole vocabulary on each of TP's ranks, which in F gather it in bf16 and join its parts (read, write); what is counted
 ** here I does too, with twice the bytes, so these are shared out between both.
 */
 static void add_head(const scene *at, work *out) {
@@ -161,8 +161,8 @@ static void add_head(const scene *at, work *out) {
   out->traffic += at->tokens * (4 * (double)model->hidden / at->sequence + 4 * (at->training->fused_loss && !whole ? 2 : 4) * logits);
   out->tensor_seconds += tensor_region_seconds(at) / 2;
   if (!joined) return;
-  out->traffic += at->tokens * 2 * 4 * vocabulary / 3;
-  out->tensor_seconds += pp_comm_allgather(at->network, at->layout->tensor, 1, 4 * at->tokens * vocabulary) / 2;
+  out->traffic += at->tokens * 2 * 2 * vocabulary / 3;
+  out->tensor_seconds += pp_comm_allgather(at->network, at->layout->tensor, 1, 2 * at->tokens * vocabulary) / 2;
 }
 
 /* What TP repeats, it repeats for the tokens that sequence parallelism leaves. */

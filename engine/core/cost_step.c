@@ -22,20 +22,24 @@ static int64_t rank_stride(const pp_layout *layout) {
 }
 
 /*
-** With a sharded optimizer gradients are reduce-scattered and parameters gathered; without, gradients are all-reduced. The mirror pair
-** (DualPipe) does the same with what the sharding inside each copy leaves.
+** With a sharded optimizer gradients are reduce-scattered, unless each rank wants all of them, and parameters gathered; without, gradients are
+** all-reduced. Those that are sent in another precision are cast before and after. The mirror pair (DualPipe) does the same with what the
+** sharding inside each copy leaves.
 */
 void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
                   double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
   const int64_t dense_ranks = (int64_t)pp_shards_ranks(layout, training, false), dense_stride = layout->tensor;
   const int64_t expert_ranks = (int64_t)pp_shards_ranks(layout, training, true), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
-  const double gradient = training->gradient_bytes, parameter = training->parameter_bytes;
-  const bool sharded = training->shard_optimizer;
+  const double kept = training->gradient_bytes, parameter = training->parameter_bytes;
+  const double gradient = training->reduced_bytes > 0 ? training->reduced_bytes : kept;
+  const bool sharded = training->shard_optimizer, scattered = sharded && !training->allreduce_gradients;
   memset(out, 0, sizeof *out);
   dense_parameters *= 1 - training->frozen;
   expert_parameters *= 1 - training->frozen;
-  out->gradient_sync = (sharded ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
-                                            pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
+  out->gradient_sync = (scattered ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
+                                              pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
+  if (gradient != kept && dense_ranks * expert_ranks > 1)
+    out->gradient_sync += pp_kernels_moved(device, 2 * (kept + gradient) * (dense_parameters + expert_parameters));
   if (sharded)
     out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
                           pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
@@ -56,11 +60,14 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
 }
 
 double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training) {
-  return 2 * pp_cost_tokens(layout, training) * (double)model->hidden / (training->sequence_parallel ? layout->tensor : 1);
+  const bool cut = training->sequence_parallel || training->scatter_messages;
+  return 2 * pp_cost_tokens(layout, training) * (double)model->hidden / (cut ? layout->tensor : 1);
 }
 
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
-  return pp_comm_p2p(network, rank_stride(layout), pp_cost_hop_bytes(model, layout, training));
+  const double bytes = pp_cost_hop_bytes(model, layout, training), sent = pp_comm_p2p(network, rank_stride(layout), bytes);
+  if (!training->scatter_messages || training->sequence_parallel) return sent;
+  return sent + pp_comm_allgather(network, layout->tensor, 1, bytes * layout->tensor);
 }
 
 double pp_cost_transfer(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {

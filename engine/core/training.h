@@ -32,7 +32,11 @@ typedef struct {
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3 (FSDP): sharding.h says what of it holds in a pipeline */
   bool reshard;             /* in a pipeline too, parameters are dropped after use and gathered again, for backward and for each microbatch */
   int64_t replicas;         /* HSDP: groups that each shard a whole state between their GPUs; 0 or 1: one */
+  bool allreduce_gradients; /* although the optimizer is sharded, each rank gets all reduced gradients, not only those of its part */
+  double reduced_bytes;     /* of a gradient as it is sent, if not gradient_bytes: it is cast before and after; 0: gradient_bytes */
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
+  bool scatter_messages;    /* without that, what stages hand over is cut over TP on the way too, and gathered where it arrives (Narayanan et al.
+                            ** 2104.04473 §4.1) */
   double data_overlap;      /* share of one microbatch's backward behind which gradients are reduced, and of its forward behind which
                             ** parameters are gathered, 0 … 1 */
   bool overlap_alone;       /* without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before, and the

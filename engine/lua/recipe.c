@@ -54,9 +54,9 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen",
-    "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "reshard", "replicas", "sequence_parallel", "data_overlap",
-    "overlap_alone", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation",
-    "unfused_experts", "dropout", "activation_bytes",
+    "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "reshard", "replicas", "allreduce_gradients",
+    "reduced_bytes", "sequence_parallel", "scatter_messages", "data_overlap", "overlap_alone", "tensor_overlap", "fused_attention",
+    "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "rerun_per_weight", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
@@ -77,7 +77,10 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->shard_parameters = given(L, index, "shard_parameters");
   out->reshard = given(L, index, "reshard");
   out->replicas = pp_args_integer_or(L, index, training_call, "replicas", 0, SIZE_LIMIT, 0);
+  out->allreduce_gradients = given(L, index, "allreduce_gradients");
+  out->reduced_bytes = bytes_or(L, index, "reduced_bytes", 0);
   out->sequence_parallel = given(L, index, "sequence_parallel");
+  out->scatter_messages = given(L, index, "scatter_messages");
   out->data_overlap = pp_args_number_or(L, index, training_call, "data_overlap", 0, 1, 0);
   out->overlap_alone = given(L, index, "overlap_alone");
   out->tensor_overlap = pp_args_number_or(L, index, training_call, "tensor_overlap", 0, 1, 0);

@@ -97,6 +97,8 @@ function recipe.training(request, layout)
     shard_parameters = t.zero == 3 and t.reshard ~= false,  -- kept after their first use they are whole, as with sharded gradients
     reshard = t.reshard,
     replicas = t.replicas,
+    allreduce_gradients = t.reduction == "all", reduced_bytes = number_bytes[t.reduced_gradients],
+    scatter_messages = t.scatter_messages, dropout = t.dropout,
     sequence_parallel = sequence_parallel(request) and (not layout or (layout.tensor or 1) > 1),
     data_overlap = t.data_overlap or data_overlap(request), tensor_overlap = t.tensor_overlap or 0,
     overlap_alone = overlap_alone(request),

@@ -114,6 +114,7 @@ local function training(request, value, assume, precision)
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
     lora_rank = value "training.lora_rank",
+    reduction = value "training.reduction", reduced_gradients = value "training.reduced_gradients", dropout = value "training.dropout",
     zero = sharding_stage(value "training.sharding", value "training.zero"),
     reshard = value "training.reshard", replicas = value "training.replicas",
     optimizer_offload = value "training.optimizer_offload" or 0,
@@ -149,7 +150,8 @@ local function build(given, name)
   request.parallelism = {}
   for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end
   local fixed = request.parallelism
-  request.training.sequence_parallel, fixed.sequence = fixed.sequence, nil  -- of the recipe: no candidate differs in it
+  request.training.sequence_parallel, fixed.sequence = fixed.sequence, nil  -- of the recipe: no candidate differs in these
+  request.training.scatter_messages, fixed.scatter_messages = fixed.scatter_messages, nil
   local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework, request.framework_version = value "framework", value "framework_version"

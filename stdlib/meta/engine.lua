@@ -436,7 +436,10 @@
 ---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
 ---@field reshard? boolean in a pipeline too, parameters are dropped after use and gathered again; default false
 ---@field replicas? integer HSDP: groups that each shard a whole state; 0 … 2147483647; default 0
+---@field allreduce_gradients? boolean although the optimizer is sharded, each rank gets all reduced gradients; default false
+---@field reduced_bytes? number bytes of a gradient as it is sent; 0: as it is accumulated; 0 … 64; default 0
 ---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false
+---@field scatter_messages? boolean what stages hand over is cut over TP on the way without sequence parallelism too; default false
 ---@field data_overlap? number share of a microbatch's backward and forward that hides gradient and parameter traffic; 0 … 1; default 0
 ---@field overlap_alone? boolean without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before; default false
 ---@field tensor_overlap? number share of TP's collectives that run beside the products around them; 0 … 1; default 0

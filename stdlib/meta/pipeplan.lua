@@ -41,6 +41,9 @@
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field reduction? "scatter"|"all" what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all
+---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)
+---@field dropout? nil dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
@@ -55,6 +58,7 @@
 ---@field expert? integer|string expert parallelism (EP); in rank
 ---@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
 ---@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
+---@field scatter_messages? nil what stages hand over is cut over TP on the way (default: with sequence parallelism)
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
@@ -113,6 +117,7 @@
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field pipeline? integer|string pipeline depth (P); in rank
+---@field scatter_messages? nil what stages hand over is cut over TP on the way (default: with sequence parallelism)
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
 ---@field tensor? integer|string tensor parallelism (TP); in rank
@@ -123,6 +128,7 @@
 ---@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
 ---@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
+---@field dropout? nil dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
@@ -134,6 +140,8 @@
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)
+---@field reduction? "scatter"|"all" what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all
 ---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
 ---@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token

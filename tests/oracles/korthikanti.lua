@@ -25,8 +25,7 @@ for _, values in ipairs(sizes) do
       batch = size.batch, micro_batch = size.micro_batch, sequence = 2048,
       tensor = 8, context = 1, expert = 1, pipeline = size.pipeline, virtual = size.virtual,
       recompute = mode == "full" and { full = true } or { core_attention = true },
-      training = { sequence_parallel = mode == "selective", fused_attention = false, dropout = true, fused_loss = false,
-                   shard_optimizer = false },
+      training = { sequence = mode == "selective", scatter_messages = true, unfused = { "attention" }, dropout = true, zero = 0 },
     }
   end
 end

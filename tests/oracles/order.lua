@@ -32,17 +32,33 @@ local function even(layers, stages)
   return layers % stages == 0 and list or nil
 end
 
+-- Embedding, layers, final norm and head as so many equal items, the first stages one more where they do not divide: layers of each stage.
+local function counted(layers, stages)
+  local items, list, at = layers + 3, {}, 0
+  for s = 1, stages do
+    local n = items // stages + (s <= items % stages and 1 or 0)
+    local first, last = math.max(at, 1), math.min(at + n, layers + 1)
+    list[s] = math.max(0, last - first)
+    at = at + n
+  end
+  return stages > 1 and list or nil
+end
+
 -- What the software of a family did.
 local families = {
   -- Aleph-Alpha's code: FlashAttention 1 and 2, softmax of PyTorch or of Megatron, with and without a kernel for RMSNorm. Gradients in
-  -- bf16: with fp32 ones 13B on 64 GPUs without TP and PP, which ran, would be 78 GiB before its first activation.
+  -- bf16: with fp32 ones 13B on 64 GPUs without TP and PP, which ran, would be 78 GiB before its first activation. As published later, at
+  -- https://github.com/Aleph-Alpha/scaling/tree/01b9d21dbafbff68ad83c43b0754273eca722475/src/scaling: gradients are all-reduced in fp32 with a
+  -- sharded optimizer too (core/optimizer/optimizer.py: step; allreduce.py: allreduce_tensor_in_float32), and stages are equal numbers of
+  -- items, of which embedding, norm and head are one each (transformer/model/model.py: get_transformer_layer_specs; core/nn/parallel_module/
+  -- pipeline_partitioning.py: pipe_partition_uniform, the default).
   hagemann = function(row, spec)
     spec.training.unfused = { "rope", "activation", "loss" }
     if row.kernel ~= "fa2rms" then table.insert(spec.training.unfused, "norm") end
     if row.kernel == "torch" or row.kernel == "fused" then table.insert(spec.training.unfused, "attention") end
-    spec.training.gradients = "bf16"
+    spec.training.gradients, spec.training.reduction, spec.training.reduced_gradients = "bf16", "all", "fp32"
     spec.parallelism.sequence = false
-    spec.parallelism.layers_per_stage = even(spec.model.layers, spec.parallelism.pipeline)
+    spec.parallelism.layers_per_stage = counted(spec.model.layers, spec.parallelism.pipeline)
   end,
   nanotron = function(row, spec)
     spec.model.tied_embeddings = row.kernel:find("embeddings tied", 1, true) ~= nil

@@ -13,10 +13,10 @@ local TOKENS, BATCH, SEQUENCE, GPUS = 14.8e12, 15360, 4096, 2048
 local function step(layers_per_stage)
   return predict.step(models["deepseek-v3"], {
     accelerator = "H800", gpus = GPUS, precision = "fp8", batch = BATCH, micro_batch = 1, sequence = SEQUENCE, tensor = 1, context = 1,
-    expert = 64, pipeline = 16, virtual = 1, schedule = "dualpipe", kernel = "deepep_v1", max_domains = 4,
+    expert = 64, pipeline = 16, virtual = 1, schedule = "dualpipe", kernel = "deepep_v1", file = "examples/models/deepseek-v3.json",
     layers_per_stage = layers_per_stage,
     recompute = { norm = true, mla_up_projection = true, activation = true },
-    training = { moment_bytes = 4, activation_bytes = 1 + 4 / 128, dispatch_bytes = 1 + 4 / 128 },
+    training = { moments = "bf16" },
   }).seconds
 end
 

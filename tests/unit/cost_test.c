@@ -420,6 +420,22 @@ static void a_step_reduces_gradients_and_gathers_parameters(void **state) {
   assert_true(step.mirror <= 0);
 }
 
+/* Gradients in bf16 that are all-reduced in fp32: 2 (15 α + 15/16 · 4e9 / B), and 2 (2 + 4) bytes of casts; parameters are gathered as before. */
+static void gradients_may_be_reduced_whole_and_in_another_precision(void **state) {
+  const pp_layout layout = layout_of(8, 1, 1, 16, 1);
+  pp_training training = bf16_recipe(4096);
+  pp_device device = ideal;
+  pp_step_seconds step;
+  (void)state;
+  device.memory_bandwidth = 1e12;
+  training.gradient_bytes = 2;
+  training.reduced_bytes = 4;
+  training.allreduce_gradients = true;
+  pp_cost_step(&layout, &training, &device, &real, 1e9, 0, 1, &step);
+  expect(2 * (15 * 10e-6 + 15.0 / 16 * 4e9 / 45e9) + 12e9 / 1e12, step.gradient_sync, 1e-12);
+  expect(15 * 10e-6 + 15.0 / 16 * 2e9 / 45e9, step.parameter_sync, 1e-12);
+}
+
 /* Of the share that is offloaded gradients (4) go to the host, weights (2) come back, and the host moves the 30 bytes that the GPU would. */
 static void an_offloaded_update_takes_the_hosts_link_and_memory(void **state) {
   const pp_layout layout = layout_of(8, 1, 1, 16, 2);
@@ -498,6 +514,9 @@ static void a_hop_carries_the_boundary_activations(void **state) {
   expect(10e-6 + 2.0 * 4096 * 4096 / 8 / 45e9, pp_cost_hop(&model, &layout, &training, &real), 1e-12);
   training.sequence_parallel = false;
   expect(10e-6 + 2.0 * 4096 * 4096 / 45e9, pp_cost_hop(&model, &layout, &training, &real), 1e-12);
+  training.scatter_messages = true;   /* a TP rank's share, gathered in the host: 7 · 2 us + 7/8 of it at 320 GB/s */
+  const double whole = 2.0 * 4096 * 4096;
+  expect(10e-6 + whole / 8 / 45e9 + 7 * 2e-6 + 7.0 / 8 * whole / 320e9, pp_cost_hop(&model, &layout, &training, &real), 1e-12);
 }
 
 static void a_link_may_be_slow_but_not_still(void **state) {
@@ -553,6 +572,7 @@ int main(void) {
     cmocka_unit_test(a_measured_pair_is_no_shorter_than_its_halves),
     cmocka_unit_test(a_pair_without_all_to_all_gains_nothing),
     cmocka_unit_test(a_step_reduces_gradients_and_gathers_parameters),
+    cmocka_unit_test(gradients_may_be_reduced_whole_and_in_another_precision),
     cmocka_unit_test(an_offloaded_update_takes_the_hosts_link_and_memory),
     cmocka_unit_test(two_copies_exchange_what_sharding_leaves),
     cmocka_unit_test(mirror_copies_meet_over_the_links_between_their_ranks),

@@ -64,6 +64,7 @@ static inline pp_training random_training(uint32_t *seed, const pp_model *model)
     .parameter_bytes = PICK(seed, 1, 2, 2, 4), .gradient_bytes = PICK(seed, 2, 4, 4), .master_bytes = PICK(seed, 0, 4, 4),
     .moment_bytes = PICK(seed, 2, 4, 8, 8), .shard_optimizer = !one_in(seed, 3), .shard_gradients = one_in(seed, 4),
     .shard_parameters = one_in(seed, 6), .optimizer_offload = one_in(seed, 4) ? between(seed, 0, 1) : 0,
+    .allreduce_gradients = one_in(seed, 4), .reduced_bytes = PICK(seed, 0, 0, 2, 4), .scatter_messages = one_in(seed, 3),
     .sequence_parallel = !one_in(seed, 3), .tensor_overlap = one_in(seed, 3) ? between(seed, 0, 1) : 0,
     .overlap_alone = one_in(seed, 2), .data_overlap = one_in(seed, 3) ? between(seed, 0, 1) : 0, .fused_attention = !one_in(seed, 3), .fused_loss = one_in(seed, 2),
     .unfused_loss = one_in(seed, 4), .unfused_norm = one_in(seed, 4), .unfused_rope = one_in(seed, 4), .unfused_activation = one_in(seed, 4),
