@@ -48,10 +48,10 @@ end
 local families = {
   -- Aleph-Alpha's code: FlashAttention 1 and 2, softmax of PyTorch or of Megatron, with and without a kernel for RMSNorm. Gradients in
   -- bf16: with fp32 ones 13B on 64 GPUs without TP and PP, which ran, would be 78 GiB before its first activation. As published later, at
-  -- https://github.com/Aleph-Alpha/scaling/tree/01b9d21dbafbff68ad83c43b0754273eca722475/src/scaling: gradients are all-reduced in fp32 with a
-  -- sharded optimizer too (core/optimizer/optimizer.py: step; allreduce.py: allreduce_tensor_in_float32), and stages are equal numbers of
-  -- items, of which embedding, norm and head are one each (transformer/model/model.py: get_transformer_layer_specs; core/nn/parallel_module/
-  -- pipeline_partitioning.py: pipe_partition_uniform, the default).
+  -- https://github.com/Aleph-Alpha/scaling @01b9d21, src/scaling: gradients are all-reduced in fp32 with a sharded optimizer too (core/
+  -- optimizer/optimizer.py: step; allreduce.py: allreduce_tensor_in_float32), and stages are equal numbers of items, of which embedding,
+  -- norm and head are one each (transformer/model/model.py: get_transformer_layer_specs; core/nn/parallel_module/pipeline_partitioning.py:
+  -- pipe_partition_uniform, the default).
   hagemann = function(row, spec)
     spec.training.unfused = { "rope", "activation", "loss" }
     if row.kernel ~= "fa2rms" then table.insert(spec.training.unfused, "norm") end

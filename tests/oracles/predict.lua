@@ -52,11 +52,13 @@ function predict.spec(model, run)
   end
   if run.pipeline == 1 and model.experts then training.alltoall_overlap = run.overlapped or false end
   return {
-    cluster = { gpus = run.gpus, accelerator = run.accelerator, memory_per_gpu = "100TiB", alltoall_kernel = model.experts and (run.kernel or false) or nil,
+    cluster = { gpus = run.gpus, accelerator = run.accelerator, memory_per_gpu = "100TiB",
+                alltoall_kernel = model.experts and (run.kernel or false) or nil,
                 network = { fabric = run.fabric, per_gpu = run.network_per_gpu or accelerators.find(run.accelerator).network_per_gpu } },
     model = run.file or model, training = training,
     parallelism = { tensor = run.tensor, context = run.context, expert = model.experts and run.expert or nil,
-                    expert_tensor = model.experts and 1 or nil, pipeline = run.pipeline, virtual = run.virtual > 1 and run.pipeline > 1 and run.virtual or nil,
+                    expert_tensor = model.experts and 1 or nil, pipeline = run.pipeline,
+                    virtual = run.virtual > 1 and run.pipeline > 1 and run.virtual or nil,
                     schedule = schedule_of(run), sequence = more.sequence, scatter_messages = more.scatter_messages,
                     layers_per_stage = layers_of(model, run) },
   }
@@ -65,9 +67,8 @@ end
 -- → { seconds, tokens_per_second, plan }
 function predict.step(model, run)
   local plan = policy:plan_spec(predict.spec(model, run), ".")
-  if not plan.step_seconds then
-    error((plan.reasons and plan.reasons[1] and plan.reasons[1].message or plan.status) .. ": " .. tostring(run.gpus) .. " " .. run.accelerator)
-  end
+  local why = plan.reasons and plan.reasons[1] and plan.reasons[1].message or plan.status
+  if not plan.step_seconds then error(string.format("%d × %s: %s", run.gpus, run.accelerator, why)) end
   return { seconds = plan.step_seconds, tokens_per_second = run.batch * run.sequence / run.gpus / plan.step_seconds, plan = plan }
 end
 
