@@ -308,6 +308,57 @@ static void batches_that_wait_for_each_other_are_named(void **state) {
   pp_schedule_free(&schedule);
 }
 
+/*
+** Interleaved 1F1B on one queue a rank: each rank sends its first chunk's output on before it asks for more, round the ring to rank 0, which
+** sends too. What waits is `digits` characters longer than "rank 0 waits in 0SEND_F4 for rank 1" in all: microbatches are renamed so.
+*/
+static pp_error ring_of(int ranks, int microbatches, int named[], size_t count) {
+  pp_schedule schedule = built(request_of(PP_INTERLEAVED_1F1B, ranks, microbatches));
+  for (size_t i = 0; i < schedule.first[ranks]; i++)
+    for (int k = 0; k < (int)count; k++) {
+      pp_action *action = &schedule.action[i];
+      if (action->microbatch == (uint32_t)k) action->microbatch = (uint32_t)named[k];
+      else if (action->microbatch == (uint32_t)named[k]) action->microbatch = (uint32_t)k;
+      else continue;
+      break;
+    }
+  schedule.verified = false;
+  pp_runtime runtime = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
+  runtime.queues = PP_QUEUE_ONE;
+  runtime.receives = PP_RECEIVE_BEFORE_USE;
+  pp_stage_times stage[64];
+  for (int s = 0; s < 64; s++) stage[s] = four_stages[0];
+  pp_times times = { .stage = stage };
+  pp_simulation result;
+  pp_error error;
+  assert_int_equal(pp_runtime_simulate(&schedule, &times, &runtime, &plain, false, &result, &error), PP_ILLEGAL);
+  assert_string_equal(error.id, "engine.deadlock");
+  pp_schedule_free(&schedule);
+  return error;
+}
+
+/* Up to 199 characters of a cycle are shown; of a longer one the ends that fit whole, and that there are more. */
+static void a_long_cycle_is_cut_between_two_ends(void **state) {
+  (void)state;
+  const char *first_four = "deadlock: rank 0 waits in 0SEND_F4 for rank 1, rank 1 waits in 1SEND_F3 for rank 2, rank 2 waits in 2SEND_F2 for "
+                           "rank 3, rank 3 waits in 3SEND_F1 for rank 4";
+  char whole[256];
+  pp_error error = ring_of(5, 10, NULL, 0);
+  snprintf(whole, sizeof whole, "%s, rank 4 waits in 4SEND_F0 for rank 0", first_four);
+  assert_string_equal(error.message, whole);
+  error = ring_of(6, 12, NULL, 0);   /* each F one later, and a sixth end that does not fit */
+  assert_string_equal(error.message, "deadlock: rank 0 waits in 0SEND_F5 for rank 1, rank 1 waits in 1SEND_F4 for rank 2, rank 2 waits in "
+                                     "2SEND_F3 for rank 3, rank 3 waits in 3SEND_F2 for rank 4, rank 4 waits in 4SEND_F1 for rank 5, …");
+  int named[] = { 1000, 1001, 1002, 1003, 10000 };   /* 183 characters and 16 more */
+  error = ring_of(5, 10005, named, 5);
+  assert_string_equal(error.message, "deadlock: rank 0 waits in 0SEND_F10000 for rank 1, rank 1 waits in 1SEND_F1003 for rank 2, rank 2 waits "
+                                     "in 2SEND_F1002 for rank 3, rank 3 waits in 3SEND_F1001 for rank 4, rank 4 waits in 4SEND_F1000 for rank 0");
+  named[3] = 10001;   /* 200 */
+  error = ring_of(5, 10005, named, 5);
+  assert_string_equal(error.message, "deadlock: rank 0 waits in 0SEND_F10000 for rank 1, rank 1 waits in 1SEND_F10001 for rank 2, rank 2 waits "
+                                     "in 2SEND_F1002 for rank 3, rank 3 waits in 3SEND_F1001 for rank 4, …");
+}
+
 /* 1F1B whose rank 0 runs B0 before F1, and rank 1 F1 before B0, waits for ever under any runtime. */
 static void a_program_that_never_ends_is_refused(void **state) {
   (void)state;
@@ -417,6 +468,7 @@ int main(void) {
     cmocka_unit_test(deepseeks_groups_cost_nothing_by_themselves),
     cmocka_unit_test(torch_skips_the_input_gradient_of_the_first_stage),
     cmocka_unit_test(batches_that_wait_for_each_other_are_named),
+    cmocka_unit_test(a_long_cycle_is_cut_between_two_ends),
     cmocka_unit_test(a_program_that_never_ends_is_refused),
     cmocka_unit_test(heat_is_the_running_average_of_busy),
     cmocka_unit_test(heat_depends_on_duty),
