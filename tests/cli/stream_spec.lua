@@ -55,13 +55,13 @@ refuse { id = "failing", when = function(f) if f.gpus == 24 then error "failing"
 local stream = {}
 stream.__index = stream
 
--- Starts one: `to` is its standard input, `from` its standard output. (A shell has its background jobs ignore SIGINT.)
+-- Starts one: `to` is its standard input, `from` its standard output. (A shell has its background jobs ignore SIGINT, nohup SIGHUP.)
 local function start(arguments)
   local place = files.directory {}
   local self = setmetatable({ place = place }, stream)
   local script = string.format([[
     cd '%s'; unset LD_PRELOAD; mkfifo in out pid ended
-    { sh -c 'exec 2>err; echo $$ >pid; cd "%s"; exec env --default-signal=INT "%s" plan --jsonl %s %s' <in >out 2>/dev/null
+    { sh -c 'exec 2>err; echo $$ >pid; cd "%s"; exec env --default-signal=INT,HUP "%s" plan --jsonl %s %s' <in >out 2>/dev/null
       echo $? >ended; } 2>/dev/null &]], place, os.getenv "PIPEPLAN_SOURCE", os.getenv "PIPEPLAN", date, (arguments or ""):gsub("PLACE", place))
   assert(os.execute("sh '" .. files.write("script", script) .. "'"))
   self.to = assert(io.open(place .. "/in", "wb"))
