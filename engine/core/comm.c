@@ -112,9 +112,9 @@ double pp_comm_distinct_of(double places, double choices, double experts) {
   double missed = 1, chosen = 0;
   if (places <= 1) return places;
   if (experts <= 0) return pp_comm_distinct(places, choices);
-  for (; chosen < choices && missed > 1e-15; chosen++) missed *= fmax(0, experts - experts / places - chosen) / (experts - chosen);
+  for (; chosen < fmin(choices, experts) && missed > 1e-15; chosen++) missed *= fmax(0, experts - experts / places - chosen) / (experts - chosen);
   pp_spend(4 * (uint64_t)chosen);
-  return places * (1 - missed);
+  return fmin(choices, places * (1 - missed));
 }
 
 /* See comm.h. With a limit a token's domains are drawn first, and its experts from theirs. */

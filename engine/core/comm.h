@@ -74,7 +74,7 @@ typedef struct {
 /* Mean number of different places that `choices` even choices among `places` hit: n(1 − (1 − 1/n)^k). */
 double pp_comm_distinct(double places, double choices);
 
-/* The same where the choices are different ones of `experts`, spread evenly over the places: n(1 − C(E − E/n, k)/C(E, k)). */
+/* The same where the choices are different ones of `experts`, spread evenly over the places: n(1 − C(E − E/n, k)/C(E, k)), at most k. */
 double pp_comm_distinct_of(double places, double choices, double experts);
 
 /*

@@ -83,6 +83,9 @@ static int comm_alltoall(lua_State *L) {
     .bytes_per_token = pp_args_number(L, 1, call, "bytes_per_token", 0, HUGE_VAL),
     .flat = pp_args_boolean_or(L, 1, call, "flat", false),
   };
+  if (transfer.experts > 0 && transfer.experts_per_token > transfer.experts)
+    luaL_error(L, "%s: 'experts_per_token' must be at most 'experts', %I, got %I", call, (lua_Integer)transfer.experts,
+               (lua_Integer)transfer.experts_per_token);
   lua_pushnumber(L, pp_comm_alltoall(&network, &transfer));
   return 1;
 }

@@ -19,6 +19,13 @@ describe("engine.comm", function()
     assert.is_true(engine.comm.alltoall(transfer) > 1.5 * kernel)
   end)
 
+  it("sends a token to no more experts than there are", function()
+    local transfer = { network = costs.network(), group = 64, tokens = 4096, experts_per_token = 4, experts = 2, bytes_per_token = 7168 }
+    local good, problem = pcall(engine.comm.alltoall, transfer)
+    assert.is_false(good)
+    assert.matches("engine.comm.alltoall: 'experts_per_token' must be at most 'experts', 2, got 4", problem)
+  end)
+
   -- marin-community/marin#7706: per token of a mixture with hidden 6144, top-4 and 48 layers, EP 16 over two nodes sends 2.25 MiB across, two
   -- pipeline stages with EP 8 inside a node send 12 KiB one way. One byte a second across: seconds are bytes.
   it("counts what crosses between nodes as the report does", function()

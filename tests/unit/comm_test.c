@@ -190,6 +190,30 @@ static void a_token_reaches_the_gpus_of_its_nodes_only(void **state) {
   expect(5.25113 * 7 / 8 * token / 50e9, deepseek_shape(&fast, 64, 9, 1), 1e-5);
 }
 
+/*
+** One domain a token: it is the token's own one time in eight. And of experts that are counted, those of the chosen domains: of 64 on 64 GPUs
+** eight are chosen among the 32 of four nodes, which are on 4(1 − C(24,8)/C(32,8)) = 3.72030 of these, and on eight GPUs.
+*/
+static void with_a_limit_domains_are_chosen_first_and_then_their_experts(void **state) {
+  const double token = 4096.0 * 7168;
+  const deepseek_links all = { 900e9, 50e9, 0, 0 }, few = { 160e9, 50e9, 64, 0 }, slow = { 60e9, 50e9, 64, 0 };
+  (void)state;
+  expect(7.0 / 8 * token / 50e9, deepseek_shape(&all, 64, 1, 1), 1e-9);
+  expect(3.72030 * 7 / 8 * token / 50e9, deepseek_shape(&few, 64, 4, 1), 1e-5);
+  expect(8.0 * 63 / 64 * token / 60e9, deepseek_shape(&slow, 64, 4, 1), 1e-9);
+}
+
+/* Not even where there are fewer experts than places, or than choices. */
+static void no_more_places_are_reached_than_choices_are_made(void **state) {
+  (void)state;
+  for (int places = 2; places <= 20; places++)
+    for (int experts = 1; experts <= 40; experts++)
+      for (int choices = 1; choices <= 12; choices++) {
+        const double reached = pp_comm_distinct_of(places, choices, experts);
+        if (!(reached > 0 && reached <= places && reached <= choices)) fail_msg("%d of %d experts on %d: %g", choices, experts, places, reached);
+      }
+}
+
 /* A kernel's own rate is that of forwarding between nodes: inside one nothing is forwarded. 8(1 − (7/8)^8) · 7/8 copies over 160 GB/s. */
 static void a_kernel_forwards_at_its_rate_across_nodes_only(void **state) {
   const deepseek_links busy = { 160e9, 50e9, 0, 60e9 };
@@ -394,6 +418,8 @@ int main(void) {
     cmocka_unit_test(a_flat_alltoall_is_the_textbook_formula),
     cmocka_unit_test(dispatch_and_combine_are_near_what_kernels_measure),
     cmocka_unit_test(only_copies_to_other_nodes_cross_wires),
+    cmocka_unit_test(with_a_limit_domains_are_chosen_first_and_then_their_experts),
+    cmocka_unit_test(no_more_places_are_reached_than_choices_are_made),
     cmocka_unit_test(a_kernel_forwards_at_its_rate_across_nodes_only),
     cmocka_unit_test(node_limited_routing_caps_what_crosses),
     cmocka_unit_test(a_token_reaches_the_gpus_of_its_nodes_only),

@@ -118,6 +118,9 @@ static void context_parallel_traffic_hides_behind_attention(void **state) {
          slow[PP_BLOCK_DENSE].context_exposed, 1e-9);
   expect(2 * 7 * 2e-6 + 3 * 7 * block / (400e9 * 0.8), fast[PP_BLOCK_DENSE].context, 1e-9);
   expect(0, fast[PP_BLOCK_DENSE].context_exposed, 1e-12);
+  /* beside eight tensor ranks, which fill a node, neighbours are a node apart: one block of one head and 131072 / 2 tokens */
+  blocks_of(&model, layout_of(8, 2, 1, 1, 1), &training, &ideal, &real, fast);
+  expect(2 * 10e-6 + 3 * (2.0 * 2 * 128 * 131072 / 2) / (50e9 * 0.9), fast[PP_BLOCK_DENSE].context, 1e-9);
 }
 
 /*

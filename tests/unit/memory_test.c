@@ -307,6 +307,21 @@ static void the_projection_of_mtp_has_a_gradient_of_its_own(void **state) {
 }
 
 /*
+** Eq. 21 there: M_k takes [RMSNorm(h); RMSNorm(Emb)]. What both norms read, 2 · 2d bytes a token in bf16, and what the projection reads, as many, are
+** kept beside a layer's and a head's activations; the gradient of the projection's output, 2d, waits for W as theirs do.
+*/
+static void a_module_of_mtp_keeps_what_its_norms_and_its_projection_read(void **state) {
+  const pp_model model = deepseek_v3(8, 0, 1);
+  const pp_training training = bf16_recipe(4096);
+  pp_block_bytes blocks[PP_BLOCKS];
+  (void)state;
+  blocks_of(&model, &single, &training, 1, blocks);
+  const pp_block_bytes *mtp = &blocks[PP_BLOCK_MTP], *layer = &blocks[PP_BLOCK_MOE], *head = &blocks[PP_BLOCK_HEAD];
+  expect(4096.0 * (2 * 2 + 2 * 2) * 7168, mtp->stored - layer->stored - head->stored, 1e-9);
+  expect(4096.0 * (2 * 2 + 2) * 7168, mtp->pending - layer->pending - head->pending, 1e-9);
+}
+
+/*
 ** A rank's K·s·b·te/t dispatched tokens (NVIDIA/Megatron-LM PR 6782) have gradients that come and go with the backward of the experts: in bf16 2h bytes
 ** each before the first product and 2 · 2 · width before the activation, whichever is more. DeepSeek-V3's experts on two ranks each: width
 ** 2048 / 2, so 2h; K = 8. Mixtral's: 2 · 2 · 14336, K = 2, whatever splits them, since te ranks gather te times the tokens.
@@ -418,6 +433,7 @@ int main(void) {
     cmocka_unit_test(tied_output_weights_are_copied_only_where_the_ends_are_apart),
     cmocka_unit_test(tied_output_weights_have_a_gradient_of_their_own),
     cmocka_unit_test(the_projection_of_mtp_has_a_gradient_of_its_own),
+    cmocka_unit_test(a_module_of_mtp_keeps_what_its_norms_and_its_projection_read),
     cmocka_unit_test(gathered_tokens_of_experts_need_gradients),
     cmocka_unit_test(a_70b_model_fits_only_with_a_sharded_optimizer),
     cmocka_unit_test(full_training_of_qwen3_235b_does_not_fit_32_gpus),
