@@ -348,6 +348,23 @@ static void gathered_tokens_of_experts_need_gradients(void **state) {
   }
 }
 
+/* What the experts' first product reads is kept for each gathered token, and until W the gradient of what their second gives too: 2h bytes each. */
+static void gathered_tokens_of_experts_are_kept(void **state) {
+  const pp_model deepseek = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  pp_block_bytes alone[PP_BLOCKS], blocks[PP_BLOCKS];
+  (void)state;
+  layout.data = 16;
+  blocks_of(&deepseek, &layout, &training, 1, alone);
+  for (layout.expert_tensor = 2; layout.expert_tensor <= 8; layout.expert_tensor *= 2) {
+    const double more = 4096.0 * 8 * (layout.expert_tensor - 1);
+    blocks_of(&deepseek, &layout, &training, 1, blocks);
+    expect(more * 2 * 7168, blocks[PP_BLOCK_MOE].stored - alone[PP_BLOCK_MOE].stored, 1e-9);
+    expect(more * 2 * 2 * 7168, blocks[PP_BLOCK_MOE].pending - alone[PP_BLOCK_MOE].pending, 1e-9);
+  }
+}
+
 /* Llama-class 70B on 128 H100 of 80 GB with TP 8 PP 2 (NVIDIA/Megatron-LM#1031): states 79 GB unsharded, 33 GB at DP 8, 28 GB at DP 48. */
 static void a_70b_model_fits_only_with_a_sharded_optimizer(void **state) {
   const pp_model model = llama(80, 8192, 64, 8, 28672, 128256);
@@ -435,6 +452,7 @@ int main(void) {
     cmocka_unit_test(the_projection_of_mtp_has_a_gradient_of_its_own),
     cmocka_unit_test(a_module_of_mtp_keeps_what_its_norms_and_its_projection_read),
     cmocka_unit_test(gathered_tokens_of_experts_need_gradients),
+    cmocka_unit_test(gathered_tokens_of_experts_are_kept),
     cmocka_unit_test(a_70b_model_fits_only_with_a_sharded_optimizer),
     cmocka_unit_test(full_training_of_qwen3_235b_does_not_fit_32_gpus),
     cmocka_unit_test(deepseek_v3_on_ep_8_without_a_pipeline_is_hopeless),
