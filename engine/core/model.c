@@ -288,7 +288,7 @@ int pp_model_block_products(const pp_model *model, pp_block block, pp_product ou
   const bool moe = block == PP_BLOCK_MOE || (mtp && model->moe[model->layers - 1]);
   if (!mtp && block != PP_BLOCK_DENSE && block != PP_BLOCK_MOE) return 0;
   int count = add_feed_forward(model, moe ? model->shared_ffn : model->ffn, attention_products(model, out), out);
-  if (mtp) out[count++] = (pp_product){ model->hidden, 2 * model->hidden, PP_SPLIT_NOTHING };
+  if (mtp) out[count++] = (pp_product){ model->hidden, 2 * model->hidden, PP_SPLIT_COLUMNS };
   return count;
 }
 

@@ -226,6 +226,16 @@ static void the_mtp_module_is_counted_apart_without_what_it_shares(void **state)
   expect_billions(mtp + 2 * (int64_t)129280 * 7168, 13.46, 0.01);
 }
 
+/* Megatron-LM, multi_token_prediction.py: beside its layer a module has two norms, a norm at its end, and a column-parallel projection of 2h to h. */
+static void the_projection_of_an_mtp_module_is_split_over_tensor_ranks(void **state) {
+  const pp_model model = deepseek_v3();
+  pp_block_parameters blocks[PP_BLOCKS];
+  (void)state;
+  pp_model_block_parameters(&model, blocks);
+  assert_int_equal(blocks[PP_BLOCK_MTP].tensor - blocks[PP_BLOCK_MOE].tensor, 2 * 7168 * 7168);
+  assert_int_equal(blocks[PP_BLOCK_MTP].replicated - blocks[PP_BLOCK_MOE].replicated, 3 * 7168);
+}
+
 static void blocks_add_up_to_the_total(void **state) {
   const pp_model model = deepseek_v3();
   pp_block_parameters blocks[PP_BLOCKS];
@@ -334,6 +344,7 @@ int main(void) {
     cmocka_unit_test(active_parameters_come_in_both_conventions),
     cmocka_unit_test(a_dense_model_uses_all_its_parameters),
     cmocka_unit_test(the_mtp_module_is_counted_apart_without_what_it_shares),
+    cmocka_unit_test(the_projection_of_an_mtp_module_is_split_over_tensor_ranks),
     cmocka_unit_test(blocks_add_up_to_the_total),
     cmocka_unit_test(adapters_stand_beside_every_linear_weight),
     cmocka_unit_test(flops_are_those_of_megatron),
