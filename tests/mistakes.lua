@@ -26,14 +26,20 @@ end
 -- What is said of a mistake by what is to catch it: a list of texts.
 local said = {}
 
-function said.load(path)
-  local good, problem = failure.try(load, { files = { path }, date = DATE })
+-- As load.load takes it: a mistake may be one beside a lower layer, or of --set.
+local function options_of(path, mistake)
+  local list = mistake.below and { files.write("below.lua", "site 'below' " .. mistake.below), path } or { path }
+  return { files = list, date = DATE, set = mistake.set }
+end
+
+function said.load(path, mistake)
+  local good, problem = failure.try(load, options_of(path, mistake))
   return good and {} or { problem.message }
 end
 
-function said.check(path)
+function said.check(path, mistake)
   local texts = {}
-  for _, finding in ipairs(check.policy(load { files = { path }, date = DATE }, { witnesses = false })) do
+  for _, finding in ipairs(check.policy(load(options_of(path, mistake)), { witnesses = false })) do
     if findings.severity(finding) ~= "note" then texts[#texts + 1] = finding.message end
   end
   return texts
@@ -41,7 +47,8 @@ end
 
 local function spec_of(path, tests) return files.write("site_spec.lua", prelude:format(path) .. tests) end
 
-function said.test(path, tests)
+function said.test(path, mistake)
+  local tests = mistake[5]
   local texts = {}
   for _, result in ipairs(runner.run { files = { spec_of(path, tests) } }) do
     if result.status ~= "passed" then texts[#texts + 1] = result.message end
@@ -49,7 +56,8 @@ function said.test(path, tests)
   return texts
 end
 
-function said.mutate(path, tests)
+function said.mutate(path, mistake)
+  local tests = mistake[5]
   local texts = {}
   for _, result in ipairs(mutate.run { policy = { files = { path }, date = DATE }, tests = { spec_of(path, tests) }, jobs = 1 }) do
     if result.outcome == "survived" then texts[#texts + 1] = result.mutant.id end
@@ -59,9 +67,9 @@ end
 
 -- Is that mistake caught by what the corpus says, in those words? → true | false, what was said.
 function mistakes.caught(mistake)
-  local _, by, words, text, tests = table.unpack(mistake)
-  local path = files.write("site.lua", "site 'x' " .. text)
-  local good, texts = pcall(said[by], path, tests)
+  local _, by, words, text = table.unpack(mistake)
+  local folder = files.directory { ["site.lua"] = "site 'x' " .. text, ["helper.lua"] = mistake.helper or "return {}" }
+  local good, texts = pcall(said[by], folder .. "/site.lua", mistake)
   if not good then return false, tostring(texts) end
   for _, one in ipairs(texts) do
     if one:find(words, 1, true) then return true end

@@ -8,6 +8,7 @@ witnesses are specs that show it (realise.lua), and where none was found the fin
 local boxes = require "pipeplan.analysis.boxes"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
+local dates = require "pipeplan.base.dates"
 local findings = require "pipeplan.analysis.findings"
 local lists = require "pipeplan.base.lists"
 local plausible = require "pipeplan.analysis.plausible"
@@ -294,10 +295,16 @@ local function check_names(self, rules)
   end
 end
 
+local LATE_DAYS = 5 * 365
+
 local function check_overrides(self, policy)
+  for _, entry in ipairs(policy.idle) do self:add("no_change", entry, "%s", entry.message) end
   for _, entry in ipairs(policy.loosened) do
     self:add("loosened", entry, "%s '%s' lets more plans through: %s%s", entry.kind, entry.id, entry.reason or "no reason",
              entry.expires and " (until " .. entry.expires .. ")" or "")
+    if entry.expires and dates.days(entry.expires) - dates.days(policy.date) > LATE_DAYS then
+      self:add("expires_late", entry, "%s '%s' expires on %s, in more than five years", entry.kind, entry.id, entry.expires)
+    end
   end
   for _, warning in ipairs(policy.warnings) do
     local file, line, text = warning.message:match("^(.-):(%d+): (.*)$")

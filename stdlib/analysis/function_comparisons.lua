@@ -3,7 +3,8 @@ function_comparisons.lua: what a rule's function compares, as far as its text sa
 number, a name, a parameter, or a local that stands for one of these. Each is a condition, whether the function is read as conditions or
 not; what it computes before it compares is not seen.
 
-  function_comparisons.of(rule, policy) → { condition, … }, number of comparisons that are not seen
+  function_comparisons.of(rule, policy) → { condition, … }, number of comparisons that are not seen, and of those that no condition can be
+      { { field, message }, … }
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
@@ -73,19 +74,22 @@ local function condition_of(left, token, right)
   if not left.field or right.field then return nil end
   local raw = operators[token] == "none_of" and { [tag] = "none_of", { right.value } } or { [tag] = operators[token], right.value }
   if token == "==" then raw = right.value end
-  return (conditions.read(left.field, raw, { by_name = {}, list = {} }))
+  local ordered = token ~= "==" and token ~= "~="
+  if ordered and type(right.value) ~= "number" then return nil, left.field, "a number is compared with " .. type(right.value) end
+  local condition, problem = conditions.read(left.field, raw, { by_name = {}, list = {} })
+  return condition, left.field, problem
 end
 
 function function_comparisons.of(rule, policy)
   local file = rule.lines and policy.texts[rule.lines.file]
-  if not rule.when or not file then return {}, 0 end
+  if not rule.when or not file then return {}, 0, {} end
   local from, to = source.span(file, rule.lines.first, rule.lines.last)
   local code = source.code_only(file)
   from = code:find("function", from, true) or from
   local argument = code:match("^function%s*%(%s*([%a_][%w_]*)", from)
-  if not argument then return {}, 0 end
+  if not argument then return {}, 0, {} end
   local known = locals_of(code, file, from, to, argument, policy)
-  local list, unseen, seen = {}, 0, {}
+  local list, unseen, seen, problems = {}, 0, {}, {}
   local at = from
   while true do
     local start, stop, token = code:find("([<>=~]=?)", at)
@@ -95,13 +99,15 @@ function function_comparisons.of(rule, policy)
     if operators[token] then left, right = sides(code, file, start, stop) end
     if right ~= "nil" and left ~= "nil" and operators[token] then
       local one, other = left and operand(left, known, argument, policy), right and operand(right, known, argument, policy)
-      local condition = one and other and condition_of(one, token, other)
+      local condition, field, problem
+      if one and other then condition, field, problem = condition_of(one, token, other) end
+      if problem then problems[#problems + 1] = { field = field, message = problem } end
       local key = condition and conditions.text(condition)
       if not condition then unseen = unseen + 1
       elseif not seen[key] then list[#list + 1], seen[key] = condition, true end
     end
   end
-  return list, unseen
+  return list, unseen, problems
 end
 
 return function_comparisons

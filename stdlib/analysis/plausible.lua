@@ -7,7 +7,9 @@ unit was forgotten, bytes for bits, `=` where a limit is meant, a parameter that
 
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
+local function_comparisons = require "pipeplan.analysis.function_comparisons"
 local loosening = require "pipeplan.policy.loosening"
+local ordinary = require "pipeplan.analysis.ordinary"
 local renamed = require "pipeplan.policy.renamed"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
@@ -22,7 +24,19 @@ local prefix = { byte = "GiB", ["byte/s"] = "Gbps", token = "B", ["1"] = "B" }
 -- Network cards of one GPU carry 1.6 Tb/s at most (catalog/links.lua); more is bytes written for bits.
 local MOST_NETWORK = 200e9
 
+-- Beyond these a number was written in another unit than the field's: { most or least, what it says }.
+local odd = {
+  training_days = { most = 3650, words = "that is more than ten years; a limit in hours is gpu_hours" },
+  step_seconds = { most = 3600, words = "that is more than an hour for one step: milliseconds?" },
+  sequence_length = { least = 128, words = "%.6g tokens; with its prefix it is \"%.6gKi\"" },
+  global_batch_size = { most = 262144, words = "a batch is counted in sequences here, not in tokens" },
+}
+
 local function of_number(value, unit, field)
+  local limit = odd[field or ""]
+  if limit and (value > (limit.most or math.huge) or value > 1 and value <= (limit.least or 0)) then
+    return string.format(limit.words, value, value)
+  end
   local least = least_of_field[field or ""] or least_of_unit[unit or ""]
   if least and value > 0 and value < least then
     local words = { byte = " bytes", ["byte/s"] = " bytes per second", token = " tokens" }
@@ -102,11 +116,73 @@ local function check_function(policy, rule, add)
   end
 end
 
+-- What a function compares, as if it were written as conditions; and what could be none.
+local function check_comparisons(policy, rule, add)
+  local list, _, problems = function_comparisons.of(rule, policy)
+  for _, condition in ipairs(list) do check_condition(rule, condition, add) end
+  for _, problem in ipairs(problems) do
+    add("implausible", rule, "%s '%s': its function compares %s with what it never is: %s", rule.verb, rule.id, problem.field,
+        problem.message)
+  end
+end
+
+-- Of a function that is no condition what it says of ordinary candidates.
+local function check_answers(policy, rule, add)
+  local asked = ordinary.asked(rule, policy)
+  if asked.message then
+    add("function_fails", rule, "%s '%s': its function fails for an ordinary candidate: %s", rule.verb, rule.id, asked.message)
+  elseif asked.yes > 0 and asked.no == 0 and loosening.guards[rule.verb] then
+    add("function_constant", rule, "%s '%s': its function says yes to all of %d ordinary candidates", rule.verb, rule.id, asked.yes)
+  end
+end
+
+-- Are two names the same but for a letter too many, one too few, or two that changed places?
+local function slips(a, b)
+  if #a > #b then a, b = b, a end
+  local i = 1
+  while i <= #a and a:byte(i) == b:byte(i) do i = i + 1 end
+  if #b == #a + 1 then return #a >= 4 and b:byte(i) ~= nil and not b:sub(i, i):find "%d" and a:sub(i) == b:sub(i + 1) end
+  return #a == #b and #a >= 3 and a:sub(i, i) == b:sub(i + 1, i + 1) and a:sub(i + 1, i + 1) == b:sub(i, i) and i < #a
+         and a:sub(i + 2) == b:sub(i + 2) and not a:sub(i, i + 1):find "%d"
+end
+
+-- Names that no list closes: labels, teams, runs. One that another rule writes a little differently is a slip in one of the two.
+local function check_open_names(rules, add)
+  local seen = {}
+  local function meet(rule, kind, name)
+    for _, other in ipairs(seen[kind] or {}) do
+      if other.name == name then return end
+      if slips(other.name, name) then
+        add("unknown_name", rule, "%s '%s': the %s '%s' is '%s' in '%s' (%s:%d)", rule.verb, rule.id, kind, name, other.name, other.rule.id,
+            other.rule.file, other.rule.line)
+      end
+    end
+    seen[kind] = seen[kind] or {}
+    table.insert(seen[kind], { name = name, rule = rule })
+  end
+  for _, rule in ipairs(rules) do
+    for _, condition in ipairs(rule.conditions) do
+      local field = vocabulary.by_name[condition.field]
+      local label = vocabulary.label(condition.field)
+      if label then meet(rule, "label", condition.field:sub(#vocabulary.label_prefix + 1)) end
+      local open = field.type == "string" and not field.domain and not condition.ref
+      for _, value in ipairs(open and (condition.values or { condition.value }) or {}) do
+        if type(value) == "string" then meet(rule, field.name, value) end
+      end
+    end
+  end
+end
+
 function plausible.check(policy, rules, add)
   for _, rule in ipairs(rules) do
     for _, condition in ipairs(rule.conditions) do check_condition(rule, condition, add) end
-    if rule.when then check_function(policy, rule, add) end
+    if rule.when then
+      check_function(policy, rule, add)
+      check_comparisons(policy, rule, add)
+      check_answers(policy, rule, add)
+    end
   end
+  check_open_names(rules, add)
   for _, id in ipairs(policy.parameter_order) do
     local parameter = policy.parameters[id]
     local words = type(parameter.value) == "number" and units.range(parameter.unit) and of_number(parameter.value, parameter.unit)

@@ -42,6 +42,16 @@ function arguments.declare_policy(parser)
          parser:option("--stdlib", "read pipeplan's own Lua from this directory"):argname("DIR")  -- done before Lua starts
 end
 
+-- The same, with the policies of the machine, which hold for plans without being named.
+function arguments.declare_policy_in_force(parser)
+  local declared = { arguments.declare_policy(parser) }
+  table.insert(declared, 2, parser:flag("--no-site", "leave out the policies of this machine: /etc/pipeplan/policies.d, "
+                                        .. "$XDG_CONFIG_HOME/pipeplan, PIPEPLAN_POLICY"))
+  table.insert(declared, 3, parser:option("--policy-digest", "plan by no other policies than those with this digest (pipeplan policy show)")
+                                  :argname("DIGEST"))
+  return table.unpack(declared)
+end
+
 -- { "name=value", … } → { name = value }.
 local function settings(entries)
   local set = {}
@@ -61,6 +71,19 @@ end
 -- The policy that those options name.
 function arguments.policy(parsed)
   return require("pipeplan.policy.load").load(arguments.load_options(parsed))
+end
+
+-- The policy that holds: the machine's, with those options over it; none but that of the digest that they demand.
+function arguments.policy_in_force(parsed)
+  local options, found = arguments.load_options(parsed), require("pipeplan.policy.found").paths()
+  options[parsed.no_site and "left_out" or "found"] = found
+  local policy = require("pipeplan.policy.load").load(options)
+  local demanded = parsed.policy_digest
+  if demanded and demanded:lower() ~= policy.stack then
+    failure.unloadable("--policy-digest: the policies in force are %s (%s), and %s is demanded; pipeplan policy show --files names each",
+                       policy.stack, table.concat(require("pipeplan.base.lists").column(policy.layers, "name"), " ← "), demanded)
+  end
+  return policy
 end
 
 return arguments

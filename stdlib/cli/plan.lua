@@ -20,6 +20,8 @@ Examples:
        a spec with one field changed, for a machine
    pipeplan plan examples/specs/mixtral-8x7b.json --policy examples/sites/aws-p5.lua
        with a site's policy laid over the default one
+   pipeplan plan examples/specs/mixtral-8x7b.json --no-site
+       without the policies of this machine
    pipeplan plan examples/specs/llama-3.1-405b.json --framework torchtitan --format csv
        what PyTorch's pipelining runtime reads
    pipeplan plan examples/specs/qwen3-235b.json --gpus minimum
@@ -59,7 +61,7 @@ local function parser()
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
     p:option("--resume", "with --jsonl: go on after what this output of an earlier run, cut or not, has answered"):argname("FILE"),
     p:flag("-h --help", "show this help"))
-  p:group("The policy", command_line.declare_policy(p))
+  p:group("The policy", command_line.declare_policy_in_force(p))
   options.declare(p)
   return p
 end
@@ -113,11 +115,11 @@ function command.run(arguments)
     end
     if parsed.format and parsed.format ~= "json" then failure.usage("plan --jsonl writes JSON, not --format %s", parsed.format) end
     return require("pipeplan.cli.lines").plan {
-      jobs = jobs_of(parsed.jobs), policy = command_line.policy(parsed), explain = parsed.explain, questions = questions,
+      jobs = jobs_of(parsed.jobs), policy = command_line.policy_in_force(parsed), explain = parsed.explain, questions = questions,
       output = parsed.output, resume = parsed.resume }
   else
     if parsed.jobs or parsed.resume then failure.usage("plan: --%s is for --jsonl", parsed.jobs and "jobs" or "resume") end
-    local policy = command_line.policy(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
+    local policy = command_line.policy_in_force(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
     local plan = planner.plan { request = request, policy = policy, explain = parsed.explain, why = questions }

@@ -480,7 +480,10 @@
 ---@class pipeplan.plan.policy
 ---@field date string YYYY-MM-DD that expiry was judged at
 ---@field digest string of everything loaded
+---@field found? string[] policies of the machine, which nobody named
 ---@field layers string[] in order
+---@field left_out? string[] those that --no-site left out
+---@field stack? string digest of the layers alone: what --policy-digest demands
 
 --- what a power cap takes back of the plan's gain, where the profile says how cards heat up
 ---@class pipeplan.plan.power

@@ -15,6 +15,10 @@ local plan = {}
 
 -- What every outcome says about the request and the policy.
 local function base(request, policy, known)
+  local found = {}
+  for _, layer in ipairs(policy.layers) do
+    if layer.found then found[#found + 1] = layer.found end
+  end
   local model, cluster, training = request.model, request.cluster, request.training
   local recompute, layers = lists.sorted_keys(training.recompute), lists.column(policy.layers, "name")
   return {
@@ -31,7 +35,8 @@ local function base(request, policy, known)
                  recompute = recompute },
     one_gpu = known.one_gpu, assumptions = known.assumptions, warnings = {}, reasons = {}, dropped = {},
     loosened = policy.loosened or {},
-    policy = { layers = layers, digest = policy.digest, date = policy.date },
+    policy = { layers = layers, digest = policy.digest, date = policy.date, stack = policy.stack, found = found,
+               left_out = policy.left_out },
     engine_version = engine.version,
   }
 end

@@ -145,6 +145,13 @@ function conditions.read(name, raw, names)
   else
     condition.op = "equal"
     condition.value, problem = literal(field, raw)
+    if problem and is_numeric(field) and type(raw) == "string" and names.by_name[raw] then
+      problem = string.format("'%s' is the name of a %s: write %s = equal '%s', or over, at_most and so on", raw,
+                              names.by_name[raw].kind, name, raw)
+    elseif problem and name == "schedule" and vocabulary.by_name.schedule_family.domain and
+           failure.nearest(tostring(raw), vocabulary.by_name.schedule_family.domain) == raw then
+      problem = string.format("'%s' is a family: write schedule_family = '%s'", raw, raw)
+    end
   end
   if problem then return nil, problem end
   return condition

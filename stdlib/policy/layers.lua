@@ -246,7 +246,7 @@ end
 function layers.build(list, date, report, unpinned)
   local builder = {
     date = date, report = report, names = field_names(), parameters = {}, parameter_order = {}, rules = {}, lists = {},
-    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {}, pins = {},
+    disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {}, pins = {}, idle = {},
     default_layer = list[1].name, default_digest = list[1].digest, unpinned = unpinned,
   }
   for verb in pairs(plural) do builder.lists[verb] = {} end
@@ -257,6 +257,7 @@ function layers.build(list, date, report, unpinned)
   local policy = {
     parameters = builder.parameters, parameter_order = builder.parameter_order, rules = builder.rules, disabled = builder.disabled,
     loosened = rules_before_kernels(builder.loosened), warnings = builder.warnings, pins = builder.pins,
+    idle = builder.idle,
     names = builder.names.list, members = members_of(builder),
   }
   for verb, name in pairs(plural) do

@@ -6,6 +6,7 @@ local failure = require "pipeplan.base.failure"
 local layers = require "pipeplan.policy.layers"
 local sorted_keys = require("pipeplan.base.lists").sorted_keys
 local renamed = require "pipeplan.policy.renamed"
+local repeated = require "pipeplan.policy.repeated"
 local statements = require "pipeplan.policy.statements"
 
 local load = {}
@@ -120,6 +121,10 @@ local function run_layer(host, layer, report)
   layer.statements = {}
   local named
   for _, file in ipairs(layer.files) do
+    for _, twice in ipairs(file.embedded and {} or repeated.of(file.text)) do
+      report(file.path, twice.line, string.format("%s stands twice in one table, and Lua keeps the last: of a field with two limits write "
+                                                  .. "between, or two rules", twice.name))
+    end
     for _, raw in ipairs(run(host, file)) do
       raw.function_text = function_text(file, raw)
       if raw.verb == "site" then
@@ -186,6 +191,16 @@ local function digest_of(list, set, date)
   return engine.host.digest(table.concat(parts))
 end
 
+-- Of the layers alone, default included, and --set: what a gate can demand, on any day and of any version that says the same.
+local function stack_of(list, set)
+  local parts = {}
+  for _, layer in ipairs(list) do parts[#parts + 1] = layer.digest .. "\n" end
+  for _, name in ipairs(sorted_keys(set or {})) do
+    parts[#parts + 1] = name .. "=" .. tostring(type(set[name]) == "table" and table.concat(set[name], ",") or set[name]) .. "\n"
+  end
+  return engine.host.digest(table.concat(parts))
+end
+
 local function count_rules(policy)
   local count = 0
   for _ in pairs(policy.rules) do count = count + 1 end
@@ -194,6 +209,7 @@ end
 
 -- load.under: layers between the default and whatever is loaded: tests of a team's policy under its company's.
 -- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes =,
+--   found = { path, … }: policies of the machine, under `files`; left_out: those that are left out,
 --   unpinned = bool?: whatever the default policy is that a site is pinned to } → policy.
 -- `set` may hold `reason` and `expires`, as a `set` statement may.
 -- Raises an answer: exit 6 for what cannot be loaded, 4 over budget, 5 nothing there.
@@ -213,6 +229,13 @@ function load.load(options)
   for _, path in ipairs(load.under or {}) do
     given[path] = "under"
     list[#list + 1] = layer_of(path)
+  end
+  for _, path in ipairs(options.found or {}) do
+    if not given[path] then
+      given[path] = "found"
+      list[#list + 1] = layer_of(path)
+      list[#list].found = path
+    end
   end
   for _, path in ipairs(options.files or {}) do
     if given[path] == true then failure.usage("%s: given twice", path) end
@@ -241,10 +264,11 @@ function load.load(options)
       files[#files + 1], digests[#digests + 1] = file.path, string.format("%016x", file.digest)
     end
     for _, file in ipairs(layer.files) do policy.texts[file.path] = file.text end
-    policy.layers[i] = { name = layer.name, path = layer.path, files = files, digests = digests, digest = layer.digest,
+    policy.layers[i] = { name = layer.name, path = layer.path, files = files, digests = digests, digest = layer.digest, found = layer.found,
                          not_read = layer.not_read or {} }
   end
   policy.host, policy.date, policy.digest = host, date, digest_of(list, options.set, date)
+  policy.stack, policy.left_out = stack_of(list, options.set), options.left_out or {}
   host:refill()  -- loading and planning have a budget each
   if load.observer then load.observer(policy) end  -- mutation makes of it what it tries
   return policy

@@ -52,6 +52,12 @@ local function lapses(builder, statement, title, loosens)
   return false
 end
 
+-- Takes down an override that leaves all as it is.
+local function idle(builder, statement, title, what)
+  builder.idle[#builder.idle + 1] = { layer = statement.layer, file = statement.file, line = statement.line, id = statement.id,
+                                      message = title .. ": " .. what }
+end
+
 -- Takes down what loosens. `reason`: where the statement says why in a property of its own.
 local function record(builder, statement, id, title, reason)
   reason = statement.reason or reason
@@ -152,6 +158,9 @@ local function set_parameter(builder, statement, parameter, value)
   if final and (looser or parameter.loosens == "none") and is_final(builder, statement, title, what, final) then return end
   if lapses(builder, statement, title, looser) then return end
   if looser then record(builder, statement, parameter.id, title) end
+  if parameter.value == value and not statement.final then
+    idle(builder, statement, title, "it is " .. tostring(statement.values[parameter.id]) .. " already (" .. place(parameter) .. ")")
+  end
   table.insert(parameter.hides, 1, { value = parameter.value, layer = parameter.layer, file = parameter.file, line = parameter.line })
   parameter.value, parameter.layer, parameter.file, parameter.line = value, statement.layer, statement.file, statement.line
   parameter.owner, parameter.why, parameter.link = statement.owner, statement.why, statement.link
@@ -243,6 +252,22 @@ local function alters(statement)
   return false
 end
 
+-- Does a change say of each thing what stands?
+local function says_nothing_new(rule, statement, before)
+  if statement.when then return false end
+  for name, value in pairs(statement.properties) do
+    local old = rule[name]
+    if name == "try" then old = rule.stated or rule.try end
+    if type(value) == "table" and type(old) == "table" then old, value = table.concat(old, " "), table.concat(value, " ") end
+    if old ~= value then return false end
+  end
+  for field, condition in pairs(statement.conditions) do
+    local old = before.conditions[field]
+    if not old or conditions.text(old) ~= conditions.text(condition) then return false end
+  end
+  return next(statement.properties) ~= nil or next(statement.conditions) ~= nil
+end
+
 local function apply_change(rule, statement, before, after)
   for _, name in ipairs(sorted_keys(statement.properties)) do
     if name ~= "final" then
@@ -279,6 +304,9 @@ function overrides.change(builder, statement)
   if may_loosen and is_final(builder, statement, title, "it", rule.final) then return end
   if lapses(builder, statement, title, looser) then return end
   if looser then record(builder, statement, rule.id, title) end
+  if says_nothing_new(rule, statement, before) then
+    idle(builder, statement, title, "it says what stands already (" .. place(rule) .. ")")
+  end
   apply_change(rule, statement, before, after)
 end
 

@@ -86,9 +86,12 @@ end
 
 local function header(policy, add)
   add("policy  %s", table.concat(lists.column(policy.layers, "name"), " ← "))
-  add("digest  %s  date %s", policy.digest, policy.date)
+  add("digest  %s  date %s  layers %s", policy.digest, policy.date, policy.stack)
+  for _, path in ipairs(policy.left_out) do add("left out  %s", path) end
   for _, layer in ipairs(policy.layers) do
-    if layer.name ~= "default" and #layer.files > 0 then add("layer   %s: %s", layer.name, table.concat(layer.files, ", ")) end
+    if layer.name ~= "default" and #layer.files > 0 then
+      add("layer   %s: %s%s", layer.name, table.concat(layer.files, ", "), layer.found and " (found on this machine)" or "")
+    end
     if #layer.not_read > 0 then add("not read  of %s: %s", layer.path, table.concat(layer.not_read, ", ")) end
   end
   for _, entry in ipairs(policy.loosened) do
@@ -110,7 +113,8 @@ end
 -- Every file that was read, with its digest, and what else a plan follows from.
 function show.files(policy)
   local lines = { string.format("digest     %s", policy.digest), string.format("pipeplan   %s  its Lua %s", engine.version, engine.library),
-                  string.format("catalogue  %s", engine.catalogue), string.format("date       %s", policy.date) }
+                  string.format("catalogue  %s", engine.catalogue), string.format("date       %s", policy.date),
+                  string.format("layers     %s  what --policy-digest demands", policy.stack) }
   for _, layer in ipairs(policy.layers) do
     lines[#lines + 1] = ""
     lines[#lines + 1] = string.format("%s  %s", layer.digest, layer.name)

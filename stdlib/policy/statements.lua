@@ -41,6 +41,7 @@ function statements.check_schedule(name)
   for _, known in ipairs(schedule_names) do
     if known == name then return nil end
   end
+  if lists.contains(statements.layouts, name) then return string.format("'%s' is a layout, which only recommend takes", name) end
   return string.format("no schedule '%s'%s", name, failure.suggestion(name, schedule_names))
 end
 
@@ -62,6 +63,13 @@ local function out_of_range(number, value, parameter)
   if number < low then expected = expected .. ", at least " .. show(low)
   elseif number > high then expected = expected .. ", at most " .. show(high) end
   return string.format("%s: expected %s; nearest: %s", conditions.shown(value), expected, show(nearest))
+end
+
+-- nil, or what is wrong with a fraction over 1 that is written without its sign: 2 is 200 %, and 2 % is rarely far.
+local function bare_fraction(number, value)
+  if number <= 1 or not tonumber(value) then return nil end
+  return string.format('%s is %s: %.6g %% is "%.6g%%"; where %s is meant, write "%.6g%%"', value, units.format(number, "fraction"), number,
+                       number, units.format(number, "fraction"), number * 100)
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- properties
@@ -126,6 +134,8 @@ function check.within(value, names)
     return nil, string.format("\"any\", a fraction or the name of one is expected, got '%s'%s", conditions.shown(value),
                               failure.suggestion(conditions.shown(value), names.list))
   end
+  local problem = bare_fraction(fraction, value)
+  if problem then return nil, problem end
   return fraction
 end
 
@@ -146,6 +156,14 @@ check.date = dates.check
 function check.template(value, names)
   local text, problem = check.text(value)
   if not text then return nil, problem end
+  local rest = value:gsub("{[^{}]*}", "")
+  if rest:find "[{}]" or value:find "%${" then
+    return nil, "a brace that belongs to no {name}: of a field or parameter it is {gpus}, without $ and with one brace on each side"
+  end
+  local printf = rest:match "%f[%%]%%[%d.]*[dsgfiu]%f[%W]"
+  if printf and not rest:find("%d%s?" .. printf:gsub("%p", "%%%0")) then
+    return nil, string.format("%s would be printed as it stands: a value is {name} of its field or parameter", printf)
+  end
   for name in value:gmatch("{([^{}]*)}") do
     if not names.by_name[name] then
       return nil, string.format("no parameter or field '%s'%s", name, failure.suggestion(name, names.list))
@@ -285,6 +303,15 @@ local function read_comparisons(raw, verb, statement, names, complain)
   statement.when = raw.verb == "change" and "any" or nil
 end
 
+-- What people write in a rule that has no such word, and what to write.
+local instead = {
+  reason = ": why a rule is there is its why; a reason is of what overrides one",
+  expires = ": only what overrides a rule expires",
+  labels = "; a rule says label_NAME of each",
+  severity = ": only a warn has one",
+  ["try"] = ": only a row has one",
+}
+
 -- A rule of that verb, or a change of one. `complain(format, …)` takes a message about this statement.
 local function read_rule(raw, verb, statement, names, complain)
   local argument, changes = raw.argument, raw.verb == "change"
@@ -320,7 +347,7 @@ local function read_rule(raw, verb, statement, names, complain)
     elseif handle_of(value) then
       complain("only `when` is a function, not '%s'", key)
     elseif key ~= "id" then  -- which the caller has read
-      local elsewhere = require("pipeplan.names").in_rule(key)
+      local elsewhere = instead[key] or require("pipeplan.names").in_rule(key)
       complain("no field or property '%s'%s", key, elsewhere ~= "" and elsewhere or failure.suggestion(key, known_keys(verb)))
     end
   end
@@ -362,6 +389,8 @@ function statements.parameter_value(value, parameter)
     if number < parameter.low or number > parameter.high or (units.is_whole(unit) and number ~= math.floor(number)) then
       return nil, out_of_range(number, value, parameter)
     end
+    local problem_of_fraction = unit == "fraction" and bare_fraction(number, value)
+    if problem_of_fraction then return nil, problem_of_fraction end
     return number
   end
   if type(value) == "string" and type_wanted == "boolean" then

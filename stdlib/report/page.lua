@@ -27,6 +27,7 @@ end
 
 -- What every page says, in its place.
 local function caution(add, plan)
+  add("site", "verdict", verdict.site(plan), 23)
   add("loosened", "verdict", verdict.loosened(plan), 22, 2)
   add("warning", "verdict", verdict.warnings(plan, "warning"), 18, 2)
   add("run", "run", run.described(plan), 99)

@@ -126,6 +126,14 @@ function verdict.loosened(plan)
   return lines
 end
 
+-- The policies of the machine, which nobody named.
+function verdict.site(plan)
+  local lines, policy = {}, plan.policy
+  if #(policy.found or {}) > 0 then lines[1] = "found on this machine: " .. table.concat(policy.found, ", ") end
+  if #(policy.left_out or {}) > 0 then lines[#lines + 1] = "--no-site leaves out " .. table.concat(policy.left_out, ", ") end
+  return lines
+end
+
 -- "dominated" has lines of its own, with all that dominate.
 function verdict.warnings(plan, severity)
   local lines = {}

@@ -164,6 +164,9 @@ local properties = {
   }, "one rule"), "which rule dropped how many candidates"),
   policy = object({
     layers = list(text "layer", "in order"), digest = text "of everything loaded", date = text "YYYY-MM-DD that expiry was judged at",
+    stack = optional(text "digest of the layers alone: what --policy-digest demands"),
+    found = optional(list(text "path", "policies of the machine, which nobody named")),
+    left_out = optional(list(text "path", "those that --no-site left out")),
   }, "the policy that decided"),
   engine_version = text "version of pipeplan",
 

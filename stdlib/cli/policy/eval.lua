@@ -22,7 +22,7 @@ local function new_parser()
     :usage("Usage: pipeplan policy eval RULE SPEC... [OPTIONS]"):epilog(examples)
   parser:argument("rule", "id of a row or rule"):argname("RULE")
   parser:argument("spec", "spec files, laid over each other"):argname("SPEC"):args("+")
-  command_line.declare_policy(parser)
+  command_line.declare_policy_in_force(parser)
   parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
   parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
   parser:flag("-h --help", "show this help")
@@ -51,7 +51,7 @@ local command = {}
 function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy eval")
   if not options then return help, 0 end
-  local policy = command_line.policy(options)
+  local policy = command_line.policy_in_force(options)
   local rule = policy.rules[options.rule]
   if not rule then
     failure.usage("policy eval: no row or rule has the id '%s'%s", options.rule,

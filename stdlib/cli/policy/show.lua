@@ -18,7 +18,7 @@ Examples:
 local function new_parser()
   local parser = argparse("pipeplan policy show", "Prints the effective policy, and what each override hides."):add_help(false)
     :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy show [OPTIONS]"):epilog(examples)
-  command_line.declare_policy(parser)
+  command_line.declare_policy_in_force(parser)
   parser:flag("--files", "print the files that were read instead, with their digests")
   parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
   parser:flag("-h --help", "show this help")
@@ -30,7 +30,7 @@ local command = {}
 function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy show")
   if not options then return help, 0 end
-  local policy = command_line.policy(options)
+  local policy = command_line.policy_in_force(options)
   if options.format == "json" then return documents.encode("policy", show.data(policy, json.array), { indent = 2 }) .. "\n", 0 end
   return options.files and show.files(policy) or show.text(policy), 0
 end
