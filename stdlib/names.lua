@@ -55,6 +55,7 @@ names.concepts = {
   concept("what data parallelism shards", "training.sharding"),
   concept("the same as a ZeRO stage", "training.zero"),
   concept("parameters gathered again", "training.reshard"),
+  concept("parameters gathered in fp8", "training.fp8_gathers"),
   concept("groups that each shard a state", "training.replicas"),
   concept("rank of adapters", "training.lora_rank"),
   concept("its state, offloaded", "training.optimizer_offload", "optimizer_offload"),

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/kernels.h"
+#include "core/shards.h"
 
 /* Forward work of one block for one microbatch on one rank. */
 typedef struct {
@@ -415,7 +416,8 @@ static void count_traffic(const work *job, const again *redo, double regather, d
 static void time_block(const scene *at, const work *job, const again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_device *device = at->device;
   const pp_training *training = at->training;
-  const double weight = training->precision == PP_FP8 ? 1 : 2, gradient = 2 * training->gradient_bytes;
+  const double weight = training->precision == PP_FP8 ? 1 : 2;
+  const double gradient = pp_shards_gradients(at->layout, training) ? 0 : 2 * training->gradient_bytes;   /* sharded ones are added up apart */
   const attention_time ahead = time_attention(at, job, 1, 1), back = time_attention(at, job, training->fused_attention ? 2.5 : 2, 2);
   const double regather = training->sequence_parallel ? device->tensor_regather * job->tensor_seconds / 2 : 0;
   const double layer = job->attention > 0 ? device->layer_latency : 0;   /* a head is no layer; W has about half as many kernels as F */

@@ -9,8 +9,8 @@
 #include "core/shards.h"
 
 /* An optimizer step reads gradient, master and moments and writes master, moments and weight, of the parameters that this GPU updates. */
-static double optimizer_seconds(const pp_training *training, const pp_device *device, double updated) {
-  const double sent = training->gradient_bytes + training->parameter_bytes, away = training->optimizer_offload * updated;
+static double optimizer_seconds(const pp_training *training, const pp_device *device, double gradient, double updated) {
+  const double sent = gradient + training->parameter_bytes, away = training->optimizer_offload * updated;
   const double bytes = sent + 2 * (training->master_bytes + training->moment_bytes);
   const double here = pp_kernels_moved(device, (updated - away) * bytes);
   return away > 0 ? here + away * sent / device->host_link + away * bytes / device->host_memory_bandwidth : here;
@@ -30,7 +30,7 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
                   double dense_parameters, double expert_parameters, int copies, pp_step_seconds *out) {
   const int64_t dense_ranks = (int64_t)pp_shards_ranks(layout, training, false), dense_stride = layout->tensor;
   const int64_t expert_ranks = (int64_t)pp_shards_ranks(layout, training, true), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
-  const double kept = training->gradient_bytes, parameter = training->parameter_bytes;
+  const double kept = pp_shards_gradient_bytes(layout, training), parameter = training->parameter_bytes;
   const double gradient = training->reduced_bytes > 0 ? training->reduced_bytes : kept;
   const bool sharded = training->shard_optimizer, scattered = sharded && !training->allreduce_gradients;
   memset(out, 0, sizeof *out);
@@ -43,7 +43,7 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   if (sharded)
     out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
                           pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
-  out->optimizer = optimizer_seconds(training, device, sharded ? dense_parameters / ((double)dense_ranks * copies) +
+  out->optimizer = optimizer_seconds(training, device, kept, sharded ? dense_parameters / ((double)dense_ranks * copies) +
                                                                    expert_parameters / ((double)expert_ranks * copies)
                                                                : dense_parameters + expert_parameters);
   if (training->replicas > 1)

@@ -70,8 +70,8 @@ static void shard(const pp_priced *of, const pp_stage *stages, int rank, pp_step
   }
   if (pp_shards_parameters(layout, training)) step->parameter_sync = 0;
   if (pp_shards_gradients(layout, training)) step->gradient_sync = 0;
-  step->sharding = pp_sharding_step(layout, training, of->problem->network, &held, of->costs->parameters, of->costs->seconds[of->kernel],
-                                    (double)of->candidate->microbatches);
+  step->sharding = pp_sharding_step(layout, training, of->problem->device, of->problem->network, &held, of->costs->parameters,
+                                    of->costs->seconds[of->kernel], (double)of->candidate->microbatches);
 }
 
 /* What the step takes beside the pipeline on the rank where it takes longest. */

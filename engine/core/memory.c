@@ -228,7 +228,7 @@ static pp_state_bytes state_of(double parameters, bool experts, const pp_layout 
   const double state = training->master_bytes + training->moment_bytes, away = training->optimizer_offload;
   return (pp_state_bytes){
     .parameters = parameters * training->parameter_bytes / group(pp_shards_parameters(layout, training), ranks),
-    .gradients = trained * training->gradient_bytes / group(pp_shards_gradients(layout, training), ranks),
+    .gradients = trained * pp_shards_gradient_bytes(layout, training) / group(pp_shards_gradients(layout, training), ranks),
     .optimizer = updated * state * (1 - away),
     .host = updated * (state + training->gradient_bytes) * away,
   };
@@ -239,9 +239,9 @@ static pp_state_bytes state_of(double parameters, bool experts, const pp_layout 
 ** those of the layer before on their way out.
 */
 static double in_flight(const pp_gpu_parameters *held, int block, const pp_layout *layout, const pp_training *training) {
-  const double unit = held->dense + held->expert, gathered = 2;
+  const double unit = held->dense + held->expert, gathered = pp_shards_gathered_bytes(training);
   if (!pp_shards_parameters(layout, training) || block == PP_BLOCK_EMBEDDING) return 0;
-  return (2 * gathered + 2 + training->gradient_bytes) * unit;
+  return (2 * gathered + 2 + pp_shards_gradient_bytes(layout, training)) * unit;
 }
 
 static void add_state(pp_state_bytes *sum, double count, const pp_state_bytes *state) {

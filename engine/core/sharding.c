@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "core/kernels.h"
 #include "core/shards.h"
 
 /* What collectives beside it slow compute down by, as a share of the time that both run: 1.1 to 1.3 is what is found (PKU-DAIR/Hetu-Galvatron
@@ -14,6 +15,7 @@ static const double SLOWED = 0.15;
 typedef struct {
   const pp_layout *layout;
   const pp_training *training;
+  const pp_device *device;
   const pp_network *network;
 } scene;
 
@@ -30,19 +32,30 @@ static double added(double traffic, double compute) {
   return fmax(0, traffic - compute) + SLOWED * fmin(traffic, compute);
 }
 
-double pp_sharding_step(const pp_layout *layout, const pp_training *training, const pp_network *network, const pp_stage *held,
-                        const pp_gpu_parameters parameters[PP_BLOCKS], const pp_block_seconds seconds[PP_BLOCKS], double microbatches) {
-  const scene at = { layout, training, network };
+/* Reading and writing what a unit gathers, or reading its gradients as bf16 and writing them as they are reduced. */
+static double copied(const scene *at, const pp_gpu_parameters *parameters, double bytes) {
+  return at->training->shard_in_place ? 0 : pp_kernels_moved(at->device, bytes * (parameters->dense + parameters->expert));
+}
+
+double pp_sharding_step(const pp_layout *layout, const pp_training *training, const pp_device *device, const pp_network *network,
+                        const pp_stage *held, const pp_gpu_parameters parameters[PP_BLOCKS], const pp_block_seconds seconds[PP_BLOCKS],
+                        double microbatches) {
+  const scene at = { layout, training, device, network };
   const bool gathers = pp_shards_parameters(layout, training), reduces = pp_shards_gradients(layout, training);
-  const double gathered = 2, reduced = (1 - training->frozen) * training->gradient_bytes;   /* bf16 on the wire; gradients as they are accumulated */
+  const double gathered = pp_shards_gathered_bytes(training), trained = 1 - training->frozen;
+  const double reduced = training->reduced_bytes > 0 ? training->reduced_bytes : pp_shards_gradient_bytes(layout, training);
   double forward = 0, backward = 0, first = 0, last = 0;
   if (!gathers && !reduces) return 0;
   for (int i = 0; i < PP_BLOCKS; i++) {
-    const double gather = gathers ? exchange(&at, &parameters[i], gathered) : 0, reduce = reduces ? exchange(&at, &parameters[i], reduced) : 0;
-    const double ahead = seconds[i].forward + seconds[i].alltoall_forward, back = seconds[i].full + seconds[i].alltoall_backward;
+    const double gather = gathers ? exchange(&at, &parameters[i], gathered) : 0;
+    const double reduce = reduces ? exchange(&at, &parameters[i], trained * reduced) : 0;
+    const double out = gathers ? copied(&at, &parameters[i], 2 * gathered) : 0;
+    const double in = reduces ? copied(&at, &parameters[i], trained * (2 + reduced)) : 0;
+    const double ahead = seconds[i].forward + seconds[i].alltoall_forward + out;
+    const double back = seconds[i].full + seconds[i].alltoall_backward + out + in;
     if (held->count[i] == 0) continue;
-    forward += held->count[i] * added(gather, ahead);
-    backward += held->count[i] * added(gather + reduce, back);
+    forward += held->count[i] * (added(gather, ahead) + out);
+    backward += held->count[i] * (added(gather + reduce, back) + out + in);
     first = fmax(first, gather);
     last = fmax(last, reduce);
   }

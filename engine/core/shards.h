@@ -13,6 +13,10 @@
 bool pp_shards_parameters(const pp_layout *layout, const pp_training *training);
 bool pp_shards_gradients(const pp_layout *layout, const pp_training *training);
 
+/* Bytes of an accumulated gradient, and of a parameter as it is gathered. */
+double pp_shards_gradient_bytes(const pp_layout *layout, const pp_training *training);
+double pp_shards_gathered_bytes(const pp_training *training);
+
 /* GPUs over which state is sharded: data × context of them, or of one replica (HSDP); and those that hold the same experts, likewise. */
 double pp_shards_ranks(const pp_layout *layout, const pp_training *training, bool experts);
 

@@ -30,6 +30,9 @@ typedef struct {
   bool shard_optimizer;     /* ZeRO-1 / distributed optimizer: master and moments over the data-parallel group */
   double optimizer_offload; /* share of master and moments that lies in host memory and is updated there, 0 … 1 */
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3 (FSDP): sharding.h says what of it holds in a pipeline */
+  double sharded_gradient_bytes;  /* where gradients are sharded, of one as it is reduced and accumulated; 0: as gradient_bytes */
+  double gathered_bytes;    /* of a sharded parameter as it is gathered (bf16: 2, fp8: 1); 0: 2 */
+  bool shard_in_place;      /* gathers and reductions work in the buffers that compute uses (Megatron-FSDP); else there are copies between */
   bool reshard;             /* in a pipeline too, parameters are dropped after use and gathered again, for backward and for each microbatch */
   int64_t replicas;         /* HSDP: groups that each shard a whole state between their GPUs; 0 or 1: one */
   bool allreduce_gradients; /* although the optimizer is sharded, each rank gets all reduced gradients, not only those of its part */

@@ -54,9 +54,10 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen",
-    "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "reshard", "replicas", "allreduce_gradients",
-    "reduced_bytes", "sequence_parallel", "scatter_messages", "data_overlap", "overlap_alone", "tensor_overlap", "fused_attention",
-    "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation", "unfused_experts", "dropout", "activation_bytes",
+    "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "sharded_gradient_bytes", "gathered_bytes",
+    "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "data_overlap",
+    "overlap_alone", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation",
+    "unfused_experts", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "rerun_per_weight", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
@@ -75,6 +76,9 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->optimizer_offload = pp_args_number_or(L, index, training_call, "optimizer_offload", 0, 1, 0);
   out->shard_gradients = given(L, index, "shard_gradients");
   out->shard_parameters = given(L, index, "shard_parameters");
+  out->sharded_gradient_bytes = bytes_or(L, index, "sharded_gradient_bytes", 0);
+  out->gathered_bytes = bytes_or(L, index, "gathered_bytes", 0);
+  out->shard_in_place = given(L, index, "shard_in_place");
   out->reshard = given(L, index, "reshard");
   out->replicas = pp_args_integer_or(L, index, training_call, "replicas", 0, SIZE_LIMIT, 0);
   out->allreduce_gradients = given(L, index, "allreduce_gradients");

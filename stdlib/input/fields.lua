@@ -84,6 +84,7 @@ fields.list = {
         { domain = { "none", "optimizer", "gradients", "parameters" } }),
   field("training.zero", "integer", "the same as a ZeRO stage, 0 to 3", { low = 0, high = 3 }),
   field("training.reshard", "flag", "sharded parameters are dropped after use and gathered again (default: without a pipeline)"),
+  field("training.fp8_gathers", "flag", "with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)"),
   field("training.replicas", "integer", "HSDP: groups of GPUs that each shard a whole state (default 1)"),
   field("training.optimizer_offload", "quantity", "share of the optimizer's state kept and updated in host memory (default 0)",
         { unit = "fraction", low = 0, high = 1 }),

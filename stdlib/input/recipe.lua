@@ -58,6 +58,15 @@ local function data_overlap(request)
   return request.framework and frameworks.find(request.framework).overlap.data or 0
 end
 
+-- How what runs the plan shards gradients and parameters: the bytes of a gradient where the spec does not say, of a parameter on its way,
+-- and whether collectives work in the buffers that compute uses.
+local function how_it_shards(request)
+  local how = request.framework and frameworks.find(request.framework).sharding or {}
+  local stated = request.given and request.given["training.gradients"]
+  return { gradient_bytes = not stated and how.gradients and number_bytes[how.gradients] or 0,
+           gathered_bytes = request.training.fp8_gathers and 1 or 0, in_place = how.in_place or false }
+end
+
 -- Does the all-to-all run beside the next microbatch's compute without a pipeline? As the spec says, else where what runs the plan can.
 local function overlap_alone(request)
   if request.training.alltoall_overlap == false or request.training.precision == "fp32" then return false end
@@ -80,6 +89,7 @@ function recipe.training(request, layout)
   local fp8 = t.precision == "fp8"
   local compute = t.precision == "fp32" and 4 or 2
   local unfused = t.unfused or {}
+  local sharding = how_it_shards(request)
   local recompute, kept = {}, fp8 and fp8_kept[fp8_activations(request)] or {}
   for name in pairs(t.recompute) do recompute[name] = true end
   return {
@@ -95,6 +105,7 @@ function recipe.training(request, layout)
     optimizer_offload = t.optimizer_offload,
     shard_gradients = (t.zero or 1) >= 2,
     shard_parameters = t.zero == 3 and t.reshard ~= false,  -- kept after their first use they are whole, as with sharded gradients
+    sharded_gradient_bytes = sharding.gradient_bytes, gathered_bytes = sharding.gathered_bytes, shard_in_place = sharding.in_place,
     reshard = t.reshard,
     replicas = t.replicas,
     allreduce_gradients = t.reduction == "all", reduced_bytes = number_bytes[t.reduced_gradients],

@@ -116,7 +116,7 @@ local function training(request, value, assume, precision)
     lora_rank = value "training.lora_rank",
     reduction = value "training.reduction", reduced_gradients = value "training.reduced_gradients", dropout = value "training.dropout",
     zero = sharding_stage(value "training.sharding", value "training.zero"),
-    reshard = value "training.reshard", replicas = value "training.replicas",
+    reshard = value "training.reshard", fp8_gathers = value "training.fp8_gathers", replicas = value "training.replicas",
     optimizer_offload = value "training.optimizer_offload" or 0,
     weights = value "training.weights",
     activations = value "training.activations",
