@@ -69,6 +69,7 @@ names.concepts = {
   concept("recompute", "training.recompute", "recompute", "training.recompute"),
   concept("kernels that are not fused", "training.unfused"),
   concept("launches as CUDA graphs", "training.cuda_graphs"),
+  concept("parameters of a bucket", "training.bucket"),
   concept("data parallel traffic, hidden", "training.data_overlap"),
   concept("TP's traffic, hidden", "training.tensor_overlap"),
   concept("all-to-all hidden without a pipeline", "training.alltoall_overlap"),

@@ -68,21 +68,32 @@ static int64_t members_within(const pp_network *network, int64_t size, int64_t s
   return reach < 1 ? 1 : reach < size ? reach : size;
 }
 
+static bool is_measured(const pp_network *network, const pp_tier *tier) {
+  return network->measured[tier - network->tier][PP_RING].bandwidth > 0;
+}
+
+/* A step of a ring that leaves the domain. */
+static double step_of(const pp_network *network, const pp_tier *tier) {
+  return tier->ring_latency > 0 && !is_measured(network, tier) ? tier->ring_latency : reached(network, tier, PP_RING).latency;
+}
+
+/* What was measured between domains has the steps inside in it, unless these were measured too (explain, below). */
+double pp_comm_ring(const pp_network *network, int64_t size, int64_t stride) {
+  if (size < 2) return 0;
+  const pp_tier *inner = &network->tier[0], *outer = pp_comm_tier(network, size, stride);
+  const double ranks = (double)size, members = (double)members_within(network, size, stride), domains = ceil(ranks / members);
+  if (domains <= 1) return (ranks - 1) * reached(network, inner, PP_RING).latency;
+  const bool inside = is_measured(network, inner) || !is_measured(network, outer);
+  return (inside ? (ranks - domains) * step_of(network, inner) : 0) + (domains - 1) * step_of(network, outer);
+}
+
 double pp_comm_allgather(const pp_network *network, int64_t size, int64_t stride, double bytes) {
   if (size < 2 || bytes <= 0) return 0;
   const double ranks = (double)size, members = (double)members_within(network, size, stride), domains = ceil(ranks / members);
-  const pp_measured_link inner = reached(network, &network->tier[0], PP_RING);
-  const pp_measured_link outer = reached(network, pp_comm_tier(network, size, stride), PP_RING);
-  double latency = 0, slowest = 0;
-  if (members > 1) {
-    latency += (members - 1) * inner.latency;
-    slowest = 1 / inner.bandwidth;
-  }
-  if (domains > 1) {
-    latency += (domains - 1) * outer.latency;
-    slowest = fmax(slowest, 1 / (members * outer.bandwidth));
-  }
-  return latency + (ranks - 1) / ranks * bytes * slowest;
+  double slowest = 0;
+  if (members > 1) slowest = 1 / reached(network, &network->tier[0], PP_RING).bandwidth;
+  if (domains > 1) slowest = fmax(slowest, 1 / (members * reached(network, pp_comm_tier(network, size, stride), PP_RING).bandwidth));
+  return pp_comm_ring(network, size, stride) + (ranks - 1) / ranks * bytes * slowest;
 }
 
 /* A ring all-reduce is a reduce-scatter and an all-gather. */
@@ -206,7 +217,7 @@ static void explain(const pp_test_run *run, const pp_measured_link *inner, pp_li
     *link = (pp_measured_link){ bus, out->alpha / (times * (ranks - 1)) };
     return;
   }
-  *link = (pp_measured_link){ bus / members, fmax(0, out->alpha / times - (members - 1) * inner->latency) / (domains - 1) };
+  *link = (pp_measured_link){ bus / members, fmax(0, out->alpha / times - (ranks - domains) * inner->latency) / (domains - 1) };
   out->bound_inside = members > 1 && inner->bandwidth > 0 && bus >= inner->bandwidth * (1 - out->worst_error - 1e-9);
 }
 

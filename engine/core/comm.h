@@ -16,6 +16,7 @@ typedef struct {
   double bandwidth;   /* bytes per second per GPU, one direction, nominal */
   double efficiency;  /* achieved share of bandwidth for large messages */
   double latency;     /* seconds */
+  double ring_latency;  /* of a step of a ring that leaves the scale-up domain: as the latency where 0 */
 } pp_tier;
 
 /* What a tier is measured for, apart: one message, a step of a ring collective, an all-to-all in which every copy goes by itself. */
@@ -53,9 +54,11 @@ double pp_comm_p2p(const pp_network *network, int64_t stride, double bytes);
 /*
 ** Seconds of an all-gather or a reduce-scatter of S bytes in all, over a group of n: (n−1)·α + (n−1)/n·S/B as a ring. With g > 1 members in
 ** each of N > 1 scale-up domains every byte still passes every GPU, but each of the g network links carries a g-th of what crosses, both at
-** once: (g−1)·α + (N−1)·α' + (n−1)/n·S·max(1/B, 1/(g·B')). NCCL reaches it on rail-connected nodes: 192 GB/s of bus bandwidth on DGX A100
-** with eight 200 Gb/s ports (NVIDIA/nccl#812), which is 8 × 24. All-reduce is twice that.
+** once: (n−N)·α + (N−1)·α' + (n−1)/n·S·max(1/B, 1/(g·B')). NCCL reaches it on rail-connected nodes: 192 GB/s of bus bandwidth on DGX A100
+** with eight 200 Gb/s ports (NVIDIA/nccl#812), which is 8 × 24. Its ring goes through all n GPUs, N − 1 of its steps between nodes
+** (NVIDIA/nccl src/graph/tuning.cc, latencies of NCCL_ALGO_RING). All-reduce is twice that. pp_comm_ring: the steps alone.
 */
+double pp_comm_ring(const pp_network *network, int64_t size, int64_t stride);
 double pp_comm_allgather(const pp_network *network, int64_t size, int64_t stride, double bytes);
 double pp_comm_allreduce(const pp_network *network, int64_t size, int64_t stride, double bytes);
 

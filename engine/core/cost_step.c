@@ -21,6 +21,13 @@ static int64_t rank_stride(const pp_layout *layout) {
   return (int64_t)layout->tensor * layout->context * layout->data;
 }
 
+/* Steps of the rings of all buckets but the first, whose steps are in the exchange itself. */
+static double further_buckets(const pp_training *training, const pp_network *network, int64_t ranks, int64_t stride, double parameters) {
+  const double bucket = fmax(training->bucket, training->bucket_per_rank * (double)ranks);
+  if (bucket <= 0 || parameters <= bucket) return 0;
+  return (ceil(parameters / bucket) - 1) * pp_comm_ring(network, ranks, stride);
+}
+
 /*
 ** With a sharded optimizer gradients are reduce-scattered, unless each rank wants all of them, and parameters gathered; without, gradients are
 ** all-reduced. Those that are sent in another precision are cast before and after. The mirror pair (DualPipe) does the same with what the
@@ -36,13 +43,15 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   memset(out, 0, sizeof *out);
   dense_parameters *= 1 - training->frozen;
   expert_parameters *= 1 - training->frozen;
+  const double buckets = further_buckets(training, network, dense_ranks, dense_stride, dense_parameters) +
+                         further_buckets(training, network, expert_ranks, expert_stride, expert_parameters);
   out->gradient_sync = (scattered ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
-                                              pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters));
+                                              pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters) + buckets);
   if (gradient != kept && dense_ranks * expert_ranks > 1)
     out->gradient_sync += pp_kernels_moved(device, 2 * (kept + gradient) * (dense_parameters + expert_parameters));
   if (sharded)
     out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
-                          pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters);
+                          pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters) + buckets;
   out->optimizer = optimizer_seconds(training, device, kept, sharded ? dense_parameters / ((double)dense_ranks * copies) +
                                                                    expert_parameters / ((double)expert_ranks * copies)
                                                                : dense_parameters + expert_parameters);

@@ -40,6 +40,8 @@ typedef struct {
   bool sequence_parallel;   /* with TP: norms and dropouts split over TP too */
   bool scatter_messages;    /* without that, what stages hand over is cut over TP on the way too, and gathered where it arrives (Narayanan et al.
                             ** 2104.04473 §4.1) */
+  double bucket, bucket_per_rank;  /* parameters whose gradients are reduced at once: the larger of the one, and the other for each rank; 0: all.
+                            ** As many are gathered at once (Megatron-LM core/distributed/distributed_data_parallel.py) */
   double data_overlap;      /* share of one microbatch's backward behind which gradients are reduced, and of its forward behind which
                             ** parameters are gathered, 0 … 1 */
   bool overlap_alone;       /* without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before, and the

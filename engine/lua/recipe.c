@@ -55,7 +55,8 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen",
     "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "sharded_gradient_bytes", "gathered_bytes",
-    "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "data_overlap",
+    "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "bucket",
+    "bucket_per_rank", "data_overlap",
     "overlap_alone", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation",
     "unfused_experts", "dropout", "activation_bytes",
     "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
@@ -85,6 +86,8 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->reduced_bytes = bytes_or(L, index, "reduced_bytes", 0);
   out->sequence_parallel = given(L, index, "sequence_parallel");
   out->scatter_messages = given(L, index, "scatter_messages");
+  out->bucket = pp_args_number_or(L, index, training_call, "bucket", 0, 1e30, 0);
+  out->bucket_per_rank = pp_args_number_or(L, index, training_call, "bucket_per_rank", 0, 1e30, 0);
   out->data_overlap = pp_args_number_or(L, index, training_call, "data_overlap", 0, 1, 0);
   out->overlap_alone = given(L, index, "overlap_alone");
   out->tensor_overlap = pp_args_number_or(L, index, training_call, "tensor_overlap", 0, 1, 0);
@@ -234,7 +237,7 @@ static void check_messages(lua_State *L, pp_message_table *out) {
 
 /* The tier on top of the stack. */
 static void check_tier(lua_State *L, pp_network *network, int number) {
-  static const char *const known[] = { "reach", "bandwidth", "efficiency", "latency", "measured", "messages", NULL };
+  static const char *const known[] = { "reach", "bandwidth", "efficiency", "latency", "ring_latency", "measured", "messages", NULL };
   const int index = lua_gettop(L);
   pp_tier *out = &network->tier[number];
   pp_args_begin(L, index, tier_call, known);
@@ -242,6 +245,7 @@ static void check_tier(lua_State *L, pp_network *network, int number) {
   out->bandwidth = pp_args_number(L, index, tier_call, "bandwidth", 1e-9, 1e30);
   out->efficiency = pp_args_number_or(L, index, tier_call, "efficiency", 1e-9, 10, 1);
   out->latency = pp_args_number_or(L, index, tier_call, "latency", 0, 1e6, 0);
+  out->ring_latency = pp_args_number_or(L, index, tier_call, "ring_latency", 0, 1e6, 0);
   check_measured(L, network->measured[number]);
   check_messages(L, &network->messages[number]);
 }

@@ -1,8 +1,10 @@
--- hosts.lua: the host beside a GPU, by the GPU's family: what an offloaded optimizer has to work with.
+-- hosts.lua: the host beside a GPU, by the GPU's family: what an offloaded optimizer has to work with, and what it needs for a step of a ring.
 --
 -- link               bytes per second between one GPU and its host, one direction, as large copies reach it
 -- memory_bandwidth   bytes per second of the host's memory, nominal, of one GPU's share of the host
 -- update_efficiency  share of it that an Adam update on the CPU reaches
+-- ring_step          seconds that it needs for each step of a ring of large messages that leaves the node: three times 2 us where the
+--                    processors are AMD's, 1 us otherwise (NVIDIA/nccl @5067397 src/graph/tuning.cc, getNetOverhead)
 
 local lookup = require "pipeplan.catalog.lookup"
 
@@ -14,7 +16,7 @@ local update_efficiency = 0.4
 
 local function host(name, link, memory_bandwidth, source)
   return { name = name, link = link * GIGA, memory_bandwidth = memory_bandwidth * GIGA, update_efficiency = update_efficiency,
-           source = source }
+           ring_step = source:find "EPYC" and 6e-6 or 3e-6, source = source }
 end
 
 -- PCIe x16 carries 16, 32 and 64 GB/s in generations 3, 4 and 5, of which large copies reach about 0.8 (links.lua).

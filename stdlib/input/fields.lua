@@ -102,6 +102,8 @@ fields.list = {
         { unit = "1", low = 1, high = 1000 }),
   field("training.recompute", "recompute", "what is computed again instead of stored: none (default), selective, full, or modules"),
   field("training.unfused", "kernels", "kernels that are not fused: none (default), or a list"),
+  field("training.bucket", "quantity", "parameters whose gradients are reduced at once (default: the framework's, else all)",
+        { unit = "1", low = 1, high = 1e15 }),
   field("training.data_overlap", "quantity",
         "share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0)",
         { unit = "fraction", low = 0, high = 1 }),

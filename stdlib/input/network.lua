@@ -2,6 +2,7 @@
 
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local hosts = require "pipeplan.catalog.hosts"
 local links = require "pipeplan.catalog.links"
 
 local network = {}
@@ -166,15 +167,17 @@ function network.read(request, entry, name, value, assume, found)
   local per_gpu = value "cluster.network.per_gpu"
   if crosses then per_gpu = speed_between(request, entry, name, value, assume, domain, fits.network) end
   local inside, outside, pcie = links.find(domain.link), links.find(fabric), links.find "pcie"
+  local function step(link) return math.max(link.ring_latency or link.latency, hosts.find(entry.family).ring_step) end
   return {
     fabric = fabric, per_gpu = per_gpu, nics_per_node = cards(request, value, topology),
     scale_up_gpus = domain.gpus, scale_up_per_gpu = domain.per_gpu, scale_up_link = domain.link,
     oversubscription = value "cluster.network.oversubscription" or 1,
     scale_up_efficiency = limit(inside.efficiency, fits.inside, domain.per_gpu), scale_up_latency = inside.latency,
+    scale_up_ring_latency = step(inside), ring_latency = step(outside),
     efficiency = per_gpu and limit(outside.efficiency, fits.network, per_gpu) or outside.efficiency, latency = outside.latency,
     scale_up_measured = as_links(fits.inside), measured = as_links(fits.network),
     host = domain.host and { gpus = gpus_per_node, per_gpu = pcie.per_gpu[entry.family] or domain.per_gpu, efficiency = pcie.efficiency,
-                             latency = pcie.latency, measured = as_links(fits.host) } or nil,
+                             latency = pcie.latency, ring_latency = step(pcie), measured = as_links(fits.host) } or nil,
   }
 end
 

@@ -59,12 +59,13 @@ local function data_overlap(request)
 end
 
 -- How what runs the plan shards gradients and parameters: the bytes of a gradient where the spec does not say, of a parameter on its way,
--- and whether collectives work in the buffers that compute uses.
+-- whether collectives work in the buffers that compute uses, and how many parameters go at once where only the optimizer is sharded.
 local function how_it_shards(request)
   local how = request.framework and frameworks.find(request.framework).sharding or {}
   local stated = request.given and request.given["training.gradients"]
   return { gradient_bytes = not stated and how.gradients and number_bytes[how.gradients] or 0,
-           gathered_bytes = request.training.fp8_gathers and 1 or 0, in_place = how.in_place or false }
+           gathered_bytes = request.training.fp8_gathers and 1 or 0, in_place = how.in_place or false,
+           bucket = request.training.bucket or how.bucket or 0, bucket_per_rank = not request.training.bucket and how.bucket_per_rank or 0 }
 end
 
 -- Does the all-to-all run beside the next microbatch's compute without a pipeline? As the spec says, else where what runs the plan can.
@@ -106,6 +107,7 @@ function recipe.training(request, layout)
     shard_gradients = (t.zero or 1) >= 2,
     shard_parameters = t.zero == 3 and t.reshard ~= false,  -- kept after their first use they are whole, as with sharded gradients
     sharded_gradient_bytes = sharding.gradient_bytes, gathered_bytes = sharding.gathered_bytes, shard_in_place = sharding.in_place,
+    bucket = sharding.bucket, bucket_per_rank = sharding.bucket_per_rank,
     reshard = t.reshard,
     replicas = t.replicas,
     allreduce_gradients = t.reduction == "all", reduced_bytes = number_bytes[t.reduced_gradients],
@@ -135,17 +137,18 @@ function recipe.network(request)
   local cluster, network = request.cluster, request.cluster.network
   local tiers = {
     { reach = network.scale_up_gpus, bandwidth = network.scale_up_per_gpu, efficiency = network.scale_up_efficiency,
-      latency = network.scale_up_latency, measured = network.scale_up_measured },
+      latency = network.scale_up_latency, ring_latency = network.scale_up_ring_latency, measured = network.scale_up_measured },
   }
   local host = network.host  -- its GPUs are not all joined: the others are reached over PCIe
   if host then
     tiers[2] = { reach = math.min(host.gpus, cluster.gpus), bandwidth = host.per_gpu, efficiency = host.efficiency,
-                 latency = host.latency, measured = host.measured }
+                 latency = host.latency, ring_latency = host.ring_latency, measured = host.measured }
   end
   if tiers[#tiers].reach < cluster.gpus then
     local share = math.min(1, (network.nics_per_node or cluster.gpus_per_node) / cluster.gpus_per_node)
     tiers[#tiers + 1] = { reach = cluster.gpus, bandwidth = network.per_gpu * share / network.oversubscription,
-                          efficiency = network.efficiency, latency = network.latency, measured = network.measured }
+                          efficiency = network.efficiency, latency = network.latency, ring_latency = network.ring_latency,
+                          measured = network.measured }
   end
   local messages = request.profile and request.profile.messages or {}
   tiers[1].messages = messages.scale_up

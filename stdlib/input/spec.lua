@@ -123,7 +123,7 @@ local function training(request, value, assume, precision)
     expert_imbalance = value "training.expert_imbalance",
     recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
     unfused = value "training.unfused" or {},
-    data_overlap = value "training.data_overlap",
+    data_overlap = value "training.data_overlap", bucket = value "training.bucket",
     tensor_overlap = value "training.tensor_overlap",
     alltoall_overlap = value "training.alltoall_overlap",
     cuda_graphs = value "training.cuda_graphs",

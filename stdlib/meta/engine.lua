@@ -417,6 +417,7 @@
 ---@field bandwidth number bytes per second per GPU, one direction, nominal; 1e-09 … 1e+30
 ---@field efficiency? number achieved share of it; 1e-09 … 10; default 1
 ---@field latency? number seconds; 0 … 1000000; default 0
+---@field ring_latency? number of a step of a ring that leaves the scale-up domain; 0: as latency; 0 … 1000000; default 0
 ---@field measured? pipeplan.engine.measured what was measured of it, by kind of transfer
 ---@field messages? pipeplan.engine.message[] measured messages, sizes ascending; at most 16
 
@@ -434,12 +435,17 @@
 ---@field optimizer_offload? number share of them that lies in host memory and is updated there; 0 … 1; default 0
 ---@field shard_gradients? boolean gradients over it too (ZeRO-2); default false
 ---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
+---@field sharded_gradient_bytes? number where gradients are sharded, of one as it is reduced and accumulated; 0: as gradient_bytes; 0 … 64; default 0
+---@field gathered_bytes? number of a sharded parameter as it is gathered; 0: 2; 0 … 64; default 0
+---@field shard_in_place? boolean gathers and reductions work in the buffers that compute uses; default false
 ---@field reshard? boolean in a pipeline too, parameters are dropped after use and gathered again; default false
 ---@field replicas? integer HSDP: groups that each shard a whole state; 0 … 2147483647; default 0
 ---@field allreduce_gradients? boolean although the optimizer is sharded, each rank gets all reduced gradients; default false
 ---@field reduced_bytes? number bytes of a gradient as it is sent; 0: as it is accumulated; 0 … 64; default 0
 ---@field sequence_parallel? boolean with TP: norms and dropouts split over TP too; default false
 ---@field scatter_messages? boolean what stages hand over is cut over TP on the way without sequence parallelism too; default false
+---@field bucket? number parameters whose gradients are reduced at once; 0: all; 0 … 1e+30; default 0
+---@field bucket_per_rank? number the same for each of the ranks: the larger holds; 0 … 1e+30; default 0
 ---@field data_overlap? number share of a microbatch's backward and forward that hides gradient and parameter traffic; 0 … 1; default 0
 ---@field overlap_alone? boolean without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before; default false
 ---@field tensor_overlap? number share of TP's collectives that run beside the products around them; 0 … 1; default 0

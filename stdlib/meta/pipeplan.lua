@@ -37,6 +37,7 @@
 ---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state (default), gradients too, parameters too (FSDP)
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
 ---@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
+---@field fp8_gathers? nil with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
 ---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
@@ -48,6 +49,7 @@
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
 ---@field unfused? nil kernels that are not fused: none (default), or a list
+---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
 ---@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
@@ -126,10 +128,12 @@
 ---@class pipeplan.spec.training
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
+---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
 ---@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field dropout? nil dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
+---@field fp8_gathers? nil with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)

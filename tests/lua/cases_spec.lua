@@ -354,6 +354,15 @@ describe("an overlapped all-to-all", function()
     assert.is_true(math.abs(overlapped / 17.6 - 1) < 0.1)
   end)
 
+  -- yanring/Megatron-MoE-ModelZoo best_practice/qwen3: Megatron-FSDP, microbatches of 4 sequences, everything recomputed
+  it("is no better for Qwen3-235B than no pipeline with its parameters sharded: 17.6 s too, as measured within 10 %", function()
+    local result = plan(spec(256, "H100-SXM", shipped .. "qwen3-235b-a22b.json",
+                             { global_batch_size = 2048, micro_batch_size = 4, recompute = "full", sharding = "parameters" },
+                             { tensor = 2, pipeline = 1, context = 1, expert = 8, expert_tensor = 1 },
+                             { framework = "megatron", cluster = { alltoall_kernel = "deepep_v1" } }))
+    assert.is_true(math.abs(result.step_seconds / 17.6 - 1) < 0.1, result.step_seconds)
+  end)
+
   -- NVIDIA/Megatron-LM arguments.py, --overlap-moe-expert-parallel-comm
   it("needs experts that are spread out, no full recompute, and no kernel of its own", function()
     local function at(expert, training, more)

@@ -100,6 +100,69 @@ describe("what sharding sends", function()
   end)
 end)
 
+describe("sharding over many ranks", function()
+  -- InternEvo's ZeRO-1 of a 7B model (32 layers, 4,096 wide, vocabulary 103,168) on A100 with four 100 Gb/s cards a node, 4 microbatches of 2 ×
+  -- 2,048 (InternLM/InternEvo doc/en/train_performance.md): its 227 tensors go whole to ranks, one by one. Tokens a second and GPU.
+  local function speed(gpus, replicas)
+    local plan = policy:plan_spec({
+      cluster = { gpus = gpus, accelerator = "A100-SXM-80GB", network = { fabric = "roce", per_gpu = "50Gbps" } },
+      model = { layers = 32, hidden = 4096, heads = 32, kv_heads = 32, ffn = 11008, vocab = 103168 },
+      training = { tokens = "1T", sequence_length = 2048, micro_batch_size = 2, global_batch_size = 8 * gpus, gradients = "bf16",
+                   sharding = "optimizer", replicas = replicas, bucket = 7.3e9 / 227 },
+      parallelism = { pipeline = 1, tensor = 1, context = 1 },
+    }, ".")
+    return plan.tokens_per_step / plan.step_seconds / gpus
+  end
+
+  it("costs the steps of a ring through all of them: 2,271 tokens a second at 1,024, 3,625 within nodes, as measured within 10 %", function()
+    assert.near(2271, speed(1024), 227)
+    assert.near(3625, speed(1024, 128), 363)
+    assert.near(3209, speed(256), 321)
+    assert.near(3690, speed(64), 369)
+  end)
+
+  -- NVIDIA/nccl src/graph/tuning.cc: a ring of 1,024 ranks on 128 hosts of AMD's has 127 steps of 14 us between and 896 of 6 us inside them
+  it("adds those steps for each bucket", function()
+    local function sync(bucket)
+      return planned({ sharding = "optimizer", bucket = bucket }).step.gradient_sync_seconds
+    end
+    local steps = 14 * 3.4e-6 + 14e-6   -- 16 H100 in two hosts of Intel's
+    assert.near((math.ceil(parameters / 1e7) - 1) * steps, sync(1e7) - sync(1e12), 1e-9)
+  end)
+end)
+
+describe("what sharding copies and keeps", function()
+  it("is what Megatron-FSDP reduces and adds up in bf16, without copies; FSDP2 in fp32, with them", function()
+    local slow = { fabric = "infiniband", per_gpu = "1Gbps" }
+    local function of(framework, training)
+      local run = {
+        cluster = { gpus = 16, accelerator = "H100-SXM", network = slow }, framework = framework,
+        model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
+        training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, sharding = "parameters" },
+        parallelism = { pipeline = 1, tensor = 1 },
+      }
+      for name, value in pairs(training or {}) do run.training[name] = value end
+      return policy:plan_spec(run, ".")
+    end
+    local reached = 0.9 * 1e9 / 8 * 8
+    local function seconds(bytes) return 4 * bytes * parameters * 15 / 16 / reached end
+    assert.near(1, of("megatron").step.sharding_seconds / seconds(2 + 2 + 2), 0.05)
+    assert.near(1, of("torchtitan").step.sharding_seconds / seconds(2 + 2 + 4), 0.05)
+    assert.near(1, of("megatron", { gradients = "fp32" }).step.sharding_seconds / seconds(2 + 2 + 4), 0.05)
+    assert.near(1, of("megatron", { precision = "fp8", fp8_gathers = true }).step.sharding_seconds / seconds(1 + 1 + 2), 0.05)
+    assert.near(2 * parameters / 16, of("megatron").memory.ranks[1].gradients_bytes, 1)
+  end)
+
+  -- a gather of each layer's parameters is read and written twice a microbatch, its gradients once as bf16 and fp32: 8 + 6 bytes
+  it("takes the memory's time beside compute that hides all traffic", function()
+    local fast = { fabric = "infiniband", per_gpu = "100000Gbps", scale_up_per_gpu = "100TB/s" }
+    local plan = planned({ sharding = "parameters", micro_batch_size = 4 }, nil, fast)
+    local copies = 14 * parameters / (3.35e12 * 0.8)
+    local share = plan.step.sharding_seconds / (plan.microbatches * copies)
+    assert.is_true(share > 1 and share < 1.15, share)   -- steps of rings, of which a share is lost too
+  end)
+end)
+
 describe("a spec that says sharding twice", function()
   it("must say the same", function()
     local good, problem = pcall(planned, { sharding = "parameters", zero = 1 })

@@ -11,7 +11,7 @@
 /* 8 GPUs of 100 GB/s inside, 50 GB/s between; round numbers for formulas. */
 static const pp_network plain = {
   .tiers = 2,
-  .tier = { { 8, 100e9, 1, 1e-6 }, { 1 << 20, 50e9, 1, 10e-6 } },
+  .tier = { { 8, 100e9, 1, 1e-6, 0 }, { 1 << 20, 50e9, 1, 10e-6, 0 } },
 };
 
 static void expect(double expected, double actual, double share) {
@@ -40,12 +40,16 @@ static void a_ring_between_domains_is_exact(void **state) {
   expect(15 * 10e-6 + 15.0 / 16 * 1e9 / 50e9, pp_comm_allgather(&plain, 16, 8, 1e9), 1e-12);
 }
 
-/* 16 GPUs, 8 a node, 100 GB/s inside and 50 GB/s of network each: eight links carry 400 GB/s, NVLink is the slower: 7α + α' + 15/16·S/B. */
+/* 16 GPUs, 8 a node, 100 GB/s inside and 50 GB/s of network each: eight links carry 400 GB/s, NVLink is the slower: 14α + α' + 15/16·S/B. A step of a ring
+** that leaves the node may take longer than one inside: 14 × 3 us + 14 us. */
 static void members_of_a_domain_share_what_crosses(void **state) {
-  const pp_network slow = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6 }, { 1 << 20, 5e9, 1, 10e-6 } } };
+  const pp_network slow = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6, 0 }, { 1 << 20, 5e9, 1, 10e-6, 0 } } };
+  const pp_network steps = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6, 3e-6 }, { 1 << 20, 5e9, 1, 10e-6, 14e-6 } } };
   (void)state;
-  expect(7e-6 + 10e-6 + 15.0 / 16 * 1e9 / 100e9, pp_comm_allgather(&plain, 16, 1, 1e9), 1e-12);
-  expect(7e-6 + 10e-6 + 15.0 / 16 * 1e9 / (8 * 5e9), pp_comm_allgather(&slow, 16, 1, 1e9), 1e-12);
+  expect(14e-6 + 10e-6 + 15.0 / 16 * 1e9 / 100e9, pp_comm_allgather(&plain, 16, 1, 1e9), 1e-12);
+  expect(14e-6 + 10e-6 + 15.0 / 16 * 1e9 / (8 * 5e9), pp_comm_allgather(&slow, 16, 1, 1e9), 1e-12);
+  expect(14 * 3e-6 + 14e-6, pp_comm_ring(&steps, 16, 1), 1e-12);
+  expect(7e-6, pp_comm_ring(&steps, 8, 1), 1e-12);
 }
 
 /* Bus bandwidth of an all-reduce of S bytes by nccl-tests' definition (doc/PERFORMANCE.md): S/t · 2(n−1)/n. */
@@ -59,9 +63,9 @@ static double bus_bandwidth(const pp_network *network, int64_t ranks, double byt
 ** cards: "theoretical 100", measured 96 at the peak (nccl-tests#119): two GPUs share a card.
 */
 static void rings_across_hosts_reach_what_their_links_reach_together(void **state) {
-  const pp_network a100 = { .tiers = 2, .tier = { { 8, 300e9, 0.78, 2e-6 }, { 1 << 20, 25e9, 0.96, 10e-6 } } };
-  const pp_network h100 = { .tiers = 2, .tier = { { 8, 450e9, 0.9, 2e-6 }, { 1 << 20, 50e9, 0.94, 10e-6 } } };
-  const pp_network shared = { .tiers = 2, .tier = { { 8, 300e9, 0.78, 2e-6 }, { 1 << 20, 12.5e9, 0.96, 10e-6 } } };
+  const pp_network a100 = { .tiers = 2, .tier = { { 8, 300e9, 0.78, 2e-6, 0 }, { 1 << 20, 25e9, 0.96, 10e-6, 0 } } };
+  const pp_network h100 = { .tiers = 2, .tier = { { 8, 450e9, 0.9, 2e-6, 0 }, { 1 << 20, 50e9, 0.94, 10e-6, 0 } } };
+  const pp_network shared = { .tiers = 2, .tier = { { 8, 300e9, 0.78, 2e-6, 0 }, { 1 << 20, 12.5e9, 0.96, 10e-6, 0 } } };
   (void)state;
   expect(192e9, bus_bandwidth(&a100, 32, 8e9), 0.01);
   expect(376e9, bus_bandwidth(&h100, 32, 8e9), 0.01);
@@ -112,7 +116,7 @@ typedef struct {
 } deepseek_links;
 
 static double deepseek_shape(const deepseek_links *links, int64_t group, int64_t max_domains, double bytes) {
-  const pp_network network = { .tiers = 2, .tier = { { 8, links->scale_up, 1, 0 }, { 1 << 20, links->scale_out, 1, 0 } } };
+  const pp_network network = { .tiers = 2, .tier = { { 8, links->scale_up, 1, 0, 0 }, { 1 << 20, links->scale_out, 1, 0, 0 } } };
   const pp_alltoall transfer = {
     .group = group, .stride = 1, .tokens = 4096, .experts_per_token = 8, .experts = (int64_t)links->experts, .rate = links->rate,
     .max_domains = max_domains, .bytes_per_token = 7168 * bytes,
@@ -163,7 +167,7 @@ static void only_copies_to_other_nodes_cross_wires(void **state) {
 static void node_limited_routing_caps_what_crosses(void **state) {
   pp_alltoall transfer = { .group = 64, .stride = 1, .tokens = 4096, .experts_per_token = 8, .max_domains = 4, .bytes_per_token = 7168 };
   (void)state;
-  const pp_network fast_inside = { .tiers = 2, .tier = { { 8, 900e9, 1, 0 }, { 1 << 20, 50e9, 1, 0 } } };
+  const pp_network fast_inside = { .tiers = 2, .tier = { { 8, 900e9, 1, 0, 0 }, { 1 << 20, 50e9, 1, 0, 0 } } };
   const double eight = pp_comm_alltoall(&fast_inside, &transfer);
   transfer.experts_per_token = 13;
   assert_true(pp_comm_alltoall(&fast_inside, &transfer) <= 4.0 / 3.59 * eight);
@@ -249,7 +253,7 @@ static void expect_fit(pp_test test, int64_t ranks, int64_t members, const pp_ne
 
 /* A table made of the formulas gives back the links that it was made of. */
 static void a_fit_finds_the_link_behind_each_test(void **state) {
-  const pp_network slow = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6 }, { 1 << 20, 5e9, 1, 10e-6 } } };
+  const pp_network slow = { .tiers = 2, .tier = { { 8, 100e9, 1, 1e-6, 0 }, { 1 << 20, 5e9, 1, 10e-6, 0 } } };
   (void)state;
   expect_fit(PP_TEST_ALL_REDUCE, 8, 8, &slow, PP_RING, 100e9, 1e-6);
   expect_fit(PP_TEST_ALL_GATHER, 8, 8, &slow, PP_RING, 100e9, 1e-6);
@@ -332,7 +336,7 @@ static void a_table_that_cannot_be_fitted_is_refused(void **state) {
 
 /* Isolated messages between two H200 over NVLink: 1 MB 50.4 us, 33.5 MB 145.4, 256 MB 747.2 (tests/data/gpu, comm_us). */
 static void a_table_of_messages_is_read_between_its_sizes(void **state) {
-  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6, 0 } } };
   (void)state;
   network.messages[0] = (pp_message_table){ 3, { 1 << 20, 33554432, 268435456 }, { 50.4e-6, 145.4e-6, 747.2e-6 } };
   expect(145.4e-6, pp_comm_p2p(&network, 1, 33554432), 1e-12);
@@ -344,7 +348,7 @@ static void a_table_of_messages_is_read_between_its_sizes(void **state) {
 /* 52.38 us for 1 KiB and 50.39 for 1 MiB, measured on H200 one after the other: neither takes longer than 50.39, and 32 MiB at the 450 GB/s of
 ** the link 31 MiB / 450 GB/s = 72.24 us more. 361.42 us for 8 MiB, and 178.53 for 32, on another day. */
 static void a_message_takes_no_longer_than_a_larger_one_did(void **state) {
-  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6, 0 } } };
   (void)state;
   network.messages[0] = (pp_message_table){ 2, { 1024, 1 << 20 }, { 52.38e-6, 50.39e-6 } };
   expect(50.39e-6, pp_comm_p2p(&network, 1, 1024), 1e-12);
@@ -363,7 +367,7 @@ static void a_message_takes_no_longer_than_a_larger_one_did(void **state) {
 /* One size of 10 us at 1 MB on a link of 2 us + 1 MB at 360 GB/s: 2.78 + 2 us by the catalogue, so everything takes 2.093 times as long. Where a
 ** link has no latency it is in proportion. */
 static void beyond_a_single_size_a_message_takes_longer_as_its_link_says(void **state) {
-  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+  pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6, 0 } } };
   (void)state;
   network.messages[0] = (pp_message_table){ 1, { 1e6 }, { 10e-6 } };
   expect(10e-6, pp_comm_p2p(&network, 1, 1e6), 1e-12);
@@ -378,7 +382,7 @@ static void no_table_makes_a_larger_message_faster(void **state) {
   uint64_t seed = 1;
   (void)state;
   for (int round = 0; round < 2000; round++) {
-    pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6 } } };
+    pp_network network = { .tiers = 1, .tier = { { 8, 450e9, 0.8, 2e-6, 0 } } };
     pp_message_table *table = &network.messages[0];
     double size = 1, before = 0;
     seed = seed * 6364136223846793005u + 1442695040888963407u;

@@ -14,8 +14,8 @@ static const pp_device ideal = {
   .flops = 1e15, .flops_bf16 = 1e15, .memory_bandwidth = 1e30, .gemm_efficiency = 1, .grouped_gemm_efficiency = 1,
   .attention_efficiency = 1, .memory_efficiency = 1, .overlap_overhead = 0, .hides_alltoall = true,
 };
-static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0 } } };
-static const pp_network real = { .tiers = 2, .tier = { { 8, 400e9, 0.8, 2e-6 }, { 1 << 20, 50e9, 0.9, 10e-6 } } };
+static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0, 0 } } };
+static const pp_network real = { .tiers = 2, .tier = { { 8, 400e9, 0.8, 2e-6, 0 }, { 1 << 20, 50e9, 0.9, 10e-6, 0 } } };
 
 static pp_layout layout_of(int tensor, int context, int expert, int data, int pipeline) {
   return (pp_layout){ .tensor = tensor, .context = context, .expert = expert, .expert_tensor = 1, .data = data, .pipeline = pipeline, .chunks = 1 };
@@ -104,7 +104,7 @@ static void context_parallel_traffic_hides_behind_attention(void **state) {
   const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
   const pp_training training = bf16_recipe(131072);
   pp_block_seconds quick[PP_BLOCKS], fast[PP_BLOCKS], slow[PP_BLOCKS];
-  const pp_network crawl = { .tiers = 1, .tier = { { 1 << 20, 1e9, 1, 0 } } };
+  const pp_network crawl = { .tiers = 1, .tier = { { 1 << 20, 1e9, 1, 0, 0 } } };
   (void)state;
   blocks_of(&model, layout_of(1, 8, 1, 1, 1), &training, &ideal, &instant, quick);
   blocks_of(&model, layout_of(1, 8, 1, 1, 1), &training, &ideal, &real, fast);
@@ -130,7 +130,7 @@ static void context_parallel_traffic_hides_behind_attention(void **state) {
 */
 static void the_ring_shows_where_its_blocks_are_too_small(void **state) {
   const pp_model model = llama(2, 4096, 32, 32, 14336, 128256);
-  const pp_network ring = { .tiers = 1, .tier = { { 1 << 20, 1e11, 1, 0 } } };
+  const pp_network ring = { .tiers = 1, .tier = { { 1 << 20, 1e11, 1, 0, 0 } } };
   const double d = 32 * 128, n = 4;
   pp_training training = bf16_recipe(0);
   pp_block_seconds with[PP_BLOCKS], without[PP_BLOCKS];
@@ -486,7 +486,7 @@ static void mirror_copies_meet_over_the_links_between_their_ranks(void **state) 
     { 1, 1, 16, 4, 10e-6, 45e9 },     /* 0 and 48: of one pod */
     { 2, 2, 8, 4, 20e-6, 10e9 },      /* 0 and 96: pods apart, though neighbours are not */
   };
-  const pp_network network = { .tiers = 3, .tier = { { 8, 400e9, 0.8, 2e-6 }, { 64, 50e9, 0.9, 10e-6 }, { 1 << 20, 20e9, 0.5, 20e-6 } } };
+  const pp_network network = { .tiers = 3, .tier = { { 8, 400e9, 0.8, 2e-6, 0 }, { 64, 50e9, 0.9, 10e-6, 0 }, { 1 << 20, 20e9, 0.5, 20e-6, 0 } } };
   const pp_training training = bf16_recipe(4096);
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

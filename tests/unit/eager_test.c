@@ -14,7 +14,7 @@ static const pp_device ideal = {
   .flops = 1e15, .flops_bf16 = 1e15, .memory_bandwidth = 1e30, .gemm_efficiency = 1, .grouped_gemm_efficiency = 1,
   .attention_efficiency = 1, .memory_efficiency = 1, .hides_alltoall = true,
 };
-static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0 } } };
+static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0, 0 } } };
 static const pp_host megatron = { .forward = 1.9e-3, .backward = 3e-3, .moe_forward = 4e-3, .moe_backward = 5.4e-3, .expert_forward = 0.41e-3,
                                   .expert_backward = 0.5e-3, .waiting = 0.2 };
 

@@ -185,7 +185,7 @@ static void one_f1b_takes_m_plus_p_minus_1_slots(void **state) {  /* R19 */
   pp_stage_seconds seconds[8];
   (void)state;
   set_case(&c, llama(32, 4096, 32, 8, 14336, 1), 64, 512);
-  c.network.tier[0] = c.network.tier[1] = (pp_tier){ 1 << 24, 1e30, 1, 0 };
+  c.network.tier[0] = c.network.tier[1] = (pp_tier){ 1 << 24, 1e30, 1, 0, 0 };
   pp_candidate candidate = candidate_of(PP_1F1B, 8, 1, 64);
   pp_layout_costs costs = costs_of(&c, &candidate.layout);
   assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, false }, true, &timing, NULL, NULL, NULL), PP_OK);

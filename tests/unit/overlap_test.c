@@ -15,8 +15,8 @@ static const pp_device ideal = {
   .flops = 1e15, .flops_bf16 = 1e15, .memory_bandwidth = 1e30, .gemm_efficiency = 1, .grouped_gemm_efficiency = 1,
   .attention_efficiency = 1, .memory_efficiency = 1, .hides_alltoall = true,
 };
-static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0 } } };
-static const pp_network real = { .tiers = 2, .tier = { { 8, 400e9, 0.8, 2e-6 }, { 1 << 20, 50e9, 0.9, 10e-6 } } };
+static const pp_network instant = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0, 0 } } };
+static const pp_network real = { .tiers = 2, .tier = { { 8, 400e9, 0.8, 2e-6, 0 }, { 1 << 20, 50e9, 0.9, 10e-6, 0 } } };
 
 static pp_block_seconds layer_of(const pp_training *training, const pp_device *device, const pp_network *network, int tensor) {
   const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);

@@ -128,7 +128,8 @@ static inline pp_network random_network(uint32_t *seed) {
   int reach = 1 << any_of(seed, 4);
   double bandwidth = between(seed, 5e10, 9e11);
   for (int i = 0; i < network.tiers; i++) {
-    network.tier[i] = (pp_tier){ i == network.tiers - 1 ? 1 << 24 : reach, bandwidth, between(seed, 0.4, 1), between(seed, 0, 3e-5) };
+    network.tier[i] = (pp_tier){ i == network.tiers - 1 ? 1 << 24 : reach, bandwidth, between(seed, 0.4, 1), between(seed, 0, 3e-5),
+                                 one_in(seed, 2) ? between(seed, 0, 3e-5) : 0 };
     for (int k = 0; k < PP_TRANSFERS; k++)
       if (one_in(seed, 4)) network.measured[i][k] = (pp_measured_link){ bandwidth * between(seed, 0.2, 1), between(seed, 0, 5e-5) };
     if (one_in(seed, 4)) network.messages[i] = random_messages(seed);

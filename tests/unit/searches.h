@@ -20,7 +20,7 @@ static inline void set_case(search_case *out, pp_model model, int64_t gpus, int6
   out->training = bf16_recipe(4096);
   out->device = (pp_device){ .flops = 990e12, .flops_bf16 = 990e12, .memory_bandwidth = 3.35e12, .gemm_efficiency = 0.6,
                              .grouped_gemm_efficiency = 0.5, .attention_efficiency = 0.4, .memory_efficiency = 0.8, .overlap_overhead = 0.1 };
-  out->network = (pp_network){ .tiers = 2, .tier = { { 8, 160e9, 0.8, 2e-6 }, { 1 << 24, 50e9, 0.9, 10e-6 } } };
+  out->network = (pp_network){ .tiers = 2, .tier = { { 8, 160e9, 0.8, 2e-6, 0 }, { 1 << 24, 50e9, 0.9, 10e-6, 0 } } };
   out->problem = (pp_problem){ .model = &out->model, .training = &out->training, .device = &out->device, .network = &out->network,
                                .usable_bytes = 73 * GIB, .overhead_bytes = 4 * GIB, .step_overhead_seconds = 0.05,
                                .split_tie = 0.005, .split_gain = 0.01, .split_overfull = 0.15 };

@@ -99,6 +99,8 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   element_bytes("reduced_bytes", "bytes of a gradient as it is sent; 0: as it is accumulated", 0),
   flag("sequence_parallel", "with TP: norms and dropouts split over TP too"),
   flag("scatter_messages", "what stages hand over is cut over TP on the way without sequence parallelism too"),
+  { "bucket", "number", "parameters whose gradients are reduced at once; 0: all", low = 0, high = 1e30, default = 0 },
+  { "bucket_per_rank", "number", "the same for each of the ranks: the larger holds", low = 0, high = 1e30, default = 0 },
   { "data_overlap", "number", "share of a microbatch's backward and forward that hides gradient and parameter traffic", low = 0, high = 1, default = 0 },
   flag("overlap_alone", "without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before"),
   { "tensor_overlap", "number", "share of TP's collectives that run beside the products around them", low = 0, high = 1, default = 0 },
@@ -173,6 +175,7 @@ classes.tier = { meaning = "One tier of a network.", given = true, fields = {
   { "bandwidth", "number", "bytes per second per GPU, one direction, nominal", low = 1e-9, high = 1e30 },
   { "efficiency", "number", "achieved share of it", low = 1e-9, high = 10, default = 1 },
   { "latency", "number", "seconds", low = 0, high = 1e6, default = 0 },
+  { "ring_latency", "number", "of a step of a ring that leaves the scale-up domain; 0: as latency", low = 0, high = 1e6, default = 0 },
   { "measured", "pipeplan.engine.measured", "what was measured of it, by kind of transfer", optional = true },
   { "messages", "pipeplan.engine.message[]", "measured messages, sizes ascending; at most 16", optional = true },
 } }
