@@ -24,7 +24,7 @@
 -- keys           { key, field: of a spec, or plan.NAME: of a plan, type, values, default or default_of: another field, when nobody says,
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
---                else; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
+--                else; value: a function of the request's training and of which fields its spec gives, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
 -- gone           { key, now: what took its place, how: refused, unrecognized or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =
 --                { operator = a number or the name of a field }, as in a policy; `when` a function of the fields; all must hold. by = "engine":

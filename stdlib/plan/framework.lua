@@ -214,9 +214,11 @@ end
 
 -- ----------------------------------------------------------------------------------------------------------------------------- flags
 
--- What a finished plan has under the name of a key's field.
-local function value_of(field, plan, request)
+-- What a finished plan has under a key's field, or makes of it.
+local function value_of(key, plan, request)
+  local field = key.field
   local group, name = field:match("^(%w+)%.(.+)$")
+  if key.value then return key.value(request.training, request.given or {}) end
   if group == "parallelism" then return plan.parallelism[name] end
   if field == "plan.sequence_parallel" then return plan.parallelism.tensor > 1 and request.training.sequence_parallel ~= false end
   if group == "plan" then return plan[name] end
@@ -245,9 +247,9 @@ end
 function framework.flags(request, plan)
   local entry, list, seen = framework.of { request = request }, {}, {}
   for _, key in ipairs(entry and entry.keys or {}) do
-    local value = key.silent and value_of(key.field, plan, request)
+    local value = key.silent and value_of(key, plan, request)
     local default = key.default
-    if key.default_of then default = value_of(key.default_of, plan, request) end
+    if key.default_of then default = value_of({ field = key.default_of }, plan, request) end
     local about_experts = key.field == "parallelism.expert_tensor" and plan.parallelism.expert == 1 and request.model.architecture ~= "moe"
     if value and value ~= default and not about_experts then
       if key.wants and not seen[key.wants] then
@@ -258,6 +260,15 @@ function framework.flags(request, plan)
     end
   end
   return #list > 0 and list or nil
+end
+
+-- The same for another layout, and perhaps another stage of sharding, than the request's.
+local zero_of = { none = 0, optimizer = 1, gradients = 2, parameters = 3 }
+
+function framework.flags_of(request, evaluation, parallelism, sharding)
+  local training = sharding and lists.with(request.training, { zero = zero_of[sharding] }) or request.training
+  return framework.flags(lists.with(request, { training = training }),
+                         { parallelism = parallelism, overlap_alone = evaluation and evaluation.overlap_alone or nil })
 end
 
 -- --------------------------------------------------------------------------------------------------------------------------- applying

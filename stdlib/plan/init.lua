@@ -6,6 +6,7 @@ local choose = require "pipeplan.plan.choose"
 local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.base.format"
+local framework = require "pipeplan.plan.framework"
 local guard = require "pipeplan.plan.guard"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
@@ -64,11 +65,13 @@ local function map(list, convert)
   return out
 end
 
-local function recommend_of(recommend, known)
+local function recommend_of(recommend, request, known)
   if not recommend then return nil end
   local evaluation = recommend.evaluation
+  local parallelism = measure.parallelism(evaluation)
   return {
-    schedule = evaluation.schedule, parallelism = measure.parallelism(evaluation), microbatches = evaluation.microbatches,
+    schedule = evaluation.schedule, parallelism = parallelism,
+    framework_flags = framework.flags_of(request, evaluation, parallelism, recommend.sharding), microbatches = evaluation.microbatches,
     micro_batch_size = recommend.micro_batch_size, peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds,
     why = recommend.why, recompute = recommend.recompute, sharding = recommend.sharding,
     optimizer_offload = recommend.optimizer_offload,
@@ -130,14 +133,14 @@ function plan.plan(arguments)
   out.status, out.minimum = result.status, minimum
   out.reasons = map(result.reasons, reason_of)
   out.dropped = map(result.dropped, dropped_of)
-  out.recommend = recommend_of(result.recommend, known)
+  out.recommend = recommend_of(result.recommend, request, known)
 
   local record
   if out.status == "planned" then
     local segments = measure.fill(out, request, known, result)
     record = advise.record(out, known, result)
     out.alternatives = measure.alternatives(result, known, out.step_seconds)
-    out.without_pipeline = measure.without_pipeline(result, known, out.step_seconds)
+    out.without_pipeline = measure.without_pipeline(request, result, known, out.step_seconds)
     advise.fill(out, request, policy, known, result, segments, record)
     guard.check(out)
     local broken = guard.broken(out, policy, record)

@@ -428,14 +428,15 @@ function measure.alternatives(result, known, step_seconds)
 end
 
 -- The best without a pipeline beside the plan; nil where there is none, or the plan has none itself.
-function measure.without_pipeline(result, known, step_seconds)
+function measure.without_pipeline(request, result, known, step_seconds)
   local other = result.avoidable
   if not other or not other.fields.step_seconds then return nil end
   local gain = step_seconds and step_seconds / other.fields.step_seconds - 1
   local evaluation = other.candidates:evaluate(other.row)
+  local parallelism = measure.parallelism_of_fields(other.fields)
+  local sharding = other.sharding or measure.sharding_of(known.arguments.training)
   return {
-    parallelism = measure.parallelism_of_fields(other.fields),
-    sharding = other.sharding or measure.sharding_of(known.arguments.training),
+    parallelism = parallelism, sharding = sharding, framework_flags = framework.flags_of(request, evaluation, parallelism, sharding),
     microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds, peak_bytes = other.fields.peak_bytes,
     exposed_step_seconds = evaluation and evaluation.overlap_alone and evaluation.no_overlap.step_seconds or nil,
     gain_fraction = gain, tie = gain and math.abs(gain) < require("pipeplan.catalog.accuracy").comparison_fraction,

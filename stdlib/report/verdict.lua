@@ -163,8 +163,11 @@ function verdict.instead(plan)
   local recommend = plan.recommend
   if not recommend then return nil end
   local sharded = recommend.sharding == "parameters" and ", parameters sharded" or ""
-  return { format.schedule(recommend.schedule) .. ": " .. layout.line(recommend.parallelism, recommend.microbatches) .. sharded,
-           fit_words(recommend, plan), recommend.why }
+  local lines = { format.schedule(recommend.schedule) .. ": " .. layout.line(recommend.parallelism, recommend.microbatches) .. sharded }
+  if recommend.framework_flags then lines[2] = "also " .. table.concat(recommend.framework_flags, ", ") end
+  lines[#lines + 1] = fit_words(recommend, plan)
+  lines[#lines + 1] = recommend.why
+  return lines
 end
 
 -- How it would fit, cheapest first, one line a way.

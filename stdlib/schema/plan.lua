@@ -100,6 +100,7 @@ local properties = {
   status = one_of({ "planned", "refused", "rejected" }, "outcome"),
   reasons = list(reference "reason", "rules that decided: why not planned, or why not the wanted schedule"),
   recommend = optional(object({
+    framework_flags = optional(list(text "what the framework has to be told beside the layout")),
     schedule = one_of(schedules, "none: without a pipeline"), parallelism = reference "parallelism",
     microbatches = optional(whole "M per pipeline and step"), micro_batch_size = optional(whole "sequences of a microbatch"),
     peak_bytes = optional(bytes "memory of the fullest rank"), fit = optional(one_of(fits, "does it fit?")),
@@ -262,6 +263,7 @@ local properties = {
     name = optional(text "kernel; null: none is needed"), why = text "why", needs = list(text "a requirement", "check before the run"),
   }, "the all-to-all kernel")),
   without_pipeline = optional(object({
+    framework_flags = optional(list(text "what the framework has to be told beside the layout")),
     parallelism = reference "parallelism", sharding = one_of({ "none", "optimizer", "gradients", "parameters" }, "what data parallelism shards there"),
     microbatches = whole "of one step", step_seconds = seconds "of a step", peak_bytes = optional(bytes "of the fullest GPU"),
     exposed_step_seconds = optional(seconds "of a step whose all-to-all runs beside nothing; null where it runs so anyway"),

@@ -88,7 +88,7 @@ describe("the table of a framework", function()
       end
       local seen = {}
       for _, key in ipairs(entry.keys) do
-        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base" }, key.key)
+        known(key, { "key", "field", "type", "values", "default", "default_of", "present", "written", "silent", "wants", "note", "base", "value" }, key.key)
         assert.is_nil(seen[key.key], key.key)
         seen[key.key] = true
         if key.field then assert.is_true(is_field(key.field), key.key .. ": " .. key.field) end

@@ -163,6 +163,41 @@ describe("what sharding copies and keeps", function()
   end)
 end)
 
+describe("what a framework has to be told of it", function()
+  local function flags(framework, training, parallelism)
+    local run = {
+      cluster = { gpus = 16, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } }, framework = framework,
+      model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
+      training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64 }, parallelism = parallelism or { pipeline = 1, tensor = 1 },
+    }
+    for name, value in pairs(training) do run.training[name] = value end
+    return table.concat(policy:plan_spec(run, ".").framework_flags or {}, " ")
+  end
+
+  -- NVIDIA/Megatron-LM docs/user-guide/features/megatron_fsdp.md
+  it("is a strategy of Megatron-FSDP", function()
+    local fsdp = "--use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy "
+    assert.equal(fsdp .. "optim_grads_params", flags("megatron", { sharding = "parameters" }))
+    assert.equal(fsdp .. "optim_grads", flags("megatron", { sharding = "gradients" }))
+    assert.equal(fsdp .. "optim_grads", flags("megatron", { sharding = "parameters", reshard = false }))
+    assert.equal("--use-distributed-optimizer", flags("megatron", {}))
+    assert.equal(fsdp .. "optim_grads_params --num-distributed-optimizer-instances 2 --megatron-fsdp-main-grads-dtype fp32",
+                 flags("megatron", { sharding = "parameters", replicas = 2, gradients = "fp32" }))
+    assert.matches("ddp.use_megatron_fsdp ddp.data_parallel_sharding_strategy optim_grads_params",
+                   flags("megatron-bridge", { sharding = "parameters" }), 1, true)
+  end)
+
+  -- pytorch/torchtitan configs.py: -1 shards over what replicas leave; resharded after forward without a pipeline only, unless it says otherwise
+  it("is degrees and resharding of torchtitan, and a stage of DeepSpeed", function()
+    assert.equal("", flags("torchtitan", { sharding = "parameters" }))
+    assert.equal("parallelism.data_parallel_replicate_degree 2 parallelism.fsdp_reshard_after_forward never",
+                 flags("torchtitan", { sharding = "gradients", replicas = 2 }))
+    assert.equal("parallelism.fsdp_reshard_after_forward always",
+                 flags("torchtitan", { sharding = "parameters", reshard = true }, { pipeline = 2, tensor = 1, schedule = "1f1b" }))
+    assert.equal("zero_optimization.stage 3", flags("deepspeed", { sharding = "parameters" }))
+  end)
+end)
+
 describe("a spec that says sharding twice", function()
   it("must say the same", function()
     local good, problem = pcall(planned, { sharding = "parameters", zero = 1 })
@@ -209,6 +244,7 @@ describe("a refusal", function()
     assert.equal("refused", plan.status)
     -- 18 bytes of 70.6 B parameters over 16 GPUs are 74 GiB: without the optimizer's 12 on them, 25
     assert.equal("parameters", plan.recommend.sharding)
+    assert.is_nil(plan.recommend.framework_flags)   -- for no framework in particular
     assert.equal(1, plan.recommend.optimizer_offload)
     assert.equal("full", plan.recommend.recompute)
     assert.is_true(plan.recommend.peak_bytes > 70.6e9 * 6 / 16 and plan.recommend.peak_bytes < 73 * 2 ^ 30)

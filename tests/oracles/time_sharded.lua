@@ -2,11 +2,11 @@
 -- $PIPEPLAN_DATA/oracles), planned by `plan` itself. Shapes: MPT as mosaicml/llm-foundry scripts/train/benchmarking builds them (tied
 -- embeddings, no biases, 4 × hidden, vocabulary 50,368), Llama as published, InternLM-7B as Llama-7B with a vocabulary of 103,168.
 --
--- What was fitted to them: MPT's attention, a Triton kernel of 2023 whose speed no source gives, to the rows of 32,768 tokens and more, which
--- are not tested for it (tests/data/attention); and that MPT's LayerNorm counts as not fused (its backward is three kernels), chosen with the
--- other rows in sight. Its loss is PyTorch's. fms-fsdp runs Llama's norm, rotary embedding and SwiGLU as PyTorch's operations unless it
--- compiles them (foundation-model-stack modules); InternEvo fuses all of these, and assigns its 227 tensors whole to ranks, which reduce and
--- broadcast them one by one (InternEvo internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list, broadcast_params).
+-- What was fitted to them: MPT's attention, a Triton kernel of 2023 whose speed no source gives, to the rows of 32,768 tokens and more,
+-- which are not tested for it (tests/data/attention); and that MPT's LayerNorm counts as not fused (its backward is three kernels), chosen with
+-- the other rows in sight. Its loss is PyTorch's. fms-fsdp runs Llama's norm, rotary embedding and SwiGLU as PyTorch's operations unless it
+-- compiles them (foundation-model-stack modules); InternEvo fuses all of these, and assigns its 227 tensors whole to ranks, which reduce
+-- and broadcast them one by one (InternEvo internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list, broadcast_params).
 
 local csv = require "oracles.csv"
 local pipeplan = require "pipeplan"
@@ -99,7 +99,9 @@ local function excuse(row, spec)
   if row.model == "MPT-30b" and spec.cluster.gpus == 8 and spec.training.sequence_length == 8192 then
     return "fills its card to the last gigabyte: what its allocator frees and asks for again is not priced"
   end
-  if row.model == "MPT-13b" and (row.tokens_s_gpu == "3605" or row.tokens_s_gpu == "6246") then return "over the peak of the card: a slip of the source" end
+  if row.model == "MPT-13b" and (row.tokens_s_gpu == "3605" or row.tokens_s_gpu == "6246") then
+    return "over the peak of the card: a slip of the source"
+  end
   if row.recompute:match "offload" then return "offloads activations" end
   if spec.training.micro_batch_size * spec.training.sequence_length < 2048 then
     return "fewer than 2,048 tokens a microbatch: FSDP's own launches are not priced"

@@ -8,6 +8,17 @@ local repository = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, "
 
 local function at(where) return repository .. where end
 
+-- What Megatron-FSDP calls a stage of ZeRO that it is needed for. Parameters that are kept after their first use are not sharded.
+local function strategy(training)
+  if (training.zero or 1) < 2 then return nil end
+  return training.zero == 3 and training.reshard ~= false and "optim_grads_params" or "optim_grads"
+end
+
+-- Its gradients are as the parameters' when nobody says.
+local function stated_gradients(training, given)
+  return strategy(training) and given["training.gradients"] and training.gradients or nil
+end
+
 -- What --overlap-moe-expert-parallel-comm asks beside virtual stages.
 local overlapped = { "interleaved_1f1b_overlap" }
 
@@ -110,6 +121,16 @@ return {
     { key = "--fp8-recipe", type = "string", written = "never" },
     { key = "--use-distributed-optimizer", field = "training.zero", type = "flag", present = 1, default = 0, written = "differs",
       silent = true },
+    { key = "--use-megatron-fsdp", type = "flag", present = true, default = false, written = "differs", note = "wants --ckpt-format fsdp_dtensor" },
+    { key = "--ckpt-format", type = "choice", values = { "torch_dist", "fsdp_dtensor" }, default = "torch_dist", written = "differs" },
+    { key = "--data-parallel-sharding-strategy", field = "training.zero", type = "choice",
+      values = { "no_shard", "optim", "optim_grads", "optim_grads_params" }, default = "no_shard", written = "differs", silent = true,
+      value = strategy, wants = "--use-megatron-fsdp" },
+    { key = "--num-distributed-optimizer-instances", field = "training.replicas", type = "integer", default = 1, written = "differs",
+      silent = true, note = "groups that each shard a whole state" },
+    { key = "--fp8-param-gather", field = "training.fp8_gathers", type = "flag", present = true, default = false, written = "differs", silent = true },
+    { key = "--megatron-fsdp-main-grads-dtype", field = "training.gradients", type = "choice", values = { "fp32", "bf16", "auto" },
+      default = "auto", written = "differs", silent = true, value = stated_gradients, wants = "--use-megatron-fsdp" },
     { key = "--use-precision-aware-optimizer", type = "flag", present = true, default = false, written = "differs",
       note = "what the dtypes of state, and offload, want" },
     { key = "--main-grads-dtype", field = "training.gradients", type = "choice", values = { "fp32", "bf16" }, default = "fp32",

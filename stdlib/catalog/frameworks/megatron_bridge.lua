@@ -43,6 +43,10 @@ return derive(megatron, {
     ["--overlap-moe-expert-parallel-comm"] = "comm_overlap.overlap_moe_expert_parallel_comm",
     ["--delay-wgrad-compute"] = "comm_overlap.delay_wgrad_compute",
     ["--overlap-param-gather-with-optimizer-step"] = "comm_overlap.overlap_param_gather_with_optimizer_step",
+    ["--use-megatron-fsdp"] = "ddp.use_megatron_fsdp", ["--data-parallel-sharding-strategy"] = "ddp.data_parallel_sharding_strategy",
+    ["--num-distributed-optimizer-instances"] = "ddp.num_distributed_optimizer_instances",
+    ["--fp8-param-gather"] = "ddp.fp8_param_gather", ["--ckpt-format"] = "checkpoint.ckpt_format",
+    ["--megatron-fsdp-main-grads-dtype"] = "ddp.megatron_fsdp_main_grads_dtype",
     ["--overlap-grad-reduce"] = "ddp.overlap_grad_reduce", ["--overlap-param-gather"] = "ddp.overlap_param_gather",
   },
   -- sizes that are said as something else, and precision, which is one word

@@ -12,6 +12,13 @@ local function csv(name)
   return { flag = "parallelism.pipeline_parallel_schedule_csv, parallelism.pipeline_parallel_schedule " .. name, csv = true }
 end
 
+-- With sharded gradients only, parameters stay whole after their first use.
+local function resharding(training)
+  if training.zero == 2 then return "never" end
+  if training.reshard == nil then return nil end
+  return training.reshard and "always" or "never"
+end
+
 return {
   name = "torchtitan", title = "torchtitan",
   versions = {
@@ -53,7 +60,8 @@ return {
       written = "differs" },
     { key = "training.mixed_precision_reduce", field = "training.gradients", type = "choice", values = { "fp32", "bf16" }, default = "fp32",
       written = "differs" },
-    { key = "parallelism.data_parallel_replicate_degree", type = "integer", default = 1, written = "differs" },
+    { key = "parallelism.data_parallel_replicate_degree", field = "training.replicas", type = "integer", default = 1, written = "differs",
+      silent = true },
     { key = "parallelism.data_parallel_shard_degree", field = "parallelism.data", type = "integer", default = -1, written = "never",
       note = "-1: what is left" },
     { key = "parallelism.tensor_parallel_degree", field = "parallelism.tensor", type = "integer", default = 1, written = "differs" },
@@ -73,8 +81,8 @@ return {
     { key = "parallelism.pipeline_parallel_first_stage_less_layers", type = "integer", default = 1, written = "never" },
     { key = "parallelism.pipeline_parallel_last_stage_less_layers", type = "integer", default = 1, written = "never" },
     { key = "parallelism.module_fqns_per_model_part", field = "parallelism.layers_per_stage", type = "list", written = "differs" },
-    { key = "parallelism.fsdp_reshard_after_forward", type = "choice", values = { "default", "always", "never" }, default = "default",
-      written = "never" },
+    { key = "parallelism.fsdp_reshard_after_forward", field = "training.reshard", type = "choice", values = { "default", "always", "never" },
+      default = "default", written = "differs", silent = true, value = resharding, note = "default: only without a pipeline" },
     { key = "activation_checkpoint", field = "training.recompute", type = "class", written = "differs" },
     { key = "compile.enable", type = "flag", present = true, default = false, written = "never" },
     { key = "compile.components", type = "list", written = "never" },

@@ -23,6 +23,7 @@ return derive(megatron, {
   has = { tensor = true, context = true, expert = true, expert_tensor = false, sequence_parallel = "beside TP, when asked for",
           tied_embeddings = false },
   layers = { how = "even", source = source },
+  sharding = { alone = { 0, 1 }, with_pipeline = { 0, 1 }, bucket = 40e6, bucket_per_rank = 1e6, source = source },
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = source },
   dropped = { "--pipeline-model-parallel-layout", "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
@@ -31,7 +32,8 @@ return derive(megatron, {
               "--overlap-moe-expert-parallel-comm", "--delay-wgrad-compute", "--step-batch-size-schedule", "--hybrid-layer-pattern",
               "--use-precision-aware-optimizer", "--main-grads-dtype", "--exp-avg-dtype", "--exp-avg-sq-dtype",
               "--optimizer-cpu-offload", "--optimizer-offload-fraction", "--mtp-num-layers", "--multi-latent-attention",
-              "--q-lora-rank", "--kv-lora-rank" },
+              "--q-lora-rank", "--kv-lora-rank", "--use-megatron-fsdp", "--ckpt-format", "--data-parallel-sharding-strategy",
+              "--num-distributed-optimizer-instances", "--fp8-param-gather", "--megatron-fsdp-main-grads-dtype" },
   keys = {
     { key = "--enable-zero-bubble", type = "flag", present = true, default = false, written = "differs" },
     { key = "--zero-bubble-v-schedule", type = "flag", present = true, default = false, written = "differs" },
