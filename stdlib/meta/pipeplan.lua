@@ -516,6 +516,7 @@
 --- what to do instead; null when planned as wanted
 ---@class pipeplan.plan.recommend
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit?
+---@field framework_flags? string[]
 ---@field micro_batch_size? integer sequences of a microbatch
 ---@field microbatches? integer M per pipeline and step
 ---@field optimizer_offload? number of the optimizer's state in host memory, where that is more than the spec says
@@ -596,6 +597,7 @@
 --- the best without a pipeline; null where the plan has none, or none fits
 ---@class pipeplan.plan.without_pipeline
 ---@field exposed_step_seconds? number of a step whose all-to-all runs beside nothing; null where it runs so anyway
+---@field framework_flags? string[]
 ---@field gain_fraction? number the plan's step over this one, less 1: above 0, it is faster
 ---@field microbatches integer of one step
 ---@field parallelism pipeplan.plan.parallelism
