@@ -13,6 +13,7 @@ documents.versions = {
   facts = 1,       -- facts TOPIC
   kernels = 1,     -- what plan --kernels reads
   findings = 1,    -- policy check
+  lint = 1,        -- lint
   monitoring = 1,  -- monitor
   mutants = 1,     -- policy mutate
   plan = 1,

@@ -21,14 +21,20 @@
 -- communicators  process groups that a rank takes part in
 -- process        bytes that a process takes beside tensors, communicators included, and source; nil: not measured
 -- host_floor     seconds that the host needs to launch one layer in one direction, under the names of pp_host, and their source; nil: not known
+-- chosen         function: the schedule that its own keys ask for, or nil; it is given a function from keys to values
+-- argparse       where its arguments are declared: one that it does not know ends it; nil: what it knows is not all in `keys`
+-- facts          name → key: what rules call the value of a key that is no field of the vocabulary
+-- required       key → true: it does not start without it; or the key that may stand for it
 -- keys           { key, field: of a spec, or plan.NAME: of a plan, type, values, default or default_of: another field, when nobody says,
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
 --                else; value: a function of the request's training and of which fields its spec gives, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
--- gone           { key, now: what took its place, how: refused, unrecognized or ignored, source }
+-- gone           { key, now: what took its place, how: refused, unrecognized, renamed (taken all the same) or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =
 --                { operator = a number or the name of a field }, as in a policy; `when` a function of the fields; all must hold. by = "engine":
---                no plan ever breaks it, so that only whoever reads a file asks. Not to be disabled by any policy
+--                no plan ever breaks it, so that only whoever reads a file asks: `severity` of such a rule is warning or note where the
+--                framework runs, and does something else than the file seems to ask; `about`, the field whose line a finding is told
+--                at, where it is not the first one of its message. Not to be disabled by any policy
 -- notes, source  for people
 -- A derived framework (derive.lua) also has base: the name of the other.
 
@@ -75,7 +81,7 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- rules
 
-local told = { id = true, message = true, source = true, when = true, nearest = true, by = true }
+local told = { id = true, message = true, source = true, when = true, nearest = true, by = true, severity = true, about = true }
 
 -- What stands behind a field of a rule.
 local function read(field, right)

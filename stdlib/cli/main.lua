@@ -4,12 +4,13 @@
 local failure = require "pipeplan.base.failure"
 local output = require "pipeplan.cli.output"
 
-local commands = { "plan", "simulate", "monitor", "facts", "policy" }
+local commands = { "plan", "lint", "simulate", "monitor", "facts", "policy" }
 
 local usage = [[
 Usage: pipeplan COMMAND ...
 
   plan SPEC...      plan a training run: from a model, a cluster and a token budget to one page
+  lint CONFIG...    hold launch scripts and YAML against the rules of their frameworks
   simulate NAME     build, verify and simulate one pipeline schedule
   monitor PLAN LOG  hold a run's log against its plan: keep the schedule, or roll back
   facts TOPIC       its tables: accelerators, links, kernels, frameworks, schedules, fields, schemas

@@ -209,9 +209,14 @@ function spec.with(request, path, value)
   return good and changed or nil
 end
 
--- spec.read{ files = { … }, options = { name = value }, base = directory of relative paths in options } → request
+-- spec.read{ files = { … }, options = { name = value }, base = directory of relative paths in options,
+--   objects = { { object, name, base } }: what looks like spec files, under the files } → request
 function spec.read(arguments)
   local given, name = {}, "command line"
+  for _, each in ipairs(arguments.objects or {}) do
+    name = each.name
+    collect(given, each.object, "", name, each.base)
+  end
   for _, file in ipairs(arguments.files or {}) do
     local object = json.read(file)
     name = file == "-" and "standard input" or file

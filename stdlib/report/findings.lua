@@ -1,12 +1,11 @@
--- findings.lua: findings of `pipeplan policy check` as text, JSON, SARIF 2.1.0 (OASIS; what code scanning reads) and GitHub workflow
--- annotations ("::warning file=…,line=…::…").
+-- findings.lua: findings of `pipeplan policy check` as text, JSON, SARIF and GitHub's annotations.
 
+local annotations = require "pipeplan.report.annotations"
 local documents = require "pipeplan.base.documents"
 local findings = require "pipeplan.analysis.findings"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
-local visible = require "pipeplan.base.visible"
 
 local report = {}
 
@@ -72,18 +71,6 @@ function report.json(list, policy)
   return documents.encode("findings", object, { indent = 2 }) .. "\n"
 end
 
--- A path as SARIF wants it: a relative reference (RFC 3986, 4.2), other characters than those of a path in percent.
-local function uri(path)
-  return (path:gsub("[^%w%-._~!$&'()*+,;=@/]", function(byte) return string.format("%%%02X", byte:byte()) end))
-end
-
-local function location(at, message)
-  return {
-    physicalLocation = { artifactLocation = { uri = uri(at.file) }, region = { startLine = math.max(1, at.line) } },
-    message = message and { text = message } or nil,
-  }
-end
-
 local function sarif_rules()
   local list = json.array {}
   for i, entry in ipairs(findings.codes) do
@@ -97,31 +84,22 @@ function report.sarif(list)
   local results = json.array {}
   for i, finding in ipairs(list) do
     local related = json.array {}
-    for j, other in ipairs(finding.related) do related[j] = location(other, string.format("'%s' %s", other.id, other.message)) end
+    for j, other in ipairs(finding.related) do
+      related[j] = annotations.location(other, string.format("'%s' %s", other.id, other.message))
+    end
     results[i] = {
       ruleId = finding.code, level = findings.severity(finding), message = { text = finding.message },
-      locations = json.array { location(finding) }, relatedLocations = related,
+      locations = json.array { annotations.location(finding) }, relatedLocations = related,
       properties = finding.witness and { witness = finding.witness.spec } or nil,
     }
   end
-  local driver = { name = "pipeplan", version = require("engine").version, rules = sarif_rules() }
-  return json.encode({ version = "2.1.0", ["$schema"] = "https://json.schemastore.org/sarif-2.1.0.json",
-                       runs = json.array { { tool = { driver = driver }, results = results } } }, { indent = 2 }) .. "\n"
-end
-
--- Workflow commands: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-local commands = { error = "error", warning = "warning", note = "notice" }
-
-local function escaped(text, property)
-  text = visible.lines(text):gsub("%%", "%%25"):gsub("\n", "%%0A")
-  return property and text:gsub(":", "%%3A"):gsub(",", "%%2C") or text
+  return annotations.sarif(sarif_rules(), results)
 end
 
 function report.github(list)
   local lines = {}
   for i, finding in ipairs(list) do
-    lines[i] = string.format("::%s file=%s,line=%d,title=%s::%s\n", commands[findings.severity(finding)], escaped(finding.file, true),
-                             math.max(1, finding.line), escaped(finding.code, true), escaped(finding.message))
+    lines[i] = annotations.github(findings.severity(finding), finding, finding.code, finding.message)
   end
   return table.concat(lines)
 end

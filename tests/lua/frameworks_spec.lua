@@ -3,6 +3,7 @@
 
 local planning = require "planning"  -- first: it loads the module
 local engine = require "engine"
+local facts = require "pipeplan.analysis.lint.facts"
 local fields = require "pipeplan.input.fields"
 local framework = require "pipeplan.plan.framework"
 local frameworks = require "pipeplan.catalog.frameworks"
@@ -41,7 +42,8 @@ describe("the table of a framework", function()
     it("holds what is known, and nothing else: " .. entry.name, function()
       local name = entry.name
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
-                     "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base" }, name)
+                     "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
+                     "argparse", "facts", "required" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "bucket", "bucket_per_rank", "source" }, name)
@@ -95,10 +97,16 @@ describe("the table of a framework", function()
         if key.default_of then assert.is_true(is_field(key.default_of), key.key) end
         assert.is_true(set { "always", "differs", "pipeline", "never" }[key.written], key.key)
       end
+      local bases = {}
+      for _, key in ipairs(entry.keys) do bases[key.base or key.key] = true end
+      if not entry.base then
+        for name, key in pairs(entry.facts or {}) do assert.is_true(bases[key], name) end
+        for key, other in pairs(entry.required or {}) do assert.is_true(bases[key] and (other == true or bases[other]), key) end
+      end
       for _, key in ipairs(entry.keys) do assert.is_true(key.wants == nil or seen[key.wants], key.key) end
       for _, gone in ipairs(entry.gone) do
         known(gone, { "key", "now", "how", "source" }, gone.key)
-        assert.is_true(set { "refused", "unrecognized", "ignored" }[gone.how], gone.key)
+        assert.is_true(set { "refused", "unrecognized", "renamed", "ignored" }[gone.how], gone.key)
         said(gone.source, gone.key)
       end
     end)
@@ -113,7 +121,8 @@ describe("the table of a framework", function()
         for _, condition in ipairs(frameworks.conditions(rule)) do
           assert.is_true(operators[condition.op], rule.id .. " " .. condition.op)
           for _, field in ipairs { condition.field, type(condition.value) == "table" and condition.value.field or condition.field } do
-            assert.is_true((vocabulary.by_name[field] or framework.fields[field]) ~= nil, rule.id .. " " .. field)
+            assert.is_true((vocabulary.by_name[field] or framework.fields[field]) ~= nil
+                           or rule.by == "engine" and facts.is_known(field), rule.id .. " " .. field)
           end
         end
       end

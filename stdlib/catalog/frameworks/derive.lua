@@ -4,12 +4,13 @@
 --   dropped    base keys that it does not have
 --   keys, gone, rules   what it has beside the base's; without: ids of rules of the base that do not hold in it
 --   schedules  laid over the base's, name by name; false: it does not run that one
--- Every other field stands in place of the base's. The keys of five such tables are a millisecond, and a plan asks for those of one at most:
+--   facts      laid over the base's
+-- Every other field stands in place of the base's, `argparse` alone is not handed on: such a framework adds arguments of its own. The keys of five such tables are a millisecond, and a plan asks for those of one at most:
 -- they are put together when somebody does.
 
 local lists = require "pipeplan.base.lists"
 
-local own = { spell = true, renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true }
+local own = { spell = true, renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true, facts = true }
 
 -- The keys of the base as it writes them, then its own.
 local function keys_of(base, change)
@@ -33,7 +34,7 @@ end
 
 local function derive(base, change)
   local out = {}
-  for name, value in pairs(base) do out[name] = name ~= "keys" and value or nil end
+  for name, value in pairs(base) do out[name] = name ~= "keys" and name ~= "argparse" and value or nil end
   for name, value in pairs(change) do
     if not own[name] then out[name] = value end
   end
@@ -44,6 +45,7 @@ local function derive(base, change)
     if not lists.contains(change.without or {}, rule.id) then rules[#rules + 1] = rule end
   end
   out.rules = appended(rules, change.rules)
+  out.facts = lists.with(base.facts or {}, change.facts)
   out.schedules = {}
   for name, how in pairs(base.schedules) do out.schedules[name] = how end
   for name, how in pairs(change.schedules or {}) do out.schedules[name] = how or nil end

@@ -4,6 +4,8 @@
 -- M = megatron/core/model_parallel_config.py, P = megatron/core/parallel_state.py, N = megatron/core/num_microbatches_calculator.py, all of
 -- NVIDIA/Megatron-LM @d98e8a64; "run": seen with the PyPI package on a CPU.
 
+local checks = require "pipeplan.catalog.frameworks.megatron_checks"
+
 local repository = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, "
 
 local function at(where) return repository .. where end
@@ -17,6 +19,15 @@ end
 -- Its gradients are as the parameters' when nobody says.
 local function stated_gradients(training, given)
   return strategy(training) and given["training.gradients"] and training.gradients or nil
+end
+
+-- The multiple of `step` that is nearest to `number`, at least one step.
+local function multiple(number, step) return math.max(1, (number + step // 2) // step) * step end
+
+-- Greatest common divisor.
+local function common(a, b)
+  while b ~= 0 do a, b = b, a % b end
+  return a
 end
 
 -- What --overlap-moe-expert-parallel-comm asks beside virtual stages.
@@ -37,6 +48,7 @@ return {
 
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = "beside TP, when asked for",
           tied_embeddings = true },
+  argparse = at "arguments.py: parse_args, validate_args; megatron-core 0.19.2",
   layers = { how = "layout", key = "--pipeline-model-parallel-layout", first = "--decoder-first-pipeline-num-layers",
              last = "--decoder-last-pipeline-num-layers",
              source = at "pipeline_parallel_layer_layout.py:78-150; transformer_config.py:2229-2415" },
@@ -76,8 +88,10 @@ return {
       note = "V is stages by P; stages as many as P: none" },
     { key = "--decoder-first-pipeline-num-layers", field = "parallelism.layers_per_stage", type = "integer", written = "never" },
     { key = "--decoder-last-pipeline-num-layers", field = "parallelism.layers_per_stage", type = "integer", written = "never" },
-    { key = "--account-for-embedding-in-pipeline-split", field = "parallelism.layers_per_stage", type = "flag", written = "never" },
-    { key = "--account-for-loss-in-pipeline-split", field = "parallelism.layers_per_stage", type = "flag", written = "never" },
+    { key = "--account-for-embedding-in-pipeline-split", field = "parallelism.layers_per_stage", type = "flag", present = true,
+      default = false, written = "never" },
+    { key = "--account-for-loss-in-pipeline-split", field = "parallelism.layers_per_stage", type = "flag", present = true,
+      default = false, written = "never" },
     { key = "--microbatch-group-size-per-virtual-pipeline-stage", field = "plan.microbatch_group_size", type = "integer",
       default_of = "parallelism.pipeline", written = "differs" },
     { key = "--micro-batch-size", field = "training.micro_batch_size", type = "integer", written = "always" },
@@ -159,9 +173,27 @@ return {
     { key = "--overlap-grad-reduce", type = "flag", present = true, default = false, written = "never" },
     { key = "--overlap-param-gather", type = "flag", present = true, default = false, written = "never" },
     { key = "--overlap-param-gather-with-optimizer-step", type = "flag", present = true, default = false, written = "never" },
+    { key = "--vocab-size", field = "model.vocab", type = "integer", written = "never", note = "before it is padded" },
+    { key = "--train-samples", type = "integer", written = "never" },
+    { key = "--train-iters", type = "integer", written = "never" },
+    { key = "--qk-head-dim", field = "model.qk_nope_dim", type = "integer", default = 128, written = "never" },
+    { key = "--qk-pos-emb-head-dim", field = "model.qk_rope_dim", type = "integer", default = 64, written = "never" },
+    { key = "--v-head-dim", field = "model.v_dim", type = "integer", default = 128, written = "never" },
+    { key = "--use-torch-fsdp2", type = "flag", present = true, default = false, written = "never" },
+    { key = "--hybrid-context-parallel", type = "flag", present = true, default = false, written = "never" },
+    { key = "--cpu-offloading", type = "flag", present = true, default = false, written = "never" },
+    { key = "--defer-embedding-wgrad-compute", type = "flag", present = true, default = false, written = "never" },
+    { key = "--moe-shared-expert-overlap", type = "flag", present = true, default = false, written = "never" },
+    { key = "--moe-grouped-gemm", type = "flag", present = true, default = false, written = "never" },
+    { key = "--position-embedding-type", type = "choice", default = "learned_absolute", written = "never",
+      values = { "learned_absolute", "rope", "mrope", "yarn", "relative", "none" } },
+    { key = "--encoder-num-layers", field = "model.layers", type = "integer", written = "never", note = "of models with an encoder" },
+    { key = "--encoder-seq-length", field = "training.sequence_length", type = "integer", written = "never" },
     { key = "--hybrid-layer-pattern", type = "string", written = "never", note = "| gives stages; excludes every key of a layout" },
   },
-  -- how: refused with the new name, unrecognized, or ignored: parsed, warned about on one rank, and then not passed on
+  facts = checks.facts, required = checks.required,
+  -- how: refused with the new name, unrecognized, renamed: still taken, with a warning, or ignored: parsed, warned about on one rank, and
+  -- then not passed on
   gone = {
     { key = "--batch-size", now = "--micro-batch-size", how = "refused", source = at "arguments.py" },
     { key = "--warmup", now = "--lr-warmup-fraction", how = "refused", source = at "arguments.py" },
@@ -171,24 +203,38 @@ return {
     { key = "--DDP-impl", how = "unrecognized", source = at "arguments.py" },
     { key = "--standalone-embedding-stage", now = "--account-for-embedding-in-pipeline-split", how = "unrecognized", source = at "arguments.py" },
     { key = "--rampup-batch-size", now = "--step-batch-size-schedule", how = "ignored", source = at "num_microbatches_calculator.py:100-115" },
-    { key = "--cuda-graph-scope", now = "--cuda-graph-modules", how = "refused", source = at "arguments.py" },
-    { key = "--moe-layer-recompute", now = "--recompute-modules moe", how = "refused", source = at "arguments.py" },
-    { key = "--hybrid-override-pattern", now = "--hybrid-layer-pattern", how = "refused", source = at "arguments.py" },
+    { key = "--cuda-graph-scope", now = "--cuda-graph-modules", how = "renamed", source = at "arguments.py" },
+    { key = "--moe-layer-recompute", now = "--recompute-modules moe", how = "renamed", source = at "arguments.py" },
+    { key = "--hybrid-override-pattern", now = "--hybrid-layer-pattern", how = "renamed", source = at "arguments.py" },
   },
 
   -- by: "engine" where a plan never has it: the enumeration of layouts, or a rule of the engine, holds it for every framework
-  rules = {
+  rules = checks.after({
     { id = "megatron.world", by = "engine",
       when = function(f) return f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) ~= 0 end,
       message = "{framework}: {gpus} GPUs do not divide by TP {tensor_parallel} × CP {context_parallel} × P {pipeline_parallel}",
+      nearest = function(f)
+        return { field = "gpus", value = multiple(f.gpus, f.tensor_parallel * f.context_parallel * f.pipeline_parallel) }
+      end,
       source = at "arguments.py:432" },
     { id = "megatron.expert_world", by = "engine",
-      when = function(f) return f.gpus % (f.expert_parallel * f.expert_tensor_parallel * f.pipeline_parallel) ~= 0 end,
+      when = function(f)  -- where the rule above does not say it
+        return f.gpus % (f.expert_parallel * f.expert_tensor_parallel * f.pipeline_parallel) ~= 0
+               and f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) == 0
+      end,
       message = "{framework}: {gpus} GPUs do not divide by EP {expert_parallel} × ETP {expert_tensor_parallel} × P {pipeline_parallel}",
+      nearest = function(f)
+        local others, experts = f.tensor_parallel * f.context_parallel * f.pipeline_parallel,
+                                f.expert_parallel * f.expert_tensor_parallel * f.pipeline_parallel
+        return { field = "gpus", value = multiple(f.gpus, others // common(others, experts) * experts) }
+      end,
       source = at "parallel_state.py:882, when groups are made" },
     { id = "megatron.batch", by = "engine",
       when = function(f) return f.global_batch_size % (f.micro_batch_size * f.data_parallel) ~= 0 end,
       message = "{framework}: a batch of {global_batch_size} does not divide by microbatch size {micro_batch_size} × DP {data_parallel}",
+      nearest = function(f)
+        return { field = "global_batch_size", value = multiple(f.global_batch_size, f.micro_batch_size * f.data_parallel) }
+      end,
       source = at "num_microbatches_calculator.py:381" },
     { id = "megatron.heads", by = "engine", heads = { not_multiple_of = "tensor_parallel" },
       message = "{framework}: TP {tensor_parallel} does not divide {heads} heads", source = at "transformer_config.py:1446-1466" },
@@ -227,7 +273,7 @@ return {
       message = "no {schedule} here: {framework} runs it with at most one MTP layer", source = at "transformer_config.py:3002-3046" },
     { id = "megatron.overlap_precision", schedule = overlapped, precision = "fp32",
       message = "no {schedule} here: {framework} runs it in bf16 or fp16", source = at "transformer_config.py:3002-3046" },
-  },
+  }),
   notes = "uneven stages by --pipeline-model-parallel-layout",
   source = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a6, arguments.py, schedules.py; DualPipe: https://github.com/NVIDIA/Megatron-LM/pull/5254 closed, https://github.com/NVIDIA/Megatron-LM/issues/1524 says why",
 }

@@ -52,10 +52,12 @@ return derive(megatron, {
   -- sizes that are said as something else, and precision, which is one word
   dropped = { "--num-layers-per-virtual-pipeline-stage", "--step-batch-size-schedule", "--group-query-attention", "--bf16", "--fp16",
               "--fp8-format", "--fp8-recipe", "--grad-reduce-in-bf16", "--no-overlap-p2p-communication", "--recompute-activations",
-              "--untie-embeddings-and-output-weights" },
+              "--untie-embeddings-and-output-weights", "--disable-bias-linear" },
   keys = {
     { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
     { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,
+      written = "differs" },
+    { key = "model.add_bias_linear", base = "--disable-bias-linear", field = "model.mlp_bias", type = "flag", present = true, default = true,
       written = "differs" },
     { key = "mixed_precision", field = "training.precision", type = "choice", written = "always",
       values = { "bf16_mixed", "fp16_mixed", "bf16_with_fp8_delayed_scaling_mixed", "bf16_with_fp8_current_scaling_mixed",

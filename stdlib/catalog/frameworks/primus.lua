@@ -12,6 +12,18 @@ local zero_bubble = "patch_zero_bubble: true, enable_zero_bubble: true, num_virt
 local v_schedule = "patch_zero_bubble: true, zero_bubble_v_schedule: true, num_virtual_stages_per_pipeline_rank: 2, zero_bubble_v_schedule_mem_setup: "
 local in_v = { how = "even", source = at "primus/configs/modules/megatron/zero_bubble.yaml" }
 
+local algorithms = { ["1f1b"] = "1f1b", ["1f1b-interleaved"] = "interleaved_1f1b", ["zero-bubble"] = "zb_h1", ["zero-bubble-heuristic"] = "zb_auto",
+                     ["zbv-formatted"] = "zb_v", ["v-half"] = "v_half", ["v-min"] = "v_min" }
+local setups = { zb = "zb_v", half = "v_half", min = "v_min" }
+
+-- The schedule that the keys of its two runtimes ask for, or nil: Megatron's.
+local function chosen(key)
+  if key "patch_primus_pipeline" then return algorithms[key "pp_algorithm" or ""] end
+  if not key "patch_zero_bubble" then return nil end
+  if key "zero_bubble_v_schedule" then return setups[key "zero_bubble_v_schedule_mem_setup" or ""] end
+  return key "enable_zero_bubble" and "zb_auto" or nil
+end
+
 return derive(megatron, {
   name = "primus", title = "Primus",
   versions = { { name = "@fd1eeabb", what = "AMD-AGI/Primus, 22 August 2026" } },
@@ -29,6 +41,8 @@ return derive(megatron, {
   layers = { how = "layout", key = "pipeline_model_parallel_layout", first = "decoder_first_pipeline_num_layers",
              last = "decoder_last_pipeline_num_layers", source = at "validate_args_patches.py:73: a list of its own, decoder_pipeline_manual_split_list, too" },
   spell = spell,
+  facts = { patch_zero_bubble = "patch_zero_bubble", patch_primus_pipeline = "patch_primus_pipeline" },
+  chosen = chosen,
   keys = {
     { key = "patch_zero_bubble", type = "flag", present = true, default = false, written = "differs", note = "not beside patch_primus_pipeline" },
     { key = "enable_zero_bubble", type = "flag", present = true, default = false, written = "differs" },
@@ -50,6 +64,13 @@ return derive(megatron, {
     { key = "use_turbo_deepep", type = "flag", present = true, default = false, written = "never", note = "wants enable_primus_turbo and EP > 1" },
     { key = "enable_primus_turbo", type = "flag", present = true, default = false, written = "never" },
     { key = "turbo_deepep_num_cu", type = "integer", written = "never", note = "at most 32 from EP 16 on" },
+  },
+  rules = {
+    { id = "primus.two_runtimes", by = "engine", patch_zero_bubble = true, patch_primus_pipeline = true,
+      message = "{framework} takes patch_zero_bubble or patch_primus_pipeline", source = at "wgrad_adapter.py:22" },
+    { id = "primus.overlap", by = "engine",
+      when = function(f) return (f.patch_zero_bubble or f.patch_primus_pipeline) and (f.overlap_gradients or f.overlap_parameters) end,
+      message = "{framework}: its schedules want overlap_grad_reduce and overlap_param_gather off", source = at "zerobubble/README.md" },
   },
   notes = "zero-bubble schedules need gradient and parameter overlap off",
   source = "https://github.com/AMD-AGI/Primus/blob/fd1eeab/primus/configs/modules/megatron/zero_bubble.yaml",

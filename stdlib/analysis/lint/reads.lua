@@ -1,0 +1,179 @@
+-- reads.lua: what a launch amounts to: its layout, its microbatches, the layers that are built on each stage, the bubble that follows where
+-- stages take equally long; and the spec that says so (input/fields.lua), for planning it.
+
+local engine = require "engine"
+local layers = require "pipeplan.catalog.frameworks.megatron_layers"
+
+local reads = {}
+
+-- The value of run(), or nil where something that it needs is not known.
+local function known(result, run)
+  if not result.record then return nil end
+  local value, good = result.trace.run(run)
+  return good and value or nil
+end
+
+local function fact(result, name) return known(result, function() return result.record[name] end) end
+
+local function key(result, name)
+  return known(result, function()
+    local found = result.get(name)
+    return not found.unknown and found.value or nil
+  end)
+end
+
+local degrees = { tensor = "tensor_parallel", context = "context_parallel", pipeline = "pipeline_parallel", virtual = "virtual",
+                  expert = "expert_parallel", expert_tensor = "expert_tensor_parallel", data = "data_parallel" }
+
+-- ranks of a V of two chunks: chunk 0 has the larger half.
+local function of_v(list)
+  local P, out = #list, {}
+  for r = 1, P do
+    out[r] = (list[r] + 1) // 2
+    out[2 * P + 1 - r] = list[r] // 2
+  end
+  return out
+end
+
+local function built(result, schedule)
+  return known(result, function()
+    local record = result.record
+    if record.hybrid_pattern or layers.problem(record) then return nil end
+    local list = layers.built(record)
+    local in_v = schedule == "dualpipev" or schedule == "zb_v" or schedule == "v_half" or schedule == "v_min"
+    return in_v and #list == record.pipeline_parallel and of_v(list) or list
+  end)
+end
+
+local function bubble_of(schedule, parallelism, microbatches, group)
+  if not schedule or schedule == "none" or not parallelism.pipeline or not microbatches then return nil end
+  local two = engine.schedule.traits(schedule).placement == "v" or schedule == "dualpipev" or schedule == "zb_v" or schedule == "v_half"
+              or schedule == "v_min"
+  local V = two and 2 or parallelism.virtual or 1
+  local good, form = pcall(engine.bubble, { schedule = schedule, ranks = parallelism.pipeline, microbatches = microbatches, virtual = V,
+                                            group = group, F = 1, I = 1, W = 1 })
+  if not good or not form or not form.seconds then return nil end
+  local work = microbatches * V * 3.0
+  return { fraction = form.seconds / (form.seconds + work), exact = form.exact, conditions = form.conditions }
+end
+
+-- { gpus, parallelism, microbatches, schedule, layers_per_stage, bubble, training, model }; nil where not known.
+function reads.of(result)
+  local out = { parallelism = {}, gpus = fact(result, "gpus"), microbatches = fact(result, "microbatches"), training = {}, model = {} }
+  for name, field in pairs(degrees) do out.parallelism[name] = fact(result, field) end
+  out.schedule = fact(result, "schedule")
+  out.layers_per_stage = built(result, out.schedule)
+  out.bubble = bubble_of(out.schedule, out.parallelism, out.microbatches, fact(result, "microbatch_group"))
+  local training = out.training
+  training.micro_batch_size, training.global_batch_size = fact(result, "micro_batch_size"), fact(result, "global_batch_size")
+  training.sequence_length, training.precision = fact(result, "sequence_length"), fact(result, "precision")
+  training.zero = fact(result, "zero")
+  out.recompute = fact(result, "recompute_granularity")
+  training.recompute = fact(result, "recompute_kind")
+  local model = out.model
+  for name, called in pairs { layers = "layers", hidden = "hidden", heads = "heads", experts = "experts", mtp_layers = "mtp_layers" } do
+    model[name] = fact(result, called)
+  end
+  model.tied_embeddings = fact(result, "tied_embeddings")
+  return out
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------------- the spec
+
+-- Megatron's name of a module that is computed again → ours.
+local modules = { core_attn = "core_attention", moe_act = "activation", layernorm = "norm", mla_up_proj = "mla_up_projection", mlp = "mlp",
+                  moe = "moe" }
+
+local function recompute_of(result)
+  local kind = fact(result, "recompute_granularity")
+  if kind == "full" then return "full" end
+  if kind ~= "selective" then return nil end
+  local list = {}
+  for _, name in ipairs(fact(result, "recompute_modules") or {}) do list[#list + 1] = modules[name] end
+  return #list > 0 and list or nil
+end
+
+-- "([0]*3+[1]*58)" → 3, where that is all that it says; or a number N: every N-th layer has experts.
+local function dense_layers(text)
+  local count = text:match "^%(?%[0%]%*(%d+)%+%[1%]%*%d+%)?$" or text:match "^%(?%[0%]%+%[1%]%*%d+%)?$" and "1"
+  return count and math.tointeger(tonumber(count))
+end
+
+local function round_up(number, step) return (number + step - 1) // step * step end
+
+-- Vocabularies that a tokenizer's name says.
+local vocabularies = { GPT2BPETokenizer = 50257, Llama2Tokenizer = 32000 }
+
+local function vocab_of(result)
+  local size = key(result, "--vocab-size")
+  if size then return size end
+  for _, setting in ipairs(result.launch.settings) do
+    if setting.key == "--tokenizer-type" and setting.values[1] then return vocabularies[setting.values[1].text] end
+  end
+end
+
+local function model_of(result)
+  local shape = { layers = fact(result, "layers"), hidden = fact(result, "hidden"), heads = fact(result, "heads") }
+  if not (shape.layers and shape.hidden and shape.heads) then return nil end
+  local vocab = vocab_of(result)
+  if not vocab then return nil, "vocabulary" end
+  shape.vocab = round_up(vocab, 128 * (fact(result, "tensor_parallel") or 1))
+  shape.gated = key(result, "--swiglu") == true
+  shape.ffn = key(result, "--ffn-hidden-size")
+              or (shape.gated and 8 * shape.hidden // 3 // 64 * 64 or 4 * shape.hidden)   -- arguments.py:1320
+  shape.head_dim = key(result, "--kv-channels")
+  shape.tied_embeddings = fact(result, "tied_embeddings")
+  if fact(result, "attention_kind") == "mla" then
+    shape.attention = "mla"
+    shape.q_lora_rank, shape.kv_lora_rank = key(result, "--q-lora-rank"), key(result, "--kv-lora-rank") or 512
+    shape.qk_nope_dim, shape.qk_rope_dim, shape.v_dim = key(result, "--qk-head-dim"), key(result, "--qk-pos-emb-head-dim"),
+                                                        key(result, "--v-head-dim")
+    shape.head_dim = nil
+  else shape.kv_heads = fact(result, "query_groups") end
+  local experts = fact(result, "experts") or 0
+  if experts > 0 then
+    shape.experts, shape.expert_ffn = experts, key(result, "--moe-ffn-hidden-size") or shape.ffn
+    shape.experts_per_token = key(result, "--moe-router-topk") or 2
+    local shared, pattern = key(result, "--moe-shared-expert-intermediate-size"), key(result, "--moe-layer-freq")
+    shape.shared_ffn = shared ~= 0 and shared or nil
+    if type(pattern) == "string" and pattern ~= "1" then
+      local first, every = dense_layers(pattern:gsub("%s", "")), math.tointeger(tonumber(pattern))
+      if not first and not every then return nil, "places of experts" end
+      shape.first_dense, shape.moe_every = first, every
+    end
+  end
+  local mtp = fact(result, "mtp_layers") or 0
+  if mtp > 0 then shape.mtp_layers = mtp end
+  return shape
+end
+
+local function tokens_of(result, training)
+  local samples, iterations = fact(result, "train_samples"), fact(result, "train_iters")
+  if not training.sequence_length then return nil end
+  if samples and samples > 0 then return samples * training.sequence_length end
+  if iterations and iterations > 0 and training.global_batch_size then
+    return iterations * training.global_batch_size * training.sequence_length
+  end
+end
+
+-- The spec that a launch is, as a table; and what it lacks of a model: nil, or what is missing.
+function reads.spec(result)
+  local read = reads.of(result)
+  local training, parallelism = {}, {}
+  for _, name in ipairs { "micro_batch_size", "global_batch_size", "sequence_length", "precision", "zero" } do
+    training[name] = read.training[name]
+  end
+  training.recompute = recompute_of(result)
+  training.tokens = tokens_of(result, read.training)
+  for _, name in ipairs { "tensor", "context", "pipeline", "expert" } do parallelism[name] = read.parallelism[name] end
+  if (fact(result, "experts") or 0) > 0 then parallelism.expert_tensor = read.parallelism.expert_tensor else parallelism.expert = nil end
+  parallelism.schedule = read.schedule
+  if read.schedule and read.schedule:find "^interleaved" then parallelism.virtual = read.parallelism.virtual end
+  if read.schedule ~= "none" then parallelism.layers_per_stage = read.layers_per_stage end
+  if read.parallelism.tensor and read.parallelism.tensor > 1 then parallelism.sequence = fact(result, "sequence_parallel") == true end
+  local model, lacks = model_of(result)
+  return { cluster = { gpus = read.gpus }, model = model, training = training, parallelism = parallelism, framework = result.framework },
+         lacks
+end
+
+return reads

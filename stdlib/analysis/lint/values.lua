@@ -1,0 +1,214 @@
+-- values.lua: the settings of a launch (input/launch) by the keys of its framework's table: what each key is set to, or what holds when
+-- nobody says; and what is wrong with a key by itself: not known, gone, without a value, of another type, said twice.
+--
+-- values.of(launch, entry, note) → get(base key) → { value, given, setting, rests, unknown }: value nil where nobody says and nothing holds
+-- then; unknown: the names of what is not known, instead of a value. A key's base is what the framework that it is derived from calls it.
+
+local failure = require "pipeplan.base.failure"
+local flags = require "pipeplan.input.launch.flags"
+local lists = require "pipeplan.base.lists"
+local vocabulary = require "pipeplan.vocabulary"
+
+local values = {}
+
+local function text_of(setting)
+  local texts = {}
+  for i, word in ipairs(setting.values) do texts[i] = word.text end
+  return table.concat(texts, " ")
+end
+values.text_of = text_of
+
+local function names_of(setting)
+  local names = {}
+  for _, word in ipairs(setting.values) do
+    for _, name in ipairs(word.unknown or {}) do names[#names + 1] = name end
+  end
+  return #names > 0 and names or nil
+end
+
+local function rests_of(setting)
+  local rests = setting.rests
+  for _, word in ipairs(setting.values) do
+    if word.rests then rests = lists.with(rests or {}, word.rests) end
+  end
+  return rests
+end
+
+-- ------------------------------------------------------------------------------------------------------------------ a key by itself
+
+-- Who says what a key may be.
+local function said_by(entry) return entry.argparse or entry.source end
+
+-- Programs of Megatron-LM that train: they add no arguments beside those of flags.lua, and those that it has from elsewhere.
+local function is_trainer(program)
+  return program ~= nil and program:find "^pretrain_%w+%.py$" ~= nil or program == "train_rl.py"
+end
+
+local function gone_of(entry, key)
+  for _, gone in ipairs(entry.gone) do
+    if gone.key == key or entry.base and gone.key == "--" .. key:gsub("_", "-") then return gone end
+  end
+end
+
+local function tell_gone(setting, entry, gone, note)
+  local how = { refused = "refuses %s: it is gone", unrecognized = "does not know %s any more",
+                ignored = "takes %s, warns about it on one rank and ignores it", renamed = "still takes %s, with a warning" }
+  local ids = { ignored = "ignored_key", renamed = "renamed_key" }
+  note { id = ids[gone.how] or "gone_key", severity = gone.how == "renamed" and "note" or "error", setting = setting, source = gone.source,
+         nearest = gone.now, message = string.format("%s %s%s", entry.title, string.format(how[gone.how], setting.key),
+                                                     gone.now and ": now " .. gone.now or "") }
+end
+
+local function tell_unknown(setting, entry, launch, known, note)
+  local names = lists.with(flags.names())
+  for key in pairs(known) do names[#names + 1] = key:match "^%-%-(.*)$" end
+  local near = failure.nearest(setting.key:match "^%-%-(.*)$" or setting.key, names)
+  if near and near:sub(1, #setting.key - 2) == setting.key:sub(3) and near ~= setting.key:sub(3) then
+    note { id = "unknown_key", severity = "error", setting = setting, nearest = "--" .. near, source = said_by(entry),
+           message = string.format("%s takes no abbreviation: %s is refused", entry.title, setting.key) }
+    return
+  end
+  local sure = is_trainer(launch.program)
+  note { id = "unknown_key", severity = sure and "error" or near and "warning" or "note", setting = setting,
+         nearest = near and "--" .. near, source = "megatron-core 0.19.2: megatron.training.arguments",
+         message = sure and string.format("%s does not know %s and does not start with it", entry.title, setting.key)
+                   or string.format("%s is no argument of %s: it starts only where the program adds it", setting.key, entry.title) }
+end
+
+local function is_integer(text) return text:find "^[-+]?%d[%d_]*$" ~= nil end
+
+local function is_number(text) return tonumber(text) ~= nil and not text:find "^%s*[-+]?0[xX]" end
+
+-- What argparse says of a flag's words.
+local function tell_words(setting, entry, note)
+  local flag, words = setting.flag, setting.values
+  if not flag or names_of(setting) then return end
+  local function bad(expected, nearest)
+    note { id = "bad_value", severity = "error", setting = setting, nearest = nearest, source = said_by(entry),
+           message = string.format("%s: %s is '%s': expected %s", entry.title, setting.key, text_of(setting), expected) }
+  end
+  if flag.kind == "flags" and #words > 0 and not setting.resolved then
+    bad "nothing behind it"
+  elseif (flag.kind == "integers" or flag.kind == "numbers" or flag.kind == "strings" or flag.kind == "choices") and #words == 0 then
+    note { id = "no_value", severity = "error", setting = setting, source = said_by(entry),
+           message = string.format("%s: %s wants a value", entry.title, setting.key) }
+  elseif flag.kind == "integers" and not is_integer(words[1].text) then bad "a whole number"
+  elseif flag.kind == "numbers" and not is_number(words[1].text) then bad "a number"
+  elseif flag.kind == "choices" and not lists.contains(flag.values, words[1].text) then
+    bad("one of " .. table.concat(flag.values, ", "), failure.nearest(words[1].text, flag.values))
+  end
+end
+
+local function integer_of(text)
+  return is_integer(text) and math.tointeger(tonumber((text:gsub("_", "")))) or nil
+end
+
+-- Degrees and sizes of which there is at least one.
+local function tell_range(setting, key, entry, note)
+  local needed = entry.required and entry.required[key.base or key.key] or key.field == "training.global_batch_size"
+  local counted = key.type == "integer" and key.field and not names_of(setting)
+                  and (key.field:find "^parallelism%.[^l]" or needed)
+  local value = counted and setting.values[1] and integer_of(setting.values[1].text)
+  if not value then return end
+  local most = key.field:find "^parallelism" and vocabulary.most.gpus or key.field == "model.layers" and vocabulary.most.layers
+               or vocabulary.most.counted
+  if value < 1 or value > most then
+    note { id = "bad_value", severity = "error", setting = setting, source = said_by(entry),
+           message = string.format("%s: %s is %s: expected %s", entry.title, setting.key, setting.values[1].text,
+                                   value < 1 and "at least 1" or "fewer: nothing is so large") }
+  end
+end
+
+local function check_one(setting, entry, launch, known, note)
+  local gone = not known[setting.key] and gone_of(entry, setting.key) or nil
+  if gone then tell_gone(setting, entry, gone, note)
+  elseif entry.argparse and not setting.flag and not known[setting.key] and not setting.resolved then
+    tell_unknown(setting, entry, launch, known, note)
+  elseif entry.argparse and setting.flag and setting.flag.kind == "elsewhere" then
+    note { id = "unknown_key", severity = "note", setting = setting, source = said_by(entry),
+           message = setting.key .. " is an argument of other programs of " .. entry.title .. ", not of its trainers" }
+  end
+  if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, note) end
+  if known[setting.key] then tell_range(setting, known[setting.key], entry, note) end
+  if setting.stray and not names_of { values = { setting.stray } } and entry.argparse and not launch.partial then
+    note { id = "stray_word", severity = "error", setting = { key = setting.key, file = setting.file, line = setting.stray.line,
+                                                              values = { setting.stray } }, source = said_by(entry),
+           message = string.format("%s: '%s' stands behind no argument: it is refused (are quotes missing where a variable is used?)",
+                                   entry.title, setting.stray.text) }
+  end
+end
+
+-- --------------------------------------------------------------------------------------------------------------------------- values
+
+-- The value of a key from its words; nil: they are none of its type.
+local function typed(key, setting)
+  local words = setting.values
+  if key.type == "flag" or key.present ~= nil then
+    if not setting.off then return key.present end
+    if type(key.present) == "boolean" then return not key.present end
+    return key.default
+  elseif key.type == "integer" then return words[1] and integer_of(words[1].text)
+  elseif key.type == "fraction" or key.type == "number" then return words[1] and tonumber(words[1].text)
+  elseif key.type == "list" then
+    local out = {}
+    for _, word in ipairs(words) do
+      for part in word.text:gmatch "[^%s,%[%]'\"]+" do out[#out + 1] = part end
+    end
+    return out
+  end
+  return words[1] and words[1].text
+end
+
+local function key_of(by_key, name)
+  return by_key[name]
+end
+
+-- note{ id, severity, message, setting, nearest, source } takes each finding.
+function values.of(launch, entry, note)
+  local known, by_base, said = {}, {}, {}
+  for _, key in ipairs(entry.keys) do
+    known[key.key] = key
+    by_base[key.base or key.key] = key
+  end
+  local last = {}
+  for _, setting in ipairs(launch.settings) do
+    check_one(setting, entry, launch, known, note)
+    local before = last[setting.key]
+    if before and not setting.resolved then
+      local same = text_of(before) == text_of(setting)
+      note { id = "given_twice", severity = (same or names_of(before) or names_of(setting)) and "note" or "warning", setting = setting,
+             source = said_by(entry),
+             message = string.format("%s was said at line %d already%s: the last one holds", setting.key, before.line,
+                                     same and "" or " as " .. text_of(before)) }
+    end
+    last[setting.key] = setting
+    local key = key_of(known, setting.key)
+    if key then said[key.base or key.key] = setting end
+  end
+
+  local from_checkpoint = launch.spelled["--use-checkpoint-args"]
+  -- What it rests on that nobody says a key: arguments that are not known.
+  local open = launch.open
+  local open_rests = open and { [open.unknown and open.unknown[1] or open.text] = true } or nil
+
+  local function get(base)
+    local key, setting = by_base[base], said[base]
+    if not key then return { given = false } end
+    if setting then
+      local names = names_of(setting)
+      if names and key.type ~= "flag" then return { given = true, setting = setting, key = key, unknown = names } end
+      local value = typed(key, setting)
+      if value == nil and key.type ~= "flag" then return { given = true, setting = setting, key = key, unknown = { setting.key } } end
+      return { value = value, given = true, setting = setting, key = key, rests = rests_of(setting) }
+    end
+    if launch.partial or launch.presets and not (key.field or ""):find "^parallelism%." then
+      return { given = false, key = key, unknown = { key.key } }
+    end
+    if from_checkpoint and (key.field or ""):find "^model%." then return { given = false, key = key, unknown = { "the checkpoint" } } end
+    if launch.presets then return { value = key.default, given = false, key = key, rests = { [launch.presets] = true } } end
+    return { value = key.default, given = false, key = key, rests = open_rests }
+  end
+  return get, known
+end
+
+return values

@@ -1,0 +1,228 @@
+-- megatron_checks.lua: what Megatron-LM refuses of its flags, beside the rules that plans are held against: no plan says such a thing, so only
+-- who reads a file asks (by = "engine"). Names of files as in megatron.lua, lines of @d98e8a64; what was seen on a CPU with the PyPI package
+-- 0.19.2 is in tests/data/frameworks.
+
+local layers = require "pipeplan.catalog.frameworks.megatron_layers"
+
+local function at(where) return "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, " .. where end
+
+local checks = {}
+
+-- What rules here call the value of a key that is no field of the vocabulary.
+checks.facts = {
+  account_embedding = "--account-for-embedding-in-pipeline-split",
+  account_loss = "--account-for-loss-in-pipeline-split",
+  activation_offload = "--cpu-offloading",
+  attention_kind = "--multi-latent-attention",
+  batch_given = "--global-batch-size",
+  batch_schedule = "--step-batch-size-schedule",
+  bf16 = "--bf16",
+  bias = "--disable-bias-linear",
+  checkpoint_format = "--ckpt-format",
+  cpu_offload = "--optimizer-cpu-offload",
+  defer_embedding = "--defer-embedding-wgrad-compute",
+  delay_wgrad = "--delay-wgrad-compute",
+  dispatcher = "--moe-token-dispatcher-type",
+  distributed_optimizer = "--use-distributed-optimizer",
+  first_layers = "--decoder-first-pipeline-num-layers",
+  fp16 = "--fp16",
+  fp8 = "--fp8-format",
+  grouped_gemm = "--moe-grouped-gemm",
+  grouped_queries = "--group-query-attention",
+  hybrid_context = "--hybrid-context-parallel",
+  hybrid_pattern = "--hybrid-layer-pattern",
+  last_layers = "--decoder-last-pipeline-num-layers",
+  layers_a_chunk = "--num-layers-per-virtual-pipeline-stage",
+  layout = "--pipeline-model-parallel-layout",
+  main_grads = "--main-grads-dtype",
+  max_positions = "--max-position-embeddings",
+  megatron_fsdp = "--use-megatron-fsdp",
+  moments = "--exp-avg-dtype",
+  mtp_given = "--mtp-num-layers",
+  overlap_experts = "--overlap-moe-expert-parallel-comm",
+  overlap_gradients = "--overlap-grad-reduce",
+  overlap_optimizer_step = "--overlap-param-gather-with-optimizer-step",
+  overlap_parameters = "--overlap-param-gather",
+  p2p_alone = "--no-overlap-p2p-communication",
+  positions = "--position-embedding-type",
+  precision_aware = "--use-precision-aware-optimizer",
+  query_groups_given = "--num-query-groups",
+  recompute_activations = "--recompute-activations",
+  recompute_granularity = "--recompute-granularity",
+  recompute_method = "--recompute-method",
+  recompute_modules = "--recompute-modules",
+  recompute_num_layers = "--recompute-num-layers",
+  sequence_parallel = "--sequence-parallel",
+  shared_overlap = "--moe-shared-expert-overlap",
+  torch_fsdp = "--use-torch-fsdp2",
+  train_iters = "--train-iters",
+  train_samples = "--train-samples",
+  virtual_given = "--num-virtual-stages-per-pipeline-rank",
+}
+
+-- Keys without which Megatron does not start: true, or the key that may stand for it.
+checks.required = {
+  ["--micro-batch-size"] = true,
+  ["--seq-length"] = "--encoder-seq-length",
+  ["--max-position-embeddings"] = true,
+  ["--num-layers"] = "--encoder-num-layers",
+  ["--hidden-size"] = true,
+  ["--num-attention-heads"] = true,
+}
+
+local overlap = at "transformer_config.py:3002-3046"
+
+local function has(list, name)
+  for _, entry in ipairs(list or {}) do
+    if entry == name then return true end
+  end
+  return false
+end
+
+local function ways(f)
+  return (f.layers_a_chunk and 1 or 0) + (f.virtual_given and 1 or 0) + (f.layout and 1 or 0)
+end
+
+local function ends(f) return f.first_layers ~= nil or f.last_layers ~= nil end
+
+local function accounts(f) return f.account_embedding or f.account_loss end
+
+local list = {
+  -- layers over stages
+  { id = "megatron.ways_of_chunks", when = function(f) return not f.hybrid_pattern and ways(f) > 1 end,
+    message = "{framework} takes one of --num-layers-per-virtual-pipeline-stage, --num-virtual-stages-per-pipeline-rank and "
+              .. "--pipeline-model-parallel-layout", source = at "arguments.py:928" },
+  { id = "megatron.chunk_ends", when = function(f) return not f.hybrid_pattern and f.layers_a_chunk ~= nil and ends(f) end,
+    message = "{framework}: --num-layers-per-virtual-pipeline-stage goes with no number of layers of the first or last rank; "
+              .. "--num-virtual-stages-per-pipeline-rank does", source = at "arguments.py:955" },
+  { id = "megatron.ends_accounts", when = function(f) return not f.hybrid_pattern and ends(f) and accounts(f) end,
+    message = "{framework}: a number of layers of the first or last rank, and embedding or loss accounted for: one of them",
+    source = at "transformer_config.py:2229" },
+  { id = "megatron.layout_others", when = function(f) return not f.hybrid_pattern and f.layout ~= nil and (ends(f) or accounts(f)) end,
+    message = "{framework}: a layout says where every layer goes: no other key of layers beside it", source = at "transformer_config.py:2245" },
+  { id = "megatron.hybrid_layout", when = function(f) return f.hybrid_pattern ~= nil and (ways(f) > 0 or ends(f) or accounts(f)) end,
+    message = "{framework}: | in --hybrid-layer-pattern gives the stages: no other key of layers beside it", source = at "arguments.py" },
+  { id = "megatron.layers", about = "layers",
+    when = function(f)
+      if f.hybrid_pattern or ways(f) > 1 or (ends(f) and accounts(f)) or f.layout and (ends(f) or accounts(f)) then return false end
+      if f.layers_a_chunk and ends(f) then return false end
+      return layers.problem(f) ~= nil
+    end,
+    message = "{framework}: {layers_problem}",
+    nearest = function(f)
+      local number = layers.nearest(f)
+      return number and { field = "layers", value = number }
+    end,
+    source = at "transformer_block.py:156-201, transformer_config.py:2229-2415, arguments.py:917-997; a layout: pipeline_parallel_layer_layout.py:78-150" },
+  { id = "megatron.p2p_depth", virtual = { over = 1 }, p2p_alone = true, pipeline_parallel = { at_most = 2 },
+    message = "{framework}: chunks without overlapped messages between ranks want P over 2: P is {pipeline_parallel}", source = at "arguments.py:1000" },
+  { id = "megatron.one_chunk", severity = "note", virtual_given = 1,
+    message = "{framework} turns off one virtual stage a rank: plain 1F1B", source = at "arguments.py:978" },
+
+  -- batches
+  { id = "megatron.two_batches", when = function(f) return f.batch_given ~= nil and f.batch_schedule ~= nil end,
+    message = "{framework} takes --global-batch-size or --step-batch-size-schedule: together they are a ValueError on any number of GPUs",
+    source = at "arguments.py:699" },
+
+  -- overlap of experts' communication
+  { id = "megatron.overlap_virtual", overlap_experts = true, pipeline_parallel = { over = 1 }, virtual = { at_most = 1 },
+    message = "{framework}: --overlap-moe-expert-parallel-comm with a pipeline wants virtual stages: V is {virtual}", source = overlap },
+  { id = "megatron.overlap_dispatcher", overlap_experts = true, dispatcher = "allgather",
+    message = "{framework}: --overlap-moe-expert-parallel-comm wants --moe-token-dispatcher-type alltoall or flex, the default is allgather",
+    source = overlap },
+  { id = "megatron.overlap_shared", overlap_experts = true, shared_overlap = true,
+    message = "{framework}: --overlap-moe-expert-parallel-comm goes with no --moe-shared-expert-overlap", source = overlap },
+  { id = "megatron.overlap_method", overlap_experts = true,
+    when = function(f) return f.recompute_granularity ~= "full" and (f.recompute_method ~= nil or f.recompute_num_layers ~= nil) end,
+    message = "{framework}: --overlap-moe-expert-parallel-comm goes with no --recompute-method and no --recompute-num-layers", source = overlap },
+  { id = "megatron.delay_wgrad", delay_wgrad = true, overlap_experts = false,
+    message = "{framework}: --delay-wgrad-compute wants --overlap-moe-expert-parallel-comm", source = at "transformer_config.py:3074" },
+  { id = "megatron.shared_dispatcher", shared_overlap = true, dispatcher = "allgather",
+    when = function(f) return f.shared_ffn ~= nil and f.shared_ffn > 0 end,
+    message = "{framework}: --moe-shared-expert-overlap wants --moe-token-dispatcher-type alltoall or flex, the default is allgather",
+    source = at "transformer_config.py" },
+  { id = "megatron.flex", dispatcher = "flex", when = function(f) return f.experts > 0 and f.tensor_parallel * f.expert_parallel <= 1 end,
+    message = "{framework}: the flex dispatcher wants TP × EP over 1", source = at "token_dispatcher.py: MoEFlexTokenDispatcher" },
+
+  -- recompute
+  { id = "megatron.recompute_full", recompute_granularity = "full",
+    when = function(f) return f.recompute_method == nil or f.recompute_num_layers == nil end,
+    message = "{framework}: --recompute-granularity full wants --recompute-method and --recompute-num-layers",
+    source = at "transformer_config.py:1901-1932" },
+  { id = "megatron.recompute_selective", recompute_granularity = "selective",
+    when = function(f) return f.recompute_method ~= nil or f.recompute_num_layers ~= nil end,
+    message = "{framework}: --recompute-granularity selective goes with no --recompute-method and no --recompute-num-layers",
+    source = at "arguments.py:1425, transformer_config.py:1901-1932" },
+  { id = "megatron.recompute_moe_act", recompute_granularity = "selective", grouped_gemm = false,
+    when = function(f) return has(f.recompute_modules, "moe_act") end,
+    message = "{framework}: to recompute moe_act wants --moe-grouped-gemm", source = at "transformer_config.py:1940" },
+  { id = "megatron.recompute_mla", recompute_granularity = "selective",
+    when = function(f) return has(f.recompute_modules, "mla_up_proj") and f.attention_kind ~= "mla" end,
+    message = "{framework}: to recompute mla_up_proj wants --multi-latent-attention", source = at "transformer_config.py:1940" },
+
+  -- what goes with no pipeline
+  { id = "megatron.torch_fsdp_pipeline", torch_fsdp = true, pipeline_parallel = { over = 1 },
+    message = "{framework}: --use-torch-fsdp2 goes with no pipeline: P is {pipeline_parallel}", source = at "arguments.py" },
+  { id = "megatron.hybrid_context_pipeline", hybrid_context = true, pipeline_parallel = { over = 1 },
+    message = "{framework}: --hybrid-context-parallel goes with no pipeline: P is {pipeline_parallel}", source = at "arguments.py" },
+  { id = "megatron.offload_pipeline", activation_offload = true, pipeline_parallel = { over = 1 },
+    message = "{framework}: --cpu-offloading of activations goes with no pipeline: P is {pipeline_parallel}",
+    source = at "transformer_config.py:1891" },
+  { id = "megatron.torch_fsdp_experts", torch_fsdp = true, expert_parallel = { over = 1 },
+    message = "{framework}: --use-torch-fsdp2 goes with no expert parallelism: EP is {expert_parallel}", source = at "arguments.py" },
+  { id = "megatron.defer_embedding", defer_embedding = true, pipeline_parallel = 1,
+    message = "{framework}: --defer-embedding-wgrad-compute wants a pipeline", source = at "transformer_config.py" },
+
+  -- what hides data parallelism's traffic
+  { id = "megatron.gather_optimizer", overlap_parameters = true,
+    when = function(f) return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp end,
+    message = "{framework}: --overlap-param-gather wants --use-distributed-optimizer", source = at "arguments.py:1024" },
+  { id = "megatron.gather_gradients", overlap_parameters = true, overlap_gradients = false,
+    message = "{framework}: --overlap-param-gather wants --overlap-grad-reduce", source = at "arguments.py:1024" },
+  { id = "megatron.gather_step", overlap_optimizer_step = true,
+    when = function(f) return f.virtual <= 1 or not f.distributed_optimizer or not f.overlap_parameters end,
+    message = "{framework}: --overlap-param-gather-with-optimizer-step wants virtual stages, --use-distributed-optimizer and "
+              .. "--overlap-param-gather", source = at "arguments.py:1066" },
+
+  -- precision and state
+  { id = "megatron.two_precisions", when = function(f) return f.bf16 and f.fp16 end,
+    message = "{framework} takes --bf16 or --fp16", source = at "arguments.py" },
+  { id = "megatron.fp32", severity = "note", precision = "fp32",
+    message = "{framework} computes in fp32 where neither --bf16 nor --fp16 is said", source = at "arguments.py" },
+  { id = "megatron.offload_wants", cpu_offload = true, precision_aware = false,
+    message = "{framework}: --optimizer-cpu-offload wants --use-precision-aware-optimizer", source = at "arguments.py" },
+
+  -- the model
+  { id = "megatron.head_dim", when = function(f) return f.hidden ~= nil and f.head_dim == nil and f.hidden % f.heads ~= 0 end,
+    message = "{framework}: {heads} heads do not divide a hidden size of {hidden}, and no --kv-channels", source = at "arguments.py" },
+  { id = "megatron.positions", when = function(f) return f.max_positions ~= nil and f.max_positions < f.sequence_length end,
+    message = "{framework}: sequences of {sequence_length} are longer than --max-position-embeddings {max_positions}",
+    nearest = function(f) return { field = "max_positions", value = f.sequence_length } end, source = at "arguments.py:1354" },
+  { id = "megatron.mtp_positions", mtp_layers = { over = 0 },
+    when = function(f) return f.positions ~= "rope" and f.positions ~= "none" end,
+    message = "{framework}: MTP layers want --position-embedding-type rope or none: {positions}", source = at "arguments.py:883" },
+  { id = "megatron.query_groups_ignored", severity = "warning", grouped_queries = false,
+    when = function(f)
+      return f.attention_kind ~= "mla" and f.query_groups_given ~= nil and f.query_groups_given ~= f.heads and f.query_groups_given > 1
+    end,
+    message = "{framework} ignores --num-query-groups {query_groups_given} without --group-query-attention: every head has keys of its own",
+    source = at "arguments.py: --num-query-groups, transformer_config.py" },
+  { id = "megatron.sequence_alone", severity = "note", sequence_parallel = true, tensor_parallel = 1,
+    message = "{framework} ignores --sequence-parallel at TP 1, with a warning", source = at "arguments.py:1433" },
+  { id = "megatron.sequence_experts", tensor_parallel = { over = 1 }, experts = { over = 0 }, sequence_parallel = false,
+    when = function(f) return f.train_iters_said or f.train_samples_said end,   -- only who trains is refused
+    message = "{framework}: experts beside TP want --sequence-parallel: the first step ends in a ValueError",
+    source = at "moe_layer.py: forward" },
+  { id = "megatron.torch_dcp", checkpoint_format = "torch_dcp",
+    when = function(f) return not f.torch_fsdp or f.tensor_parallel > 1 or f.pipeline_parallel > 1 end,
+    message = "{framework}: --ckpt-format torch_dcp wants --use-torch-fsdp2, TP 1 and P 1", source = at "arguments.py" },
+}
+
+for _, rule in ipairs(list) do rule.by = "engine" end
+
+-- These behind others, in one list.
+function checks.after(others)
+  return table.move(list, 1, #list, #others + 1, others)
+end
+
+return checks

@@ -1,0 +1,148 @@
+-- megatron_layers.lua: how Megatron-Core splits a model's layers over stages, from its flags: the layers that it builds on each stage, or why
+-- it refuses. Stage k is chunk k div P of rank k mod P. What is read of a record f: layers, pipeline_parallel, virtual, mtp_layers, layout,
+-- first_layers, last_layers, account_embedding, account_loss, layers_a_chunk.
+-- A, T, B, L: as in megatron.lua; lines of @d98e8a64.
+
+local layers = {}
+
+-- A stage is { E, t, m, L: how many }; more stages than that no cluster has.
+local MOST_STAGES, MOST_LENGTH = 10000, 100000
+
+-- "x*n" written out, the same for "(…)*n"; nil where that is too long.
+local function unrolled(text, pattern)
+  local good = true
+  local out = text:gsub(pattern, function(inner, count)
+    local times = tonumber(count)
+    if times * #inner > MOST_LENGTH then
+      good = false
+      return ""
+    end
+    return inner:rep(times)
+  end)
+  return good and #out <= MOST_LENGTH and out or nil
+end
+
+-- layers.parse("Et*3|(tt|)*29,m|L") → stages, or nil and why not (L: parse_str_to_list).
+function layers.parse(text)
+  local rolled = text:gsub(",", "")
+  local out = unrolled(rolled, "%(([^)]+)%)%*(%d+)")
+  out = out and unrolled(out, "(.)%*(%d+)")
+  if not out then return nil, "is longer than any pipeline" end
+  local wrong = out:match "[^EtmL|]"
+  if wrong then return nil, string.format("has '%s', which is none of E, t, m, L, |", wrong) end
+  local stages = {}
+  for stage in (out .. "|"):gmatch "(.-)|" do
+    local counts = { E = 0, t = 0, m = 0, L = 0, text = stage }
+    for letter in stage:gmatch "." do counts[letter] = counts[letter] + 1 end
+    stages[#stages + 1] = counts
+    if #stages > MOST_STAGES then return nil, "has more stages than any cluster" end
+  end
+  return stages
+end
+
+local function count(stages, letter)
+  local sum = 0
+  for _, stage in ipairs(stages) do sum = sum + stage[letter] end
+  return sum
+end
+
+-- Why Megatron refuses the layout of a record, or nil (A:917, L:78-150).
+function layers.layout_problem(f)
+  local stages, problem = layers.parse(f.layout)
+  if not stages then return "the layout " .. problem end
+  local P = f.pipeline_parallel
+  if #stages % P ~= 0 then return string.format("the layout has %d stages, no multiple of P %d", #stages, P) end
+  local all = {}
+  for i, stage in ipairs(stages) do all[i] = stage.text end
+  local flat = table.concat(all)
+  if flat:sub(1, 1) ~= "E" or count(stages, "E") ~= 1 then return "the layout must have E once, at its beginning" end
+  if flat:sub(-1) ~= "L" or count(stages, "L") ~= 1 then return "the layout must have L once, at its end" end
+  local decoders, mtp = count(stages, "t"), count(stages, "m")
+  if decoders ~= f.layers then return string.format("the layout has %d t, the model %d layers", decoders, f.layers) end
+  if mtp ~= f.mtp_layers then return string.format("the layout has %d m, the model %d MTP layers", mtp, f.mtp_layers) end
+  if flat:find "m.*t" then return "MTP layers come after all others" end
+  for i, stage in ipairs(stages) do
+    if stage.m > 0 and i <= #stages - P then return string.format("MTP layers stand in the last chunk of a rank: stage %d is none", i - 1) end
+    if stage.m > 0 and stage.m ~= mtp then return "all MTP layers stand in one stage" end
+  end
+end
+
+-- Layers of the ranks, where the ends have their own number; nil and why (T:2294-2368).
+local function of_ends(f)
+  local P, V, left, middle = f.pipeline_parallel, f.virtual, f.layers, f.pipeline_parallel
+  for _, own in ipairs { { "first", f.first_layers }, { "last", f.last_layers } } do
+    local number = own[2]
+    if number then
+      if number <= 0 then return nil, string.format("the %s rank is given %d layers", own[1], number) end
+      if number % V ~= 0 then return nil, string.format("the %s rank's %d layers do not divide by V %d", own[1], number, V) end
+      left, middle = left - number, middle - 1
+    end
+  end
+  if (left ~= 0) ~= (middle ~= 0) or left < 0 or middle < 0 then
+    return nil, string.format("%d layers are left for %d ranks between the ends", left, middle)
+  end
+  local each = 0
+  if middle > 0 then
+    if left % middle ~= 0 then return nil, string.format("%d layers do not divide over the %d ranks between the ends", left, middle) end
+    each = left // middle
+    if each % V ~= 0 then return nil, string.format("%d layers of a rank between the ends do not divide by V %d", each, V) end
+  end
+  local ranks = {}
+  for r = 1, P do ranks[r] = r == 1 and f.first_layers or r == P and f.last_layers or each end
+  return ranks
+end
+
+-- Why Megatron builds no layers for a record without a layout string, or nil; and the layers of each rank, accounted ones included.
+local function of_ranks(f)
+  if f.first_layers or f.last_layers then return of_ends(f) end
+  local P, V = f.pipeline_parallel, f.virtual
+  local accounted = (f.account_embedding and 1 or 0) + (f.account_loss and 1 or 0)
+  local sum = f.layers + accounted
+  local what = accounted > 0 and string.format("%d layers and %d accounted for embedding and loss", f.layers, accounted)
+               or string.format("%d layers", f.layers)
+  if sum % P ~= 0 then return nil, string.format("%s do not divide by P %d", what, P) end
+  if f.layers_a_chunk and sum // P % f.layers_a_chunk ~= 0 then
+    return nil, string.format("the %d layers of a rank do not divide by %d layers a chunk", sum // P, f.layers_a_chunk)
+  end
+  if sum // P % V ~= 0 then return nil, string.format("%s are %d a rank: no multiple of V %d", what, sum // P, V) end
+  local ranks = {}
+  for r = 1, P do ranks[r] = sum // P end
+  return ranks
+end
+
+-- Why Megatron refuses the split of a record, or nil. Ways that exclude each other are other rules.
+function layers.problem(f)
+  if f.layout then return layers.layout_problem(f) end
+  local ranks, problem = of_ranks(f)
+  if not ranks then return problem end
+  if f.account_embedding and ranks[1] // f.virtual < 1 or f.account_loss and ranks[#ranks] // f.virtual < 1 then
+    return "a stage would have -1 layers"
+  end
+end
+
+-- The number of layers that is nearest to the model's and can be split, where only that number is wrong; or nil.
+function layers.nearest(f)
+  if f.layout or f.first_layers or f.last_layers then return nil end
+  local accounted = (f.account_embedding and 1 or 0) + (f.account_loss and 1 or 0)
+  local step = f.pipeline_parallel * (f.layers_a_chunk or f.virtual)
+  return math.max(step, (f.layers + accounted + step // 2) // step * step) - accounted
+end
+
+-- The layers that Megatron builds on each stage, first to last, of a record that it does not refuse.
+function layers.built(f)
+  local list, P, V = {}, f.pipeline_parallel, f.virtual
+  if f.layout then
+    for i, stage in ipairs(layers.parse(f.layout)) do list[i] = stage.t end
+    return list
+  end
+  local ranks = of_ranks(f)
+  if P == 1 then return { f.layers } end
+  for _ = 1, V do
+    for r = 1, P do list[#list + 1] = ranks[r] // V end
+  end
+  if f.account_embedding then list[1] = list[1] - 1 end
+  if f.account_loss then list[#list] = list[#list] - 1 end
+  return list
+end
+
+return layers

@@ -1,0 +1,48 @@
+-- init.lua: a file that starts a training run → the launches in it, whatever language it is in. A launch is
+--   { framework, version, file, line, program, settings = { setting, … }, gpus = setting or nil, unresolved = { { key, file, line }, … },
+--     partial: why absent keys are not known, or nil; open: a word that may be any arguments; resolved: it is what a run printed;
+--     notes = { finding, … }, judged = false: a run of a kind that is not judged }
+-- A setting is { key: as the framework's table has it, values = { word, … }, file, line, rests, flag }; a word is that of shell_script.lua.
+
+local failure = require "pipeplan.base.failure"
+local files = require "pipeplan.input.files"
+
+local launch = {}
+
+local MOST_BYTES = 2 ^ 20   -- of a script; of a log its beginning is read
+
+local function read_text(path)
+  local handle, name = files.open(path)
+  local text, problem = handle:read(MOST_BYTES + 1)
+  if handle ~= io.stdin then handle:close() end
+  if problem then failure.usage("%s: cannot be read: %s", name, problem) end
+  return text or "", name
+end
+
+local what = "pipeplan lint reads shell scripts with Megatron's arguments, the argument block of Megatron's log, and YAML of FlagScale, "
+             .. "Megatron-Bridge, NeMo, Primus and Megatron's MODEL_ARGS"
+
+local function refuse(name, problem) failure.usage("%s: %s; %s", name, problem, what) end
+
+-- launch.read(path, { variables = { name = text } }) → launches, at least one.
+function launch.read(path, options)
+  local text, name = read_text(path)
+  text = text:gsub("^\xEF\xBB\xBF", "")
+  local log = require "pipeplan.input.launch.megatron_log"
+  if log.has(text) then return { log.read(text, name) } end
+  if #text > MOST_BYTES then refuse(name, "larger than 1 MiB") end
+  if text:find "\0" then refuse(name, "holds bytes of no text") end
+  if text:find "^%s*$" then refuse(name, "is empty") end
+  local kind = path:match "%.([%w]+)$"
+  if kind == "py" then
+    failure.usage("%s: a recipe is a program, and none is run: print it with cfg.print_yaml() and lint that, or the run_config.yaml of a "
+                  .. "checkpoint", name)
+  end
+  if kind == "yaml" or kind == "yml" then return require("pipeplan.input.launch.yaml").read(text, name, options or {}) end
+  if kind == "toml" or kind == "json" then return require("pipeplan.input.launch.others").read(text, name, kind, what) end
+  local launches = require("pipeplan.input.launch.megatron_script").read(text, name, options and options.variables)
+  if #launches == 0 then refuse(name, "has no argument of a framework") end
+  return launches
+end
+
+return launch

@@ -1,0 +1,336 @@
+-- yaml.lua: YAML that configures a training run → its launch: told apart by what stands in it.
+
+local failure = require "pipeplan.base.failure"
+local files = require "pipeplan.input.files"
+local flags = require "pipeplan.input.launch.flags"
+local interpolation = require "pipeplan.input.launch.interpolation"
+local lists = require "pipeplan.base.lists"
+local tree = require "pipeplan.input.launch.yaml_tree"
+
+local yaml = {}
+
+local MOST_BYTES, MOST_SETTINGS = 2 ^ 20, 20000
+
+local truths = { ["true"] = true, yes = true, on = true, ["false"] = false, no = false, off = false }
+
+-- true, false, or nil: no truth value.
+local function truth(value)
+  return value.plain and not value.unknown and truths[value.text:lower()] or nil
+end
+
+local function is_false(value) return value.plain and not value.unknown and truths[value.text:lower()] == false end
+
+local function new(framework, file, more)
+  return lists.with({ framework = framework, file = file, settings = {}, spelled = {}, unresolved = {}, notes = {}, line = 1 }, more)
+end
+
+-- Keys that stand twice in one map.
+local function tell_duplicates(launch, duplicates, severity, says)
+  for _, twice in ipairs(duplicates) do
+    launch.notes[#launch.notes + 1] = { id = "duplicate_key", severity = severity, line = twice.line, key = twice.name,
+                                        file = twice.file, source = "https://github.com/omry/omegaconf, _utils.py: get_yaml_loader",
+                                        message = string.format("%s stands at line %d already: %s", twice.name, twice.first, says) }
+  end
+end
+
+-- Adds a setting of a node: a scalar, or a list of them. spell(name) is the key.
+local function add(launch, name, key, line, node, map, resolve, resolved)
+  local words = {}
+  for i, item in ipairs(node.kind == "list" and node.items or { node }) do
+    if item.kind == "scalar" then words[#words + 1] = resolve(item, map)
+    elseif item.kind == "list" then  -- a layout as a list of lists
+      local inner = {}
+      for j, each in ipairs(item.items) do inner[j] = each.kind == "scalar" and each.text or "?" end
+      words[i] = { text = "[" .. table.concat(inner, ",") .. "]", line = item.line }
+    end
+  end
+  local first = words[1]
+  local flag = flags.find("--" .. name:gsub("_", "-"))
+  local setting = { key = key, file = launch.file, line = line, flag = flag, values = words, name = name, resolved = resolved }
+  if node.kind == "scalar" then
+    local value = truth(first)
+    if value then setting.values, setting.on = {}, true
+    elseif is_false(first) then setting.values, setting.off = {}, true
+    elseif first.null then setting.null = true end
+  end
+  for _, word in ipairs(words) do
+    for _, unknown in ipairs(word.unknown or {}) do
+      launch.unresolved[#launch.unresolved + 1] = { key = unknown, file = launch.file, line = word.line }
+    end
+  end
+  launch.settings[#launch.settings + 1] = setting
+  launch.spelled["--" .. name:gsub("_", "-")] = true
+  if #launch.settings > MOST_SETTINGS then failure.usage("%s:%d: more than %d values", launch.file, line, MOST_SETTINGS) end
+  return setting
+end
+
+-- ------------------------------------------------------------------------------------------------------------- Megatron's MODEL_ARGS
+
+-- { "--flag": value }, of tests/functional_tests and of Megatron-MoE-ModelZoo.
+local function model_args(root, file, duplicates, options)
+  local launch = new("megatron", file, { program = nil })
+  local args = tree.at(root, "MODEL_ARGS")
+  launch.line = args.line
+  tell_duplicates(launch, duplicates, "warning", "the last one holds")
+  local resolve = interpolation.new { environment = true, variables = options.variables, lookup = function() end }
+  for _, entry in ipairs(args.entries) do
+    local name = entry.name:match "^%-%-(.+)$"
+    if name and entry.value.kind ~= "map" then
+      local setting = add(launch, name, entry.name, entry.line, entry.value, args, resolve)
+      if setting.off or setting.null then table.remove(launch.settings) end   -- false, null: not written
+      if setting.flag and setting.flag.kind == "lists" and #setting.values == 1 then  -- "a b c" is three words
+        local word, words = setting.values[1], {}
+        for part in word.text:gmatch "[^%s%[%]]+" do words[#words + 1] = lists.with(word, { text = part }) end
+        setting.values = words
+      end
+      if setting.flag and setting.flag.kind == "choices" and setting.on then setting.values = { { text = "true", line = entry.line } } end
+    end
+  end
+  return launch
+end
+
+-- --------------------------------------------------------------------------------------------------------------------- FlagScale
+
+local left_out = { log_dir = true, details_dir = true, scripts_dir = true, pids_dir = true }
+
+-- Nested maps are flattened without their own name (flagscale/runner/utils.py: flatten_dict_to_args).
+local function flatten(launch, map, resolve)
+  for _, entry in ipairs(map.entries) do
+    if entry.value.kind == "map" then flatten(launch, entry.value, resolve)
+    elseif not left_out[entry.name] then
+      local setting = add(launch, entry.name, entry.name, entry.line, entry.value, map, resolve)
+      if setting.off then table.remove(launch.settings)
+      elseif setting.null then setting.values[1].text = "None" end
+    end
+  end
+end
+
+local function count_of(node)
+  return node and node.kind == "scalar" and node.text:find "^%d+$" and math.tointeger(tonumber(node.text)) or nil
+end
+
+-- Lines "host slots=8 type=A100" of a hostfile, if it is there.
+local function slots_of(path)
+  local good, handle = pcall(io.open, path, "rb")
+  if not good or not handle then return nil end
+  local text = handle:read(65536) or ""
+  handle:close()
+  local sum = 0
+  for line in text:gmatch "[^\n]+" do sum = sum + (line:find "^%s*#" and 0 or math.tointeger(tonumber(line:match "slots=(%d+)" or "0"))) end
+  return sum > 0 and sum or nil
+end
+
+local function flagscale_gpus(root, file)
+  local runner, envs = tree.at(root, "experiment", "runner"), tree.at(root, "experiment", "envs")
+  local hosts = tree.at(runner, "hostfile")
+  local visible = tree.at(envs, "CUDA_VISIBLE_DEVICES")
+  local devices = visible and visible.kind == "scalar" and select(2, visible.text:gsub("[^,%s]+", "")) or nil
+  if hosts and hosts.kind == "scalar" and not (hosts.plain and (hosts.text == "null" or hosts.text == "")) and hosts.text ~= "None" then
+    local slots = slots_of(hosts.text:sub(1, 1) == "/" and hosts.text or files.directory_of(file) .. hosts.text)
+    return slots and { key = "hostfile", value = slots, file = file, line = hosts.line } or nil
+  end
+  local nodes, processes = tree.at(runner, "nnodes"), tree.at(runner, "nproc_per_node")
+  local per_node = count_of(processes)
+  if per_node and devices then per_node = math.min(per_node, devices) end
+  per_node = per_node or devices
+  if not per_node then return nil end
+  local at = processes or visible
+  return { key = processes and "nproc_per_node" or "CUDA_VISIBLE_DEVICES", value = per_node * (count_of(nodes) or 1), file = file,
+           line = at.line }
+end
+
+local function is_true(map, name)
+  local node = tree.at(map, name)
+  return node ~= nil and node.kind == "scalar" and truths[node.text:lower()] == true
+end
+
+-- Anywhere in a map of maps.
+local function anywhere(map, name)
+  if is_true(map, name) then return tree.at(map, name) end
+  for _, entry in ipairs(map.entries) do
+    local found = entry.value.kind == "map" and anywhere(entry.value, name)
+    if found then return found end
+  end
+end
+
+local function flagscale_body(body, root, file, body_file, options)
+  local launch = new("flagscale", body_file)
+  if root ~= body then launch.gpus = flagscale_gpus(root, file) end
+  local resolve = interpolation.new { lookup = interpolation.lookup_in { root, body }, variables = options.variables }
+  for _, part in ipairs { "system", "model", "data" } do
+    local map = tree.at(body, part)
+    if map and map.kind == "map" then
+      flatten(launch, map, resolve)
+      local hetero = anywhere(map, "enable_hetero")
+      if hetero then
+        launch.judged = false
+        launch.notes[#launch.notes + 1] = { id = "heterogeneous", severity = "note", line = hetero.line, key = "enable_hetero",
+          source = "https://github.com/flagos-ai/FlagScale/tree/16a2dd5b, flagscale/train/arguments.py:80-225",
+          message = "ranks of several kinds (enable_hetero): not judged, for all else here is about ranks that are alike" }
+      end
+    end
+  end
+  return launch
+end
+
+local function read_file(path)
+  local text = files.open(path):read(MOST_BYTES + 1)
+  if #(text or "") > MOST_BYTES then failure.usage("%s: larger than 1 MiB", path) end
+  return text or ""
+end
+
+-- The top file of a FlagScale experiment: its body is conf/train/NAME.yaml, which `defaults` names.
+local function flagscale_top(root, file, duplicates, options)
+  local auto = tree.at(root, "action")
+  local launch = new("flagscale", file)
+  local body_name, body_line
+  local defaults = tree.at(root, "defaults")
+  for _, item in ipairs(defaults and defaults.kind == "list" and defaults.items or {}) do
+    local node = tree.at(item, "train")
+    if node and node.kind == "scalar" then body_name, body_line = node.text, node.line end
+  end
+  local inline = tree.at(root, "train")
+  local body, body_file = inline, file
+  local all = { table.unpack(duplicates) }
+  if body_name then
+    if not body_name:find "^[%w_%-.]+$" or body_name:find("..", 1, true) then
+      failure.usage("%s:%d: defaults name train: %s: expected the name of a file in train/", file, body_line, body_name)
+    end
+    body_file = files.directory_of(file) .. "train/" .. body_name:gsub("%.yaml$", "") .. ".yaml"
+    if require("engine").host.readable(body_file) then
+      local more
+      body, more = tree.read(read_file(body_file), body_file)
+      for _, twice in ipairs(more) do all[#all + 1] = lists.with(twice, { file = body_file }) end
+    end
+  end
+  if auto and auto.kind == "scalar" and auto.text == "auto_tune" then
+    launch.judged = false
+    launch.notes[1] = { id = "auto_tune", severity = "note", line = auto.line, key = "action",
+                        source = "https://github.com/flagos-ai/FlagScale/tree/16a2dd5b, flagscale/auto_tuner",
+                        message = "a search of FlagScale's auto tuner, not a run: nothing is judged" }
+    return launch
+  end
+  if not body or body.kind ~= "map" then
+    launch.judged = false
+    launch.notes[1] = { id = "no_body", severity = "error", line = body_line or 1, key = "defaults", value = body_name,
+                        source = "https://hydra.cc/docs/advanced/defaults_list/",
+                        message = string.format("defaults name train: %s, and %s cannot be read: Hydra ends there", body_name or "nothing",
+                                                body_file) }
+    return launch
+  end
+  launch = flagscale_body(body, root, file, body_file, options)
+  tell_duplicates(launch, all, "error", "OmegaConf refuses a key that stands twice")
+  return launch
+end
+
+-- ------------------------------------------------------------------------------------------------------- Megatron-Bridge and NeMo
+
+-- What NeMo's own YAML calls keys of Megatron-Bridge.
+local of_nemo = {
+  ["model.micro_batch_size"] = "train.micro_batch_size", ["model.global_batch_size"] = "train.global_batch_size",
+  ["model.rampup_batch_size"] = "train.rampup_batch_size", ["model.encoder_seq_length"] = "model.seq_length",
+  ["model.activations_checkpoint_granularity"] = "model.recompute_granularity",
+  ["model.activations_checkpoint_method"] = "model.recompute_method",
+  ["model.activations_checkpoint_num_layers"] = "model.recompute_num_layers", ["model.bias"] = "model.add_bias_linear",
+  ["model.overlap_p2p_comm"] = "comm_overlap.overlap_p2p_comm", ["model.batch_p2p_comm"] = "comm_overlap.batch_p2p_comm",
+}
+
+local function walk(launch, map, path, resolve, rename, level)
+  for _, entry in ipairs(map.entries) do
+    local key = path == "" and entry.name or path .. "." .. entry.name
+    if entry.value.kind == "map" then
+      if level < 8 then walk(launch, entry.value, key, resolve, rename, level + 1) end
+    elseif entry.name:sub(1, 1) ~= "_" then
+      local setting = add(launch, entry.name, rename[key] or key, entry.line, entry.value, map, resolve, true)
+      if setting.null then table.remove(launch.settings) end
+    end
+  end
+end
+
+local function words_said(launch, key, text, line)
+  launch.settings[#launch.settings + 1] = { key = key, file = launch.file, line = line, values = { { text = text, line = line } },
+                                            resolved = true }
+end
+
+local precisions = { bf16 = "bf16_mixed", ["bf16-mixed"] = "bf16_mixed", ["16"] = "fp16_mixed", ["16-mixed"] = "fp16_mixed" }
+
+local function bridge(root, file, duplicates, options)
+  local trainer = tree.at(root, "trainer")
+  local launch = new("megatron-bridge", file, { version = trainer and "NeMo" or nil })
+  tell_duplicates(launch, duplicates, trainer and "error" or "warning",
+                  trainer and "OmegaConf refuses a key that stands twice" or "the last one holds")
+  -- "training." is how the launcher's files name themselves
+  local lookup = interpolation.lookup_in { root }
+  local resolve = interpolation.new { variables = options.variables, lookup = function(path, map)
+    return lookup(path:gsub("^training%.", ""), map)
+  end }
+  local model = tree.at(root, "model")
+  launch.line = model.line
+  walk(launch, root, "", resolve, trainer and of_nemo or {}, 0)
+  local mixed = tree.at(root, "mixed_precision")
+  if mixed and mixed.kind == "map" then
+    local fp8 = tree.at(mixed, "fp8")
+    local word = fp8 and fp8.kind == "scalar" and fp8.text ~= "null" and fp8.text ~= "" and "bf16_with_fp8_current_scaling_mixed"
+                 or is_true(mixed, "bf16") and "bf16_mixed" or is_true(mixed, "fp16") and "fp16_mixed" or nil
+    if word then words_said(launch, "mixed_precision", word, mixed.line) end
+  end
+  if trainer then
+    local precision = tree.at(trainer, "precision") or tree.at(model, "precision")
+    if precision and precision.kind == "scalar" then
+      local word = is_true(model, "fp8") and "bf16_with_fp8_current_scaling_mixed" or precisions[precision.text]
+      if word then words_said(launch, "mixed_precision", word, precision.line) end
+    end
+    local nodes, devices = tree.at(trainer, "num_nodes"), tree.at(trainer, "devices")
+    local count, per_node = count_of(nodes), count_of(devices)
+    if count and per_node then launch.gpus = { key = "trainer.devices", value = count * per_node, file = file, line = devices.line } end
+  end
+  return launch
+end
+
+-- ---------------------------------------------------------------------------------------------------------------------- Primus
+
+local function primus(root, file, duplicates, options)
+  local modules = tree.at(root, "modules")
+  local module
+  for _, entry in ipairs(modules.entries) do module = module or tree.at(entry.value, "overrides") and entry.value end
+  local framework = tree.at(module, "framework")
+  if framework and framework.kind == "scalar" and framework.text ~= "megatron" then
+    failure.usage("%s:%d: Primus with framework %s: only its Megatron is read", file, framework.line, framework.text)
+  end
+  local launch = new("primus", file, { presets = "the presets of Primus, which are not in this file" })
+  tell_duplicates(launch, duplicates, "warning", "the last one holds")
+  local overrides = tree.at(module, "overrides")
+  launch.line = overrides.line
+  local resolve = interpolation.new { environment = true, variables = options.variables, lookup = function() end }
+  for _, entry in ipairs(overrides.kind == "map" and overrides.entries or {}) do
+    if entry.value.kind ~= "map" then
+      local setting = add(launch, entry.name, entry.name, entry.line, entry.value, overrides, resolve, true)
+      if setting.null or #setting.values == 1 and setting.values[1].text == "null" then table.remove(launch.settings) end
+    end
+  end
+  return launch
+end
+
+-- ------------------------------------------------------------------------------------------------------------------------ the kinds
+
+local function is_map(node) return node ~= nil and node.kind == "map" end
+
+-- yaml.read(text, file, options) → launches.
+function yaml.read(text, file, options)
+  if #text > MOST_BYTES then failure.usage("%s: larger than 1 MiB: no launch configuration is", file) end
+  local root, duplicates = tree.read(text, file)
+  if not is_map(root) then failure.usage("%s: holds no map: expected a launch configuration", file) end
+  local model, system = tree.at(root, "model"), tree.at(root, "system")
+  if is_map(tree.at(root, "MODEL_ARGS")) then return { model_args(root, file, duplicates, options) } end
+  if is_map(tree.at(root, "modules")) then return { primus(root, file, duplicates, options) } end
+  if is_map(tree.at(root, "experiment")) then return { flagscale_top(root, file, duplicates, options) } end
+  if is_map(system) and is_map(model) then
+    local launch = flagscale_body(root, root, file, file, options)
+    tell_duplicates(launch, duplicates, "error", "OmegaConf refuses a key that stands twice")
+    return { launch }
+  end
+  if is_map(model) and tree.at(model, "tensor_model_parallel_size") then return { bridge(root, file, duplicates, options) } end
+  return require("pipeplan.input.launch.others").yaml(root, file)
+end
+
+return yaml

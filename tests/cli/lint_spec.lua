@@ -1,0 +1,183 @@
+-- `pipeplan lint` as a user sees it: exit statuses, formats, a launch against its plan, published configurations, hostile ones.
+
+local json = require "cjson"
+local files = require "policy_files"
+local program = require "program"
+
+teardown(files.remove)
+
+local function quoted(path) return "'" .. path .. "'" end
+
+local function lint(arguments, input) return program.run("lint " .. arguments, input) end
+
+local flags = "--num-layers 32 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+              .. "--micro-batch-size 1 --bf16 --global-batch-size 128 --tokenizer-type NullTokenizer --vocab-size 32000 --swiglu "
+              .. "--ffn-hidden-size 4096 --use-distributed-optimizer --pipeline-model-parallel-size 4 "
+
+local function script(more, gpus, own)
+  return files.write("run.sh", string.format("torchrun --nproc_per_node %d pretrain_gpt.py %s %s\n", gpus or 8, own or flags, more or ""))
+end
+
+describe("pipeplan lint", function()
+  it("ends with 0 without findings, with 1 with some, with 2 where a file cannot be read", function()
+    local good, bad = quoted(script()), quoted(script "--num-layers 30")
+    assert.equal(0, lint(good).status)
+    assert.equal(1, lint(bad).status)
+    local result = lint "no_such_file.sh"
+    assert.same({ 2, "", "pipeplan: no_such_file.sh: cannot be read: No such file or directory\n" },
+                { result.status, result.stdout, result.stderr })
+    result = lint(bad .. " no_such_file.sh " .. good)   -- the others are read, and the worst counts
+    assert.equal(2, result.status)
+    assert.truthy(result.stdout:find("error[megatron.layers]", 1, true) and result.stderr:find "cannot be read")
+    assert.equal(0, lint("-", "torchrun --nproc_per_node 8 pretrain_gpt.py " .. flags .. "\n").status)
+  end)
+
+  it("says where, what, why and what would be right", function()
+    local path = script "--num-layers 30"
+    local result = lint(quoted(path))
+    assert.truthy(result.stdout:find(path .. ":1: error[megatron.layers]\n  Megatron-LM: 30 layers do not divide by P 4\n"
+                                     .. "  nearest: --num-layers 32\n  source: https://github.com/NVIDIA/Megatron-LM", 1, true), result.stdout)
+  end)
+
+  it("prints JSON as it is documented", function()
+    local result = lint(quoted(script "--num-layers 30 --load $DIR") .. " --format json")
+    local value = json.decode(result.stdout)
+    assert.same({ "urn:pipeplan:lint:1", "megatron", "core 0.20.0" }, { value["$schema"], value.framework, value.version })
+    local finding = value.findings[1]
+    for _, name in ipairs { "id", "severity", "message", "file", "line", "key", "value", "nearest", "source" } do
+      assert.is_true(finding[name] ~= nil and finding[name] ~= json.null, name)
+    end
+    assert.equal(json.null, finding.conditional)
+    assert.equal("DIR", value.unresolved[1].key)
+    assert.same({ 4, 2, 64, "1f1b" }, { value.reads.parallelism.pipeline, value.reads.parallelism.data, value.reads.microbatches,
+                                        value.reads.schedule })
+    local two = json.decode(lint(quoted(script()) .. " " .. quoted(script()) .. " --format json").stdout)
+    assert.equal(2, #two.launches)
+  end)
+
+  it("prints annotations and SARIF, with the line", function()
+    local path = script "--num-layers 30"
+    local result = lint(quoted(path) .. " --format github")
+    assert.equal("::error file=" .. path .. ",line=1,title=megatron.layers::Megatron-LM: 30 layers do not divide by P 4; nearest: "
+                 .. "--num-layers 32\n", result.stdout:match "^::error[^\n]*\n")
+    local value = json.decode(lint(quoted(path) .. " --format sarif").stdout)
+    local found = value.runs[1].results[1]
+    assert.same({ "2.1.0", "megatron.layers", "error", 1 },
+                { value.version, found.ruleId, found.level, found.locations[1].physicalLocation.region.startLine })
+  end)
+
+  it("computes memory where the accelerator is known", function()
+    local result = json.decode(lint(quoted(script()) .. " --accelerator H100-SXM --format json").stdout)
+    assert.equal(4, #result.reads.memory.ranks)
+    assert.truthy(lint(quoted(script()) .. " --accelerator H100-SXM").stdout:find("memory: fits: rank 0 is the fullest", 1, true))
+  end)
+
+  it("takes variables and GPUs from its command line", function()
+    local path = files.write("run.sh", "python pretrain_gpt.py " .. flags .. " --tensor-model-parallel-size $TP\n")
+    assert.equal(1, lint(quoted(path) .. " --variable TP=3 --gpus 16").status)
+    assert.equal(0, lint(quoted(path) .. " --variable TP=4 --gpus 16").status)
+    assert.equal(2, lint(quoted(path) .. " --variable TP").status)
+    assert.equal(2, lint(quoted(path) .. " --gpus many").status)
+  end)
+end)
+
+describe("pipeplan lint --plan", function()
+  local spec = [[{ "cluster": { "gpus": 64, "accelerator": "H100-SXM", "network": { "per_gpu": "400Gbps" } }, "framework": "megatron",
+    "model": { "layers": 32, "hidden": 8192, "heads": 64, "kv_heads": 64, "ffn": 28672, "vocab": 32000 },
+    "training": { "tokens": "1T", "sequence_length": 2048, "global_batch_size": 128, "micro_batch_size": 1 },
+    "parallelism": { "pipeline": 4, "tensor": 8, "schedule": "1f1b", "layers_per_stage": [8, 8, 8, 8] } }]]
+  local plan = program.run("plan - --format json", spec)
+  local path = files.write("plan.json", plan.stdout)
+
+  local function planned(more, gpus)
+    local large = flags:gsub("hidden%-size 1024", "hidden-size 8192"):gsub("heads 16", "heads 64"):gsub("4096", "28672")
+    return quoted(script((more or ""), gpus or 64, large .. "--tensor-model-parallel-size 8 --sequence-parallel"))
+  end
+
+  it("ends with 0 for the launch that was planned", function()
+    assert.equal("planned", json.decode(plan.stdout).status)
+    local result = lint(planned() .. " --plan " .. path)
+    assert.same({ 0, "" }, { result.status, result.stderr }, result.stdout)
+  end)
+
+  it("ends with 1 on every field in which the launch differs", function()
+    for field, more in pairs { ["parallelism.tensor"] = "--tensor-model-parallel-size 4", microbatches = "--global-batch-size 64",
+                               layers_per_stage = "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 9",
+                               schedule = "--num-virtual-stages-per-pipeline-rank 2", ["training.precision"] = "--fp8-format hybrid",
+                               ["training.sequence_length"] = "--seq-length 1024" } do
+      local result = lint(planned(more) .. " --plan " .. path)
+      assert.equal(1, result.status, more)
+      assert.truthy(result.stdout:find("error[plan." .. field:gsub("%.", "_") .. "]", 1, true), more .. result.stdout)
+    end
+    assert.equal(1, lint(planned(nil, 128) .. " --plan " .. path).status)
+  end)
+
+  it("is told what is no plan", function()
+    local result = lint(quoted(script()) .. " --plan " .. quoted(files.write("no.json", "{}")))
+    assert.same({ 2, "" }, { result.status, result.stdout })
+  end)
+end)
+
+-- What data/configs' own lists of sources say of each; every other file there is refused with a line, and none ends otherwise.
+describe("published configurations", function()
+  local data = os.getenv "PIPEPLAN_DATA"
+  local expected = {
+    ["megatron__train_gpt3_175b_distributed.sh"] = { 1, "megatron.world", "megatron.two_batches" },
+    ["megatron__train_gpt3_175b_distributed.sh --gpus 128"] = { 1, "megatron.two_batches", "128 GPUs; P 16 · M 1,536 · TP 8 · DP 1; 1F1B; 16 × 6" },
+    ["megatron__functional_tp1_pp4_vp1.yaml --gpus 8"] = { 0, "V 3 · M 4", "DP 2", "12 × 1 layers" },
+    ["megatron__sc21_CONFIG.sh"] = { 1, "--DDP-impl any more", "MEGATRON_EXTRA_PARAMS" },
+    ["modelzoo__run_mixtral_8x22B.sh"] = { 0, "cannot be judged, for this is not known: GPUs, P" },
+    ["flagscale__deepseek_v3_11b_a2b_dualpipev.yaml --gpus 8"] = { 0, "P 4 · M 128", "DP 2", "DualPipeV" },
+    ["flagscale__deepseek_v3_16b_a3b_uneven_mtp.yaml --gpus 8"] = { 0, "P 2 · M 32", "DP 4", "layers 13 14" },
+    ["flagscale__qwen3_235b_a22b.yaml --gpus 8"] = { 1, "P 2 · M 1,024", "2 × 47 layers", "num_query_groups" },
+    ["flagscale__deepseek_v3_hetero.yaml"] = { 0, "not judged" },
+    ["flagscale__qwen3_32b_auto_tuner.yaml"] = { 0, "auto tuner" },
+    ["primus__trainer_zero_bubble.yaml --gpus 8"] = { 0, "V-Half" },
+    ["torchtitan__llama3_405b.toml"] = { 1, "reads no TOML since February 2026", "enable_async_tensor_parallel is gone" },
+    ["deepspeed__pipeline_parallelism_ds_config.json"] = { 0, "HJSON" },
+    ["bridge__qwen35_vl_h100.py"] = { 2, "print it with cfg.print_yaml()" },
+    ["nemo__gpt3_175b_mlperf.yaml"] = { 0, "48 × 2 layers", "DP 16", "512 GPUs" },
+  }
+
+  it("are judged as their sources say", function()
+    if not data then return pending "PIPEPLAN_DATA names no folder with configs/" end
+    for command, want in pairs(expected) do
+      local result = lint(data .. "/configs/" .. command)
+      local said = (result.stdout .. result.stderr):gsub("%s+", " ")
+      assert.equal(want[1], result.status, command .. "\n" .. said)
+      for i = 2, #want do assert.truthy(said:find(want[i], 1, true), command .. ": " .. want[i] .. "\n" .. said) end
+    end
+  end)
+
+  it("are all read or refused, and none breaks the reader", function()
+    if not data then return pending "PIPEPLAN_DATA names no folder with configs/" end
+    local count = 0
+    for name in io.popen("ls '" .. data .. "/configs'"):lines() do
+      local result = lint(data .. "/configs/" .. name)
+      assert.is_true(result.status <= 2, name .. "\n" .. result.stderr)
+      count = count + 1
+    end
+    assert.is_true(count >= 30)
+  end)
+end)
+
+describe("hostile launch configurations", function()
+  it("end in bounded time and memory, with a line that says why", function()
+    local random = {}
+    for i = 1, 4096 do random[i] = string.char((i * 7919 + i // 3) % 256) end
+    for name, text in pairs {
+      ["a.sh"] = ("--tensor-model-parallel-size 8\n"):rep(100000), ["b.sh"] = table.concat(random), ["c.yaml"] = table.concat(random),
+      ["d.sh"] = "X=" .. ("${A:-"):rep(3000) .. ("}"):rep(3000) .. "\npython pretrain_gpt.py --num-layers $X\n",
+      ["e.sh"] = "python pretrain_gpt.py --num-layers 4 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout '(t*99999)*99999'\n",
+      ["f.sh"] = "torchrun --nproc_per_node 99999999999999999999 pretrain_gpt.py --num-layers 99999999999999999999 --hidden-size 0 "
+                 .. "--num-attention-heads 0 --pipeline-model-parallel-size 1000000000 --micro-batch-size 9223372036854775807\n",
+      ["g.yaml"] = "system: { a: '${b}', b: '${a}${a}', tensor_model_parallel_size: '${a}' }\nmodel: { num_layers: '${multiply:${a},2}' }\n",
+      ["h.log"] = "---- arguments ----\n" .. ("  tensor_model_parallel_size ...... 2\n"):rep(100000), ["i.sh"] = "", ["j.yaml"] = "a: \0",
+      ["k.sh"] = "torchrun --nproc_per_node 8 pretrain_gpt.py \\\r\n  --tensor-model-parallel-size 3 \\\r\n  --num-layers 4\r\n",
+    } do
+      local result = program.run("lint " .. quoted(files.write(name, text)), nil, "prlimit --cpu=20 --as=600000000")
+      assert.is_true(result.status <= 2, name .. " " .. result.status .. "\n" .. result.stderr)
+      if result.status == 2 then assert.truthy(result.stderr:find "^pipeplan: [^\n]+\n$", name .. result.stderr) end
+    end
+  end)
+end)

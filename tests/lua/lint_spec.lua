@@ -1,0 +1,358 @@
+-- lint_spec.lua: what lint says of launches: the rules of each framework's table on settings of files, with their lines, and what a launch
+-- amounts to. Whose word it is that something is refused stands beside each case; Megatron's own is in frameworks_verdicts_spec.lua.
+
+require "pipeplan"
+local files = require "policy_files"
+local launch = require "pipeplan.input.launch.init"
+local layers = require "pipeplan.catalog.frameworks.megatron_layers"
+local lint = require "pipeplan.analysis.lint.init"
+local reads = require "pipeplan.analysis.lint.reads"
+
+teardown(files.remove)
+
+local function results(name, text, options)
+  local list = launch.read(files.write(name, text), options or {})
+  for i, each in ipairs(list) do list[i] = lint.of(each, options or {}) end
+  return list
+end
+
+local function first(name, text, options) return results(name, text, options)[1] end
+
+-- "id:line" of every finding of that severity.
+local function found(result, severity)
+  local list = {}
+  for _, finding in ipairs(result.findings) do
+    if finding.severity == severity then list[#list + 1] = finding.id .. ":" .. finding.line end
+  end
+  return list
+end
+
+local base = "--num-layers 32 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+             .. "--micro-batch-size 1 --bf16 --global-batch-size 128"
+
+local function script(flags, gpus)
+  return first("run.sh", string.format("torchrun --nproc_per_node %d pretrain_gpt.py %s \\\n  %s\n", gpus or 8, base, flags))
+end
+
+local function errors(flags, gpus) return found(script(flags, gpus), "error") end
+
+describe("arguments of Megatron", function()
+  it("are refused by name when they are gone, abbreviated or misspelled (argparse with allow_abbrev off)", function()
+    local result = script "--pipeline-model-parallel-siz 4 --DDP-impl local --model-parallel-size 2 --tensor-model-paralel-size 2"
+    assert.same({ "unknown_key:2", "gone_key:2", "gone_key:2", "unknown_key:2" }, found(result, "error"))
+    assert.same({ "--pipeline-model-parallel-size", nil, "--tensor-model-parallel-size", "--tensor-model-parallel-size" },
+                { result.findings[1].nearest, nil, result.findings[3].nearest, result.findings[4].nearest })
+  end)
+
+  it("are refused where their values are of another kind", function()
+    assert.same({ "bad_value:2" }, errors "--pipeline-model-parallel-size four")
+    assert.same({ "bad_value:2" }, errors "--moe-token-dispatcher-type alltoal")
+    assert.same({ "bad_value:2" }, errors "--tensor-model-parallel-size 0")
+    assert.same({ "no_value:2" }, errors "--context-parallel-size --bf16")
+    assert.same({ "stray_word:2" }, errors "--bf16 true")
+  end)
+
+  it("hold as they are said last", function()
+    local result = script "--tensor-model-parallel-size 3 --tensor-model-parallel-size 2"
+    assert.same({ {}, { "given_twice:2" } }, { found(result, "error"), found(result, "warning") })
+    assert.equal(2, reads.of(result).parallelism.tensor)
+  end)
+
+  it("have their nearest legal value beside them", function()
+    local function nearest(flags, gpus) return script(flags, gpus).findings[1].nearest end
+    assert.equal("16 GPUs", nearest("--pipeline-model-parallel-size 8 --tensor-model-parallel-size 2", 12))
+    assert.equal("--num-layers 33", nearest("--pipeline-model-parallel-size 3", 6))
+    assert.equal("--global-batch-size 126", nearest("--pipeline-model-parallel-size 2", 12))   -- 126 / 6
+    assert.equal("1024 GPUs", nearest("--pipeline-model-parallel-size 16 --tensor-model-parallel-size 2 --expert-model-parallel-size 64 "
+                                      .. "--num-experts 256 --expert-tensor-parallel-size 1 --sequence-parallel --disable-bias-linear", 256))
+  end)
+
+  it("rest on what a variable holds when nobody sets it", function()
+    local text = "NODES=${SLURM_NNODES:-1}\ntorchrun --nproc_per_node 8 --nnodes $NODES pretrain_gpt.py " .. base
+                 .. " --pipeline-model-parallel-size 16\n"
+    local result = first("run.sh", text)
+    assert.same({ "megatron.world:2" }, found(result, "error"))
+    assert.equal("${SLURM_NNODES}", result.findings[1].conditional)
+    assert.same({}, found(first("run.sh", text, { variables = { SLURM_NNODES = "2" } }), "error"))
+  end)
+
+  it("say nothing of what they leave open", function()
+    local result = first("run.sh", "python pretrain_gpt.py " .. base .. " --pipeline-model-parallel-size $P\n")
+    assert.same({ {}, { { key = "P", file = result.file, line = 1 } } }, { found(result, "error"), { result.unresolved[1] } })
+    assert.same({ "not_judged:1" }, found(result, "note"))
+    -- handed on to another script: what is absent is not known, and no default
+    result = first("run.sh", "MODEL=x bash ./sbatch.sh --moe-router-force-load-balancing --pipeline-model-parallel-size 4\n")
+    assert.same({ nil, 4, nil }, { reads.of(result).parallelism.tensor, reads.of(result).parallelism.pipeline, reads.of(result).schedule })
+  end)
+end)
+
+-- pipeline_parallel_layer_layout.py: parse_str_to_list, and its comments' examples
+describe("a layout string", function()
+  local function stages(text)
+    local list = {}
+    for i, stage in ipairs(assert(layers.parse(text))) do list[i] = stage.text end
+    return table.concat(list, " ")
+  end
+
+  it("is written out as Megatron does", function()
+    assert.equal("Ettt tt tt tt m L", stages "Ettt|(tt|)*3,m|L")
+    assert.equal("Ett t tt t tt", stages "Et(t|t|t)*2t")   -- as xy(ab|cd|ef)*2,pq is xyab|cd|efab|cd|efpq
+    assert.equal("ttt tt tt", stages "(t)*3|(tt|)*1,t*2")
+    assert.equal(61, #assert(layers.parse "Et|(t|)*59L"))
+  end)
+
+  it("is none with other letters, or without end", function()
+    assert.same({ nil, "has 'x', which is none of E, t, m, L, |" }, { layers.parse "Ex|L" })
+    assert.is_nil(layers.parse "(t*9999)*9999")
+  end)
+
+  -- seen of megatron-core 0.19.2 on a CPU: tests/data/frameworks/megatron_verdicts.txt
+  it("gives the layers that Megatron builds", function()
+    local result = script("--num-layers 61 --pipeline-model-parallel-size 16 --pipeline-model-parallel-layout 'Et*3|(tt|)*29,m|L' "
+                          .. "--mtp-num-layers 1 --position-embedding-type rope", 16)
+    assert.same({}, found(result, "error"))
+    local list = reads.of(result).layers_per_stage
+    assert.same({ 32, 3, 2, 0, 0, 2 }, { #list, list[1], list[30], list[31], list[32], reads.of(result).parallelism.virtual })
+  end)
+end)
+
+describe("what a launch amounts to", function()
+  -- 16 layers and one accounted for the loss on 4 ranks would be 17: refused; 30 and two are 8 a rank (transformer_block.py:156-201)
+  it("has the layers of each stage, by chunks", function()
+    local result = script("--num-layers 30 --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2 "
+                          .. "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split", 8)
+    assert.same({ 3, 4, 4, 4, 4, 4, 4, 3 }, reads.of(result).layers_per_stage)
+    result = script("--num-layers 30 --pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 7 "
+                    .. "--decoder-last-pipeline-num-layers 7", 8)
+    assert.same({ 7, 8, 8, 7 }, reads.of(result).layers_per_stage)
+  end)
+
+  it("has DP, M and the bubble (P − 1) / (M + P − 1) of 1F1B", function()
+    local read = reads.of(script("--pipeline-model-parallel-size 4 --tensor-model-parallel-size 2", 16))
+    assert.same({ 2, 64, "1f1b" }, { read.parallelism.data, read.microbatches, read.schedule })
+    assert.near(3 / 67, read.bubble.fraction, 1e-12)
+    read = reads.of(script("--pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2", 4))
+    assert.near(3 / (2 * 128 + 3), read.bubble.fraction, 1e-12)   -- Narayanan et al. 2021, 2.2.2: (P − 1) / V over M
+  end)
+end)
+
+describe("Megatron's log", function()
+  it("is read whatever stands around its block", function()
+    local result = first("run.log", [[
+0: [rank0] INFO
+0: ------------------------ arguments ------------------------
+0:   bf16 ............................................ True
+0:   global_batch_size ............................... 100
+0:   hidden_size ..................................... 1024
+0:   micro_batch_size ................................ 1
+0:   num_attention_heads ............................. 16
+0:   num_layers ...................................... 31
+0:   overlap_p2p_comm ................................ True
+0:   pipeline_model_parallel_size .................... 4
+0:   seq_length ...................................... 2048
+0:   tensor_model_parallel_size ...................... 1
+0:   untie_embeddings_and_output_weights ............. True
+0:   virtual_pipeline_model_parallel_size ............ None
+0:   world_size ...................................... 8
+0: -------------------- end of arguments ---------------------
+]])
+    assert.same({ "megatron.layers:8" }, found(result, "error"))
+    assert.same({ false, 50, 8 }, { result.record.tied_embeddings, reads.of(result).microbatches, reads.of(result).gpus })
+  end)
+end)
+
+local flagscale = [[
+system:
+  tensor_model_parallel_size: 1
+  pipeline_model_parallel_size: 4
+  expert_model_parallel_size: 2
+  disable_bias_linear: true
+  use_distributed_optimizer: true
+  use_dualpipev: true
+  moe_fb_overlap: true
+  precision:
+    bf16: true
+  checkpoint:
+    load: ${experiment.load}
+model:
+  num_layers: 16
+  hidden_size: 2048
+  num_attention_heads: 16
+  seq_length: 4096
+  max_position_embeddings: 4096
+  untie_embeddings_and_output_weights: true
+  num_experts: 64
+  moe_token_dispatcher_type: alltoall
+  micro_batch_size: 1
+  global_batch_size: 256
+]]
+
+-- arguments.py.patch:209-264 at 16a2dd5b, seen both ways with its own code; DualPipe is from the description of pull request 1157
+describe("FlagScale's YAML", function()
+  local function of(change, by, gpus) return first("body.yaml", (flagscale:gsub(change or "^", by or "", 1)), { gpus = gpus or 8 }) end
+
+  it("is legal as FlagScale's own example is: DP 2, M 128, 2 layers of each of 8 stages", function()
+    local result = of()
+    assert.same({}, found(result, "error"))
+    local read = reads.of(result)
+    assert.same({ 2, 128, "dualpipev", { 2, 2, 2, 2, 2, 2, 2, 2 } },
+                { read.parallelism.data, read.microbatches, read.schedule, read.layers_per_stage })
+    assert.equal("experiment.load", result.unresolved[1].key)
+  end)
+
+  it("is refused as FlagScale refuses it", function()
+    local function refused(change, by, gpus) return found(of(change, by, gpus), "error") end
+    assert.same({ "flagscale.dualpipev_tied:7" }, refused("  untie_embeddings_and_output_weights: true\n", ""))
+    assert.same({ "flagscale.dualpipev_experts:4" }, refused("expert_model_parallel_size: 2", "expert_model_parallel_size: 1"))
+    assert.same({ "flagscale.dualpipev_layers:14" }, refused("num_layers: 16", "num_layers: 12"))
+    assert.same({ "flagscale.dualpipev_mtp:23" }, refused("  micro_batch", "  position_embedding_type: rope\n  mtp_num_layers: 1\n  micro_batch"))
+    assert.same({ "flagscale.dualpipev_mtp_given:7" }, refused("  micro_batch", "  mtp_num_layers: 0\n  micro_batch"))
+    assert.same({ "flagscale.dualpipev_overlap:9" }, refused("  moe_fb_overlap", "  overlap_grad_reduce: true\n  moe_fb_overlap"))
+    assert.same({ "flagscale.dualpipev_microbatches:3" }, refused("global_batch_size: 256", "global_batch_size: 8"))
+    assert.same({ "flagscale.dualpipev_virtual:7" },
+                refused("  moe_fb_overlap", "  num_virtual_stages_per_pipeline_rank: 2\n  moe_fb_overlap"))
+  end)
+
+  it("may ask for DualPipe, which nobody has run", function()
+    local function dualpipe(change, by)
+      return first("body.yaml", (flagscale:gsub("  use_dualpipev: true\n  moe_fb_overlap: true\n", "  use_dualpipe: true\n"):gsub(change or "^",
+                   by or "")), { gpus = 8 })
+    end
+    local result = dualpipe()
+    assert.same({ {}, "dualpipe" }, { found(result, "error"), reads.of(result).schedule })
+    assert.equal("flagscale.dualpipe_unverified:7", found(result, "note")[1])
+    assert.same({ "flagscale.dualpipe_tied:7" }, found(dualpipe("  untie_embeddings_and_output_weights: true\n", ""), "error"))
+    assert.same({ "flagscale.dualpipe_microbatches:3" }, found(dualpipe("global_batch_size: 256", "global_batch_size: 8"), "error"))
+    assert.same({ "flagscale.dualpipe_virtual:7" },
+                found(dualpipe("  precision", "  num_virtual_stages_per_pipeline_rank: 1\n  precision"), "error"))
+    -- without the key nothing of it is asked
+    assert.same({}, found(dualpipe("  use_dualpipe: true\n", ""), "error"))
+  end)
+
+  it("is composed as Hydra does: GPUs from the top file, values from its experiment", function()
+    local directory = files.directory { ["train.yaml"] = [[
+defaults:
+  - _self_
+  - train: small
+experiment:
+  load: null
+  steps: 4
+  runner: { hostfile: null, nnodes: 2, nproc_per_node: 16 }
+  envs: { CUDA_VISIBLE_DEVICES: "0,1,2,3,4,5,6,7" }
+]] }
+    assert(os.execute("mkdir " .. directory .. "/train"))
+    files.write("small.yaml", flagscale .. "data:\n  split: 1\n  eval_iters: ${experiment.steps}\n", directory .. "/train")
+    local result = lint.of(launch.read(directory .. "/train.yaml", {})[1], {})
+    assert.same({ 16, 64, {} }, { reads.of(result).gpus, reads.of(result).microbatches, result.unresolved })
+    assert.equal(directory .. "/train/small.yaml", result.file)
+    result = first("top.yaml", "defaults:\n  - train: none\nexperiment: {}\n")
+    assert.same({ "no_body:2" }, found(result, "error"))
+  end)
+
+  it("may not say a key twice (omegaconf refuses it), nor mix kinds of ranks", function()
+    assert.same({ "duplicate_key:17" }, found(of("  seq_length", "  hidden_size: 2048\n  seq_length"), "error"))
+    local result = of("  precision:", "  hetero: { enable_hetero: true }\n  precision:")
+    assert.same({ "heterogeneous:9" }, found(result, "note"))
+  end)
+end)
+
+-- Megatron-Core when layers are built; https://github.com/NVIDIA-NeMo/Megatron-Bridge/issues/5884: 60 layers, P 8, V 4
+describe("YAML of Megatron-Bridge and NeMo", function()
+  local resolved = [[
+model:
+  _target_: megatron.bridge.models.GPTModelProvider
+  num_layers: %d
+  hidden_size: 4096
+  num_attention_heads: 32
+  seq_length: 4096
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 8
+  virtual_pipeline_model_parallel_size: 4
+  expert_tensor_parallel_size: null
+  share_embeddings_and_output_weights: false
+train:
+  micro_batch_size: 1
+  global_batch_size: 64
+mixed_precision: bf16_mixed
+]]
+  it("is refused where layers do not divide by P × V", function()
+    local result = first("run_config.yaml", resolved:format(60), { gpus = 32 })
+    assert.same({ { "megatron.layers:3" }, "model.num_layers 64" }, { found(result, "error"), result.findings[1].nearest })
+    result = first("run_config.yaml", resolved:format(64), { gpus = 32 })
+    assert.same({ {}, 2, 32, "interleaved_1f1b" },
+                { found(result, "error"), reads.of(result).parallelism.data, reads.of(result).microbatches, reads.of(result).schedule })
+  end)
+
+  it("names NeMo's keys as NeMo does, and its nodes are its GPUs", function()
+    local result = first("nemo.yaml", [[
+trainer: { num_nodes: 64, devices: 8, precision: bf16 }
+model:
+  micro_batch_size: 2
+  global_batch_size: 2048
+  tensor_model_parallel_size: 4
+  pipeline_model_parallel_size: 8
+  virtual_pipeline_model_parallel_size: 6
+  encoder_seq_length: 2048
+  max_position_embeddings: 2048
+  num_layers: 96
+  hidden_size: 12288
+  ffn_hidden_size: ${multiply:4, ${.hidden_size}}
+  num_attention_heads: 96
+]])
+    local read = reads.of(result)
+    assert.same({ {}, 512, 16, 64, 49152 }, { found(result, "error"), read.gpus, read.parallelism.data, read.microbatches, result.record.ffn })
+  end)
+end)
+
+it("Primus asks for a schedule in words of its own, and its presets are not here", function()
+  local result = first("primus.yaml", [[
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: llama2_7B.yaml
+    overrides:
+      micro_batch_size: 1
+      global_batch_size: 32
+      num_layers: ${PRIMUS_NUM_LAYERS:16}
+      pipeline_model_parallel_size: 8
+      num_virtual_stages_per_pipeline_rank: 2
+      overlap_grad_reduce: false
+      overlap_param_gather: false
+      patch_primus_pipeline: true
+      pp_algorithm: "v-half"
+]], { gpus = 8 })
+  local read = reads.of(result)
+  assert.same({ {}, "v_half", 32 }, { found(result, "error"), read.schedule, read.microbatches })
+end)
+
+describe("files that are not judged", function()
+  local function problem(name, text)
+    local good, told = pcall(launch.read, files.write(name, text), {})
+    assert.is_false(good)
+    return tostring(told):gsub("^.-/([%w_]+%.%w+)", "%1")
+  end
+
+  it("are told what to do instead", function()
+    assert.truthy(problem("recipe.py", "import os\n"):find "print it with cfg.print_yaml%(%)")
+    assert.truthy(problem("preset.yaml", "extends:\n  - base.yaml\nnum_layers: 61\n"):find "preset of Primus")
+    assert.truthy(problem("x.sh", "echo hello\n"):find "has no argument of a framework")
+  end)
+
+  it("are read by their events, so that nothing grows", function()
+    local bomb = { "a: &a [x,x,x,x,x,x,x,x,x]\n" }
+    for i = 1, 20 do bomb[#bomb + 1] = string.format("a%d: &a%d [%s]\n", i, i, ("*a" .. (i > 1 and i - 1 or "") .. ","):rep(9)) end
+    assert.truthy(problem("bomb.yaml", table.concat(bomb)):find "no launch configuration")
+    assert.equal("deep.yaml:1: nested more than 64 deep", (problem("deep.yaml", "a: " .. ("["):rep(100000))))
+    assert.equal("tabs.yaml:2: no YAML: found character that cannot start any token", (problem("tabs.yaml", "a:\n\tb: 1\n")))
+    assert.truthy(problem("self.yaml", "a: &a [*a]\n"):find "stands in what it names")
+  end)
+
+  it("of torchtitan's TOML and DeepSpeed's HJSON say what of them still holds", function()
+    local result = first("t.toml", "[training]\nlocal_batch_size = 2\n[parallelism]\ndata_parallel_shard_degree = -1\n"
+                                   .. "enable_async_tensor_parallel = true\n")
+    assert.same({ "gone_key:1", "gone_key:5" }, found(result, "error"))
+    result = first("d.json", '{\n "train_batch_size": 256,\n "train_micro_batch_size_per_gpu": "auto",\n}\n')
+    assert.same({ { "auto:3" }, { "not_judged:1", "hjson:3" } }, { found(result, "warning"), found(result, "note") })
+  end)
+end)
