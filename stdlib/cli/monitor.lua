@@ -39,7 +39,7 @@ local function new_parser()
   parser:option("--steps", "count these steps instead of the plan's window without its warm-up"):argname("FIRST-LAST")
   parser:option("--min-steps", "undecided on fewer (default a tenth of the steps that could count, at least 5)"):argname("N")
   parser:option("--stall-factor", "leave out rare steps over this many times the median; 0: none"):argname("X"):default("2")
-  parser:option("--format", "text or json (default text)"):argname("FORMAT"):choices { "text", "json" }
+  parser:option("--format", "text, html (a page for a browser) or json (default text)"):argname("FORMAT"):choices { "text", "html", "json" }
   parser:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o")
   parser:option("--stdlib"):hidden(true)   -- read by the program before Lua starts
   parser:flag("-h --help", "show this help")
@@ -138,8 +138,11 @@ local function without_steps(counters)
   return { words[best.sees], "give the run's log too: step time or tokens per second decide" }
 end
 
-local function render(run, format_name)
+local function render(run, format_name, arguments)
   local report = require "pipeplan.report.monitor"
+  if format_name == "html" then
+    return require("pipeplan.report.html.init").monitor(run, { "pipeplan", "monitor", table.unpack(arguments) })
+  end
   if format_name ~= "json" then return report.text(run) end
   return require("pipeplan.base.documents").encode("monitoring", report.object(run), { indent = 2 }) .. "\n"
 end
@@ -162,7 +165,7 @@ function monitor.run(arguments)
                 too_many_gpus = counters.too_many }
   if found.measured then run.verdict, run.reasons = require("pipeplan.monitor.verdict").of(plan, found, limits)
   else run.verdict, run.reasons = "undecided", without_steps(seen) end
-  local text, status = render(run, parsed.format), run.verdict == "roll_back" and failure.status.refused or failure.status.ok
+  local text, status = render(run, parsed.format, arguments), run.verdict == "roll_back" and failure.status.refused or failure.status.ok
   return text, status, parsed.output
 end
 

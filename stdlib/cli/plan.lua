@@ -24,6 +24,8 @@ Examples:
        without the policies of this machine
    pipeplan plan examples/specs/llama-3.1-405b.json --framework torchtitan --format csv
        what PyTorch's pipelining runtime reads
+   pipeplan plan examples/specs/deepseek-v3.json --format html -o plan.html
+       a page to look at and to print: timeline, memory, alternatives, what decided
    pipeplan plan examples/specs/qwen3-235b.json --gpus minimum
        on how few GPUs of this kind, and what keeps it from fewer
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
@@ -50,8 +52,8 @@ local function parser()
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
   p:argument("spec", "spec files (JSON), laid over each other in order; - is standard input"):args("*")
   p:group("What is printed",
-    p:option("--format", "text (one page), markdown, json, or csv: the program for PyTorch's pipelining runtime (default text)")
-      :argname("FORMAT"):choices { "text", "markdown", "json", "csv" },
+    p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, or csv: the program for "
+      .. "PyTorch's pipelining runtime (default text)"):argname("FORMAT"):choices { "text", "markdown", "html", "json", "csv" },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
@@ -85,6 +87,8 @@ function render.json(plan)
   local schema = require "pipeplan.schema.plan"
   return json.encode(json.shape(plan, schema), { indent = 2 }) .. "\n"
 end
+
+function render.html(plan, _, _, program, words) return require("pipeplan.report.html.init").plan(plan, program, words) end
 
 -- No text unless there is a program.
 function render.csv(plan, request, pairs)
@@ -122,8 +126,9 @@ function command.run(arguments)
     local policy = command_line.policy_in_force(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
     local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
     local planner = require "pipeplan.plan.init"
-    local plan = planner.plan { request = request, policy = policy, explain = parsed.explain, why = questions }
-    text, status = render[parsed.format or "text"](plan, request, parsed.pairs)
+    local explain = parsed.explain or parsed.format == "html"
+    local plan, program = planner.plan { request = request, policy = policy, explain = explain, why = questions }
+    text, status = render[parsed.format or "text"](plan, request, parsed.pairs, program, { "pipeplan", "plan", table.unpack(arguments) })
     status = status or status_of(plan)
   end
   return text, status, parsed.output

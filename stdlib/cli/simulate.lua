@@ -28,6 +28,8 @@ local formats = {
   json = { drawn = 0, write = function(run) return encode(simulation.object(run)) end },
   csv = { drawn = 0, write = simulation.csv },
   svg = { drawn = 20000, no_more = true, write = function(run) return require("pipeplan.report.svg").write(run) end },
+  html = { drawn = 400000,
+           write = function(run, command) return require("pipeplan.report.html.init").simulation(run, command) end },
   trace = { drawn = 1000000, no_more = true, write = function(run) return require("pipeplan.report.trace").write(run) end },
 }
 
@@ -75,7 +77,7 @@ local function new_parser()
   parser:option("--pairs", "what torch-multi makes of an F&B pair: in_turn (F, then B, then what both send; default), split (two actions, "
     .. "each with its messages) or overlapped (at once: takes FB, if that is known)"):choices({ "in_turn", "split", "overlapped" })
   parser:option("--queues", "of a framework's messages on a rank: one for all (default), or one per_peer"):choices({ "one", "per_peer" })
-  parser:option("--format", "text, json, csv (its program, as PyTorch has it), svg or trace (for Perfetto)")
+  parser:option("--format", "text, html (a page for a browser), json, csv (its program, as PyTorch has it), svg or trace (for Perfetto)")
     :choices(lists.sorted_keys(formats)):default("text")
   parser:option("--color", "colour the timeline; auto: on a terminal, unless NO_COLOR is set"):choices({ "auto", "always", "never" })
     :default("auto")
@@ -174,7 +176,7 @@ local function read_arguments(arguments)
     runtime = runtime_of(options, measured),
     format = options.format,
     colour = colour_of(options),
-    output = options.output,
+    output = options.output, command = { "pipeplan", "simulate", table.unpack(arguments) },
   }
 end
 
@@ -321,7 +323,7 @@ end
 local function one(asked)
   local request = asked.requests[1]
   local run, rule = run_of(asked, request, asked.times)
-  if run then return formats[asked.format].write(run), failure.status.ok end
+  if run then return formats[asked.format].write(run, asked.command), failure.status.ok end
   report_rule(rule)
   if asked.format ~= "json" then return nil, failure.status.refused end
   return encode(simulation.illegal_object(request, asked.times, virtual_of(request), asked.runtime, rule)), failure.status.refused

@@ -131,9 +131,9 @@ local function training(request, value, assume, precision)
   }
 end
 
--- given: path → { value, origin, shown, base } of every field, checked; name: what to call the spec in messages.
-local function build(given, name)
-  local request = { source = { file = name }, given = {}, assumptions = {}, warnings = {} }
+-- given: path → { value, origin, shown, base } of every field, checked; name: what to call the spec in messages; paths: of its files.
+local function build(given, name, paths)
+  local request = { source = { file = name, files = paths }, given = {}, assumptions = {}, warnings = {} }
   local function value(path)
     return given[path] and given[path].value
   end
@@ -164,12 +164,12 @@ end
 
 -- gpus "minimum": a request without a number of GPUs. at(gpus) is the request for so many, or nil where the spec contradicts it; where the
 -- fixed layout divides no other count, `unit` says which.
-local function build_any(given, name)
+local function build_any(given, name, paths)
   local function at(gpus)
     local copy = {}
     for path, field in pairs(given) do copy[path] = field end
     copy["cluster.gpus"] = { value = gpus, origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
-    local request = build(copy, name)
+    local request = build(copy, name, paths)
     local good, problem = failure.try(contradictions.check, request, copy, complain)
     request.stated = copy
     if good then return request end
@@ -184,10 +184,10 @@ local function build_any(given, name)
   return { any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
 end
 
-local function finished(given, name)
+local function finished(given, name, paths)
   check_all(given, name)
-  if given["cluster.gpus"].value == "minimum" then return build_any(given, name) end
-  local request = build(given, name)
+  if given["cluster.gpus"].value == "minimum" then return build_any(given, name, paths) end
+  local request = build(given, name, paths)
   contradictions.check(request, given, complain)
   request.stated = given  -- for spec.with
   return request
@@ -201,7 +201,7 @@ function spec.with(request, path, value)
   if value == nil then return nil end
   given[path] = { value = value, origin = at.origin, shown = at.shown, base = at.base }
   local good, changed = failure.try(function()
-    local other = build(given, request.source.file)
+    local other = build(given, request.source.file, request.source.files)
     contradictions.check(other, given, complain)
     return other
   end)
@@ -226,7 +226,7 @@ function spec.read(arguments)
     collect(given, object, "", name, file == "-" and "" or files.directory_of(file))
   end
   collect_options(given, arguments.options or {}, arguments.base or "")
-  return finished(given, name)
+  return finished(given, name, arguments.files or {})
 end
 
 -- The same from a Lua table that looks like a spec file; `base` is the directory of relative paths in it.
@@ -234,7 +234,7 @@ function spec.from_table(object, base)
   if type(object) ~= "table" then failure.usage("spec: expected a table, got a %s", type(object)) end
   local given = {}
   collect(given, object, "", "spec", base and base .. "/" or "")
-  return finished(given, "spec")
+  return finished(given, "spec", {})
 end
 
 return spec

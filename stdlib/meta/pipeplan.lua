@@ -164,7 +164,9 @@
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field slower_fraction? number its step over the plan's, less one; negative: it is faster
 ---@field step_seconds? number one training step
+---@field tie? boolean is that less than a comparison of two schedules can be wrong?
 ---@field why_not string[] why it is not the plan
 
 --- how the model is spread over the GPUs
@@ -176,6 +178,13 @@
 ---@field pipeline integer P: pipeline depth
 ---@field tensor integer tensor parallel degree
 ---@field virtual integer V: chunks per rank of an interleaved schedule, otherwise 1
+
+--- the phases of one step's pipeline, as simulated
+---@class pipeplan.plan.phases
+---@field actions integer what all ranks run in a step
+---@field cool_down_seconds number the rest of the pipeline
+---@field steady_seconds number from there until the first rank has no forward left, or no pair; 0: there is no such phase
+---@field warm_up_seconds number from the start until every rank has begun a backward, or an F&B pair where the schedule has them
 
 --- memory of one rank
 ---@class pipeplan.plan.rank
@@ -205,6 +214,7 @@
 ---@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" what it is compared with, at the same P, M, layout and cost model without overlap
 ---@field baseline_fits? boolean would the baseline fit the memory?
 ---@field bubble number GPU-hours that the schedule alone saves
+---@field cost? number of that total, where the spec gives a price
 ---@field overlap number GPU-hours that hiding the all-to-all saves
 ---@field total number their sum: baseline less plan
 
@@ -252,6 +262,7 @@
 ---@field gpu_hours? number for all tokens
 ---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules
 ---@field gpus_needed? integer when nothing fits: the smallest count of GPUs, of those tried, that would work
+---@field hop_seconds? number that a hand-over between two ranks is on its way while both may compute
 ---@field host? pipeplan.plan.host what nodes and storage have to hold
 ---@field ideal_step_seconds? number the same work without bubble, exposed communication and imbalance
 ---@field layers_per_stage? integer[] by slice of the model, first to last
@@ -281,6 +292,7 @@
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" the planned schedule
 ---@field schedule_family? string zero_bubble for its members, otherwise the schedule
 ---@field schedule_wanted? string what that row wanted first
+---@field spec pipeplan.plan.spec the spec that was planned
 ---@field stages? pipeplan.plan.stage[] by slice of the model
 ---@field status "planned"|"refused"|"rejected" outcome
 ---@field step? pipeplan.plan.step what a step is made of
@@ -323,6 +335,7 @@
 ---@field gpus integer GPUs
 ---@field gpus_per_node integer GPUs of a node
 ---@field network_bytes_per_second? number between domains, one direction, per GPU
+---@field price_per_gpu_hour? number what an hour of one GPU costs, in the spec's currency
 ---@field scale_up_bytes_per_second? number inside it, one direction, per GPU
 ---@field scale_up_gpus integer GPUs of a scale-up domain
 
@@ -375,7 +388,9 @@
 ---@field decided string[] how the plan was decided
 ---@field figures pipeplan.plan.explanation.figures[] where figures come from
 ---@field overridden pipeplan.plan.explanation.overridden[] what the layers over the default hide
+---@field phases? pipeplan.plan.phases
 ---@field rules pipeplan.plan.explanation.rules[] every rule, in effective order, for the plan (or the candidate that was judged)
+---@field spec pipeplan.plan.explanation.spec[] what the spec says, files and options laid over each other
 
 --- one answer
 ---@class pipeplan.plan.explanation.answers
@@ -389,9 +404,12 @@
 ---@field decision? string row that would decide
 ---@field effect string what would be otherwise
 ---@field field string path in the spec
+---@field gpu_hours? number for all tokens of the spec with that value; null where its batch ramps up
+---@field peak_bytes? number on its fullest rank
 ---@field rules string[] its reasons
 ---@field side? "over"|"under" the limit of a real number lies there, value a hair beyond
 ---@field status "planned"|"refused"|"rejected" outcome with that value
+---@field step_seconds? number one step of the plan with that value
 ---@field value string what it would be, as an option takes it
 ---@field words string value and the spec's own, or the limit to pass
 
@@ -423,7 +441,14 @@
 ---@field id string rule
 ---@field layer string the policy layer that states it
 ---@field line? integer line
+---@field source? string where the rule comes from
 ---@field verb string row, reject, …
+
+--- one field
+---@class pipeplan.plan.explanation.spec
+---@field field string path in the spec
+---@field origin string the file that says it, or the command line
+---@field value any as it was written
 
 --- what nodes and storage have to hold
 ---@class pipeplan.plan.host
@@ -543,6 +568,7 @@
 ---@field metric string what to measure
 ---@field paragraph string the trigger in words
 ---@field threshold_fraction number switch below it
+---@field threshold_seconds number the mean step at that utilisation: switch above it
 ---@field warmup_steps integer steps left out of it
 ---@field window_steps integer steps to average over
 
@@ -550,6 +576,11 @@
 ---@class pipeplan.plan.rollback.fallback
 ---@field pipeline integer P
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
+
+--- the spec that was planned
+---@class pipeplan.plan.spec
+---@field digest string of every field that the spec says, and of the model and the profile that it names
+---@field files string[] spec files, in the order in which they were laid over each other
 
 --- what a step is made of
 ---@class pipeplan.plan.step

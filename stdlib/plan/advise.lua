@@ -290,7 +290,7 @@ local counters = "Cross-check with DCGM's tensor-active or SM-active counters, r
 
 local function paragraph(rollback, words)
   local threshold = string.format("Below %s (steps over %s)", format.percent(rollback.threshold_fraction),
-                                  format.seconds(words.ideal / rollback.threshold_fraction))
+                                  format.seconds(rollback.threshold_seconds))
   local parts = {
     string.format("Over the first %s steps, without the %s of warm-up, take aggregate GPU utilisation as ideal step (%s%s) ÷ measured "
                   .. "step; the plan predicts %s.", format.integer(rollback.window_steps), format.integer(rollback.warmup_steps),
@@ -345,6 +345,7 @@ local function rollback(plan, request, policy, known, result, segments)
     out.threshold_fraction = ideal / (own_step * (1 + accuracy.time_fraction))
     out.inside_error_band = false
   end
+  out.threshold_seconds = ideal / out.threshold_fraction
   out.paragraph = paragraph(out, words)
   return out
 end

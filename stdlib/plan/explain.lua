@@ -63,7 +63,7 @@ local function rules(policy, record, kernel)
         because = failed(rule, policy, record)
       end
       list[#list + 1] = { id = rule.id, verb = rule.verb, holds = holds, because = because, layer = rule.layer, file = rule.file,
-                          line = rule.line }
+                          line = rule.line, source = rule.source }
     end
   end
   return list

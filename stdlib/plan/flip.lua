@@ -34,6 +34,7 @@ local LEAST = 12                -- searches, however large they are
 local SHOWN = 4                 -- changes, each of another field
 local HAIR = 1e-9               -- how far beyond a limit of a real number is tried, as a share of it
 local NAME = math.log(2)        -- how far another name is
+local SECONDS_PER_HOUR = 3600
 
 -- ---------------------------------------------------------------------------------------------------------------------- the outcome
 
@@ -42,7 +43,9 @@ local function outcome(request, policy)
   policy.host:refill()
   local good, result = failure.try(function()
     local known = facts.of(request, policy)
-    return choose.outcome { request = request, policy = policy, record = known.record, arguments = known.arguments }
+    local found = choose.outcome { request = request, policy = policy, record = known.record, arguments = known.arguments }
+    found.batch = known.batch
+    return found
   end)
   if not good then
     if failure.is(result) then return nil end
@@ -278,6 +281,14 @@ local function words(change)
   return string.format("%s %s instead of %s", name, format.quantity(change.value, unit), format.quantity(change.from, unit))
 end
 
+-- What the changed request would take with what is planned for it; nil where nothing is, and where its batch ramps up.
+local function gpu_hours(request, after)
+  local training, step_seconds = request.training, after.fields and after.fields.step_seconds
+  if not step_seconds or training.batch_ramp then return nil end
+  local steps = training.tokens / (after.batch * training.sequence_length)
+  return steps * step_seconds / (training.goodput or 1) * request.cluster.gpus / SECONDS_PER_HOUR
+end
+
 function flip.of(request, policy, hints)
   if not request.stated then return {} end
   local before = outcome(request, policy)
@@ -301,7 +312,7 @@ function flip.of(request, policy, hints)
         local after = outcome(other, policy)
         if after and flips(before, after) then
           list.done = true
-          found[#found + 1] = { change = change, after = after, at = at }
+          found[#found + 1] = { change = change, after = after, at = at, gpu_hours = gpu_hours(other, after) }
         end
       end
     end
@@ -314,8 +325,10 @@ function flip.of(request, policy, hints)
   local out = {}
   for i = 1, math.min(SHOWN, #found) do
     local change, after = found[i].change, found[i].after
+    local there = after.fields or {}
     out[i] = { field = change.entry.path, value = tostring(written(change.value)), side = change.side, words = words(change),
-               status = after.status, decision = after.decision, rules = after.ids, effect = effect(before, after) }
+               status = after.status, decision = after.decision, rules = after.ids, effect = effect(before, after),
+               step_seconds = there.step_seconds, peak_bytes = there.peak_bytes, gpu_hours = found[i].gpu_hours }
   end
   return out
 end

@@ -10,7 +10,9 @@ local framework = require "pipeplan.plan.framework"
 local guard = require "pipeplan.plan.guard"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
+local program = require "pipeplan.plan.program"
 local reasons = require "pipeplan.plan.reasons"
+local stated = require "pipeplan.input.stated"
 
 local plan = {}
 
@@ -30,7 +32,7 @@ local function base(request, policy, known)
     cluster = {
       gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, accelerator = cluster.accelerator, device_bytes = cluster.device_bytes,
       fabric = cluster.network.fabric, network_bytes_per_second = cluster.network.per_gpu, scale_up_gpus = cluster.network.scale_up_gpus,
-      scale_up_bytes_per_second = cluster.network.scale_up_per_gpu,
+      scale_up_bytes_per_second = cluster.network.scale_up_per_gpu, price_per_gpu_hour = cluster.price_per_gpu_hour,
     },
     training = { tokens = training.tokens, sequence_length = training.sequence_length, precision = training.precision,
                  recompute = recompute },
@@ -38,7 +40,7 @@ local function base(request, policy, known)
     loosened = policy.loosened or {},
     policy = { layers = layers, digest = policy.digest, date = policy.date, stack = policy.stack, found = found,
                left_out = policy.left_out },
-    engine_version = engine.version,
+    spec = { digest = stated.digest(request), files = request.source.files }, engine_version = engine.version,
   }
 end
 
@@ -117,8 +119,8 @@ local function forbidden(out, broken, request, policy, known, result)
   return rejected, record
 end
 
--- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }? } → plan
--- facts: what a test puts in place of what follows from the request.
+-- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }? } → plan, program
+-- facts: what a test puts in place of what follows from the request. With `explain` also the plan's program as simulated: see program.lua.
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
   local minimum, no_count
@@ -155,8 +157,16 @@ function plan.plan(arguments)
     out.explanation = explain.of(out, request, policy, record, known, result, arguments.explain, arguments.why,
                                  { ["cluster.gpus"] = out.gpus_needed })
   end
+  local drawn
+  if arguments.explain then
+    out.explanation.spec = stated.list(request)
+    if out.status == "planned" then
+      drawn = program.of(result.evaluation, known, request, result.kernel and result.kernel.name)
+      out.explanation.phases = drawn.phases
+    end
+  end
   if plan.observer then plan.observer(out, record, result, policy) end  -- tests of policies watch what they plan
-  return out
+  return out, drawn
 end
 
 return plan

@@ -106,7 +106,7 @@ local function run_seconds(list, goodput, seconds_of)
 end
 
 -- GPU-hours that the plan saves against `baseline`: by its schedule alone, and by hiding the all-to-all.
-local function saving(list, goodput, gpus, baseline)
+local function saving(list, goodput, gpus, baseline, price)
   local function hours(seconds_of)
     local seconds = run_seconds(list, goodput, seconds_of)
     return seconds and seconds * gpus / seconds_per_hour
@@ -116,7 +116,8 @@ local function saving(list, goodput, gpus, baseline)
   local exposed = hours(function(e) return e.no_overlap.step_seconds end)
   local planned = hours(function(e) return e.step_seconds end)
   local fits = list[#list].evaluation.baselines[baseline].fits
-  return { baseline = baseline, bubble = before - exposed, overlap = exposed - planned, total = before - planned, baseline_fits = fits }
+  return { baseline = baseline, bubble = before - exposed, overlap = exposed - planned, total = before - planned, baseline_fits = fits,
+           cost = price and (before - planned) * price }
 end
 
 -- ------------------------------------------------------------------------------------------------------------------ parts of a plan
@@ -373,7 +374,7 @@ function measure.fill(plan, request, known, result)
 
   plan.gpu_hours_saved = {}
   for _, name in ipairs(baselines_of(evaluation.schedule)) do
-    plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, name)
+    plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, name, request.cluster.price_per_gpu_hour)
   end
   plan.profile, plan.power = profile(request), power(evaluation, request)
   plan.expected_error = plan.profile and require("pipeplan.plan.calibrate").expected_error(plan.profile.calibration, evaluation.schedule)
@@ -384,6 +385,7 @@ function measure.fill(plan, request, known, result)
     mirror_seconds = evaluation.step.mirror, replicas_seconds = evaluation.step.replicas,
     sharding_seconds = evaluation.step.sharding, overhead_seconds = evaluation.step.overhead,
   }
+  plan.hop_seconds = evaluation.pipeline > 1 and evaluation.hop_seconds or nil
   plan.stages = stages(evaluation, device)
   plan.memory = memory(evaluation, known)
   plan.host = host.of(request, known.arguments.training, evaluation)
@@ -392,13 +394,15 @@ function measure.fill(plan, request, known, result)
   return list
 end
 
--- Another candidate as the plan lists it, from its row of fields.
-function measure.other(fields, known, why_not)
+-- Another candidate as the plan lists it, from its row of fields; `step_seconds`: the plan's, where it is compared with one.
+function measure.other(fields, known, why_not, step_seconds)
+  local slower = step_seconds and fields.step_seconds and fields.step_seconds / step_seconds - 1
   return {
     schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
     microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch),  -- the field is at the smallest batch
     fit = measure.fit(fields.peak_bytes, known), step_seconds = fields.step_seconds,
     bubble_fraction = fields.bubble_fraction, peak_bytes = fields.peak_bytes, why_not = why_not,
+    slower_fraction = slower, tie = slower and math.abs(slower) < accuracy.comparison_fraction,
   }
 end
 
@@ -415,14 +419,14 @@ function measure.alternatives(result, known, step_seconds)
     if other.fields then
       local why_not = lists.column(other.why_not, "id")
       if #why_not == 0 then why_not[1] = other.fits == false and "does_not_fit" or compared(other.fields) end
-      list[#list + 1] = measure.other(other.fields, known, why_not)
+      list[#list + 1] = measure.other(other.fields, known, why_not, step_seconds)
     end
   end
   local avoidable = result.avoidable and result.avoidable.fields
   if avoidable then
     local words = compared(avoidable)
     if result.avoidable.sharding then words = (words and words .. " with " or "") .. result.avoidable.sharding .. " sharded" end
-    list[#list + 1] = measure.other(avoidable, known, { words })
+    list[#list + 1] = measure.other(avoidable, known, { words }, step_seconds)
   end
   return list
 end
@@ -439,7 +443,7 @@ function measure.without_pipeline(request, result, known, step_seconds)
     parallelism = parallelism, sharding = sharding, framework_flags = framework.flags_of(request, evaluation, parallelism, sharding),
     microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds, peak_bytes = other.fields.peak_bytes,
     exposed_step_seconds = evaluation and evaluation.overlap_alone and evaluation.no_overlap.step_seconds or nil,
-    gain_fraction = gain, tie = gain and math.abs(gain) < require("pipeplan.catalog.accuracy").comparison_fraction,
+    gain_fraction = gain, tie = gain and math.abs(gain) < accuracy.comparison_fraction,
   }
 end
 

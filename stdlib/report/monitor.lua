@@ -227,36 +227,52 @@ local function shortened(list)
   return out
 end
 
+-- The words of the verdict, and what the run is called.
+function report.headline(run)
+  local measured = run.found.measured
+  return titles[run.verdict] .. (measured and string.format(" · utilisation %s, threshold %s", format.percent(measured.utilisation),
+                                                            format.percent(run.plan.threshold)) or ""), named(run.plan, run.plan.schedule)
+end
+
+-- Everything that is said, in order: { { label, { text, … }, group }, … }. Groups stand apart.
+function report.paragraphs(run)
+  local measured, list = run.found.measured, {}
+  local function put(group, label, texts)
+    if texts and #texts > 0 then list[#list + 1] = { label, texts, group } end
+  end
+  put("verdict", run.verdict == "undecided" and "because" or "do", act_lines(run))
+  if run.verdict == "undecided" and measured and measured.utilisation < run.plan.threshold then
+    put("verdict", "if below", switch_lines(run.plan))
+  end
+  if measured then put("run", "measured", { measured_line(run), trend_line(run) }) end
+  put("run", "planned", { planned_line(run) })
+  put("run", "left out", dropped_lines(run))
+  put("run", "gaps", gap_lines(run))
+  put("run", "warning", shortened(report.warnings(run)))
+  local seen = { measured and "step time of the log: sees every bubble; it decides" or nil }
+  for _, kind in ipairs(run.counters) do seen[#seen + 1] = counter_line(kind) end
+  put("run", "sees", seen)
+  for _, kind in ipairs(run.counters) do
+    put("run", "ranks", rank_lines(kind, run.plan))
+    if kind.ranks then break end   -- of the one to be trusted most
+  end
+  put("run", "read", read_lines(run))
+  return list
+end
+
 function report.text(run)
-  local measured, lines = run.found.measured, {}
-  local function put(label, texts)
-    for i, text in ipairs(texts or {}) do
-      for _, line in ipairs(format.wrap(text, WIDTH, format.pad(i == 1 and label or "", LABEL), string.rep(" ", LABEL))) do
+  local head, subject = report.headline(run)
+  local lines = { head .. format.pad(subject, WIDTH - format.width(head), true), string.rep("─", WIDTH) }
+  local group = "verdict"
+  for _, paragraph in ipairs(report.paragraphs(run)) do
+    if paragraph[3] ~= group then lines[#lines + 1] = "" end
+    group = paragraph[3]
+    for i, text in ipairs(paragraph[2]) do
+      for _, line in ipairs(format.wrap(text, WIDTH, format.pad(i == 1 and paragraph[1] or "", LABEL), string.rep(" ", LABEL))) do
         lines[#lines + 1] = line
       end
     end
   end
-  local head = titles[run.verdict] .. (measured and string.format(" · utilisation %s, threshold %s", format.percent(measured.utilisation),
-                                                                    format.percent(run.plan.threshold)) or "")
-  local subject = named(run.plan, run.plan.schedule)
-  lines[1] = head .. format.pad(subject, WIDTH - format.width(head), true)
-  lines[2] = string.rep("─", WIDTH)
-  put(run.verdict == "undecided" and "because" or "do", act_lines(run))
-  if run.verdict == "undecided" and measured and measured.utilisation < run.plan.threshold then put("if below", switch_lines(run.plan)) end
-  lines[#lines + 1] = ""
-  if measured then put("measured", { measured_line(run), trend_line(run) }) end
-  put("planned", { planned_line(run) })
-  put("left out", dropped_lines(run))
-  put("gaps", gap_lines(run))
-  put("warning", shortened(report.warnings(run)))
-  local seen = { measured and "step time of the log: sees every bubble; it decides" or nil }
-  for _, kind in ipairs(run.counters) do seen[#seen + 1] = counter_line(kind) end
-  put("sees", seen)
-  for _, kind in ipairs(run.counters) do
-    put("ranks", rank_lines(kind, run.plan))
-    if kind.ranks then break end   -- of the one to be trusted most
-  end
-  put("read", read_lines(run))
   return format.page(lines)
 end
 

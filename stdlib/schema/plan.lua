@@ -60,6 +60,8 @@ local definitions = {
     fit = optional(one_of(fits, "does it fit the memory?")),
     step_seconds = optional(seconds "one training step"), bubble_fraction = optional(fraction "mean idle share"),
     peak_bytes = optional(bytes "memory of the fullest rank"),
+    slower_fraction = optional(number "its step over the plan's, less one; negative: it is faster"),
+    tie = optional(boolean "is that less than a comparison of two schedules can be wrong?"),
     why_not = list(text "a rule's id, or a comparison with the plan", "why it is not the plan"),
   }, "another schedule on the same devices, at the plan's layout where that is legal, else at its own best"),
 
@@ -89,10 +91,17 @@ local definitions = {
     host_backward_seconds = seconds "of B, what the card waits for its host's launches",
   }, "seconds of one stage"),
 
+  phases = object({
+    warm_up_seconds = seconds "from the start until every rank has begun a backward, or an F&B pair where the schedule has them",
+    steady_seconds = seconds "from there until the first rank has no forward left, or no pair; 0: there is no such phase",
+    cool_down_seconds = seconds "the rest of the pipeline",
+    actions = whole "what all ranks run in a step",
+  }, "the phases of one step's pipeline, as simulated"),
+
   saving = object({
     baseline = one_of(schedules, "what it is compared with, at the same P, M, layout and cost model without overlap"),
     bubble = number "GPU-hours that the schedule alone saves", overlap = number "GPU-hours that hiding the all-to-all saves",
-    total = number "their sum: baseline less plan", baseline_fits = optional(boolean "would the baseline fit the memory?"),
+    total = number "their sum: baseline less plan", cost = optional(number "of that total, where the spec gives a price"), baseline_fits = optional(boolean "would the baseline fit the memory?"),
   }, "GPU-hours over the whole token budget"),
 }
 
@@ -119,6 +128,7 @@ local properties = {
     device_bytes = bytes "memory of one GPU", fabric = optional(text "network between scale-up domains"),
     network_bytes_per_second = optional(number "between domains, one direction, per GPU"),
     scale_up_gpus = whole "GPUs of a scale-up domain", scale_up_bytes_per_second = optional(number "inside it, one direction, per GPU"),
+    price_per_gpu_hour = optional(number "what an hour of one GPU costs, in the spec's currency"),
   }, "the cluster"),
   training = object({
     tokens = number "training volume", sequence_length = whole "tokens of a sequence", precision = text "of matrix products",
@@ -169,6 +179,10 @@ local properties = {
     found = optional(list(text "path", "policies of the machine, which nobody named")),
     left_out = optional(list(text "path", "those that --no-site left out")),
   }, "the policy that decided"),
+  spec = object({
+    digest = text "of every field that the spec says, and of the model and the profile that it names",
+    files = list(text "path", "spec files, in the order in which they were laid over each other"),
+  }, "the spec that was planned"),
   engine_version = text "version of pipeplan",
 
   parallelism = optional(reference "parallelism"),
@@ -239,6 +253,7 @@ local properties = {
     mirror_seconds = seconds "gradient sum of the two copies", replicas_seconds = seconds "gradient sum of the groups that each shard a state",
     sharding_seconds = seconds "what gathers and reductions of sharded parameters and gradients add", overhead_seconds = seconds "fixed cost of a step",
   }, "what a step is made of")),
+  hop_seconds = optional(seconds "that a hand-over between two ranks is on its way while both may compute"),
   stages = optional(list(reference "stage", "by slice of the model")),
   memory = optional(object({
     device_bytes = bytes "of one GPU", headroom_bytes = bytes "what a plan must leave free",
@@ -273,6 +288,7 @@ local properties = {
   rollback = optional(object({
     metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
     warmup_steps = whole("steps left out of it", 0),
+    threshold_seconds = seconds "the mean step at that utilisation: switch above it",
     fallback = optional(object({ schedule = one_of(schedules, "schedule"), pipeline = whole "P" }, "what to switch to; null: nothing simpler")),
     inside_error_band = boolean "is the gain smaller than what the estimates can tell?", paragraph = text "the trigger in words",
   }, "when to give up on the plan")),
@@ -282,6 +298,7 @@ local properties = {
     rules = list(object({
       id = text "rule", verb = text "row, reject, …", holds = boolean "do all its conditions hold?", because = text "its conditions with their values, or the first that does not hold",
       layer = text "the policy layer that states it", file = optional(text "file"), line = optional(whole "line"),
+      source = optional(text "where the rule comes from"),
     }, "one rule"), "every rule, in effective order, for the plan (or the candidate that was judged)"),
     overridden = list(object({
       id = text "rule, row or parameter", kind = one_of({ "disabled", "changed", "set" }, "what was done to it"),
@@ -294,6 +311,8 @@ local properties = {
       side = optional(one_of({ "over", "under" }, "the limit of a real number lies there, value a hair beyond")),
       status = one_of({ "planned", "refused", "rejected" }, "outcome with that value"), decision = optional(text "row that would decide"),
       rules = list(text "rule", "its reasons"), effect = text "what would be otherwise",
+      step_seconds = optional(seconds "one step of the plan with that value"), peak_bytes = optional(bytes "on its fullest rank"),
+      gpu_hours = optional(number "for all tokens of the spec with that value; null where its batch ramps up"),
     }, "one change"), "nearest changes of one stated field with another outcome, each planned; nearest first, a field once"),
     figures = list(object({
       figure = text "path in the plan, or several", name = text "of the formula", formula = text "in words", inputs = text "what went into it here",
@@ -303,6 +322,10 @@ local properties = {
       question = text "field=value", verdict = one_of({ "chosen", "dropped", "lost", "none", "fixed" }, "what became of that choice"),
       answer = text "why", candidate = optional(reference "alternative"),
     }, "one answer"), "of --why: candidate is the best with that value; fixed: the spec fixes another, candidate is the plan with this one"),
+    phases = optional(reference "phases"),
+    spec = list(object({
+      field = text "path in the spec", value = { description = "as it was written" }, origin = text "the file that says it, or the command line",
+    }, "one field"), "what the spec says, files and options laid over each other"),
   }, "only with --explain or --why")),
 }
 
