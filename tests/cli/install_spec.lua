@@ -59,7 +59,7 @@ describe("an installed tree", function()
     local listed = run("cd '%s' && find . -type f -not -path './share/pipeplan/examples/*'", prefix).text
     for path in listed:gmatch("[^\n]+") do
       assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
-                     or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil, path)
+                     or path == "./share/pkgconfig/pipeplan.pc" or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil, path)
     end
   end)
 end)
@@ -81,7 +81,8 @@ describe("uninstalling", function()
     end)
     assert.equal(table.concat(own, "\n") .. "\n", run("cd '%s' && find . -type f | sort", root).text)
     -- folders: those that were there, those on the way to what was left, and those that other packages use too
-    assert.equal("./bin ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/doc ./share/pipeplan ./share/pipeplan/examples ./share/pipeplan/examples/specs\n",
+    assert.equal("./bin ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/doc ./share/pipeplan ./share/pipeplan/examples "
+                 .. "./share/pipeplan/examples/specs ./share/pkgconfig\n",
                  (run("cd '%s' && find . -mindepth 1 -type d | sort | tr '\\n' ' ' | sed 's/ $/\\n/'", root).text))
   end)
 
