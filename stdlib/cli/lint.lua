@@ -25,14 +25,16 @@ Exit status: 0 no finding above a note; 1 findings, or a difference from --plan;
 read or understood. Over several files the worst, 2 before 1.
 
 Examples:
-   pipeplan lint train_gpt3_175b_distributed.sh --gpus 128
+   pipeplan lint examples/launch/llama3_70b.sh
        would Megatron-LM start with these arguments, and what would it run?
-   pipeplan lint run.log --format json
-       what did this run amount to?
-   pipeplan lint conf/train.yaml --format github
+   pipeplan lint examples/launch/llama3_70b.sh --variable SLURM_NNODES=32 --format json
+       on 32 nodes, for a machine
+   pipeplan lint examples/launch/dualpipev.yaml --gpus 8 --format github
        annotations in a pull request; --format sarif for code scanning
-   pipeplan lint launch.sh --plan plan.json
-       is this still what was planned?]]
+   pipeplan plan examples/launch/llama3_70b.sh --accelerator H200 --per_gpu 400Gbps --format json -o plan.json
+       the plan of what a script starts, which
+   pipeplan lint examples/launch/llama3_70b.sh --plan plan.json
+       then holds against the script as it becomes]]
 
 local function new_parser()
   local parser = argparse("pipeplan lint", "Holds launch configurations against the rules of their frameworks, without a GPU.")

@@ -26,6 +26,8 @@ Examples:
        what PyTorch's pipelining runtime reads
    pipeplan plan examples/specs/deepseek-v3.json --format html -o plan.html
        a page to look at and to print: timeline, memory, alternatives, what decided
+   pipeplan plan examples/launch/llama3_70b.sh --accelerator H100 --per_gpu 400Gbps --layout free
+       of a script that starts Megatron-LM: its model and training, in a layout of the planner's
    pipeplan plan examples/specs/qwen3-235b.json --gpus minimum
        on how few GPUs of this kind, and what keeps it from fewer
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
@@ -50,12 +52,15 @@ loaded.]]
 local function parser()
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, microbatches, schedule, memory, time, and when to roll back.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
-  p:argument("spec", "spec files (JSON), laid over each other in order; - is standard input"):args("*")
+  p:argument("spec", "spec files (JSON), laid over each other in order, or a framework's launch configuration (pipeplan lint --help); "
+    .. "- is standard input"):args("*")
   p:group("What is printed",
     p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, or csv: the program for "
       .. "PyTorch's pipelining runtime (default text)"):argname("FORMAT"):choices { "text", "markdown", "html", "json", "csv" },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
+    p:option("--layout", "of a launch configuration: file, plan it as it is (default); or free, only its model and training")
+      :argname("LAYOUT"):choices { "file", "free" },
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
@@ -124,7 +129,8 @@ function command.run(arguments)
   else
     if parsed.jobs or parsed.resume then failure.usage("plan: --%s is for --jsonl", parsed.jobs and "jobs" or "resume") end
     local policy = command_line.policy_in_force(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
-    local request = require("pipeplan.input.spec").read { files = parsed.spec, options = given }
+    local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
+    local request = require("pipeplan.input.spec").read { objects = objects, files = specs, options = given }
     local planner = require "pipeplan.plan.init"
     local explain = parsed.explain or parsed.format == "html"
     local plan, program = planner.plan { request = request, policy = policy, explain = explain, why = questions }

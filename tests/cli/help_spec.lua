@@ -3,7 +3,7 @@
 require "pipeplan"
 local program = require "program"
 
-local commands = { "", "plan", "simulate", "monitor", "facts", "policy", "policy init", "policy pin", "policy show", "policy check", "policy test",
+local commands = { "", "plan", "lint", "simulate", "monitor", "facts", "policy", "policy init", "policy pin", "policy show", "policy check", "policy test",
                    "policy diff", "policy eval", "policy mutate" }
 
 -- A directory in which the examples run: they write files, and read some that their user has.

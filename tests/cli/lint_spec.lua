@@ -118,6 +118,40 @@ describe("pipeplan lint --plan", function()
   end)
 end)
 
+describe("pipeplan plan of a launch configuration", function()
+  local path = "examples/launch/llama3_70b.sh"
+
+  it("asks for all that a launch does not say", function()
+    local result = program.run("plan " .. quoted(files.write("run.sh", "python pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+                               .. "--num-attention-heads 16 --micro-batch-size 1 --seq-length 1024 --max-position-embeddings 1024\n")))
+    assert.same({ 2, "" }, { result.status, result.stdout })
+    for _, name in ipairs { "--gpus", "--accelerator", "--tokens", "--model" } do assert.truthy(result.stderr:find(name, 1, true), name) end
+  end)
+
+  it("plans it as it is, and the plan is what lint holds it against", function()
+    local result = program.run("plan " .. path .. " --accelerator H200 --per_gpu 400Gbps --format json")
+    local plan = json.decode(result.stdout)
+    assert.same({ "planned", 4, 5, 4, 8, 128, 1024 },
+                { plan.status, plan.parallelism.pipeline, plan.parallelism.virtual, plan.parallelism.tensor, plan.parallelism.data,
+                  plan.microbatches, plan.global_batch_size })
+    assert.near(70.55e9, plan.model.total_parameters, 0.1e9)   -- Llama 3 70B: its model card
+    assert.equal(0, lint(path .. " --plan " .. files.write("plan.json", result.stdout)).status)
+  end)
+
+  it("plans its model and training in another layout when asked", function()
+    local plan = json.decode(program.run("plan " .. path .. " --accelerator H100 --per_gpu 400Gbps --layout free --format json").stdout)
+    assert.same({ "planned", 1024, 128 }, { plan.status, plan.global_batch_size, plan.cluster.gpus })
+    assert.equal(2, program.run("plan examples/specs/mixtral-8x7b.json --layout free").status)
+  end)
+
+  it("says what is wrong with it first", function()
+    local result = program.run("plan " .. quoted(files.write("run.sh", "torchrun --nproc_per_node 8 pretrain_gpt.py " .. flags
+                                                             .. "--num-layers 30\n")) .. " --accelerator H100 --tokens 1T")
+    assert.equal(2, result.status)
+    assert.truthy(result.stderr:find("run.sh:1: Megatron-LM: 30 layers do not divide by P 4", 1, true))
+  end)
+end)
+
 -- What data/configs' own lists of sources say of each; every other file there is refused with a line, and none ends otherwise.
 describe("published configurations", function()
   local data = os.getenv "PIPEPLAN_DATA"

@@ -1,0 +1,66 @@
+-- import.lua: launch configurations in place of specs: what of a spec they say, and what they lack.
+
+local failure = require "pipeplan.base.failure"
+local launch = require "pipeplan.input.launch.init"
+local lint = require "pipeplan.analysis.lint.init"
+local reads = require "pipeplan.analysis.lint.reads"
+
+local import = {}
+
+-- Files whose names say that they are no spec.
+local endings = { sh = true, bash = true, slurm = true, sbatch = true, yaml = true, yml = true, log = true, out = true, py = true,
+                  toml = true }
+
+-- The first thing that is wrong with it, where it is planned as it is.
+local function check(result)
+  for _, finding in ipairs(result.findings) do
+    if finding.severity == "error" then
+      failure.usage("%s:%d: %s; pipeplan lint says all of it, --layout free plans its model and training without its layout", finding.file,
+                    finding.line, finding.message)
+    end
+  end
+end
+
+local function object_of(path, given, layout)
+  local list = launch.read(path, {})
+  if #list > 1 then failure.usage("%s: starts %d runs: one to a plan", path, #list) end
+  local gpus = math.tointeger(tonumber(given.gpus))
+  local result = lint.of(list[1], { gpus = gpus })
+  if not result.record then failure.usage("%s: %s", path, result.findings[1] and result.findings[1].message or "not judged") end
+  if layout ~= "free" then check(result) end
+  local object, lacks = reads.spec(result)
+  if layout == "free" then
+    object.parallelism, object.training.micro_batch_size, object.training.recompute, object.training.zero = nil, nil, nil, nil
+  end
+  if given.gpus then object.cluster = nil end
+  return object, lacks
+end
+
+-- What a plan cannot do without, and the option that says it.
+local function missing(object, given, lacks)
+  local list = {}
+  if not given.gpus and not (object.cluster and object.cluster.gpus) then list[#list + 1] = "the number of GPUs (--gpus)" end
+  if not given.accelerator and not given.memory_per_gpu then list[#list + 1] = "the accelerator (--accelerator)" end
+  if not given.tokens and not object.training.tokens then list[#list + 1] = "the training volume (--tokens)" end
+  if not given.model and not object.model then
+    list[#list + 1] = lacks and "the model's " .. lacks .. " (--model config.json)" or "the model (--model config.json)"
+  end
+  return list
+end
+
+-- import.split(paths, options, layout) → objects for spec.read, and the paths that are specs. layout: "free", its model and training alone.
+function import.split(paths, given, layout)
+  local objects, specs = {}, {}
+  for _, path in ipairs(paths) do
+    if endings[path:match "%.([%w]+)$" or ""] then
+      local object, lacks = object_of(path, given, layout)
+      local list = #paths == 1 and missing(object, given, lacks) or {}
+      if #list > 0 then failure.usage("%s: a plan needs more than a launch says: %s", path, table.concat(list, ", ")) end
+      objects[#objects + 1] = { object = object, name = path, base = "" }
+    else specs[#specs + 1] = path end
+  end
+  if layout and #objects == 0 then failure.usage("plan: --layout is for a launch configuration") end
+  return objects, specs
+end
+
+return import
