@@ -18,6 +18,7 @@
 
 /* Registry key: the set of names that a record may have. */
 static const char fields_key = 0;
+static const char value_key = 0;  /* what the function of the last call returned, where that may be anything */
 
 /* Registry key: the names that the function of the last call read: a list, and each name as a key. */
 static const char reads_key = 0;
@@ -190,6 +191,7 @@ typedef struct {
   lua_Integer handle;
   lua_State *from;
   int index, late;
+  bool any;     /* it may return anything, not only true or false */
   bool result;
 } calling;
 
@@ -264,6 +266,11 @@ static int call_body(lua_State *L) {
   pp_sandbox_of(L)->budget.host = false;
   lua_call(L, 1, LUA_MULTRET);
   results = lua_gettop(L) - 1;
+  if (job->any) {
+    lua_settop(L, 2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &value_key);
+    return 0;
+  }
   if (results != 1) return luaL_error(L, "`when` must return true or false, it returned %d values", results);
   if (lua_type(L, -1) != LUA_TBOOLEAN) return luaL_error(L, "`when` must return true or false, it returned a %s", luaL_typename(L, -1));
   job->result = lua_toboolean(L, -1);
@@ -289,15 +296,20 @@ static pp_outcome seal(pp_sandbox *sandbox, calling *job) {
 }
 
 pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, int late, bool *result) {
-  calling job = { handle, from, index, late, false };
+  calling job = { handle, from, index, late, result == NULL, false };
   char variable[64];
   pp_outcome outcome = seal(sandbox, &job);
   if (outcome != PP_RAN) return outcome;
   outcome = enter(sandbox, what, call_body, &job);
-  *result = job.result;
+  if (result) *result = job.result;
   if (pp_put_back(sandbox->L, handle, variable, sizeof variable) || outcome != PP_RAN) return outcome;
   snprintf(sandbox->message, sizeof sandbox->message, "a rule's function may not change '%s', which outlives the call", variable);
   return PP_BROKEN;
+}
+
+void pp_sandbox_value(pp_sandbox *sandbox) {
+  lua_settop(sandbox->L, 0);
+  lua_rawgetp(sandbox->L, LUA_REGISTRYINDEX, &value_key);
 }
 
 void pp_sandbox_reads(pp_sandbox *sandbox) {

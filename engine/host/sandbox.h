@@ -38,10 +38,12 @@ void pp_sandbox_statements(pp_sandbox *sandbox);
 ** Calls the function of that handle with a read-only copy of the record at `index` of `from`. It must return true or false. `what` names the
 ** rule in what is said when it has to be ended from outside. `late`, an index of `from` or 0, is the set of fields that are not known yet:
 ** a call that reads one ends there, broken, with its name in sandbox->late. After PP_RAN pp_sandbox_reads pushes on sandbox->L a list of
-** the names that the function read, in the order in which it first read them.
+** the names that the function read, in the order in which it first read them. Without a `result` it may return anything: pp_sandbox_value
+** pushes that on sandbox->L.
 */
 pp_outcome pp_sandbox_call(pp_sandbox *sandbox, lua_Integer handle, const char *what, lua_State *from, int index, int late, bool *result);
 void pp_sandbox_reads(pp_sandbox *sandbox);
+void pp_sandbox_value(pp_sandbox *sandbox);
 
 /* A new evaluation starts, which sees nothing of the one before: budget.h. */
 void pp_sandbox_refill(pp_sandbox *sandbox);

@@ -4,6 +4,7 @@
 ** engine.host.open{ fields = {names}, work?, bytes?, debug? (policies have a print, to standard error) } → host
 ** host:run(path, text, embedded) → list of statements | nil, problem
 ** host:call(handle, record, name of the rule?, late?) → true or false, list of the names that the function read | nil, problem
+** host:value(the same) → what the function returns, whatever it is (of what cannot be copied: why), and the names
 **   late: set of the fields that are not known yet; a call that reads one ends, and the problem's `late` is its name, its `reads` what it read before
 ** host:refill()             a new evaluation starts, which sees nothing of the one before: all of the budget is there again
 ** host:usage() → { work, work_limit, bytes, bytes_peak, bytes_limit }
@@ -109,15 +110,17 @@ static void push_reads(lua_State *L, pp_sandbox *sandbox) {
   if (problem) luaL_error(L, "engine.host: %s", problem);
 }
 
-static int host_call(lua_State *L) {
+/* host:call and host:value, which may be anything. */
+static int call(lua_State *L, bool any) {
   pp_sandbox *sandbox = check_host(L);
   lua_Integer handle = luaL_checkinteger(L, 2);
-  bool result;
+  bool result = false;
+  const char *problem;
   pp_outcome outcome;
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 5);
   if (!lua_isnil(L, 5)) luaL_checktype(L, 5, LUA_TTABLE);
-  outcome = pp_sandbox_call(sandbox, handle, luaL_optstring(L, 4, "a rule's function"), L, 3, lua_isnil(L, 5) ? 0 : 5, &result);
+  outcome = pp_sandbox_call(sandbox, handle, luaL_optstring(L, 4, "a rule's function"), L, 3, lua_isnil(L, 5) ? 0 : 5, any ? NULL : &result);
   if (outcome != PP_RAN) {
     push_problem(L, sandbox, outcome);
     if (outcome == PP_BROKEN && sandbox->late[0]) {
@@ -126,10 +129,19 @@ static int host_call(lua_State *L) {
     }
     return 2;
   }
-  lua_pushboolean(L, result);
+  if (any) {
+    pp_sandbox_value(sandbox);
+    problem = pp_copy(sandbox->L, -1, L, NULL);
+    if (problem) lua_pushstring(L, problem);
+  } else {
+    lua_pushboolean(L, result);
+  }
   push_reads(L, sandbox);
   return 2;
 }
+
+static int host_call(lua_State *L) { return call(L, false); }
+static int host_value(lua_State *L) { return call(L, true); }
 
 static int host_refill(lua_State *L) {
   pp_sandbox_refill(check_host(L));
@@ -180,6 +192,7 @@ static const luaL_Reg host_methods[] = {
   { "required", host_required },
   { "run",    host_run },
   { "usage",  host_usage },
+  { "value",  host_value },
   { NULL, NULL }
 };
 

@@ -8,8 +8,11 @@ A rule about the finished plan alone (warn, invariant) is judged by the plan.
 ]]
 
 local conditions = require "pipeplan.policy.conditions"
+local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local functions = require "pipeplan.policy.functions"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local planner = require "pipeplan.plan.init"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -114,6 +117,76 @@ function evaluate.of(rule, request, policy)
         out.first = { fields = record, text = record.schedule and candidate_text(record) or "the plan" }
       end
     end
+  end
+  return out
+end
+
+-- ----------------------------------------------------------------------------------------------------------------------- expressions
+
+local function value_text(value)
+  if type(value) == "number" then return math.type(value) == "integer" and tostring(value) or string.format("%.6g", value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local parts = {}
+  for _, key in ipairs(lists.sorted_keys(value)) do parts[#parts + 1] = tostring(key) .. " = " .. value_text(value[key]) end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+-- What the rule `expression` returns of a candidate, which is simulated where it has to be; a message where it fails.
+local function value_of(rule, policy, set, row)
+  policy.host:refill()
+  local record = set.c:row(row)
+  local good, value, _, late = failure.try(functions.value, rule, policy, record, functions.late_of(record))
+  if good and late and not set.unbuildable:has(row) then
+    set.c:simulate(row)
+    record = set.c:row(row)
+    good, value, _, late = failure.try(functions.value, rule, policy, record, functions.late_of(record))
+  end
+  if good and late then return string.format("(%s is not known of it)", late) end
+  if good then return value end
+  return string.format("(%s)", (tostring(value):gsub("^rule '[^']*' %(%-e:%d+%): ", ""):gsub("^%-e:%d+: ", ""))), value
+end
+
+-- An expression (load.lua) of each candidate with a pipeline → { total, values = { { text, count, first }, … } by value, low, high,
+-- plan = { text, value } }.
+function evaluate.expression(policy, request)
+  local rule, seen = policy.rules.expression, {}
+  local before = planner.observer
+  planner.observer = function(out, record, result) seen.plan, seen.record, seen.set = out, record, result.set end
+  local plain = setmetatable({ warns = {} }, { __index = policy })  -- it returns no answer to a rule
+  plain.rules = lists.with(policy.rules)
+  plain.rules.expression = nil
+  for _, other in ipairs(policy.warns) do
+    if other ~= rule then table.insert(plain.warns, other) end
+  end
+  planner.plan { request = request, policy = plain }
+  planner.observer = before
+  local set, by_text, low, high, failed = seen.set, {}, nil, nil, 0
+  local out = { total = 0, values = {} }
+  set:fill_memory()
+  for _, row in ipairs(set.main:rows()) do
+    local value, problem = value_of(rule, policy, set, row)
+    failed = failed + (problem and 1 or 0)
+    local text = value_text(value)
+    out.total = out.total + 1
+    if not by_text[text] then
+      by_text[text] = { text = text, count = 0, value = type(value) == "number" and value or nil, first = candidate_text(set.c:row(row)) }
+      out.values[#out.values + 1] = by_text[text]
+    end
+    by_text[text].count = by_text[text].count + 1
+    if type(value) == "number" then low, high = math.min(low or value, value), math.max(high or value, value) end
+  end
+  if failed > 0 and failed == out.total then failure.raise("policy_error", "%s", out.values[1].text:sub(2, -2)) end
+  if low then out.low, out.high = value_text(low), value_text(high) end
+  table.sort(out.values, function(a, b)
+    if (a.value ~= nil) ~= (b.value ~= nil) then return a.value ~= nil end
+    if a.value and a.value ~= b.value then return a.value < b.value end
+    return a.text < b.text
+  end)
+  for _, one in ipairs(out.values) do one.value = nil end
+  if seen.plan.status == "planned" then
+    policy.host:refill()
+    local good, value = failure.try(functions.value, rule, policy, seen.record, functions.late_of(seen.record))
+    out.plan = { text = candidate_text(seen.record), value = good and value_text(value) or tostring(value) }
   end
   return out
 end

@@ -22,6 +22,7 @@ documents.versions = {
   simulation = 1,  -- simulate
   spec = 1,
   tests = 1,       -- policy test
+  values = 1,      -- policy eval -e
   times = 1,       -- what simulate --times reads
 }
 

@@ -65,7 +65,8 @@ end
 
 -- What those options say of a policy, as pipeplan.policy.load takes it.
 function arguments.load_options(parsed)
-  return { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies, debug = parsed.debug }
+  return { files = parsed.policy, set = settings(parsed.set), date = parsed.date, policies = parsed.policies, debug = parsed.debug,
+           expression = parsed.expression }
 end
 
 -- The policy that those options name.

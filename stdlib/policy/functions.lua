@@ -5,6 +5,7 @@ A function declares nothing. What it reads is noted, and it is asked as soon as 
 candidate, of a simulated one. A call that reads what is not known yet ends there, and is made again when it is.
 
   functions.ask(rule, policy, record, late) → true | false, names read in order | nil, names, the field that is not known yet
+  functions.value(rule, policy, record, late) → the same of a function that may return anything
   functions.memo() → memo:answer(rule, policy, value_of, is_late): the same, asked only once for equal values of what it reads
   functions.plain(text, parameter_names) → { field → raw condition } of a function that only compares fields, or nil
   functions.nearest(rule, policy, record) → { field, value, beyond } at which the function would say no, as conditions.nearest
@@ -40,7 +41,7 @@ end
 
 -- Asks a rule's function about a record. The function reads fields and parameters, for they share one namespace. An error in it is an
 -- answer of its own (exit 3).
-function functions.ask(rule, policy, record, late)
+function functions.ask(rule, policy, record, late, call)
   local known = {}
   for id, parameter in pairs(policy.parameters) do known[id] = parameter.value end
   for name, value in pairs(record) do
@@ -49,13 +50,16 @@ function functions.ask(rule, policy, record, late)
   renamed.known(known)
   if late then renamed.known(late) end
   local name = string.format("rule '%s' (%s:%d)", rule.id, rule.file, rule.line)
-  local result, more = policy.host:call(rule.when, known, name, late)
-  if result ~= nil then return result, renamed.names(more) end
+  local result, more = policy.host[call or "call"](policy.host, rule.when, known, name, late)
+  if result ~= nil or call and not (type(more) == "table" and more.message) then return result, renamed.names(more) end
   if more.late then return nil, renamed.names(more.reads), renamed.name(more.late) end
   local text = more.message
   if more.unknown then text = text .. failure.suggestion(more.unknown, policy.names) end
   failure.of_host(more, "policy_error", "%s: %s", name, text)
 end
+
+-- What a function returns, whatever it is: the same answers, or nil and the names for nil itself.
+function functions.value(rule, policy, record, late) return functions.ask(rule, policy, record, late, "value") end
 
 -- ------------------------------------------------------------------------------------------------------------------------- asked once
 

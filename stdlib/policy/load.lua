@@ -80,6 +80,12 @@ local function default_layer(directory)
   return layer
 end
 
+-- An expression as a rule that returns it; the parentheses keep it a function.
+local function expression_layer(text)
+  local source = string.format("warn { id = 'expression', message = 'value', when = function(f) return (%s) end }", text)
+  return { name = "-e", path = "-e", files = { { path = "-e", text = source } } }
+end
+
 -- What --set gives, as the statement that a file would make of it.
 local function set_layer(set)
   return { name = "--set", files = {}, statements = { { verb = "set", file = "--set", line = 0, argument = set } } }
@@ -210,6 +216,7 @@ end
 -- load.under: layers between the default and whatever is loaded: tests of a team's policy under its company's.
 -- load.load{ files = { path, … }, set = { name = value }, date = "YYYY-MM-DD", policies = directory, work =, bytes =,
 --   found = { path, … }: policies of the machine, under `files`; left_out: those that are left out,
+--   expression = text?: what a rule `expression` of the last layer returns, for whoever wants to know what it is of a candidate,
 --   unpinned = bool?: whatever the default policy is that a site is pinned to } → policy.
 -- `set` may hold `reason` and `expires`, as a `set` statement may.
 -- Raises an answer: exit 6 for what cannot be loaded, 4 over budget, 5 nothing there.
@@ -242,6 +249,7 @@ function load.load(options)
     if not given[path] then list[#list + 1] = layer_of(path) end  -- a test may load the whole stack itself
     given[path] = true
   end
+  if options.expression then list[#list + 1] = expression_layer(options.expression) end
   for _, layer in ipairs(list) do run_layer(host, layer, report) end
   if options.set and next(options.set) then list[#list + 1] = set_layer(options.set) end
   check_names(list)

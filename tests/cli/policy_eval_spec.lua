@@ -91,3 +91,37 @@ describe("print", function()
     assert.matches("under --debug it writes to standard error", result.stderr, 1, true)
   end)
 end)
+
+describe("policy eval -e", function()
+  local function values(expression, more)
+    return program.run(string.format("policy eval -e '%s' examples/specs/mixtral-8x7b.json --date 2026-11-28 %s", expression, more or ""))
+  end
+
+  -- PipeDream-flush: the bubble of 1F1B is P − 1 forwards and backwards (Narayanan et al. 2021, section 2.2)
+  it("shows what an expression is of each candidate, and of the plan", function()
+    local result = values "engine.bubble { schedule = \"1f1b\", ranks = f.pipeline_parallel, microbatches = f.microbatches, F = 1, I = 1, W = 1 }.seconds"
+    assert.equal(0, result.status, result.stderr)
+    local seen = {}
+    for value, depth in result.stdout:gmatch "\n  (%d+) +%d+  [^\n]-P (%d+)" do
+      assert.equal(3 * (tonumber(depth) - 1), tonumber(value))
+      seen[depth] = true
+    end
+    assert.same({ ["2"] = true, ["4"] = true, ["8"] = true, ["16"] = true, ["32"] = true }, seen)
+    assert.matches("\nfrom 3 to 93\nof the plan %(.-P 2 .-%): 3\n$", result.stdout)
+  end)
+
+  it("simulates for figures that only a simulation says, and names what is absent", function()
+    local result = values("f.step_seconds > 1", "--format json")
+    local answer = require("pipeplan.base.json").decode(result.stdout, "values")
+    assert.same({ "true", answer.total }, { answer.values[1].text, answer.values[1].count })
+    assert.matches("attempt to compare nil with number", values("f.expert_link < 1").stdout, 1, true)
+  end)
+
+  it("says what is wrong with one that is none: exit 3, or 6 for what is no Lua", function()
+    local unknown = values "f.gpu"
+    assert.same({ 3, "" }, { unknown.status, unknown.stdout })
+    assert.matches("no field 'gpu', did you mean 'gpus'?", unknown.stderr, 1, true)
+    assert.equal(6, values("f.gpus +").status)
+    assert.equal(2, program.run("policy eval odd_microbatches").status)
+  end)
+end)

@@ -9,19 +9,27 @@ local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 
+local MOST_VALUES = 12
+
 local examples = [[
 Exit status: 0 the rule holds for a candidate, or for the plan where it is about that; 1 for none.
 
 Examples:
-   pipeplan policy eval odd_microbatches examples/specs/deepseek-v3.json]]
+   pipeplan policy eval odd_microbatches examples/specs/deepseek-v3.json
+   pipeplan policy eval -e 'f.peak_bytes / f.device_bytes' examples/specs/mixtral-8x7b.json
+       an expression of Lua, as a rule's function could return it; f is the candidate
+   pipeplan policy eval -e 'engine.schedule.traits(f.schedule).copies' examples/specs/kimi-k2.json
+       what the engine says of each candidate (pipeplan facts primitives)]]
 
 local function new_parser()
   local parser = argparse("pipeplan policy eval", "Asks one rule about one spec: each condition, for which candidates it holds, and "
                           .. "the first that the rule decides.")
     :add_help(false):help_max_width(100):help_description_margin(28)
-    :usage("Usage: pipeplan policy eval RULE SPEC... [OPTIONS]"):epilog(examples)
-  parser:argument("rule", "id of a row or rule"):argname("RULE")
-  parser:argument("spec", "spec files, laid over each other"):argname("SPEC"):args("+")
+    :usage("Usage: pipeplan policy eval RULE SPEC... [OPTIONS]\n       pipeplan policy eval -e EXPRESSION SPEC... [OPTIONS]")
+    :epilog(examples)
+  parser:argument("spec", "id of a row or rule, unless there is an expression; then spec files, laid over each other"):argname("RULE SPEC")
+    :args("+")
+  parser:option("-e --expression", "an expression of Lua over a candidate f, in place of a rule"):argname("EXPRESSION")
   command_line.declare_policy_in_force(parser)
   parser:option("--format", "what to print"):choices({ "text", "json" }):default("text")
   parser:option("-o --output", "write to this file, whole or not at all"):argname("FILE")
@@ -46,18 +54,42 @@ local function text_of(rule, answer)
   return format.page(lines)
 end
 
+local function expression_text(expression, answer)
+  local lines = { expression, "", string.format("  %-30s %10s  the first of them", "value", "candidates") }
+  for i, one in ipairs(answer.values) do
+    lines[#lines + 1] = string.format("  %-30s %10d  %s", one.text, one.count, one.first)
+    if i == MOST_VALUES and #answer.values > i then
+      lines[#lines + 1] = string.format("  … %d more values", #answer.values - i)
+      break
+    end
+  end
+  if answer.low then lines[#lines + 1] = string.format("from %s to %s", answer.low, answer.high) end
+  if answer.plan then lines[#lines + 1] = string.format("of the plan (%s): %s", answer.plan.text, answer.plan.value) end
+  return format.page(lines)
+end
+
 local command = {}
 
 function command.run(arguments)
   local options, help = command_line.parse(new_parser(), arguments, "policy eval")
   if not options then return help, 0 end
+  local request = function(specs) return require("pipeplan.input.spec").read { files = specs, options = {} } end
+  if options.expression then
+    local policy = command_line.policy_in_force(options)
+    local answer = evaluate.expression(policy, request(options.spec))
+    local text = options.format == "json" and documents.encode("values", answer, { indent = 2 }) .. "\n"
+      or expression_text(options.expression, answer)
+    return text, 0, options.output
+  end
+  options.rule = table.remove(options.spec, 1)
+  if #options.spec == 0 then failure.usage("policy eval: a rule and a spec are expected, or -e EXPRESSION and a spec") end
   local policy = command_line.policy_in_force(options)
   local rule = policy.rules[options.rule]
   if not rule then
     failure.usage("policy eval: no row or rule has the id '%s'%s", options.rule,
                   failure.suggestion(options.rule, lists.sorted_keys(policy.rules)))
   end
-  local answer = evaluate.of(rule, require("pipeplan.input.spec").read { files = options.spec, options = {} }, policy)
+  local answer = evaluate.of(rule, request(options.spec), policy)
   local text
   if options.format == "json" then
     answer.conditions = json.array(answer.conditions)
