@@ -26,6 +26,7 @@ files["examples/sites/aws-p5.lua"] = { std = "policy" }
 files["examples/sites/campus.lua"] = { std = "policy" }
 files["examples/sites/frontier-moe.lua"] = { std = "policy" }
 files["examples/sites/ml-hall-3.lua"] = { std = "policy" }
+files["examples/sites/own-numbers.lua"] = { std = "policy" }
 files["examples/sites/pipeline-anyway.lua"] = { std = "policy" }
 exclude_files = {
   "tests/hostile/",      -- they misbehave on purpose

@@ -124,7 +124,10 @@ end
 -- ----------------------------------------------------------------------------------------------------------------------- expressions
 
 local function value_text(value)
-  if type(value) == "number" then return math.type(value) == "integer" and tostring(value) or string.format("%.6g", value) end
+  if type(value) == "number" then
+    local whole = math.abs(value) < 2 ^ 53 and math.tointeger(value)
+    return whole and tostring(whole) or string.format("%.6g", value)
+  end
   if type(value) ~= "table" then return tostring(value) end
   local parts = {}
   for _, key in ipairs(lists.sorted_keys(value)) do parts[#parts + 1] = tostring(key) .. " = " .. value_text(value[key]) end
@@ -148,6 +151,8 @@ end
 
 -- An expression (load.lua) of each candidate with a pipeline → { total, values = { { text, count, first }, … } by value, low, high,
 -- plan = { text, value } }.
+evaluate.text = value_text
+
 function evaluate.expression(policy, request)
   local rule, seen = policy.rules.expression, {}
   local before = planner.observer

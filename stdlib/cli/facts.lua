@@ -11,7 +11,8 @@ local lists = require "pipeplan.base.lists"
 
 local facts = {}
 
-local topics = { "accelerators", "fields", "frameworks", "hosts", "kernels", "links", "overheads", "schedules", "schema", "spec" }
+local topics = { "accelerators", "fields", "frameworks", "hosts", "kernels", "links", "overheads", "primitives", "schedules", "schema",
+                 "spec", "statements" }
 
 local usage = [[
 Usage: pipeplan facts TOPIC [--format text|json]
@@ -25,6 +26,8 @@ Usage: pipeplan facts TOPIC [--format text|json]
   schedules     pipeline schedules and how they work
   spec          fields of a spec, which are options of `plan` too
   fields        fields that policy rules may read
+  statements    statements of a policy file, with an example each
+  primitives    what the engine computes for policies, with an example each
   schema spec   JSON Schema of a spec (draft 2020-12)
   schema plan   JSON Schema of a plan
   schema times  JSON Schema of what simulate --times reads
@@ -35,6 +38,7 @@ Examples:
    pipeplan facts accelerators
    pipeplan facts frameworks --format json
    pipeplan facts schema plan
+   pipeplan facts primitives
 ]]
 
 -- Rows (lists of cells; nil is "-") under headings, columns as wide as they need; the last one is not padded.
@@ -177,6 +181,38 @@ function show.frameworks()
   return table_of({ "FRAMEWORK", "NAME", "SCHEDULES", "LAYERS", "TIED", "ZERO", "ETP", "RULES", "ITS NAME FOR M" }, rows)
 end
 
+-- Examples one under the other: what it is called, what it is, its text, and what that comes to.
+local function examples_page(before, list)
+  local lines = {}
+  local function add(margin, text)
+    for line in (text .. "\n"):gmatch "([^\n]*)\n" do lines[#lines + 1] = line ~= "" and margin .. line or "" end
+  end
+  add("", before .. "\n")
+  for _, one in ipairs(list) do
+    add("", one.name .. "  " .. one.meaning)
+    add("   ", one.text)
+    lines[#lines + 1] = ""
+  end
+  lines[#lines] = nil
+  return format.page(lines)
+end
+
+function show.statements()
+  local examples, list = require "pipeplan.policy.examples", {}
+  for i, example in ipairs(examples.statements) do list[i] = { name = example[1], meaning = example[2], text = example[3] } end
+  return examples_page("Statements of a policy file. Those that override something stand over this layer:\n\n" .. examples.below, list)
+end
+
+function show.primitives()
+  local examples, list = require "pipeplan.policy.examples", {}
+  for i, example in ipairs(examples.primitives) do
+    local name = (example[1]:find ":" and "" or "engine.") .. example[1]
+    list[i] = { name = name, meaning = example[4], text = example[2] .. "  --> " .. example[3]:gsub("%s+$", "") }
+  end
+  return examples_page("What the engine computes, in a rule's function and in stock lua5.4. Examples have this before them; "
+                       .. "docs/reference.md and\nthe editor definitions say what each takes:\n\n" .. examples.prelude, list)
+end
+
 function show.schema(which)
   local schemas = {
     spec = function() return require("pipeplan.input.schema").spec() end,
@@ -205,6 +241,16 @@ local data = {
     return list
   end,
 }
+for _, topic in ipairs { "statements", "primitives" } do
+  data[topic] = function()
+    local list = {}
+    for i, example in ipairs(require("pipeplan.policy.examples")[topic]) do
+      list[i] = { name = example[1], example = topic == "statements" and example[3] or example[2],
+                  meaning = topic == "statements" and example[2] or example[4], value = topic == "primitives" and example[3] or nil }
+    end
+    return list
+  end
+end
 for _, topic in ipairs { "accelerators", "hosts", "kernels", "links", "overheads" } do
   data[topic] = function() return require("pipeplan.catalog." .. topic).entries end
 end

@@ -674,6 +674,9 @@
 local schedule_object = {}
 
 --- What a rank does, in order.
+--- ```lua
+--- built:actions(0)[1].kind  --> F: the first rank begins with a forward
+--- ```
 ---@param rank integer from 0; ≥ 0
 ---@param first? integer place of the first of them; default 1; ≥ 1
 ---@param last? integer place of the last of them; default: the last of all; ≥ 0
@@ -681,36 +684,57 @@ local schedule_object = {}
 function schedule_object:actions(rank, first, last) end
 
 --- The actions as PyTorch's schedule CSV: a line a rank.
+--- ```lua
+--- built:csv(3)  --> 3F0,3B0,3F1,3B1,3F2,3B2,3F3,3B3,3F4,3B4,3F5,3B5,3F6,3B6,3F7,3B7: one forward, one backward
+--- ```
 ---@param rank? integer that line alone; ≥ 0
 ---@return string
 function schedule_object:csv(rank) end
 
 --- Its size.
+--- ```lua
+--- built:info().chunks_per_rank  --> 1: one stage a rank
+--- ```
 ---@return pipeplan.engine.schedule_info
 function schedule_object:info() end
 
 --- Most chunks held at once.
+--- ```lua
+--- built:peaks().freed_at_w[1]  --> 4: P microbatches are held by the first rank
+--- ```
 ---@return pipeplan.engine.peaks
 function schedule_object:peaks() end
 
 --- What a runtime issues, as PyTorch's compute_comms CSV: a line a rank.
+--- ```lua
+--- built:lowered { runtime = "torch-single" } ~= nil  --> true: what PyTorch would issue
+--- ```
 ---@param arguments pipeplan.engine.lowered_arguments
 ---@return string|nil
 ---@return pipeplan.engine.illegal? why
 function schedule_object:lowered(arguments) end
 
 --- The least number of receive buffers of a stage with which it runs where p2p blocks.
+--- ```lua
+--- built:receive_buffers()  --> 1: of each stage
+--- ```
 ---@return integer|nil
 ---@return pipeplan.engine.finding? why
 function schedule_object:receive_buffers() end
 
 --- When each action runs.
+--- ```lua
+--- built:simulate { F = 1, I = 1, W = 1 }.makespan  --> 33: (M + P − 1)(F + B)
+--- ```
 ---@param arguments pipeplan.engine.simulate_arguments
 ---@return pipeplan.engine.simulation|nil
 ---@return pipeplan.engine.illegal? why
 function schedule_object:simulate(arguments) end
 
 --- Is it complete, in order, and does no rank wait for ever?
+--- ```lua
+--- built:verify()  --> true: complete, in order, no rank waits for ever
+--- ```
 ---@param arguments? pipeplan.engine.verify_arguments
 ---@return true|nil
 ---@return pipeplan.engine.finding? why
@@ -721,6 +745,9 @@ function schedule_object:verify(arguments) end
 engine = {}
 
 --- The closed form of a schedule's bubble.
+--- ```lua
+--- engine.bubble { schedule = "1f1b", ranks = 4, microbatches = 8, F = 1, I = 1, W = 1 }.seconds  --> 9: (P − 1)(F + B)
+--- ```
 ---@param arguments pipeplan.engine.bubble_arguments
 ---@return pipeplan.engine.closed_form|nil
 ---@return pipeplan.engine.illegal? why
@@ -730,26 +757,41 @@ function engine.bubble(arguments) end
 engine.comm = {}
 
 --- Seconds of an all-gather, or of a reduce-scatter.
+--- ```lua
+--- engine.comm.allgather { network = network, size = 8, bytes = 8e9 }  --> 0.0175: 7/8 of 8 GB at 400 GB/s
+--- ```
 ---@param arguments pipeplan.engine.comm_allgather_arguments
 ---@return number
 function engine.comm.allgather(arguments) end
 
 --- Seconds of an all-reduce.
+--- ```lua
+--- engine.comm.allreduce { network = network, size = 8, bytes = 8e9 }  --> 0.035: 2 · 7/8 of 8 GB at 400 GB/s
+--- ```
 ---@param arguments pipeplan.engine.comm_allreduce_arguments
 ---@return number
 function engine.comm.allreduce(arguments) end
 
 --- Seconds of one dispatch, or of one combine.
+--- ```lua
+--- engine.comm.alltoall { network = network, group = 8, tokens = 4096, experts_per_token = 8, bytes_per_token = 1000 } > 0  --> true: one dispatch or combine
+--- ```
 ---@param arguments pipeplan.engine.comm_alltoall_arguments
 ---@return number
 function engine.comm.alltoall(arguments) end
 
 --- Latency and bandwidth from a table of nccl-tests.
+--- ```lua
+--- engine.comm.fit { test = "sendrecv", ranks = 2, points = { { 1, 1e-5 }, { 1e9, 1.001e-2 } } }.latency < 1.1e-5  --> true: 10 us with nothing to send
+--- ```
 ---@param arguments pipeplan.engine.comm_fit_arguments
 ---@return pipeplan.engine.link_fit
 function engine.comm.fit(arguments) end
 
 --- Seconds of one message.
+--- ```lua
+--- engine.comm.p2p { network = network, stride = 8, bytes = 1e9 }  --> 0.02: 1 GB at 50 GB/s
+--- ```
 ---@param arguments pipeplan.engine.comm_p2p_arguments
 ---@return number
 function engine.comm.p2p(arguments) end
@@ -758,31 +800,50 @@ function engine.comm.p2p(arguments) end
 engine.cost = {}
 
 --- Seconds of one block of each kind.
+--- ```lua
+--- engine.cost.blocks { model = model, layout = layout, training = training, device = device, network = network }.dense.forward < 0.01  --> true: F of a layer
+--- ```
 ---@param arguments pipeplan.engine.cost_blocks_arguments
 ---@return pipeplan.engine.seconds_by_block
 function engine.cost.blocks(arguments) end
 
 --- What the seconds of cost.blocks are made of.
+--- ```lua
+--- engine.cost.terms { model = model, layout = layout, training = training, device = device, network = network }.dense.forward.grouped  --> 0: a dense layer has no experts
+--- ```
 ---@param arguments pipeplan.engine.cost_terms_arguments
 ---@return pipeplan.engine.terms_by_block
 function engine.cost.terms(arguments) end
 
 --- Seconds that a microbatch's activations take to the next stage.
+--- ```lua
+--- engine.cost.hop { model = model, layout = layout, training = training, network = network } > 0  --> true: activations to the next stage
+--- ```
 ---@param arguments pipeplan.engine.cost_hop_arguments
 ---@return number
 function engine.cost.hop(arguments) end
 
 --- Seconds of a forward overlapped with a backward.
+--- ```lua
+--- engine.cost.pair { device = device, forward = { forward = 1 }, backward = { forward = 1, input = 1, weight = 1 } }  --> 3: F + B, where nothing is hidden
+--- ```
 ---@param arguments pipeplan.engine.cost_pair_arguments
 ---@return number
 function engine.cost.pair(arguments) end
 
 --- Seconds of a stage for one microbatch.
+--- ```lua
+--- engine.cost.stage { model = model, layout = layout, training = training, device = device, network = network,
+---   stage = { dense = 2 } }.forward < 0.01  --> true: F of two layers
+--- ```
 ---@param arguments pipeplan.engine.cost_stage_arguments
 ---@return pipeplan.engine.stage_seconds
 function engine.cost.stage(arguments) end
 
 --- Seconds of a step beside the pipeline.
+--- ```lua
+--- engine.cost.step { layout = layout, training = training, device = device, network = network, dense_parameters = 1e6 }.mirror  --> 0: one copy has no other to add up with
+--- ```
 ---@param arguments pipeplan.engine.cost_step_arguments
 ---@return pipeplan.engine.step_seconds
 function engine.cost.step(arguments) end
@@ -791,11 +852,17 @@ function engine.cost.step(arguments) end
 engine.memory = {}
 
 --- Bytes of one block of each kind on one GPU.
+--- ```lua
+--- engine.memory.blocks { model = model, layout = { tensor = 1 }, training = training }.dense.parameters  --> 31461376: 2 bytes of h² · (2 + 2 · kv/q heads) + 3 · h · ffn + 2 norms of h
+--- ```
 ---@param arguments pipeplan.engine.memory_blocks_arguments
 ---@return pipeplan.engine.bytes_by_block
 function engine.memory.blocks(arguments) end
 
 --- Bytes on every rank ([rank + 1]).
+--- ```lua
+--- #engine.memory.stages { model = model, layout = layout, training = training, schedule = built }  --> 4: one a rank
+--- ```
 ---@param arguments pipeplan.engine.memory_stages_arguments
 ---@return pipeplan.engine.rank_bytes[]|nil
 ---@return pipeplan.engine.illegal? why
@@ -806,17 +873,26 @@ function engine.memory.stages(arguments) end
 engine.model = {}
 
 --- FLOPs of a model.
+--- ```lua
+--- engine.model.flops(model, 4096).blocks.dense.linear  --> 31457280: 2 a parameter of its products
+--- ```
 ---@param shape pipeplan.engine.shape the model
 ---@param sequence_length integer tokens; ≥ 1
 ---@return pipeplan.engine.flops
 function engine.model.flops(shape, sequence_length) end
 
 --- Parameters of a model.
+--- ```lua
+--- engine.model.parameters(model).blocks.dense.tensor  --> 15728640: h² · (2 + 2 · kv/q heads) + 3 · h · ffn + 2 norms of h, without the norms
+--- ```
 ---@param shape pipeplan.engine.shape the model
 ---@return pipeplan.engine.parameters
 function engine.model.parameters(shape) end
 
 --- Which blocks each stage holds.
+--- ```lua
+--- engine.model.stages(model, 4)[1].dense  --> 2: 8 layers on 4 stages
+--- ```
 ---@param shape pipeplan.engine.shape the model
 ---@param stages integer how many; 1 … 65536
 ---@param layers_per_stage? integer[] default: as even as possible
@@ -831,12 +907,18 @@ function engine.model.stages(shape, stages, layers_per_stage) end
 engine.schedule = {}
 
 --- Could it be built?
+--- ```lua
+--- engine.schedule.check { kind = "dualpipe", ranks = 3, microbatches = 8 } == nil  --> true: DualPipe takes an even P
+--- ```
 ---@param arguments pipeplan.engine.schedule_check_arguments
 ---@return true|nil
 ---@return pipeplan.engine.illegal? why
 function engine.schedule.check(arguments) end
 
 --- Reads PyTorch's compute-only CSV.
+--- ```lua
+--- engine.schedule.from_csv("0F0,0B0\n"):info().microbatches  --> 1: one forward and one backward
+--- ```
 ---@param text string a line a rank
 ---@param options? pipeplan.engine.csv_options 
 ---@return pipeplan.engine.schedule_object|nil
@@ -844,6 +926,9 @@ function engine.schedule.check(arguments) end
 function engine.schedule.from_csv(text, options) end
 
 --- What a schedule is.
+--- ```lua
+--- engine.schedule.traits("dualpipe").copies  --> 2: of the parameters
+--- ```
 ---@param name pipeplan.schedule its name
 ---@return pipeplan.engine.traits
 function engine.schedule.traits(name) end

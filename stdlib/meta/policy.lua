@@ -534,6 +534,9 @@ any = nil
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- A row of the decision table: which schedules to try. The first row that holds decides; rows of a later layer stand above.
+--- ```lua
+--- row { id = "narrow", tensor_parallel = at_most(2), try = { "zb_h1", "1f1b" }, why = "what our trainer runs" }
+--- ```
 ---@param statement pipeplan.statement.row
 function row(statement) end
 
@@ -549,6 +552,9 @@ function row(statement) end
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- A hard reject: a plan for which it holds is never made.
+--- ```lua
+--- reject { id = "deep", pipeline_parallel = over(2), message = "P {pipeline_parallel}: at most 2 here" }
+--- ```
 ---@param statement pipeplan.statement.reject
 function reject(statement) end
 
@@ -564,6 +570,10 @@ function reject(statement) end
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- A refusal: what to do instead of a schedule or a plan that is possible but a bad idea.
+--- ```lua
+--- refuse { id = "slow_links", network_per_gpu = at_most "400Gbps", recommend = "data_parallel",
+---          message = "{network_per_gpu} a GPU" }
+--- ```
 ---@param statement pipeplan.statement.refuse
 function refuse(statement) end
 
@@ -578,6 +588,9 @@ function refuse(statement) end
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- Decides among candidates that come close.
+--- ```lua
+--- prefer { id = "shallow", pipeline_parallel = at_most(2), within = "any" }
+--- ```
 ---@param statement pipeplan.statement.prefer
 function prefer(statement) end
 
@@ -593,6 +606,9 @@ function prefer(statement) end
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- Which all-to-all kernel to recommend. The first that matches decides; those of a later layer stand above.
+--- ```lua
+--- kernel { id = "own_kernel", fabric = "efa", expert_parallel = at_most(16), why = "measured here" }
+--- ```
 ---@param statement pipeplan.statement.kernel
 function kernel(statement) end
 
@@ -608,6 +624,9 @@ function kernel(statement) end
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- What the reader of the plan should know.
+--- ```lua
+--- warn { id = "idle", bubble_fraction = over "0.1%", message = "{bubble_fraction} of a step is idle" }
+--- ```
 ---@param statement pipeplan.statement.warn
 function warn(statement) end
 
@@ -623,6 +642,9 @@ function warn(statement) end
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- What no planned result may ever satisfy.
+--- ```lua
+--- invariant { id = "never_idle", bubble_fraction = over "0.1%" }
+--- ```
 ---@param statement pipeplan.statement.invariant
 function invariant(statement) end
 
@@ -645,6 +667,9 @@ function invariant(statement) end
 ---@field expires? string YYYY-MM-DD after which it falls away, where it lets more plans through
 
 --- Changes a row or rule of an earlier layer: only what differs is given, `any` removes a condition.
+--- ```lua
+--- change { id = "wide", gpus = at_most(64), reason = "small runs only" }
+--- ```
 ---@param statement pipeplan.statement.change
 function change(statement) end
 
@@ -658,6 +683,9 @@ function change(statement) end
 ---@field final? boolean no later layer may loosen it
 
 --- Takes a row or rule of an earlier layer out.
+--- ```lua
+--- disable { id = "wide", reason = "a model with few layers", expires = "2999-12-31" }
+--- ```
 ---@param statement pipeplan.statement.disable
 function disable(statement) end
 
@@ -670,6 +698,9 @@ function disable(statement) end
 ---@field final? boolean no later layer may loosen it
 
 --- Brings back what an earlier layer disables.
+--- ```lua
+--- enable { id = "short_run" }
+--- ```
 ---@param statement pipeplan.statement.enable
 function enable(statement) end
 
@@ -681,10 +712,16 @@ function enable(statement) end
 ---@field link? string where to read more
 
 --- The default policy that a site was written for: over another it does not load.
+--- ```lua
+--- pin { default = "DIGEST" } set { tie_fraction = "2%" }
+--- ```
 ---@param statement pipeplan.statement.pin
 function pin(statement) end
 
 --- Names the layer.
+--- ```lua
+--- site "hall-7" set { tie_fraction = "2%" }
+--- ```
 ---@param name string
 function site(name) end
 
@@ -708,6 +745,10 @@ function require(name) end
 ---@field final? boolean no later layer may loosen it
 
 --- Declares a number or list that rules name.
+--- ```lua
+--- parameter { id = "depth_here", value = 2, unit = "rank", loosens = "up", at_least = 1, meaning = "deepest pipeline here" }
+--- reject { id = "deep", pipeline_parallel = over "depth_here", message = "at most {depth_here}" }
+--- ```
 ---@param statement pipeplan.statement.parameter
 function parameter(statement) end
 
@@ -748,5 +789,8 @@ function parameter(statement) end
 ---@field [string] any a parameter that a layer below declares
 
 --- Changes parameters.
+--- ```lua
+--- set { widest_tensor = 8, reason = "nodes of 8 since May" }
+--- ```
 ---@param values pipeplan.statement.set
 function set(values) end

@@ -89,7 +89,8 @@ print(count)]]
 
   it("says what is wrong with a topic, on stderr alone", function()
     for arguments, message in pairs {
-      [""] = "facts: expected a topic: accelerators, fields, frameworks, hosts, kernels, links, overheads, schedules, schema, spec",
+      [""] = "facts: expected a topic: accelerators, fields, frameworks, hosts, kernels, links, overheads, primitives, schedules, schema, "
+             .. "spec, statements",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
       ["schema"] = "facts schema: expected one of kernels, plan, profile, spec, times",
       ["schema x"] = "facts schema: expected one of kernels, plan, profile, spec, times: got 'x'",

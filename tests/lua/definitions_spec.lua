@@ -21,6 +21,8 @@ local names = { "engine", "luacheck", "pipeplan", "policy" }
 describe("the definitions for editors", function()
   it("are what scripts/generate-meta makes of the vocabulary, the schemas and the default policy", function()
     local made = require "generate"(source)
+    local page <close> = assert(io.open(source .. "/docs/reference.md"))
+    assert.is_true(page:read "a" == require "generate.reference"(), "docs/reference.md is stale: run scripts/generate-meta")
     for _, name in ipairs(names) do
       assert.is_true(made[name] == read(name), "stdlib/meta/" .. name .. ".lua is stale: run scripts/generate-meta")
     end

@@ -1,5 +1,6 @@
 -- engine.lua: definitions of the engine's primitives, from their description.
 
+local examples = require "pipeplan.policy.examples"
 local lists = require "pipeplan.base.lists"
 local primitives = require "generate.primitives"
 local writer = require "generate.writer"
@@ -33,11 +34,23 @@ local function returned(entry)
   return entry.illegal and entry.result .. "|nil" or entry.result
 end
 
+-- The example (policy/examples.lua) of what `target` names.
+local function example_of(target)
+  local name = target:gsub("^engine%.", ""):gsub("^schedule_object:", "schedule:")
+  for _, example in ipairs(examples.primitives) do
+    if example[1] == name then return example end
+  end
+end
+
 -- The function that `target` ("engine.comm.p2p", "schedule_object:simulate") is called by.
 local function add_function(out, target, entry)
   local names = {}
   out:add("")
   out:comment(entry[2])
+  local example = example_of(target)
+  if example then
+    out:comment("```lua\n" .. example[2] .. "  --> " .. example[3]:gsub("%s+$", "") .. ": " .. example[4] .. "\n```")
+  end
   if entry.arguments then
     out:add("---@param arguments%s %s", entry.optional and "?" or "", PREFIX .. arguments_class(entry[1]))
     names[1] = "arguments"

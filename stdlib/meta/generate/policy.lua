@@ -1,6 +1,7 @@
 -- policy.lua: definitions of what a policy file can say: statements from their schemas, fields from the vocabulary, parameters and rules
 -- from the default policy.
 
+local examples = require "pipeplan.policy.examples"
 local lists = require "pipeplan.base.lists"
 local load = require("pipeplan.policy.load").load
 local ranks = require "pipeplan.policy.ranks"
@@ -158,6 +159,9 @@ end
 local function add_statement(out, verb, argument)
   out:add("")
   out:comment(argument.meaning)
+  for _, example in ipairs(examples.statements) do
+    if example[1] == verb then out:comment("```lua\n" .. example[3] .. "\n```") end
+  end
   out:add("---@param %s %s", argument.name or "statement", argument.type)
   if argument.returns then out:add("---@return %s", argument.returns) end
   out:add("function %s(%s) end", verb, argument.name or "statement")
