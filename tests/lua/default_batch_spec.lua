@@ -30,6 +30,11 @@ describe("a batch that the spec leaves out", function()
     assert.equal(4096, assumed(8192, 4096))
   end)
 
+  it("is a microbatch where a sequence is longer than all that", function()
+    assert.equal(1, assumed(256, 64 * 2 ^ 20 // 1))
+    assert.equal(2, assumed(256, 64 * 2 ^ 20 // 1, { training = { micro_batch_size = 2 } }))
+  end)
+
   it("is as many sequences as there are GPUs where that is 16 Mi tokens", function()
     assert.equal(2048, assumed(2048, 8192))
   end)

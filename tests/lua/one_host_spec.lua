@@ -36,6 +36,12 @@ describe("one host without a network speed", function()
     assert.matches("cluster.network.per_gpu is missing", tostring(problem), 1, true)
   end)
 
+  it("is asked of dense models too where no catalogue has the GPU", function()
+    local found = planning.problem(planning.llama, {
+      cluster = { gpus = 16, accelerator = nothing, memory_per_gpu = "80GiB", flops = "989T", network = nothing } })
+    assert.matches("cluster.network.per_gpu is missing.*no catalogue knows this GPU's usual one$", found.message)
+  end)
+
   -- eight GPUs of which bridges join pairs: the others are reached over PCIe, still inside the host
   it("needs none between pairs of its GPUs that NVLink bridges join", function()
     local rows = {}

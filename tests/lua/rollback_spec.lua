@@ -27,6 +27,16 @@ describe("the rollback trigger", function()
     end
   end)
 
+  it("is that of a long run where the run ends before the window", function()
+    faster.training.global_batch_size = 1024
+    local long = planned(faster)
+    faster.training.tokens = 500 * 1024 * 4096   -- 500 steps of the 1,000
+    local short = planned(faster)
+    faster.training.tokens = "2T"
+    assert.near(long.rollback.threshold_fraction, short.rollback.threshold_fraction, 1e-9)
+    assert.equal(long.rollback.paragraph, short.rollback.paragraph)
+  end)
+
   it("is what the fallback reaches where that is slower by more", function()
     local plan = policy:plan { "examples/specs/deepseek-v3.json" }
     assert.is_false(plan.rollback.inside_error_band)
