@@ -19,7 +19,7 @@ planning.deepseek = {
   },
   model = "examples/models/deepseek-v3.json",
   training = { tokens = "14.8T", sequence_length = 4096, micro_batch_size = 1, global_batch_size = 15360, precision = "fp8",
-               moments = "bf16", recompute = { "norm", "mla_up_projection", "swiglu" } },
+               moments = "bf16", recompute = { "norm", "mla_up_projection", "swiglu" }, sharding = "optimizer" },
   parallelism = { tensor = 1, expert = 64 },
 }
 
@@ -27,13 +27,15 @@ planning.deepseek = {
 planning.llama = {
   cluster = { gpus = 256, accelerator = "H100-SXM", network = infiniband },
   model = "examples/models/llama-3-70b.json",
-  training = { tokens = "2T", sequence_length = 8192, micro_batch_size = 1, global_batch_size = 1024, recompute = { "norm", "swiglu" } },
+  training = { tokens = "2T", sequence_length = 8192, micro_batch_size = 1, global_batch_size = 1024, recompute = { "norm", "swiglu" },
+               sharding = "optimizer" },
 }
 
 planning.mixtral = {
   cluster = { gpus = 64, accelerator = "A100-SXM-80GB", network = infiniband },
   model = "examples/models/mixtral-8x7b.json",
-  training = { tokens = "300B", sequence_length = 4096, micro_batch_size = 1, global_batch_size = 1024 },
+  training = { tokens = "300B", sequence_length = 4096, micro_batch_size = 1, global_batch_size = 1024, recompute = "none",
+               sharding = "optimizer" },
 }
 
 -- `changes` laid over `base`, field by field; a list replaces. `planning.none` takes a field out.

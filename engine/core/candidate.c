@@ -115,7 +115,7 @@ static pp_status append_layouts(const pp_candidate_space *space, int pipeline, i
   int64_t stage_gpus = space->gpus / pipeline, data = stage_gpus / ((int64_t)tensor * context);
   int expert_tensor = fixed->expert_tensor ? fixed->expert_tensor : space->experts_as_tensor && model->experts > 0 ? tensor : 1;
   int64_t last_expert = model->experts > 0 ? model->experts : 1;
-  pp_candidate base = { .kind = PP_NO_SCHEDULE, .configured_virtual = 1, .group = 0 };
+  pp_candidate base = { .kind = PP_NO_SCHEDULE, .configured_virtual = 1, .group = 0, .choice = space->choice };
   base.microbatches = microbatches_of(space->global_batch, data, space->micro_batch);
   base.smallest_microbatches = microbatches_of(space->smallest_batch, data, space->micro_batch);
   if (data > INT_MAX || base.microbatches == 0 || base.smallest_microbatches == 0) return PP_OK;
@@ -157,14 +157,13 @@ pp_status pp_candidates_enumerate(const pp_candidate_space *space, pp_candidates
   const pp_fixed *fixed = &space->fixed;
   int64_t deepest = space->model->layers < space->gpus ? space->model->layers : space->gpus;
   pp_status status = PP_OK;
-  *out = (pp_candidates){ 0, 0, NULL };
   for (int pipeline = 1; pipeline <= deepest && status == PP_OK; pipeline++) {
     if (fixed->pipeline && pipeline != 1 && pipeline != fixed->pipeline) continue;
+    if (space->alone && pipeline > 1) break;
     if (divides(pipeline, space->gpus)) status = append_depth(space, pipeline, out, error);
   }
-  if (status == PP_OK && fixed->pipeline > deepest && divides(fixed->pipeline, space->gpus))
+  if (status == PP_OK && !space->alone && fixed->pipeline > deepest && divides(fixed->pipeline, space->gpus))
     status = append_depth(space, fixed->pipeline, out, error);
-  if (status != PP_OK) pp_candidates_free(out);
   return status;
 }
 

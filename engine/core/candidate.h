@@ -26,6 +26,7 @@ typedef struct {
   const int *layers_per_stage;     /* what fitting into memory took, or NULL: as many as balance time. Not owned */
   int64_t microbatches;            /* M per pipeline and step at the full batch: what time and memory are computed at */
   int64_t smallest_microbatches;   /* M at the smallest batch of a ramp: what legality is judged at */
+  int choice;                      /* of the space that it was enumerated from */
 } pp_candidate;
 
 /* What is fixed; 0 is free. kind is PP_SCHEDULE_KINDS when free. A fixed value is enumerated even where it is illegal, so that rules can
@@ -47,6 +48,8 @@ typedef struct {
   pp_fixed fixed;
   /* How far free degrees are enumerated: bounds of the work, not judgements. */
   int max_tensor, max_context, max_chunks;
+  int choice;                      /* what its candidates say they are of */
+  bool alone;                      /* without a pipeline only */
 } pp_candidate_space;
 
 typedef struct {
@@ -55,7 +58,7 @@ typedef struct {
 } pp_candidates;
 
 /*
-** All candidates in order of P, TP, CP, EP, expert TP, schedule, V: layouts with GPUs = TP × CP × DP × P, M = batch / (DP × microbatch size)
+** Appends to *out, which starts as { 0 }, all candidates in order of P, TP, CP, EP, expert TP, schedule, V: layouts with GPUs = TP × CP × DP × P, M = batch / (DP × microbatch size)
 ** integral at both batches.
 **   TP            divides the heads, and the key-value heads or is a multiple of them (they are then replicated), and the dense MLP
 **   CP            powers of two
@@ -66,7 +69,7 @@ typedef struct {
 **   group         by rounds; or where it is P by default the smallest N ≥ P with M mod N = 0 or ≥ P at both batches (Megatron's rule), P if
 **                 there is none
 ** Depth 1 is always there, with schedule none, TP within scale_up_gpus, and only TP, CP, EP, expert TP taken from what is fixed, unless
-** the fixed depth is 1. PP_NO_MEMORY; the caller frees *out.
+** the fixed depth is 1. PP_NO_MEMORY; the caller frees *out, after a failure too.
 */
 pp_status pp_candidates_enumerate(const pp_candidate_space *space, pp_candidates *out, pp_error *error);
 void pp_candidates_free(pp_candidates *candidates);

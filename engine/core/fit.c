@@ -12,6 +12,9 @@
 /* Of a bounded search: how often a layer is moved. */
 enum { MOST_SQUEEZES = 24 };
 
+/* Stages balanced by time that take so many times what there is: no other split of the layers, a few of them elsewhere, makes them fit. */
+static const double hopeless = 3;
+
 pp_status pp_fit_programs_build(const pp_candidate *candidate, pp_fit_programs *out, pp_error *error) {
   out->comparison = (pp_comparison){ .built = false };
   return pp_memory_program_build(candidate, &out->memory, error);
@@ -147,6 +150,7 @@ pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *
   for (int i = 0; i < count && status == PP_OK; i++) {
     from[i].layers = splits[i];
     status = measure(&job, &from[i], error);
+    if (i == 0 && from[i].fit.bytes > hopeless * usable) count = 1;
   }
   if (count == 0) {
     count = 1;

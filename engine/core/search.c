@@ -48,14 +48,19 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   double *block = pp_allocate(cells * sizeof *block);
   search->column[0] = block;
   search->layout_of = pp_allocate((rows + 1) * sizeof *search->layout_of);
+  search->floor = pp_allocate_zeros((rows + 1) * sizeof *search->floor);
   search->fullest = pp_allocate_zeros((rows + 1) * sizeof *search->fullest);
   search->split = pp_allocate_zeros((rows + 1) * sizeof *search->split);
-  if (!block || !search->layout_of || !search->fullest || !search->split)
+  if (!block || !search->layout_of || !search->floor || !search->fullest || !search->split)
     return pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu candidates", rows);
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
   for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
   search->bound = block + PP_COLUMNS * (rows + 1);
   return PP_OK;
+}
+
+static const pp_problem *problem_of(const pp_search *search, size_t row) {
+  return &search->problem[search->candidates.candidate[row].choice];
 }
 
 /* false is 0, true 1: only a name is a kernel. */
@@ -67,13 +72,14 @@ static bool has_kernel(const pp_search *search, size_t row) {
 static double latency_of(const pp_search *search, size_t row) {
   for (size_t i = 0; has_kernel(search, row) && i < search->latencies; i++)
     if (search->latency[i].kernel == search->column[PP_COLUMN_KERNEL][row]) return search->latency[i].seconds;
-  return search->problem.device->alltoall_latency;
+  return problem_of(search, row)->device->alltoall_latency;
 }
 
 /* Candidates of one layout stand together: V differs last. Those of one kernel nearly always do too, so that neighbours tell. */
 static bool same_price(const pp_search *search, size_t row) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
-  return row > 0 && same_layout(&candidate->layout, &candidate[-1].layout) && latency_of(search, row) == latency_of(search, row - 1);
+  return row > 0 && candidate->choice == candidate[-1].choice && same_layout(&candidate->layout, &candidate[-1].layout) &&
+         latency_of(search, row) == latency_of(search, row - 1);
 }
 
 static bool priced(const pp_search *search) {
@@ -94,7 +100,7 @@ static pp_status price_layouts(pp_search *search, pp_error *error) {
   prices = 0;
   for (size_t row = 0; row < rows; row++) {
     if (same_price(search, row)) continue;
-    pp_status status = pp_price_layout(&search->problem, &search->candidates.candidate[row].layout, latency_of(search, row),
+    pp_status status = pp_price_layout(problem_of(search, row), &search->candidates.candidate[row].layout, latency_of(search, row),
                                        &costs[prices++], error);
     if (status == PP_OK) continue;
     pp_free(costs);
@@ -126,15 +132,22 @@ static void fill_row(pp_search *search, const pp_search_symbols *symbols, size_t
   column[PP_COLUMN_SCHEDULE][row] = symbols->schedule[candidate->kind + 1];
   column[PP_COLUMN_FAMILY][row] = symbols->family[candidate->kind + 1];
   if (layout->expert > 1)  /* expert TP lies inside, as in Megatron-Core's rank order */
-    column[PP_COLUMN_EXPERT_LINK][row] = pp_comm_tier(search->problem.network, layout->expert, layout->expert_tensor)->bandwidth;
+    column[PP_COLUMN_EXPERT_LINK][row] = pp_comm_tier(problem_of(search, row)->network, layout->expert, layout->expert_tensor)->bandwidth;
   column[PP_COLUMN_STAGES][row] = (double)layout->pipeline * layout->chunks;
 }
 
-pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *latency, size_t latencies, const pp_candidate_space *space,
+pp_status pp_search_open(const pp_search_choice *choice, int choices, const pp_kernel_latency *latency, size_t latencies,
                          const pp_search_symbols *symbols, pp_search *out, pp_error *error) {
-  pp_status status;
-  *out = (pp_search){ .problem = *problem, .latency = latency, .latencies = latencies };
-  status = pp_candidates_enumerate(space, &out->candidates, error);
+  pp_status status = PP_OK;
+  *out = (pp_search){ .choices = choices, .latency = latency, .latencies = latencies };
+  out->problem = pp_allocate((size_t)choices * sizeof *out->problem);
+  if (!out->problem) return pp_fail(error, PP_NO_MEMORY, "not enough memory for %d choices", choices);
+  for (int i = 0; i < choices && status == PP_OK; i++) {
+    pp_candidate_space space = choice[i].space;
+    space.choice = i;
+    out->problem[i] = choice[i].problem;
+    status = pp_candidates_enumerate(&space, &out->candidates, error);
+  }
   if (status == PP_OK) status = allocate(out, error);
   if (status != PP_OK) return status;
   for (size_t row = 0; row < out->candidates.count; row++) fill_row(out, symbols, row);
@@ -146,7 +159,9 @@ void pp_search_free(pp_search *search) {
   pp_free(search->split);
   pp_split_cache_free(&search->splits);
   pp_candidates_free(&search->candidates);
+  pp_free(search->problem);
   pp_free(search->column[0]);
+  pp_free(search->floor);
   pp_free(search->layout_of);
   pp_free(search->fullest);
   pp_free(search->costs);
@@ -158,12 +173,12 @@ static const pp_layout_costs *costs_of(const pp_search *search, size_t row) {
 }
 
 pp_priced pp_search_priced(const pp_search *search, size_t row) {
-  return (pp_priced){ &search->problem, &search->candidates.candidate[row], costs_of(search, row), has_kernel(search, row) };
+  return (pp_priced){ problem_of(search, row), &search->candidates.candidate[row], costs_of(search, row), has_kernel(search, row) };
 }
 
 /* What a step of so many seconds makes of the whole run; NAN: forgets it. */
 static void fill_time(pp_search *search, size_t row, double step_seconds, double bubble_fraction) {
-  const pp_problem *problem = &search->problem;
+  const pp_problem *problem = problem_of(search, row);
   const double days = step_seconds * problem->run_days_per_second, hours = days * problem->gpu_hours_per_day;
   search->column[PP_COLUMN_STEP_SECONDS][row] = step_seconds;
   search->column[PP_COLUMN_BUBBLE_FRACTION][row] = bubble_fraction;
@@ -187,6 +202,7 @@ pp_status pp_search_kernels_changed(pp_search *search, pp_error *error) {
   double **column = search->column;
   pp_status status = price_layouts(search, error);
   if (status != PP_OK) return status;
+  search->has_floors = false;
   for (size_t row = 0; row < search->candidates.count; row++) {
     bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] &&
                      has_kernel(search, row) == has_kernel(search, row - 1);
@@ -195,7 +211,7 @@ pp_status pp_search_kernels_changed(pp_search *search, pp_error *error) {
     column[PP_COLUMN_PEAK_BYTES][row] = column[PP_COLUMN_ONE_COPY_BYTES][row] = NAN;
     column[PP_COLUMN_ALLTOALL_FRACTION][row] =
       as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
-                : pp_price_alltoall_fraction(search->problem.model, costs_of(search, row), has_kernel(search, row));
+                : pp_price_alltoall_fraction(problem_of(search, row)->model, costs_of(search, row), has_kernel(search, row));
   }
   return PP_OK;
 }
@@ -263,7 +279,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
-  status = pp_evaluate_check(&search->problem, candidate, error);
+  status = pp_evaluate_check(problem_of(search, row), candidate, error);
   if (status != PP_OK) return status;
   if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, error);
   status = pp_fit_programs_build(candidate, &programs, error);
@@ -274,18 +290,17 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   return status;
 }
 
-pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
-  size_t rows = search->candidates.count, count = 0;
-  program_key *key = pp_allocate((rows + 1) * sizeof *key);
+/* Adds the row's key, where its bytes are not known and it can be built. */
+static void ask_memory(const pp_search *search, size_t row, program_key *key, size_t *count) {
+  const pp_candidate *candidate = &search->candidates.candidate[row];
+  if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return;
+  if (pp_evaluate_check(problem_of(search, row), candidate, NULL) == PP_OK) key[(*count)++] = key_of(candidate, row);
+}
+
+/* Bytes of the rows of those keys. */
+static pp_status memory_of(pp_search *search, program_key *key, size_t count, pp_error *error) {
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status built = PP_ILLEGAL, status = PP_OK;
-  if (!key) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
-  for (size_t row = 0; row < rows; row++) {
-    const pp_candidate *candidate = &search->candidates.candidate[row];
-    if (!pp_mask_has(mask, row) || !isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) continue;
-    if (pp_evaluate_check(&search->problem, candidate, NULL) != PP_OK) continue;
-    key[count++] = key_of(candidate, row);
-  }
   qsort(key, count, sizeof *key, by_program);
   for (size_t i = 0; i < count && status == PP_OK; i++) {
     if (i == 0 || compare_programs(&key[i], &key[i - 1]) != 0) {
@@ -300,11 +315,40 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   }
   if (built == PP_OK) pp_fit_programs_free(&programs);
   pp_workspace_free(&programs.workspace);
+  return status;
+}
+
+pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error *error) {
+  size_t rows = search->candidates.count, count = 0;
+  program_key *key = pp_allocate((rows + 1) * sizeof *key);
+  if (!key) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
+  for (size_t row = 0; row < rows; row++)
+    if (pp_mask_has(mask, row)) ask_memory(search, row, key, &count);
+  pp_status status = memory_of(search, key, count, error);
   pp_free(key);
   return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------------------ time */
+
+/* Neighbours share a layout and its prices. A model that cannot be laid out has floors of 0. */
+static void fill_floors(pp_search *search) {
+  pp_stage whole;
+  pp_floor_parts parts = { 0 };
+  if (search->has_floors || pp_layout_stages(search->problem[0].model, 1, NULL, &whole, NULL) != PP_OK) return;
+  for (size_t row = 0; row < search->candidates.count; row++) {
+    const pp_priced of = pp_search_priced(search, row);
+    if (row == 0 || search->layout_of[row] != search->layout_of[row - 1] || of.kernel != has_kernel(search, row - 1))
+      parts = pp_floor_parts_of(of.costs, of.kernel, &whole);
+    search->floor[row] = pp_floor_of(&of, &parts);
+  }
+  search->has_floors = true;
+}
+
+pp_floor pp_search_floor(pp_search *search, size_t row) {
+  fill_floors(search);
+  return search->floor[row];
+}
 
 double pp_search_bound(pp_search *search, size_t row) {
   if (isnan(search->bound[row])) {
@@ -329,52 +373,119 @@ pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error) {
   return PP_OK;
 }
 
+/* Rows by the least that their step may take. */
 typedef struct {
-  double bound;
+  double seconds;
   size_t row;
-} bounded_row;
+} timed_row;
 
-static int by_bound(const void *left, const void *right) {
-  const bounded_row *a = left, *b = right;
-  if (a->bound < b->bound) return -1;
-  if (a->bound > b->bound) return 1;
+static int by_seconds(const void *left, const void *right) {
+  const timed_row *a = left, *b = right;
+  if (a->seconds < b->seconds) return -1;
+  if (a->seconds > b->seconds) return 1;
   return compare_numbers((int64_t)a->row, (int64_t)b->row);
 }
 
-pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool *found, size_t *best,
-                         pp_mask_word *within, pp_error *error) {
-  size_t rows = search->candidates.count, count = 0;
+/* A heap with the least on top. */
+static void push(timed_row *heap, size_t *count, timed_row entry) {
+  size_t at = (*count)++;
+  for (; at > 0 && by_seconds(&entry, &heap[(at - 1) / 2]) < 0; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+  heap[at] = entry;
+}
+
+static timed_row pop(timed_row *heap, size_t *count) {
+  const timed_row top = heap[0], last = heap[--*count];
+  size_t at = 0;
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child >= *count) break;
+    if (child + 1 < *count && by_seconds(&heap[child + 1], &heap[child]) < 0) child++;
+    if (by_seconds(&last, &heap[child]) <= 0) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = last;
+  return top;
+}
+
+/* What a search for the fastest rows has in hand. */
+typedef struct {
+  timed_row *order, *heap;   /* [rows] by floor, of which `next` are done; by bound, of those */
+  size_t rows, next, waiting;
+} best_work;
+
+enum { PP_BATCH = 64 };      /* rows whose bytes are asked for at once, for they share programs */
+
+/* Bytes and bounds of the next rows in order of their floor, as far as that is at most `most` seconds. */
+static pp_status settle_batch(pp_search *search, best_work *work, double most, bool fits, pp_error *error) {
+  program_key key[PP_BATCH];
+  size_t row[PP_BATCH], taken = 0, asked = 0;
+  for (; work->next < work->rows && work->order[work->next].seconds <= most && taken < PP_BATCH; work->next++) {
+    const size_t here = work->order[work->next].row;
+    row[taken++] = here;
+    ask_memory(search, here, key, &asked);
+  }
+  pp_status status = memory_of(search, key, asked, error);
+  for (size_t i = 0; i < taken && status == PP_OK; i++) {
+    const double bytes = search->column[PP_COLUMN_PEAK_BYTES][row[i]];
+    if (fits && !(bytes <= problem_of(search, row[i])->usable_bytes)) continue;
+    push(work->heap, &work->waiting, (timed_row){ pp_search_bound(search, row[i]), row[i] });
+  }
+  return status;
+}
+
+/* Goes on until nothing that is left can be within the tolerance of the fastest, which is in *best. */
+static pp_status find_best(pp_search *search, best_work *work, double tolerance, double limit, bool fits, bool *found, size_t *best,
+                           pp_error *error) {
   const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
   double fastest = INFINITY;
-  pp_status status = PP_OK;
-  bounded_row *order = pp_allocate((rows + 1) * sizeof *order);
-  if (!order) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
-  *found = false;
-  for (size_t row = 0; row < rows; row++) {
-    if (!pp_mask_has(mask, row)) continue;
-    order[count].row = row;
-    order[count].bound = pp_search_bound(search, row);
-    if (order[count].bound < limit) count++;
-  }
-  qsort(order, count, sizeof *order, by_bound);
-  for (size_t i = 0; i < count && order[i].bound <= fastest * (1 + tolerance); i++) {
-    size_t row = order[i].row;
+  for (;;) {
+    const double most = fmin(limit, fastest * (1 + tolerance));
+    const double ahead = work->next < work->rows ? work->order[work->next].seconds : INFINITY;
+    const double bound = work->waiting > 0 ? work->heap[0].seconds : INFINITY;
+    pp_status status;
+    if (fmin(ahead, bound) > most || (work->next == work->rows && work->waiting == 0)) return PP_OK;
+    if (ahead <= bound && work->next < work->rows) {
+      status = settle_batch(search, work, most, fits, error);
+      if (status != PP_OK) return status;
+      continue;
+    }
+    const size_t row = pop(work->heap, &work->waiting).row;
     status = pp_search_simulate(search, row, error);
     if (status == PP_ILLEGAL) continue;
-    if (status != PP_OK) break;
+    if (status != PP_OK) return status;
     if (seconds[row] >= limit || seconds[row] > fastest || (seconds[row] >= fastest && row > *best)) continue;
     *found = true;
     *best = row;
     fastest = seconds[row];
   }
-  if (status == PP_ILLEGAL) status = PP_OK;
+}
+
+pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool fits, bool *found, size_t *best,
+                         pp_mask_word *within, pp_error *error) {
+  const size_t rows = search->candidates.count;
+  const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
+  best_work work = { .order = pp_allocate(2 * (rows + 1) * sizeof *work.order) };
+  pp_status status;
+  *found = false;
+  if (!work.order) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
+  work.heap = work.order + rows + 1;
+  fill_floors(search);
+  for (size_t row = 0; row < rows; row++) {
+    const pp_floor floor = search->floor[row];
+    if (!pp_mask_has(mask, row) || floor.seconds >= limit || (fits && floor.bytes > problem_of(search, row)->usable_bytes)) continue;
+    work.order[work.rows++] = (timed_row){ floor.seconds, row };
+  }
+  qsort(work.order, work.rows, sizeof *work.order, by_seconds);
+  status = find_best(search, &work, tolerance, limit, fits, found, best, error);
   if (status == PP_OK && within) {
     memset(within, 0, pp_mask_words(rows) * sizeof *within);
-    for (size_t i = 0; i < count && *found; i++) {
-      size_t row = order[i].row;
-      if (seconds[row] < limit && seconds[row] <= fastest * (1 + tolerance)) pp_mask_add(within, row);
+    for (size_t i = 0; i < work.rows && *found; i++) {
+      const size_t row = work.order[i].row;
+      if (fits && !(search->column[PP_COLUMN_PEAK_BYTES][row] <= problem_of(search, row)->usable_bytes)) continue;
+      if (seconds[row] < limit && seconds[row] <= seconds[*best] * (1 + tolerance)) pp_mask_add(within, row);
     }
   }
-  pp_free(order);
+  pp_free(work.order);
   return status;
 }

@@ -9,6 +9,7 @@
 #include "core/evaluate_bound.h"
 #include "core/evaluate_time.h"
 #include "core/fit.h"
+#include "core/floor.h"
 
 /* One value per row each. Strings are the caller's symbols. */
 typedef enum {
@@ -40,26 +41,35 @@ typedef struct {
   double seconds;
 } pp_kernel_latency;
 
+/* One of the things that all rows may be planned with: a recipe and so many GPUs. */
 typedef struct {
   pp_problem problem;
+  pp_candidate_space space;
+} pp_search_choice;
+
+typedef struct {
+  pp_problem *problem;         /* [choices] */
+  int choices;
   const pp_kernel_latency *latency;  /* [latencies] of kernels by symbol; others take the device's alltoall_latency. Not owned */
   size_t latencies;
-  pp_candidates candidates;
+  pp_candidates candidates;    /* choice by choice */
   uint32_t *layout_of;         /* [rows] index into costs: one for each layout and kernel */
   pp_layout_costs *costs;
   double *column[PP_COLUMNS];  /* [rows] each */
   double *bound;               /* [rows] NAN until computed */
+  bool has_floors;
+  pp_floor *floor;             /* [rows] once they were asked for */
   int *fullest;                /* [rows] the rank of peak_bytes */
   int **split;                 /* [rows] layers per stage where they are not the first of pp_stages_splits; candidates point to them */
   pp_split_cache splits;       /* of all rows */
 } pp_search;
 
 /*
-** Enumerates candidates and fills what is known before anything is built. What `problem`, `latency` and `space` point to must outlive the
-** search.
+** Enumerates the candidates of each choice, 1 or more, and fills what is known before anything is built. What the problems and `latency` point
+** to must outlive the search.
 ** `out` may be freed after a failure too. PP_INVALID when the model or the recipe cannot be priced.
 */
-pp_status pp_search_open(const pp_problem *problem, const pp_kernel_latency *latency, size_t latencies, const pp_candidate_space *space,
+pp_status pp_search_open(const pp_search_choice *choice, int choices, const pp_kernel_latency *latency, size_t latencies,
                          const pp_search_symbols *symbols, pp_search *out, pp_error *error);
 void pp_search_free(pp_search *search);
 
@@ -79,6 +89,9 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error);
 /* The row's candidate with its prices: for evaluation.h. Good until kernels change. */
 pp_priced pp_search_priced(const pp_search *search, size_t row);
 
+/* What the row takes at least, of all rows computed at once. */
+pp_floor pp_search_floor(pp_search *search, size_t row);
+
 /* Lower bound of the row's step_seconds, computed once. */
 double pp_search_bound(pp_search *search, size_t row);
 
@@ -87,10 +100,12 @@ pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error);
 
 /*
 ** The fastest row of the mask and all rows (in `within`, may be NULL) at most `tolerance` (a fraction) slower, among those faster than
-** `limit` seconds (INFINITY: all). Of equals the first. Simulates in order of the bound, and only what the bound cannot rule out. Rows
-** that cannot be built are passed over. *found is false when none is left.
+** `limit` seconds (INFINITY: all). Of equals the first. Rows that cannot be built are passed over; with `fits` those too that take more
+** than their usable bytes. *found is false when none is left.
+** Rows are split, and their bytes summed, in order of their floor, and simulated in order of their bound: only what neither rules out.
+** O(rows × log rows) beside that.
 */
-pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool *found, size_t *best,
+pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool fits, bool *found, size_t *best,
                          pp_mask_word *within, pp_error *error);
 
 #endif

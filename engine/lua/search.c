@@ -17,18 +17,20 @@
 #include "lua/recipe.h"
 #include "lua/shape.h"
 
-enum { PP_MAX_FACTS = 96, PP_MAX_LATENCIES = 256 };
+enum { PP_MAX_FACTS = 96, PP_MAX_LATENCIES = 256, PP_MAX_CHOICES = 256 };
 
-/* A request field: the same for all candidates. */
+/* A request field: the same for all candidates, or for all of a choice. */
 typedef struct {
   char name[48];
   double value;
+  const double *values;        /* [rows], or NULL */
 } pp_fact;
 
-/* The userdata behind engine.search{…}. It owns everything its search points to. User value 1: table of the facts' Lua values. */
+/* The userdata behind engine.search{…}. It owns everything its search points to. User values: the facts' Lua values by name, of each choice
+** in a list where they differ; the blocks that facts' values and the choices' recipes stand in. */
 typedef struct {
   pp_model model;
-  pp_training training;
+  pp_training training;        /* of the first choice, where there is a list of them */
   pp_device device;
   pp_network network;
   pp_lua_profile profile;
@@ -176,6 +178,47 @@ static void check_latencies(lua_State *L, pp_lua_search *self) {
   lua_pop(L, 1);
 }
 
+/* Keeps the block on top of the stack for as long as the search lives, and pops it. */
+static void keep_block(lua_State *L, int index) {
+  lua_getiuservalue(L, index, 2);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 2);
+}
+
+/* The argument choices, or the one that the other arguments make. The search is at index 2; the result is left on the stack. */
+static pp_search_choice *check_choices(lua_State *L, pp_lua_search *self, const pp_problem *problem, int *count) {
+  pp_search_choice *choice;
+  pp_training *training;
+  *count = 0;
+  if (pp_args_has(L, 1, "choices")) {
+    pp_args_table(L, 1, search_call, "choices");
+    *count = (int)lua_rawlen(L, -1);
+    if (*count < 1 || *count > PP_MAX_CHOICES) luaL_error(L, "%s: 'choices' has %d entries", search_call, *count);
+    training = lua_newuserdatauv(L, (size_t)*count * sizeof *training, 0);
+    keep_block(L, 2);
+  }
+  choice = lua_newuserdatauv(L, (size_t)(*count + 1) * sizeof *choice, 0);
+  *choice = (pp_search_choice){ *problem, self->space };
+  for (int i = 0; i < *count; i++) {
+    static const char *const known[] = { "training", "gpus", "alone", NULL };
+    lua_rawgeti(L, -2, i + 1);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    const int entry = lua_gettop(L);
+    pp_args_begin(L, entry, "engine.search: choices", known);
+    pp_args_table(L, entry, "engine.search: choices", "training");
+    pp_check_training(L, -1, &training[i]);
+    choice[i] = (pp_search_choice){ *problem, self->space };
+    choice[i].problem.training = &training[i];
+    choice[i].space.micro_batch = training[i].micro_batch;
+    choice[i].space.gpus = pp_args_integer_or(L, entry, "engine.search: choices", "gpus", 1, self->space.gpus, self->space.gpus);
+    choice[i].space.alone = pp_args_boolean_or(L, entry, "engine.search: choices", "alone", false);
+    lua_pop(L, 2);
+  }
+  if (*count == 0) *count = 1;
+  return choice;
+}
+
 static pp_search_symbols symbols_of(lua_State *L) {
   pp_search_symbols symbols;
   lua_pushliteral(L, "none");
@@ -198,7 +241,9 @@ static pp_search_symbols symbols_of(lua_State *L) {
 **   layers = { schedule = rule }, max_tensor = 64, max_context = 1, max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes
 **   them), experts_as_tensor = false (expert TP, where it is not fixed, is TP), kernel_latency = { name = seconds }, fixed = { tensor,
 **   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile,
-**   run_days_per_second (days of the run for a second of its step), price_per_gpu_hour } → candidates
+**   run_days_per_second (days of the run for a second of its step), price_per_gpu_hour, choices = { { training, gpus = gpus, alone = false }, … } } → candidates
+** With `choices` the candidates are those of each recipe and number of GPUs in turn, of one that is `alone` those without a pipeline, and
+** `training` is read for nothing else. A day of the run is one of all `gpus`, whatever a choice uses.
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
 ** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages get their layers by
 ** the rule in `layers` ("any", "even", "remainder_first", "even_ends": core/price.h) where that gives a split, others are balanced by time.
@@ -207,20 +252,24 @@ static int search_open(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "communicator_bytes", "hop_waiting", "step_overhead_seconds", "schedules", "layers", "fixed",
                                        "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "profile",
-                                       "split_tie", "split_gain", "split_overfull", "run_days_per_second", "price_per_gpu_hour", NULL };
+                                       "split_tie", "split_gain", "split_overfull", "run_days_per_second", "price_per_gpu_hour", "choices", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;
   pp_problem problem;
+  pp_search_choice *choice;
+  int choices;
   pp_error error;
   lua_remove(L, 1);  /* the module table that is called */
   pp_args_begin(L, 1, search_call, known);
   lua_settop(L, 1);
   luaL_checkstack(L, 16, search_call);
-  self = lua_newuserdatauv(L, sizeof *self, 1);
+  self = lua_newuserdatauv(L, sizeof *self, 2);
   memset(self, 0, sizeof *self);
   luaL_setmetatable(L, search_type);
   lua_newtable(L);
   lua_setiuservalue(L, 2, 1);
+  lua_newtable(L);
+  lua_setiuservalue(L, 2, 2);
   pp_args_table(L, 1, search_call, "model");
   pp_check_shape(L, 3, &self->model);
   pp_args_table(L, 1, search_call, "training");
@@ -259,7 +308,8 @@ static int search_open(lua_State *L) {
   if (pp_args_has(L, 1, "layers")) check_layer_rules(L, problem.layer_rule);
   check_latencies(L, self);
   symbols = symbols_of(L);
-  if (pp_search_open(&problem, self->latency, self->latencies, &self->space, &symbols, &self->search, &error) != PP_OK)
+  choice = check_choices(L, self, &problem, &choices);
+  if (pp_search_open(choice, choices, self->latency, self->latencies, &symbols, &self->search, &error) != PP_OK)
     return pp_args_raise(L, search_call, &error);
   lua_settop(L, 2);
   return 1;
@@ -296,25 +346,58 @@ static bool resolve(void *context, const char *field, pp_column *out) {
   const pp_fact *fact;
   int column = column_of_name(field);
   if (column >= 0) *out = (pp_column){ self->search.column[column], false };
-  else if ((fact = fact_of_name(self, field)) != NULL) *out = (pp_column){ &fact->value, true };
+  else if ((fact = fact_of_name(self, field)) != NULL) *out = (pp_column){ fact->values ? fact->values : &fact->value, !fact->values };
   else *out = (pp_column){ &absent, true };
   return true;
 }
 
-/* candidates:set(field, value): a request field, the same for all; candidates:set("alltoall_kernel", name | false | nil [, mask]) */
+/* [rows]: of each the value of its choice in the list at index 3. */
+static const double *spread(lua_State *L, const pp_lua_search *self) {
+  const size_t rows = row_count(self);
+  double value[PP_MAX_CHOICES], *values;
+  if ((int)lua_rawlen(L, 3) != self->search.choices)
+    luaL_error(L, "candidates:set: %d values for %d choices", (int)lua_rawlen(L, 3), self->search.choices);
+  for (int i = 0; i < self->search.choices; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    value[i] = pp_value(L, -1);
+    lua_pop(L, 1);
+  }
+  values = lua_newuserdatauv(L, (rows + 1) * sizeof *values, 0);
+  keep_block(L, 1);
+  for (size_t row = 0; row < rows; row++) values[row] = value[self->search.candidates.candidate[row].choice];
+  return values;
+}
+
+/* The kernel of all rows, or by a list of { name, mask } of those of each mask; later ones win. */
+static int set_kernels(lua_State *L, pp_lua_search *self, bool list, double value) {
+  const size_t rows = row_count(self);
+  double *kernel = self->search.column[PP_COLUMN_KERNEL];
+  pp_error error;
+  for (size_t row = 0; !list && row < rows; row++) kernel[row] = value;
+  for (lua_Integer i = 1; list && i <= (lua_Integer)lua_rawlen(L, 3); i++) {
+    lua_rawgeti(L, 3, i);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    lua_rawgeti(L, -1, 1);
+    value = pp_value(L, -1);
+    lua_rawgeti(L, -2, 2);
+    const pp_mask *mask = pp_check_mask(L, -1, rows);
+    for (size_t row = 0; row < rows; row++)
+      if (pp_mask_has(mask->word, row)) kernel[row] = value;
+    lua_pop(L, 3);
+  }
+  if (pp_search_kernels_changed(&self->search, &error) != PP_OK) return pp_args_raise(L, "candidates:set", &error);
+  return 0;
+}
+
+/* candidates:set(field, value): a request field, the same for all, or a list of its values by choice;
+** candidates:set("alltoall_kernel", name | false | nil), or a list of { name | false, mask } */
 static int search_set(lua_State *L) {
   pp_lua_search *self = check_search(L);
   const char *name = luaL_checkstring(L, 2);
-  double value = pp_value(L, 3);
-  pp_error error;
+  const bool list = lua_istable(L, 3);
+  double value = list ? NAN : pp_value(L, 3);
   pp_fact *fact;
-  if (column_of_name(name) == PP_COLUMN_KERNEL) {
-    const pp_mask *mask = lua_isnoneornil(L, 4) ? NULL : pp_check_mask(L, 4, row_count(self));
-    for (size_t row = 0; row < row_count(self); row++)
-      if (!mask || pp_mask_has(mask->word, row)) self->search.column[PP_COLUMN_KERNEL][row] = value;
-    if (pp_search_kernels_changed(&self->search, &error) != PP_OK) return pp_args_raise(L, "candidates:set", &error);
-    return 0;
-  }
+  if (column_of_name(name) == PP_COLUMN_KERNEL) return set_kernels(L, self, list, value);
   if (column_of_name(name) >= 0) return luaL_error(L, "candidates:set: '%s' is computed", name);
   if (strlen(name) >= sizeof fact->name) return luaL_error(L, "candidates:set: '%s' is too long a name", name);
   fact = fact_of_name(self, name);
@@ -324,6 +407,7 @@ static int search_set(lua_State *L) {
     snprintf(fact->name, sizeof fact->name, "%s", name);
   }
   fact->value = value;
+  fact->values = list ? spread(L, self) : NULL;
   lua_getiuservalue(L, 1, 1);
   lua_pushvalue(L, 3);
   lua_setfield(L, -2, name);
@@ -340,6 +424,20 @@ static void push_cell(lua_State *L, const pp_lua_search *self, int column, size_
   else lua_pushnumber(L, value);
 }
 
+/* A fact's value of a row; the table of values is on top. */
+static void push_fact(lua_State *L, const pp_lua_search *self, const char *name, size_t row) {
+  if (lua_getfield(L, -1, name) != LUA_TTABLE) return;
+  lua_rawgeti(L, -1, self->search.candidates.candidate[row].choice + 1);
+  lua_remove(L, -2);
+}
+
+/* candidates:choice(row) → the number of its choice */
+static int search_choice(lua_State *L) {
+  const pp_lua_search *self = check_search(L);
+  lua_pushinteger(L, self->search.candidates.candidate[check_row(L, self)].choice + 1);
+  return 1;
+}
+
 /* candidates:get(field, row) */
 static int search_get(lua_State *L) {
   pp_lua_search *self = check_search(L);
@@ -350,7 +448,7 @@ static int search_get(lua_State *L) {
   if (column >= 0) push_cell(L, self, column, (size_t)row - 1);
   else {
     lua_getiuservalue(L, 1, 1);
-    lua_getfield(L, -1, name);
+    push_fact(L, self, name, (size_t)row - 1);
   }
   return 1;
 }
@@ -362,7 +460,7 @@ static int search_row(lua_State *L) {
   lua_createtable(L, 0, (int)(PP_COLUMNS + self->facts));
   lua_getiuservalue(L, 1, 1);
   for (size_t i = 0; i < self->facts; i++) {
-    lua_getfield(L, -1, self->fact[i].name);
+    push_fact(L, self, self->fact[i].name, row);
     lua_setfield(L, -3, self->fact[i].name);
   }
   lua_pop(L, 1);
@@ -484,7 +582,7 @@ static int search_engine_rules(lua_State *L) {
   for (size_t row = 0; row < mask->rows; row++) {
     pp_error error;
     if (!pp_mask_has(mask->word, row)) continue;
-    if (pp_evaluate_check(&self->search.problem, &self->search.candidates.candidate[row], &error) == PP_OK) continue;
+    if (pp_evaluate_check(pp_search_priced(&self->search, row).problem, &self->search.candidates.candidate[row], &error) == PP_OK) continue;
     pp_mask_add(rule_mask(L, 3, &error, mask->rows)->word, row);
   }
   return 1;
@@ -493,9 +591,9 @@ static int search_engine_rules(lua_State *L) {
 /* candidates:check(row) → true | nil, { id, field, nearest, message } */
 static int search_check(lua_State *L) {
   const pp_lua_search *self = check_search(L);
+  const pp_priced of = pp_search_priced(&self->search, check_row(L, self));
   pp_error error;
-  if (pp_evaluate_check(&self->search.problem, &self->search.candidates.candidate[check_row(L, self)], &error) != PP_OK)
-    return pp_push_illegal(L, &error);
+  if (pp_evaluate_check(of.problem, of.candidate, &error) != PP_OK) return pp_push_illegal(L, &error);
   lua_pushboolean(L, true);
   return 1;
 }
@@ -519,7 +617,8 @@ static int search_simulate(lua_State *L) {
   return 1;
 }
 
-/* candidates:best(mask [, tolerance = 0 [, limit]]) → row, seconds, mask of the rows at most that fraction slower | nil: none (under limit) */
+/* candidates:best(mask [, tolerance = 0 [, limit [, fits = false]]]) → row, seconds, mask of the rows at most that fraction slower | nil: none
+** (under limit). fits: none that takes more than its usable bytes */
 static int search_best(lua_State *L) {
   pp_lua_search *self = check_search(L);
   const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
@@ -528,7 +627,7 @@ static int search_best(lua_State *L) {
   pp_error error;
   bool found;
   size_t best = 0;
-  if (pp_search_best(&self->search, mask->word, tolerance, limit, &found, &best, within->word, &error) != PP_OK)
+  if (pp_search_best(&self->search, mask->word, tolerance, limit, lua_toboolean(L, 5), &found, &best, within->word, &error) != PP_OK)
     return pp_args_raise(L, "candidates:best", &error);
   if (!found) return 0;
   lua_pushinteger(L, (lua_Integer)best + 1);
@@ -550,6 +649,7 @@ static const luaL_Reg search_functions[] = {
   { "best",         search_best },
   { "bound",        search_bound },
   { "check",        search_check },
+  { "choice",       search_choice },
   { "engine_rules", search_engine_rules },
   { "evaluate",     search_evaluate },
   { "fields",       search_fields },

@@ -9,7 +9,7 @@
 parameter { id = "small_run_gpus",            value = 100,       unit = "gpu",      loosens = "none", meaning = "under this many GPUs a run is small" }
 parameter { id = "large_dense_gpus",          value = 500,       unit = "gpu",      loosens = "none", meaning = "from this many GPUs on a dense run is large" }
 parameter { id = "heavy_alltoall_fraction",   value = "10%",     unit = "fraction", loosens = "none", at_most = "1000%", meaning = "all-to-all seconds / ideal step, from which the all-to-all is heavy" }
-parameter { id = "wanted_tolerance",          value = "25%",     unit = "fraction", loosens = "none", at_most = "1000%", meaning = "how much slower than the fastest of its row the wanted schedule may be" }
+parameter { id = "wanted_tolerance",          value = "5%",      unit = "fraction", loosens = "none", at_most = "1000%", meaning = "how much slower than the fastest plan the wanted schedule, and what is preferred, may be" }
 parameter { id = "schedules",                 value = { "gpipe", "1f1b", "interleaved_1f1b", "interleaved_1f1b_overlap", "zb_h1", "zb_h2", "zb_v", "zb_auto",
                                                                            "dualpipe", "dualpipev", "interleaved_zero_bubble", "looped_bfs" },
                                                                  unit = "schedule", loosens = "none", meaning = "what may be planned at all; a site cuts this down to what its framework runs" }
@@ -40,7 +40,16 @@ parameter { id = "split_overfull_fraction",   value = "15%",     unit = "fractio
 
 -- what the spec leaves out
 parameter { id = "default_batch_tokens",      value = "16Mi",    unit = "token",    loosens = "none", at_least = 1, meaning = "tokens of one step when the spec gives no batch" }
-parameter { id = "context_rank_tokens",       value = 8192,      unit = "token",    loosens = "none", at_least = 1, meaning = "context parallelism that the spec leaves free cuts no sequence into shorter pieces" }
+parameter { id = "context_rank_tokens",       value = 4096,      unit = "token",    loosens = "none", at_least = 1, meaning = "context parallelism that the spec leaves free cuts no sequence into shorter pieces" }
+
+-- of the recipe, where the spec leaves it out: in the order in which equals are preferred
+parameter { id = "micro_batch_choices",       value = { 1, 2, 4, 8 },
+                                                                 unit = "microbatch", loosens = "none", meaning = "sequences of a microbatch that are tried" }
+parameter { id = "recompute_choices",         value = { "none", "selective", "modules", "full" },
+                                                                 unit = "recompute", loosens = "none", meaning = "sets of what is computed again that are tried; modules: norms, activations and MLA's up-projection" }
+parameter { id = "sharding_choices",          value = { "optimizer", "gradients", "parameters" },
+                                                                 unit = "sharding", loosens = "none", meaning = "what data parallelism shards that is tried, as far as the framework does" }
+parameter { id = "idle_gpus",                 value = "50%",     unit = "fraction", loosens = "none", meaning = "of all GPUs, that may be left idle where fewer are faster" }
 
 -- the rollback paragraph
 parameter { id = "rollback_window_steps",     value = 1000,      unit = "step",     loosens = "none", at_least = 1, at_most = 1000000, meaning = "steps over which utilisation is averaged" }

@@ -4,10 +4,10 @@
 -- within = a fraction  applied among the plans that come that close to the fastest; what is still left goes to the smaller P
 -- Override with `change { id = "expert_parallel_for_moe", within = "5%" }`, take one out with `disable { id = "…" }`.
 
-prefer { id = "expert_parallel_for_moe", architecture = "moe", expert_parallel = over(1), within = "any",
+prefer { id = "expert_parallel_for_moe", architecture = "moe", expert_parallel = over(1), within = "wanted_tolerance",
          source = "https://github.com/NVIDIA/Megatron-LM, megatron/core/transformer/moe/README.md",
          why = "experts that are spread out need less memory than experts that are cut" }
-prefer { id = "tensor_parallel_in_scale_up", tensor_parallel = at_most "scale_up_gpus", within = "any",
+prefer { id = "tensor_parallel_in_scale_up", tensor_parallel = at_most "scale_up_gpus", within = "wanted_tolerance",
          source = "https://arxiv.org/abs/2104.04473, takeaway 1",
          why = "tensor parallelism communicates in every layer and belongs on the fastest links" }
 prefer { id = "frontier_moe_depth", architecture = "moe", total_parameters = at_least "frontier_parameters",

@@ -23,8 +23,9 @@ local LIMIT = 20000  -- pieces into which subtracting rejects may split a rule
 -- Parameters that the planner itself reads, wherever no rule does (stdlib/plan, stdlib/policy); tests/lua/check_spec.lua compares them
 -- with the code.
 check.planner_parameters = {
-  "context_rank_tokens", "default_batch_tokens", "memory_headroom", "rollback_fallback", "rollback_warmup_steps", "rollback_window_steps",
-  "schedules", "split_gain_fraction", "split_overfull_fraction", "split_tie_fraction", "tie_fraction", "tight_fraction", "wanted_tolerance",
+  "context_rank_tokens", "default_batch_tokens", "idle_gpus", "memory_headroom", "micro_batch_choices", "recompute_choices",
+  "rollback_fallback", "rollback_warmup_steps", "rollback_window_steps", "schedules", "sharding_choices",
+  "split_gain_fraction", "split_overfull_fraction", "split_tie_fraction", "tie_fraction", "tight_fraction", "wanted_tolerance",
   "zero_bubble_members",
 }
 

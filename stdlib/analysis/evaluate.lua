@@ -64,7 +64,7 @@ local function records(set, rule)
   for _, condition in ipairs(rule.conditions) do
     simulated = simulated or vocabulary.by_name[condition.field].scope == "simulated"
   end
-  if simulated then set:fill_memory() end
+  if simulated then set:fill_memory(set:recipe(1)) end
   for _, row in ipairs(set.c:all():rows()) do
     if simulated and not set.unbuildable:has(row) then set.c:simulate(row) end
     list[#list + 1] = set.c:row(row)

@@ -58,7 +58,7 @@ local function read_all()
                                   fixed = request.parallelism }
     local rows = spread((set.main - set.unbuildable):rows(), ROWS)
     for _, row in ipairs(rows) do table.insert(records.early, set.c:row(row)) end
-    set:fill_memory()
+    set:fill_memory(set:recipe(1))
     for _, row in ipairs(spread(rows, SIMULATED)) do
       set.c:simulate(row)
       table.insert(records.simulated, set.c:row(row))

@@ -12,6 +12,7 @@ Deterministic. Cost: at most `tries` plans of small searches.
 
 local boxes = require "pipeplan.analysis.boxes"
 local candidates = require "pipeplan.plan.candidates"
+local recipes = require "pipeplan.plan.choices"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local facts = require "pipeplan.plan.facts"
@@ -224,6 +225,18 @@ local function rows_of(set, wanted)
   return mask
 end
 
+-- Those of some rows that fit, with the first recipe that may be chosen, else with the one that takes least memory.
+local function fitting(set, mask)
+  local offered = set.context.arguments.choices
+  for _, number in ipairs { 1, recipes.saving(offered) } do
+    local some = mask & set:recipe(number)
+    set.c:memory(some)
+    some = some & set.c:match { { field = "peak_bytes", op = "at_most", value = set.context.arguments.usable_bytes } }
+    if #some > 0 then return some end
+  end
+  return set.c:none()
+end
+
 -- Of the rows that show it the one that tells most, and whether nothing but the rules in question drops it: a pipeline, where there is one.
 local function telling(set, mask, wanted)
   local meant, spoiled = {}, set.unbuildable
@@ -232,7 +245,7 @@ local function telling(set, mask, wanted)
     if not meant[entry.id] then spoiled = spoiled | entry.mask end
   end
   local pipelines = mask - set.alone
-  local clear = pipelines - spoiled
+  local clear = fitting(set, pipelines - spoiled)
   if #clear > 0 then return clear:first(), true end
   return (#pipelines > 0 and pipelines or mask):first(), false
 end
@@ -269,9 +282,14 @@ local function open(policy, draft, wanted)
                                             fixed = request.parallelism, no_comparison = true })
 end
 
--- Fixes the layout of a row, so that a plan of the spec is about it.
-local function fixed(draft, fields)
-  local out = copy(draft)
+-- Fixes the layout of a row, and its recipe where it is not the first that may be chosen, so that a plan of the spec is about it.
+local function fixed(draft, set, row)
+  local out, fields = copy(draft), set.c:row(row)
+  if set.c:choice(row) > 1 then
+    local training = out.training
+    training.micro_batch_size, training.sharding = fields.micro_batch_size, fields.sharding
+    training.recompute = fields.recompute == "modules" and { "norm", "activation" } or fields.recompute
+  end
   for field, name in pairs(short) do
     if field ~= "expert_tensor_parallel" and field ~= "virtual" then out.parallelism[name] = fields[field] end
   end
@@ -307,7 +325,7 @@ function realise.spec(policy, wanted)
     local set = open(policy, draft, wanted)
     local mask = set and rows_of(set, wanted)
     if mask and #mask > 0 then
-      local shown = fixed(draft, set.c:row((telling(set, mask, wanted))))
+      local shown = fixed(draft, set, (telling(set, mask, wanted)))
       local found = accepted(policy, shown, wanted, best) or accepted(policy, draft, wanted, best)
       if found and found.clear then return found end
       best = best or found

@@ -116,6 +116,7 @@ local function check_batch(request, given, complain)
     end
     return
   end
+  if request.free.micro_batch_size and batch % m == 0 then return end
   -- DP is free: is there one that the GPUs can be divided into?
   local layout = (p.tensor or 1) * (p.context or 1) * (p.pipeline or 1)
   local slots, sequences = request.cluster.gpus // layout, batch // micro

@@ -236,7 +236,9 @@ function recipe.assumptions(request)
            recipe.communicator_bytes(request) > 0 and "context, libraries, communicators (0.38 GiB each more): measure a process of yours"
            or "as measured with " .. frameworks.find(request.framework).title .. ": measure a process of yours")
   end
-  if not request.training.zero then assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1") end
+  if not request.training.zero and not request.free.sharding then
+    assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1")
+  end
   if request.training.precision == "fp8" and not request.training.weights then
     assume("fp8 weights", "2 bytes", "weights and their transpose; linear inputs kept in fp8")
   end

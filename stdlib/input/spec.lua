@@ -105,7 +105,7 @@ local function training(request, value, assume, precision)
   return {
     tokens = value "training.tokens",
     sequence_length = sequence_length,
-    micro_batch_size = value "training.micro_batch_size" or assume("training.micro_batch_size", 1, "least memory"),
+    micro_batch_size = value "training.micro_batch_size" or 1,
     global_batch_size = ramp and ramp[#ramp][2] or batch,
     smallest_batch_size = ramp and ramp[1][2] or batch,
     batch_ramp = ramp,
@@ -121,7 +121,7 @@ local function training(request, value, assume, precision)
     weights = value "training.weights",
     activations = value "training.activations",
     expert_imbalance = value "training.expert_imbalance",
-    recompute = value "training.recompute" or assume("training.recompute", "nothing", "least computed, most stored") and {},
+    recompute = value "training.recompute" or {},
     unfused = value "training.unfused" or {},
     data_overlap = value "training.data_overlap", bucket = value "training.bucket",
     tensor_overlap = value "training.tensor_overlap",
@@ -129,6 +129,24 @@ local function training(request, value, assume, precision)
     cuda_graphs = value "training.cuda_graphs",
     goodput = value "training.goodput",
   }
+end
+
+-- What of the recipe the plan chooses, for the spec leaves it out: { field = true }. A profile is of one recipe: with it nothing is chosen.
+local function free_of(request, value)
+  if value "profile" then return {} end
+  local fixed, recipe_of = request.parallelism, request.training
+  local free = { micro_batch_size = not value "training.micro_batch_size" or nil, recompute = not value "training.recompute" or nil,
+                 sharding = not recipe_of.zero or nil, gpus_used = true }
+  local batch, data = recipe_of.global_batch_size, fixed.data
+  if not data and fixed.tensor and fixed.context and fixed.pipeline then
+    data = request.cluster.gpus // (fixed.tensor * fixed.context * fixed.pipeline)
+  end
+  local rows = fixed.microbatches and data and fixed.microbatches * data
+  if free.micro_batch_size and rows and batch then
+    -- batch = M × DP × microbatch size leaves no choice; where it is not whole, the contradiction is told at 1
+    recipe_of.micro_batch_size, free.micro_batch_size = batch % rows == 0 and batch // rows or 1, nil
+  end
+  return free
 end
 
 -- given: path → { value, origin, shown, base } of every field, checked; name: what to call the spec in messages; paths: of its files.
@@ -156,6 +174,13 @@ local function build(given, name, paths)
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework, request.framework_version = value "framework", value "framework_version"
   request.run, request.team, request.labels = value "run", value "team", value "labels"
+  request.free = free_of(request, value)
+  if not value "training.micro_batch_size" and not request.free.micro_batch_size then
+    assume("training.micro_batch_size", request.training.micro_batch_size, value "profile" and "least memory" or "batch / (M × DP)")
+  end
+  if not value "training.recompute" and not request.free.recompute then
+    assume("training.recompute", "nothing", "the profile is of a recipe without")
+  end
   local measured = value "profile"
   request.profile = measured and require("pipeplan.input.profile").read(measured, request)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end

@@ -28,13 +28,13 @@
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
 ---@field tokens? number|string training volume; in token
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
----@field micro_batch_size? integer|string sequences of one microbatch (default 1); in sequence
+---@field micro_batch_size? integer|string sequences of one microbatch (left out: chosen); in sequence
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
 ---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
----@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state (default), gradients too, parameters too (FSDP)
+---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
 ---@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
 ---@field fp8_gathers? nil with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
@@ -47,7 +47,7 @@
 ---@field dropout? nil dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
----@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field recompute? string|string[] what is computed again instead of stored: none, selective, full, or modules; left out: chosen
 ---@field unfused? nil kernels that are not fused: none (default), or a list
 ---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
@@ -138,18 +138,18 @@
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
 ---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
----@field micro_batch_size? integer|string sequences of one microbatch (default 1); in sequence
+---@field micro_batch_size? integer|string sequences of one microbatch (left out: chosen); in sequence
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
----@field recompute? string|string[] what is computed again instead of stored: none (default), selective, full, or modules
+---@field recompute? string|string[] what is computed again instead of stored: none, selective, full, or modules; left out: chosen
 ---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)
 ---@field reduction? "scatter"|"all" what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all
 ---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
 ---@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
----@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state (default), gradients too, parameters too (FSDP)
+---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
 ---@field tokens? number|string training volume; in token
 ---@field unfused? nil kernels that are not fused: none (default), or a list
@@ -262,6 +262,7 @@
 ---@field gpu_hours? number for all tokens
 ---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules
 ---@field gpus_needed? integer when nothing fits: the smallest count of GPUs, of those tried, that would work
+---@field gpus_used? integer GPUs of the layout; the others of the cluster stay idle
 ---@field hop_seconds? number that a hand-over between two ranks is on its way while both may compute
 ---@field host? pipeplan.plan.host what nodes and storage have to hold
 ---@field ideal_step_seconds? number the same work without bubble, exposed communication and imbalance
@@ -282,16 +283,20 @@
 ---@field parallelism? pipeplan.plan.parallelism
 ---@field placement? integer[][] by slice of the model, first to last
 ---@field policy pipeplan.plan.policy the policy that decided
+---@field policy_cost? pipeplan.plan.policy_cost what the policy's wishes cost
 ---@field power? pipeplan.plan.power what a power cap takes back of the plan's gain, where the profile says how cards heat up
 ---@field predicted_utilisation_fraction? number ideal step / step
 ---@field profile? pipeplan.plan.profile what was measured in place of what is computed
 ---@field reasons pipeplan.plan.reason[] rules that decided: why not planned, or why not the wanted schedule
 ---@field recommend? pipeplan.plan.recommend what to do instead; null when planned as wanted
+---@field recompute? string[] what is computed again in the backward
 ---@field replication? pipeplan.plan.replication what a second copy costs
 ---@field rollback? pipeplan.plan.rollback when to give up on the plan
+---@field runner_up? pipeplan.plan.runner_up the fastest of another layout or schedule; null where there is none
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" the planned schedule
 ---@field schedule_family? string zero_bubble for its members, otherwise the schedule
 ---@field schedule_wanted? string what that row wanted first
+---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
 ---@field spec pipeplan.plan.spec the spec that was planned
 ---@field stages? pipeplan.plan.stage[] by slice of the model
 ---@field status "planned"|"refused"|"rejected" outcome
@@ -514,6 +519,18 @@
 ---@field left_out? string[] those that --no-site left out
 ---@field stack? string digest of the layers alone: what --policy-digest demands
 
+--- what the policy's wishes cost
+---@class pipeplan.plan.policy_cost
+---@field fraction number of the fastest survivor's step, that the plan takes longer
+---@field statements pipeplan.plan.policy_cost.statements[] what makes it so, in the order in which they were applied
+
+--- a statement that kept a slower plan
+---@class pipeplan.plan.policy_cost.statements
+---@field file string its policy file
+---@field fraction number of that, what it costs
+---@field id string the row or preference
+---@field line integer its line
+
 --- what a power cap takes back of the plan's gain, where the profile says how cards heat up
 ---@class pipeplan.plan.power
 ---@field baseline "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" what is compared with
@@ -542,14 +559,15 @@
 ---@class pipeplan.plan.recommend
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit?
 ---@field framework_flags? string[]
+---@field gpus_used integer GPUs of the layout
 ---@field micro_batch_size? integer sequences of a microbatch
 ---@field microbatches? integer M per pipeline and step
 ---@field optimizer_offload? number of the optimizer's state in host memory, where that is more than the spec says
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number memory of the fullest rank
----@field recompute? string what it recomputes, where that is more than the spec says
+---@field recompute string what it recomputes: none, selective, modules or full
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
----@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
+---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
 ---@field step_seconds? number one training step
 ---@field why string why this instead
 
@@ -576,6 +594,21 @@
 ---@class pipeplan.plan.rollback.fallback
 ---@field pipeline integer P
 ---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
+
+--- the fastest of another layout or schedule; null where there is none
+---@class pipeplan.plan.runner_up
+---@field error_fraction number that such a comparison can be wrong by
+---@field gpus_used integer GPUs of the layout
+---@field margin_fraction number its step over the plan's, less 1: below 0, it is faster and the policy prefers the plan
+---@field micro_batch_size integer sequences of a microbatch
+---@field microbatches integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes number of the fullest rank
+---@field recompute string none, selective, modules or full
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" its schedule
+---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
+---@field step_seconds number of a step
+---@field tie boolean is the margin less than that?
 
 --- the spec that was planned
 ---@class pipeplan.plan.spec
@@ -627,12 +660,16 @@
 
 --- the best without a pipeline; null where the plan has none, or none fits
 ---@class pipeplan.plan.without_pipeline
+---@field error_fraction number that such a comparison can be wrong by
 ---@field exposed_step_seconds? number of a step whose all-to-all runs beside nothing; null where it runs so anyway
 ---@field framework_flags? string[]
 ---@field gain_fraction? number the plan's step over this one, less 1: above 0, it is faster
+---@field gpus_used integer GPUs of the layout
+---@field micro_batch_size integer sequences of a microbatch
 ---@field microbatches integer of one step
 ---@field parallelism pipeplan.plan.parallelism
 ---@field peak_bytes? number of the fullest GPU
+---@field recompute string none, selective, modules or full
 ---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
 ---@field step_seconds number of a step
 ---@field tie? boolean is that less than a comparison can be wrong?

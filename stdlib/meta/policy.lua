@@ -52,6 +52,10 @@
 ---| "split_overfull_fraction"
 ---| "default_batch_tokens"
 ---| "context_rank_tokens"
+---| "micro_batch_choices"
+---| "recompute_choices"
+---| "sharding_choices"
+---| "idle_gpus"
 ---| "rollback_window_steps"
 ---| "rollback_warmup_steps"
 ---| "rollback_fallback"
@@ -179,13 +183,11 @@ any = nil
 ---| "tied_embeddings" # output weights are the embedding
 ---| "tokens" # training volume; in token; 1 … 1e+18
 ---| "sequence_length" # tokens of one sequence; in token; 1 … 2147483647
----| "micro_batch_size" # sequences of one microbatch; in sequence; 1 … 2147483647
 ---| "global_batch_size" # sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
 ---| "smallest_batch_size" # sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
 ---| "precision" # of the matrix products
 ---| "optimizer" # what updates the weights
 ---| "optimizer_offload" # share of the optimizer's state in host memory; in fraction; 0 … 1
----| "recompute" # what is computed again instead of stored
 ---| "model_name" # the model's name, as its file or the spec has it
 ---| "run" # name of the run, as the spec has it
 ---| "team" # whose run it is, as the spec has it
@@ -208,6 +210,10 @@ any = nil
 ---| "expert_link" # slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; 0 … 1e+14
 ---| "alltoall_kernel" # custom all-to-all kernel that overlaps with compute; false: none for this topology
 ---| "alltoall_fraction" # all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
+---| "micro_batch_size" # sequences of one microbatch; in sequence; 1 … 2147483647
+---| "recompute" # what is computed again instead of stored
+---| "sharding" # what data parallelism shards
+---| "gpus_used" # GPUs that the layout uses; the others of `gpus` stay idle; in gpu; 1 … 10000000
 ---| "peak_bytes" # memory of the fullest rank; in byte; ≥ 0
 ---| "step_seconds" # one training step at the full batch; in second; ≥ 0
 ---| "bubble_fraction" # mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
@@ -273,13 +279,6 @@ any = nil
 ---| "muon"
 ---| "sgd"
 
---- what is computed again instead of stored
----@alias pipeplan.value.recompute
----| "none"
----| "selective"
----| "full"
----| "modules"
-
 --- what will run the plan; absent: any
 ---@alias pipeplan.value.framework
 ---| "megatron"
@@ -327,6 +326,20 @@ any = nil
 ---| "dualpipe"
 ---| "dualpipev"
 
+--- what is computed again instead of stored
+---@alias pipeplan.value.recompute
+---| "none"
+---| "selective"
+---| "modules"
+---| "full"
+
+--- what data parallelism shards
+---@alias pipeplan.value.sharding
+---| "none"
+---| "optimizer"
+---| "gradients"
+---| "parameters"
+
 --- outcome
 ---@alias pipeplan.value.status
 ---| "planned"
@@ -366,13 +379,11 @@ any = nil
 ---@field tied_embeddings? boolean|pipeplan.condition output weights are the embedding
 ---@field tokens? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition training volume; in token; 1 … 1e+18
 ---@field sequence_length? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition tokens of one sequence; in token; 1 … 2147483647
----@field micro_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one microbatch; in sequence; 1 … 2147483647
 ---@field global_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
 ---@field smallest_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
 ---@field precision? pipeplan.value.precision|pipeplan.value.precision[]|pipeplan.condition of the matrix products
 ---@field optimizer? pipeplan.value.optimizer|pipeplan.value.optimizer[]|pipeplan.condition what updates the weights
 ---@field optimizer_offload? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition share of the optimizer's state in host memory; in fraction; 0 … 1
----@field recompute? pipeplan.value.recompute|pipeplan.value.recompute[]|pipeplan.condition what is computed again instead of stored
 ---@field model_name? string|string[]|pipeplan.condition the model's name, as its file or the spec has it
 ---@field run? string|string[]|pipeplan.condition name of the run, as the spec has it
 ---@field team? string|string[]|pipeplan.condition whose run it is, as the spec has it
@@ -398,6 +409,10 @@ any = nil
 ---@field expert_link? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; 0 … 1e+14
 ---@field alltoall_kernel? string|false|string[]|pipeplan.condition custom all-to-all kernel that overlaps with compute; false: none for this topology
 ---@field alltoall_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
+---@field micro_batch_size? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition sequences of one microbatch; in sequence; 1 … 2147483647
+---@field recompute? pipeplan.value.recompute|pipeplan.value.recompute[]|pipeplan.condition what is computed again instead of stored
+---@field sharding? pipeplan.value.sharding|pipeplan.value.sharding[]|pipeplan.condition what data parallelism shards
+---@field gpus_used? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition GPUs that the layout uses; the others of `gpus` stay idle; in gpu; 1 … 10000000
 
 --- Fields known only after a candidate was simulated.
 ---@class pipeplan.conditions.simulated
@@ -446,13 +461,11 @@ any = nil
 ---@field tied_embeddings? boolean output weights are the embedding
 ---@field tokens? number training volume; in token; 1 … 1e+18
 ---@field sequence_length? integer tokens of one sequence; in token; 1 … 2147483647
----@field micro_batch_size? integer sequences of one microbatch; in sequence; 1 … 2147483647
 ---@field global_batch_size? integer sequences of one step (the full batch, where it ramps); in sequence; 1 … 2147483647
 ---@field smallest_batch_size? integer sequences of the smallest step of a batch ramp: what legality is judged at; in sequence; 1 … 2147483647
 ---@field precision? pipeplan.value.precision of the matrix products
 ---@field optimizer? pipeplan.value.optimizer what updates the weights
 ---@field optimizer_offload? number share of the optimizer's state in host memory; in fraction; 0 … 1
----@field recompute? pipeplan.value.recompute what is computed again instead of stored
 ---@field model_name? string the model's name, as its file or the spec has it
 ---@field run? string name of the run, as the spec has it
 ---@field team? string whose run it is, as the spec has it
@@ -475,6 +488,10 @@ any = nil
 ---@field expert_link? number slowest link that the expert-parallel group crosses, one direction, per GPU; absent at EP 1; in byte/s; 0 … 1e+14
 ---@field alltoall_kernel? string|false custom all-to-all kernel that overlaps with compute; false: none for this topology
 ---@field alltoall_fraction? number all-to-all seconds / ideal step, before overlap; in fraction; ≥ 0
+---@field micro_batch_size? integer sequences of one microbatch; in sequence; 1 … 2147483647
+---@field recompute? pipeplan.value.recompute what is computed again instead of stored
+---@field sharding? pipeplan.value.sharding what data parallelism shards
+---@field gpus_used? integer GPUs that the layout uses; the others of `gpus` stay idle; in gpu; 1 … 10000000
 ---@field peak_bytes? number memory of the fullest rank; in byte; ≥ 0
 ---@field step_seconds? number one training step at the full batch; in second; ≥ 0
 ---@field bubble_fraction? number mean idle share of the pipeline: 1 − Σ busy / (P × makespan); in fraction; 0 … 1
@@ -498,7 +515,7 @@ any = nil
 ---@field small_run_gpus number parameter: under this many GPUs a run is small
 ---@field large_dense_gpus number parameter: from this many GPUs on a dense run is large
 ---@field heavy_alltoall_fraction number parameter: all-to-all seconds / ideal step, from which the all-to-all is heavy
----@field wanted_tolerance number parameter: how much slower than the fastest of its row the wanted schedule may be
+---@field wanted_tolerance number parameter: how much slower than the fastest plan the wanted schedule, and what is preferred, may be
 ---@field schedules pipeplan.schedule[] parameter: what may be planned at all; a site cuts this down to what its framework runs
 ---@field zero_bubble_members pipeplan.schedule[] parameter: what zero_bubble stands for: the fastest that fits, in a tie the earlier
 ---@field max_pipeline_depth number parameter: deeper pipelines are rejected
@@ -519,6 +536,10 @@ any = nil
 ---@field split_overfull_fraction number parameter: over its usable memory, up to which layers are moved off a rank to make it fit
 ---@field default_batch_tokens number parameter: tokens of one step when the spec gives no batch
 ---@field context_rank_tokens number parameter: context parallelism that the spec leaves free cuts no sequence into shorter pieces
+---@field micro_batch_choices integer[] parameter: sequences of a microbatch that are tried
+---@field recompute_choices pipeplan.value.recompute[] parameter: sets of what is computed again that are tried; modules: norms, activations and MLA's up-projection
+---@field sharding_choices pipeplan.value.sharding[] parameter: what data parallelism shards that is tried, as far as the framework does
+---@field idle_gpus number parameter: of all GPUs, that may be left idle where fewer are faster
 ---@field rollback_window_steps number parameter: steps over which utilisation is averaged
 ---@field rollback_warmup_steps number parameter: first steps left out of that window
 ---@field rollback_fallback pipeplan.schedule[] parameter: simpler schedules to roll back to: the first that fits
@@ -531,6 +552,7 @@ any = nil
 ---@field source? string where the rule comes from
 ---@field try pipeplan.schedule[] schedules or families in order: the first is wanted, the others may replace it
 ---@field why? string the reason, for whoever reads the plan
+---@field within? "any"|pipeplan.quantity|pipeplan.parameter decides among plans that close to the fastest; "any": keeps what matches whenever something does
 ---@field when? fun(record: pipeplan.record): boolean a condition that fields cannot express
 
 --- A row of the decision table: which schedules to try. The first row that holds decides; rows of a later layer stand above.
@@ -733,8 +755,8 @@ function require(name) end
 
 ---@class pipeplan.statement.parameter
 ---@field id string the name that rules use
----@field value pipeplan.quantity|boolean|pipeplan.schedule[] its value
----@field unit? "1"|"byte"|"byte/s"|"flop/s"|"fraction"|"gpu"|"rank"|"second"|"sequence"|"step"|"token"|"schedule" of the value; a boolean has none
+---@field value pipeplan.quantity|boolean|string[]|integer[] its value
+---@field unit? "1"|"byte"|"byte/s"|"flop/s"|"fraction"|"gpu"|"rank"|"second"|"sequence"|"step"|"token"|"microbatch"|"recompute"|"schedule"|"sharding" of the value; a boolean has none
 ---@field at_least? pipeplan.quantity the least that it can be; default 0
 ---@field at_most? pipeplan.quantity the most that it can be; default of a fraction 1
 ---@field loosens "up"|"down"|"none" the way that lets more plans through
@@ -756,7 +778,7 @@ function parameter(statement) end
 ---@field small_run_gpus? pipeplan.quantity under this many GPUs a run is small; in gpu; 0 … 10000000
 ---@field large_dense_gpus? pipeplan.quantity from this many GPUs on a dense run is large; in gpu; 0 … 10000000
 ---@field heavy_alltoall_fraction? pipeplan.quantity all-to-all seconds / ideal step, from which the all-to-all is heavy; in fraction; 0 … 10
----@field wanted_tolerance? pipeplan.quantity how much slower than the fastest of its row the wanted schedule may be; in fraction; 0 … 10
+---@field wanted_tolerance? pipeplan.quantity how much slower than the fastest plan the wanted schedule, and what is preferred, may be; in fraction; 0 … 10
 ---@field schedules? pipeplan.schedule[] what may be planned at all; a site cuts this down to what its framework runs
 ---@field zero_bubble_members? pipeplan.schedule[] what zero_bubble stands for: the fastest that fits, in a tie the earlier
 ---@field max_pipeline_depth? pipeplan.quantity deeper pipelines are rejected; in rank; 1 … 10000000; loosens up
@@ -777,6 +799,10 @@ function parameter(statement) end
 ---@field split_overfull_fraction? pipeplan.quantity over its usable memory, up to which layers are moved off a rank to make it fit; in fraction; 0 … 10
 ---@field default_batch_tokens? pipeplan.quantity tokens of one step when the spec gives no batch; in token; 1 … 1e+18
 ---@field context_rank_tokens? pipeplan.quantity context parallelism that the spec leaves free cuts no sequence into shorter pieces; in token; 1 … 1e+18
+---@field micro_batch_choices? integer[] sequences of a microbatch that are tried; in microbatch
+---@field recompute_choices? pipeplan.value.recompute[] sets of what is computed again that are tried; modules: norms, activations and MLA's up-projection; in recompute
+---@field sharding_choices? pipeplan.value.sharding[] what data parallelism shards that is tried, as far as the framework does; in sharding
+---@field idle_gpus? pipeplan.quantity of all GPUs, that may be left idle where fewer are faster; in fraction; 0 … 1
 ---@field rollback_window_steps? pipeplan.quantity steps over which utilisation is averaged; in step; 1 … 1000000
 ---@field rollback_warmup_steps? pipeplan.quantity first steps left out of that window; in step; 0 … 999999
 ---@field rollback_fallback? pipeplan.schedule[] simpler schedules to roll back to: the first that fits

@@ -49,7 +49,7 @@ function advise.record(plan, known, result)
     record.pipeline_avoidable_seconds = plan.step_seconds - avoidable.step_seconds
     record.pipeline_avoidable_fraction = record.pipeline_avoidable_seconds / plan.step_seconds
     record.avoidable_tensor_parallel = avoidable.tensor_parallel
-    record.avoidable_sharding = result.avoidable.sharding or measure.sharding_of(known.arguments.training)
+    record.avoidable_sharding = avoidable.sharding
   end
   if plan.memory then of_ranks(record, plan, result.evaluation.makespan_seconds) end
   return record

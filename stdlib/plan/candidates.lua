@@ -13,6 +13,8 @@ local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
 local vocabulary = require "pipeplan.vocabulary"
 
+local choices = require "pipeplan.plan.choices"
+
 local candidates = {}
 
 -- ------------------------------------------------------------------------------------------------------------------------ schedules
@@ -93,13 +95,28 @@ function methods:scheduled(names)
   return self.c:match { { field = "schedule", op = "one_of", values = names } }
 end
 
+local function alike(set, row, other, fields)
+  local c, list = other or set.c, {}
+  for _, field in ipairs(fields) do list[#list + 1] = { field = field, op = "equal", value = c:get(field, row) } end
+  return set.c:match(list)
+end
+
 -- Rows with the layout of that one (all degrees; not schedule and V), which may be a row of another search.
 function methods:layout_of(row, other)
-  local c, list = other or self.c, {}
-  for _, field in ipairs { "pipeline_parallel", "tensor_parallel", "context_parallel", "expert_parallel", "expert_tensor_parallel" } do
-    list[#list + 1] = { field = field, op = "equal", value = c:get(field, row) }
-  end
+  return alike(self, row, other, { "pipeline_parallel", "tensor_parallel", "context_parallel", "expert_parallel",
+                                   "expert_tensor_parallel" })
+end
+
+-- Rows with that choice of the recipe, by its number.
+function methods:recipe(number)
+  local list, values = {}, self.context.arguments.choices[number].values
+  for _, field in ipairs(candidates.chosen) do list[#list + 1] = { field = field, op = "equal", value = values[field] } end
   return self.c:match(list)
+end
+
+-- Rows with the recipe of that one.
+function methods:recipe_of(row, other)
+  return alike(self, row, other, candidates.chosen)
 end
 
 -- The entries that hold for a row, in order.
@@ -143,17 +160,17 @@ local function set_kernels(set)
     c:set("alltoall_kernel", given and (not entry or entry.overlapping) and given or false)
     return
   end
-  c:set("alltoall_kernel", false)
-  local left = c:all()
+  local left, kernels_of = c:all(), { { false, c:all() } }
   for _, rule in ipairs(set.policy.kernels) do
     if rule.overlapping ~= false then
       local mask = working(set, rule, set:match(rule, left))
       if #mask > 0 then
-        c:set("alltoall_kernel", catalogue_name(rule), mask)
+        kernels_of[#kernels_of + 1] = { catalogue_name(rule), mask }
         left = left - mask
       end
     end
   end
+  c:set("alltoall_kernel", kernels_of)
 end
 
 -- What a plan says about its kernel. `use`: what to run where nothing overlaps.
@@ -192,6 +209,12 @@ end
 
 local function add(set, kind, id, mask, more)
   if #mask == 0 then return end
+  for _, entry in ipairs(set.entries) do
+    if more and more.rule and entry.rule == more.rule then
+      entry.mask = entry.mask | mask
+      return
+    end
+  end
   set.entries[#set.entries + 1] = lists.with({ kind = kind, id = id, mask = mask }, more)
 end
 
@@ -204,20 +227,24 @@ local function simulate_for(set, rule, among)
   for _, row in ipairs((among & set.c:match(known)):rows()) do set.c:simulate(row) end
 end
 
--- Rules of the policy in one pass: those that a candidate's own fields decide, then those that need its bytes or seconds. A function is
--- asked in the first, and in the second about the rows where it reads what was not known yet.
-local function apply_policy(set, simulated)
+-- Rules of the policy in one pass over those rows: those that a candidate's own fields decide, then those that need its bytes or seconds. A
+-- function is asked in the first, and in the second about the rows where it reads what was not known yet.
+local function apply_policy(set, simulated, rows)
   local dead = set.c:none()
   for _, kind in ipairs { "reject", "refuse" } do
     for _, rule in ipairs(set.policy[kind .. "s"]) do
       local own = statements.condition_phase(rule) == "simulated"
       if own == simulated or simulated and rule.when then
-        local among = simulated and set.alive or set.c:all()
+        local among = rows
         if not own and simulated then among = among & set.unsaid[rule] end
         if simulated and needs_simulation(rule) then simulate_for(set, rule, among) end
         local mask = among & set.c:match(conditions.engine(rule))
-        if rule.when then mask, set.unsaid[rule] = asked(set, rule, mask, simulated) end
-        if rule.when and simulated and #set.unsaid[rule] > 0 then too_early(set, rule, set.unsaid[rule]) end
+        if rule.when then
+          local later
+          mask, later = asked(set, rule, mask, simulated)
+          if simulated and #later > 0 then too_early(set, rule, later) end
+          if not simulated then set.unsaid[rule] = later end
+        end
         dead = dead | mask
         add(set, kind, rule.id, mask, { rule = rule })
       end
@@ -243,9 +270,8 @@ local function union(set, wanted)
   return mask
 end
 
--- Fills in the bytes of those rows, and the two entries about them.
-local function apply_memory(set, among)
-  set.c:memory(among)
+-- The two entries about bytes, of the rows among those whose bytes are known.
+local function tell_memory(set, among)
   local over = among & set.c:match { { field = "peak_bytes", op = "over", value = set.context.arguments.usable_bytes } }
   local twice = over & set.c:match { { field = "one_copy_bytes", op = "at_most", value = set.context.arguments.usable_bytes } }
   for i = #set.entries, 1, -1 do
@@ -255,9 +281,31 @@ local function apply_memory(set, among)
   add(set, "memory", "replication_does_not_fit", twice)
 end
 
--- The bytes of everything that can be built: for a verdict, which wants all rules of a candidate.
-function methods:fill_memory()
-  apply_memory(self, self.c:all() - self.unbuildable)
+-- The bytes of what can be built of those rows, whatever else drops them: for a verdict, which wants all rules of a candidate.
+function methods:fill_memory(rows)
+  self.c:memory(rows - self.unbuildable)
+  tell_memory(self, rows - self.unbuildable)
+end
+
+-- Bytes of the rows that no rule drops yet: those that do not fit are dropped.
+function methods:weigh(rows)
+  self.c:memory(rows & self.alive)
+  tell_memory(self, self.undropped)
+  self.alive = self.alive - self.c:match { { field = "peak_bytes", op = "over", value = self.context.arguments.usable_bytes } }
+end
+
+-- As candidates:best, of the rows that no rule drops and that fit. Rules that read bytes or seconds are asked about the rows that come up.
+function methods:best(rows, tolerance, limit)
+  while true do
+    local row, seconds, within = self.c:best(rows & self.alive, tolerance or 0, limit or math.huge, true)
+    if not row then return nil end
+    local new = within - self.judged
+    if #new == 0 then return row, seconds, within end
+    self.judged = self.judged | new
+    local dead = apply_policy(self, true, new)
+    self.alive = self.alive - dead
+    if #(dead & within) == 0 then return row, seconds, within end
+  end
 end
 
 local function is_dropped() return true end
@@ -287,6 +335,9 @@ local function largest_power(number)
   return power
 end
 
+-- Fields whose values a choice of the recipe decides (choices.lua).
+candidates.chosen = { "micro_batch_size", "recompute", "sharding", "gpus_used" }
+
 local function search_of(context)
   local arguments = {}
   for _, name in ipairs(search_fields) do arguments[name] = context.arguments[name] end
@@ -294,6 +345,10 @@ local function search_of(context)
   arguments.fixed.layers_per_stage = context.fixed.layers_per_stage
   local parameter = context.policy.parameters.context_rank_tokens
   arguments.max_context = arguments.max_context or parameter and largest_power(context.record.sequence_length / parameter.value) or 1
+  arguments.choices = {}
+  for i, choice in ipairs(context.arguments.choices) do
+    arguments.choices[i] = { training = choice.training, gpus = choice.gpus, alone = choice.alone }
+  end
   arguments.layers = framework.layer_rules(context)
   -- A fixed schedule is judged beside the others, which the plan compares it with. What no layout could run is not worth a search.
   local schedule = context.fixed.schedule
@@ -313,7 +368,8 @@ candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fix
   entries      what drops candidates, in the order in which reasons are told
   main         rows that the search is about: pipelines (with the fixed schedule, where one is), or depth 1 where that is fixed
   alone        rows of depth 1 beside them
-  alive        rows that no entry drops
+  alive        rows that no entry drops, as far as bytes and seconds are known: see set:best and set:weigh
+  undropped    rows that no rule drops before they are;  judged: rows that rules about bytes and seconds were asked about
   hard         rows dropped by a reject, the engine or the framework; refused: rows dropped by a refusal that names a schedule
   unsaid       rule → rows of which its function could not say before they were simulated; memo: what functions said
   unbuildable  rows that no constructor can build, whatever else holds for them
@@ -323,18 +379,17 @@ function candidates.open(context)
                             memo = functions.memo(context.record) }, methods)
   local c = set.c
   for _, name in ipairs(lists.sorted_keys(context.record)) do c:set(name, context.record[name]) end
+  for _, name in ipairs(candidates.chosen) do c:set(name, choices.column(context.arguments.choices, name)) end
   set_kernels(set)
   set.alone = c:match { { field = "pipeline_parallel", op = "equal", value = 1 } }
   set.main = context.fixed.pipeline == 1 and set.alone or c:all() - set.alone
   if context.fixed.pipeline ~= 1 and context.fixed.schedule then
     set.main = set.main & set:scheduled(candidates.members(context.policy, context.fixed.schedule))
   end
-  apply_engine(set, apply_policy(set, false))
+  apply_engine(set, apply_policy(set, false, c:all()))
   framework.apply(set, add, candidates.planned(set.policy))
   set.alive = c:all() - union(set, is_dropped) - set.unbuildable
-  apply_memory(set, set.alive)
-  set.alive = set.alive - union(set, is_dropped)
-  set.alive = set.alive - apply_policy(set, true)
+  set.undropped, set.judged = set.alive, c:none()
   set.hard = union(set, is_hard) | set.unbuildable
   set.refused = union(set, refuses_schedule)
   return set

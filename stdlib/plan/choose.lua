@@ -5,7 +5,7 @@ choose.choose{
   request    what stdlib/input produced; of it parallelism (what is fixed), framework and cluster.alltoall_kernel are read here
   policy     what stdlib/policy loaded
   record     every request field of the vocabulary (absent: nil)
-  arguments  for engine.search: all but `fixed`, `schedules` and `layers`
+  arguments  for engine.search: all but `fixed`, `schedules` and `layers`; and choices (choices.lua)
   explain    also fill result.steps
 } → result:
   status           "planned" | "refused" | "rejected"
@@ -15,15 +15,19 @@ choose.choose{
   evaluation       candidates:evaluate(row), when planned
   reasons          { id, kind, message, source, layer, file, line, also, recommend, nearest } each. Not planned: all rules of the judged
                    candidate. Planned: why the wanted schedule was replaced. kind: reject refuse engine memory framework rank
-  recommend        { candidates, row, fields, evaluation, why, source = "data_parallel" | "data_and_tensor_parallel" | "freed", freed }
+  choice           what the plan, or else the judged candidate, chooses of the recipe: an entry of arguments.choices
+  cost             { fraction, statements = { id, file, line, fraction } }: what the policy's wishes cost of the fastest survivor's step
+  recommend        { candidates, row, fields, evaluation, choice, why, freed,
+                     source = "data_parallel" | "data_and_tensor_parallel" | "freed" }
   decision, list   id of the decision table's row that holds for the plan, and its list as used
   schedule_wanted  first name of that row as written; nil: the schedule is fixed, or there is no pipeline
   replaced         the plan's schedule is not the wanted one
   dropped          { rule, count, nearest } each, count falling
   alternatives     { schedule, row, candidates, at_plan_layout, fields, fits, why_not } each
   dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
+  runner_up        fields of the fastest survivor of another layout or schedule, or nil
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
-  avoidable        { row, fields, sharding }: the best candidate without a pipeline, or nil; sharding where it is not the request's
+  avoidable        { row, fields }: the best candidate without a pipeline, or nil
   why              why.of(set, …): function(field, value, what_if) → answer
   steps            how the plan was decided, in words;  survivors, total
 
@@ -41,13 +45,13 @@ evaluation: tensor context expert expert_tensor data pipeline virtual chunks gro
 
 local baselines_of = require("pipeplan.catalog.schedules").baselines
 local candidates = require "pipeplan.plan.candidates"
+local choices = require "pipeplan.plan.choices"
 local compare = require "pipeplan.plan.compare"
 local format = require "pipeplan.base.format"
 local framework = require "pipeplan.plan.framework"
 local lists = require "pipeplan.base.lists"
-local measure = require "pipeplan.plan.measure"
-local rank = require "pipeplan.plan.rank"
 local recipe = require "pipeplan.input.recipe"
+local rank = require "pipeplan.plan.rank"
 local reasons = require "pipeplan.plan.reasons"
 local statements = require "pipeplan.policy.statements"
 
@@ -75,16 +79,19 @@ local function least_bytes(set, mask)
   return best
 end
 
--- Dropped candidates of a name: the rules of the one that is nearest to being planned, at the plan's layout if there is one.
+-- Dropped candidates of a name: the rules of the one that is nearest to being planned, of the plan's recipe and layout if there is one.
 local function why_without(set, group, name, choice)
   local mine = group.mask & set:scheduled(candidates.members(set.policy, name))
+  local alike = mine & set:recipe_of(choice.row)
+  if #alike > 0 then mine = alike end
+  set:weigh(mine)
   if #mine == 0 then
     return { reasons.no_candidates(name, framework.forbidden_all(set.context, candidates.members(set.policy, name))) }
   end
   local alive = mine & set.alive
   if #alive > 0 then
     for _, step in ipairs(choice.steps) do
-      if step.by == "preference" and #(alive & step.left) == 0 then
+      if step.by == "preference" and step.rule.within == "any" and #(alive & step.left) == 0 then
         -- and what stands in the way of those that would match
         local list, matching = { reasons.preference(name, step.rule) }, set:match(step.rule, mine)
         local row = #matching > 0 and nearest_depth(set, rank.fewest(set, matching), choice.row)
@@ -182,13 +189,16 @@ local function by_site(set, mask)
 end
 
 -- Nothing is left: the dropped candidate with the fewest rules, one that can be built before one that cannot, then the best rank. Of those
--- that only do not fit, the one that comes nearest, for it says what is missing; where nothing can be built, one whose rules say so.
+-- that only do not fit, the one that comes nearest, for it says what is missing; where nothing can be built, one whose rules say so. All of
+-- the recipe that takes least memory: with another there is less left.
 local function judge(set)
-  set:fill_memory()
-  rank.groups(set)
-  local mask = set.main & set.listed
-  if #mask == 0 then mask = set.main end
+  local saving = choices.saving(set.context.arguments.choices)
+  local mask = set.main & set:recipe(saving)
+  if #mask == 0 then mask = set.main & set.c:match { { field = "gpus_used", op = "equal", value = set.context.record.gpus } } end
   if #mask == 0 then return nil end
+  set:fill_memory(mask)
+  rank.groups(set)
+  if #(mask & set.listed) > 0 then mask = mask & set.listed end
   local run = mask  -- what policy or framework does not run at all is the closest only where there is nothing else
   for _, entry in ipairs(set.entries) do
     if entry.outside then run = run - entry.mask end
@@ -211,11 +221,10 @@ local function judge(set)
     local best = least_bytes(set, fewest)
     if best then return best end
   end
-  local choice = rank.pick(set, fewest, true)
-  return choice and choice.row or fewest:first()
+  return rank.closest(set, fewest) or fewest:first()
 end
 
--- Not one candidate to judge. Without a pipeline there may be some that merely do not fit.
+-- Not one candidate of all GPUs to judge. Without a pipeline there may be some that merely do not fit.
 local function no_layout(set)
   local record, depth_one = set.context.record, set.context.fixed.pipeline == 1
   local words = string.format("no layout%s of %s GPU%s leaves whole microbatches of a batch of %s%s%s, with what the spec fixes",
@@ -224,6 +233,7 @@ local function no_layout(set)
                               record.experts > 0 and ", whole expert groups" or "",
                               depth_one and "" or string.format(" and a layer of %d for each stage", record.layers))
   local list = { { id = "no_candidates", kind = "engine", message = words } }
+  set:weigh(set.alone)
   local short = #(set.alone & set.alive) == 0 and least_bytes(set, set.alone)
   if short then list[2] = reasons.memory(set, short) end
   return list
@@ -263,8 +273,8 @@ end
 -- The plan or the verdict for what `context` fixes; nothing that only a finished plan needs.
 local function decide(context)
   local set = candidates.open(context)
-  local choice = rank.pick(set, set.main & set.alive)
-  local result = { set = set, candidates = set.c, choice = choice, total = #set.main, survivors = #(set.main & set.alive) }
+  local choice = rank.pick(set, set.main)
+  local result = { set = set, candidates = set.c, choice = choice, total = #set.main }
   if context.fixed.pipeline == 1 and context.fixed.schedule then
     -- no candidate has it there: at depth 1 every schedule is `none`
     local list = reasons.without_candidate(set, { 1 })
@@ -274,17 +284,20 @@ local function decide(context)
     end
   end
   if not choice then return verdict(set, result) end
-  result.status, result.row = "planned", choice.row
+  result.status, result.row, result.cost = "planned", choice.row, choice.cost
   return result
 end
 
 -- -------------------------------------------------------------------------------------------------------------------------- recommend
 
+local function choice_of(set, row)
+  return set.context.arguments.choices[set.c:choice(row)]
+end
+
 local function recommendation(set, row, why, source, freed)
   set.c:simulate(row)
   return { candidates = set.c, row = row, fields = set.c:row(row), evaluation = set.c:evaluate(row), why = why, source = source,
-           freed = freed, micro_batch_size = set.context.record.micro_batch_size, recompute = set.context.recompute,
-           sharding = measure.sharding_of(set.context.arguments.training), optimizer_offload = set.context.offload }
+           freed = freed, choice = choice_of(set, row), optimizer_offload = set.context.offload }
 end
 
 local LARGEST_BATCH = 2 ^ 31 - 1  -- that a spec can give
@@ -298,93 +311,95 @@ local function with_batch(context, batch)
   })
 end
 
--- The context with microbatches of one sequence.
-local function with_single_sequences(context)
-  if context.record.micro_batch_size == 1 then return nil end
-  return lists.with(context, {
-    arguments = lists.with(context.arguments, { training = lists.with(context.arguments.training, { micro_batch = 1 }) }),
-    record = lists.with(context.record, { micro_batch_size = 1 }),
-  })
+-- The context with something else in every recipe.
+local function with_recipe(context, changes)
+  local list = choices.with(context.arguments.choices, changes)
+  return lists.with(context, { arguments = lists.with(context.arguments, { choices = list }) })
 end
 
--- The context with whole layers recomputed, where they are not.
-local function with_full_recompute(context)
-  local training = context.arguments.training
-  if training.recompute.full then return nil end
-  return lists.with(context, {
-    arguments = lists.with(context.arguments, { training = lists.with(training, { recompute = { full = true } }) }),
-    recompute = "full",
-  })
+local recompute_words = { none = "no recompute", selective = "selective recompute", modules = "recompute of norms and activations",
+                          full = "full recompute" }
+
+-- What a recommendation without a pipeline says of its recipe.
+local function recipe_words(set, row)
+  local values, words, request = choice_of(set, row).values, "", set.context.request
+  if request.free.recompute and values.recompute ~= "none" or values.recompute ~= choices.recompute_word(request.training.recompute) then
+    words = words .. ", with " .. recompute_words[values.recompute]
+  end
+  if set.context.offload then words = words .. ", the optimizer in host memory" end
+  return words
 end
+
+local sharded_words = { none = "nothing sharded", optimizer = "optimizer state sharded", gradients = "gradients and optimizer sharded",
+                        parameters = "parameters, gradients and optimizer sharded" }
 
 -- Data parallelism alone over all GPUs. Where the GPUs do not divide the batch, at the nearest batch that they do.
 local function data_parallel_only(context, source)
   local record = context.record
-  local step = record.gpus * record.micro_batch_size
-  local batch, why = record.global_batch_size, "optimizer state sharded"
+  local busy = choices.where(context.arguments.choices, function(values) return values.gpus_used == record.gpus end)
+  context = lists.with(context, { arguments = lists.with(context.arguments, { choices = busy }) })
+  local least = math.huge
+  for _, choice in ipairs(context.arguments.choices) do least = math.min(least, choice.values.micro_batch_size) end
+  local step = record.gpus * least
+  local batch, why = record.global_batch_size, ""
   if batch % step ~= 0 then
     why = string.format("%s GPUs do not divide a batch of %s", format.integer(record.gpus), format.integer(batch))
     batch = math.max(1, math.floor(batch / step + 0.5)) * step
     context = with_batch(context, batch)
-    why = string.format("with a batch of %s: %s", format.integer(batch), why)
+    why = string.format("with a batch of %s: %s, ", format.integer(batch), why)
   end
   if not context then return nil end
   local fixed = { pipeline = 1, tensor = 1, context = 1, expert = 1, expert_tensor = 1 }
   local set = candidates.open(lists.with(context, { fixed = fixed }))
   local row = compare.alone(set)
-  if record.micro_batch_size < context.request.training.micro_batch_size then why = why .. ", microbatches of one sequence" end
-  return row and recommendation(set, row, "data parallelism only, " .. why, source)
-end
-
--- A layout without a pipeline where none fits as the spec has it: with full recompute.
-local function recomputed(context, source)
-  local full = with_full_recompute(context)
-  local set = full and candidates.open(lists.with(full, { fixed = { pipeline = 1 } }))
-  local row = set and compare.alone(set)
-  local why = "no pipeline: data parallelism with tensor parallelism, with full recompute: without it none fits"
-  return row and recommendation(set, row, why, source) or nil
+  if not row then return nil end
+  why = why .. sharded_words[set.c:get("sharding", row)]
+  if set.c:get("micro_batch_size", row) < context.request.training.micro_batch_size then why = why .. ", microbatches of one sequence" end
+  return recommendation(set, row, "data parallelism only, " .. why .. recipe_words(set, row), source)
 end
 
 -- The context with the optimizer's state in host memory.
 local function with_offload(context)
   local request = lists.with(context.request, { training = lists.with(context.request.training, { optimizer_offload = 1 }) })
-  local training = lists.with(context.arguments.training, { optimizer_offload = 1 })
-  return lists.with(context, { offload = 1, request = request, arguments = lists.with(context.arguments, {
-    training = training, device = recipe.device(request, false) }) })
+  local offloaded = with_recipe(context, { optimizer_offload = 1 })
+  return lists.with(offloaded, { offload = 1, request = request,
+                                 arguments = lists.with(offloaded.arguments, { device = recipe.device(request, false) }) })
 end
 
--- The same with parameters and gradients sharded too; then with full recompute, and at last with the optimizer in host memory.
-local function fully_sharded(context, source)
-  local words = "no pipeline: fully sharded data parallelism (parameters, gradients and optimizer)"
-  local tried = compare.sharded(context)
-  for _, change in ipairs { false, with_full_recompute, with_offload } do
-    if change and tried then tried = change(tried) or tried end
-    local set = tried and candidates.open(tried)
-    local row = set and compare.alone(set)
-    if row then
-      return recommendation(set, row, words .. (tried.recompute and ", with full recompute" or "")
-                            .. (tried.offload and ", the optimizer in host memory" or "") .. ": with less none fits", source)
-    end
-  end
+-- The best of a set without a pipeline, in words; nil where there is none. less: with a smaller recipe none fits.
+local function alone_in(set, source, less)
+  local row = compare.alone(set)
+  if not row then return nil end
+  local words = set.c:get("sharding", row) == "parameters"
+                and "no pipeline: fully sharded data parallelism (parameters, gradients and optimizer)"
+                or "no pipeline: data parallelism with tensor parallelism inside the scale-up domain"
+  return recommendation(set, row, words .. recipe_words(set, row) .. (less and ": with less none fits" or ""), source)
+end
+
+-- A layout without a pipeline, as the spec has it; where none fits, with whole layers recomputed, and at last with the optimizer in host
+-- memory. What the plan may choose has been tried by then.
+local function without_layout(context, source, set)
+  local found = set and alone_in(set, source)
+  if found then return found end
+  local tried = lists.with(context, { fixed = { pipeline = 1 } })
+  local full = with_recipe(tried, { recompute = { full = true } })
+  return alone_in(candidates.open(tried), source) or alone_in(candidates.open(full), source, true)
+         or alone_in(candidates.open(with_offload(full)), source, true)
 end
 
 -- The best layout without a pipeline. "data_parallel": TP and EP are freed too; what does not fit one GPU at the spec's microbatch size or
 -- batch is last tried at others, for fits_one_gpu is about a microbatch of one sequence.
 local function without_pipeline(context, set, source)
   local pure, record = source == "data_parallel", context.record
-  local found = pure and record.global_batch_size % (record.gpus * record.micro_batch_size) == 0 and data_parallel_only(context, source)
+  local micro = context.request.training.micro_batch_size
+  local found = pure and record.global_batch_size % (record.gpus * micro) == 0 and data_parallel_only(context, source)
   if found then return found end
-  local row = compare.alone(set)
-  if not row then
-    set = candidates.open(lists.with(context, { fixed = { pipeline = 1 } }))
-    row = compare.alone(set)
+  if not pure then return without_layout(context, source, set) end
+  if compare.alone(set, set.alone & set.c:match { { field = "gpus_used", op = "equal", value = record.gpus } }) then
+    return without_layout(context, source, set)
   end
-  if row then
-    return recommendation(set, row, "no pipeline: data parallelism with tensor parallelism inside the scale-up domain", source)
-  end
-  if not pure then return recomputed(context, source) or fully_sharded(context, source) end
-  local single = with_single_sequences(context)
-  return data_parallel_only(context, source) or single and data_parallel_only(single, source) or fully_sharded(context, source)
+  return data_parallel_only(context, source) or micro > 1 and data_parallel_only(with_recipe(context, { micro_batch_size = 1 }), source)
+         or without_layout(context, source)
 end
 
 -- What a batch would have to be for the number of microbatches that a rule names: { batch, M }.
@@ -434,11 +449,12 @@ local function recommend(context, result)
   end
   for _, entry in ipairs(freed_contexts(context, result)) do
     local other = decide(entry[1])
-    if other.status == "planned" then
+    -- what no row lists is planned where nothing else is left, but not recommended
+    if other.status == "planned" and other.set.listed:has(other.row) then
       return recommendation(other.set, other.row, entry[3], "freed", entry[2])
     end
   end
-  local row = #result.set.main == 0 and compare.alone(result.set)
+  local row = not result.judged and compare.alone(result.set)
   return row and recommendation(result.set, row, "no pipeline: nothing else is left of these GPUs and this batch",
                                 "data_and_tensor_parallel") or nil
 end
@@ -455,6 +471,7 @@ local function finish_planned(set, choice, result)
   result.kernel = set:kernel_of(choice.row)
   result.alternatives = compare.alternatives(set, choice)
   result.dominated_by = compare.dominated_by(set, choice)
+  result.runner_up = compare.runner_up(set, choice)
 end
 
 local function context_of(arguments)
@@ -462,11 +479,12 @@ local function context_of(arguments)
            fixed = arguments.request.parallelism or {} }
 end
 
--- The layout that choose would plan, as c:evaluate gives it, or nil: for who only asks whether there is one.
+-- The layout that choose would plan, as c:evaluate gives it, with its choice of the recipe; or nil: for who only asks whether there is one.
 function choose.layout(arguments)
   local set = candidates.open(lists.with(context_of(arguments), { no_comparison = true }))
-  local choice = rank.pick(set, set.main & set.alive)
-  return choice and set.c:evaluate(choice.row) or nil
+  local choice = rank.pick(set, set.main)
+  if not choice then return nil end
+  return set.c:evaluate(choice.row), choice_of(set, choice.row)
 end
 
 -- What choose would decide, without what only a finished plan needs: status, reasons, decision, candidates and row (or judged), fields.
@@ -505,7 +523,10 @@ function choose.choose(arguments)
   if context.fixed.pipeline ~= 1 then
     result.avoidable = compare.without_pipeline(set)
   end
-  result.dropped = dropped(set)
+  local row = result.row or result.judged
+  result.choice = row and choice_of(set, row)
+  set:weigh(set.c:none())
+  result.dropped, result.survivors = dropped(set), #(set.main & set.alive)
   -- loaded when asked for: few plans are
   result.why = function(...) return require("pipeplan.plan.why").of(set, choice, decide)(...) end
   if arguments.explain then result.steps = require("pipeplan.plan.why").steps(set, choice) end

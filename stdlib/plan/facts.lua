@@ -1,6 +1,7 @@
 -- facts.lua: what follows from the request alone: the record of request fields that rules read, the arguments of the search, and whether
 -- the model would fit one GPU. Fills in the batch where the spec gives none.
 
+local choices = require "pipeplan.plan.choices"
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
@@ -61,12 +62,6 @@ end
 
 local SECONDS_PER_DAY = 86400
 
--- What rules call the modules that are computed again: as a spec says it, where it has a word for them.
-local function recompute_word(modules)
-  if not next(modules) then return "none" elseif modules.full then return "full" end
-  return modules.core_attention and next(modules, next(modules)) == nil and "selective" or "modules"
-end
-
 -- What a call costs beside its transfers, by kernel: those that the policy may choose, and the given one.
 local function kernel_latency(request, policy)
   local latency, given = {}, request.cluster.alltoall_kernel
@@ -77,7 +72,7 @@ local function kernel_latency(request, policy)
 end
 
 -- → { record, arguments, one_gpu, batch, smallest_batch, assumptions, usable_bytes, tight_bytes }
---   record: every request field of the vocabulary; arguments: of choose.choose (and engine.search)
+--   record: every request field of the vocabulary; arguments: of choose.choose (and, but for its choices, engine.search)
 function facts.of(request, policy)
   local cluster, model, training = request.cluster, request.model, request.training
   local assumptions = {}
@@ -97,11 +92,11 @@ function facts.of(request, policy)
     device_bytes = cluster.device_bytes, usable_bytes = usable, network_per_gpu = cluster.network.per_gpu,
     architecture = model.architecture, total_parameters = model.total_parameters, active_parameters = model.active_parameters,
     layers = model.layers, experts = model.shape.experts or 0, tied_embeddings = model.shape.tied_embeddings or false,
-    tokens = training.tokens, sequence_length = training.sequence_length, micro_batch_size = training.micro_batch_size,
+    tokens = training.tokens, sequence_length = training.sequence_length,
     global_batch_size = batch, smallest_batch_size = smallest, framework = request.framework,
     fits_one_gpu = one <= usable, one_gpu_bytes = one,
     precision = training.precision, optimizer = training.optimizer, optimizer_offload = training.optimizer_offload or 0,
-    recompute = recompute_word(training.recompute), model_name = model.name, run = request.run, team = request.team,
+    model_name = model.name, run = request.run, team = request.team,
     framework_version = request.framework_version, model_family = model.family,
   }
   for name, text in pairs(request.labels or {}) do record[vocabulary.label_prefix .. name] = text end
@@ -113,7 +108,7 @@ function facts.of(request, policy)
     arguments = {
       model = model.shape, training = recipe_training, device = recipe.device(request, false),
       kernel_latency = kernel_latency(request, policy), network = network,
-      gpus = cluster.gpus,
+      gpus = cluster.gpus, choices = choices.of(request, policy),
       global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
       overhead_bytes = overhead, communicator_bytes = recipe.communicator_bytes(request),
       hop_waiting = recipe.hop_waiting(request), step_overhead_seconds = recipe.step_overhead_seconds(request),
@@ -125,6 +120,13 @@ function facts.of(request, policy)
       experts_as_tensor = frameworks.default_expert_tensor(request.framework) == "tensor", profile = recipe.profile(request),
     },
   }
+end
+
+-- What is known once one of the choices is made: what was free is as if the spec had given it.
+function facts.settled(known, choice)
+  local record = lists.with(known.record, choice.values)
+  local arguments = lists.with(known.arguments, { training = choice.training, gpus = choice.gpus, choices = { choice } })
+  return lists.with(known, { record = record, arguments = arguments })
 end
 
 return facts

@@ -25,8 +25,9 @@ framework.fields = {
   stages = "P × chunks", microbatch_group = "microbatches of a chunk's turn, where a file says so",
 }
 
-local function facts_of(context)
-  local shape, training = context.arguments.model, context.arguments.training
+-- With one of the context's choices.
+local function facts_of(context, choice)
+  local shape, training = context.arguments.model, choice.training
   local recompute = training.recompute
   local zero = training.shard_parameters and 3 or training.shard_gradients and 2 or training.shard_optimizer and 1 or 0
   return {
@@ -65,10 +66,10 @@ local function rules_of(context, schedules)
   return list
 end
 
--- The rule for which no layout of the request could run that schedule: { rule, entry, record }; or nil.
-function framework.forbidden(context, schedule)
-  local record = facts_of(context)
+local function forbidden_with(context, schedule, choice)
+  local record = facts_of(context, choice)
   for name, value in pairs(context.record) do record[name] = value end
+  for name, value in pairs(choice.values) do record[name] = value end
   record.schedule = schedule
   if record.architecture == "dense" then record.expert_parallel, record.expert_tensor_parallel = 1, 1 end
   for _, each in ipairs(rules_of(context, { schedule })) do
@@ -81,6 +82,17 @@ function framework.forbidden(context, schedule)
       return { rule = each.rule, entry = each.entry, record = record }
     end
   end
+end
+
+-- The rule for which no layout of the request could run that schedule, whatever its recipe: { rule, entry, record }; or nil.
+function framework.forbidden(context, schedule)
+  local first
+  for i, choice in ipairs(context.arguments.choices) do
+    local found = forbidden_with(context, schedule, choice)
+    if not found then return nil end
+    if i == 1 then first = found end
+  end
+  return first
 end
 
 -- The same for some schedules: what forbids the first of them, where all of them are; or nil.
@@ -274,8 +286,9 @@ end
 -- --------------------------------------------------------------------------------------------------------------------------- applying
 
 local function apply_rules(set, add, names)
-  local facts = facts_of(set.context)
-  for _, name in ipairs(lists.sorted_keys(facts)) do set.c:set(name, facts[name]) end
+  local facts = {}
+  for i, choice in ipairs(set.context.arguments.choices) do facts[i] = facts_of(set.context, choice) end
+  for _, name in ipairs(lists.sorted_keys(facts[1])) do set.c:set(name, lists.column(facts, name)) end
   for _, each in ipairs(rules_of(set.context, names)) do
     if each.rule.by ~= "engine" then
       local mask = set.c:match(conditions_of(each.rule))

@@ -54,7 +54,7 @@ function guard.check(plan)
   local p, sum = plan.parallelism, 0
   for _, layers in ipairs(plan.layers_per_stage) do sum = sum + layers end
   local problem
-  if p.data * p.tensor * p.context * p.pipeline ~= plan.cluster.gpus then problem = "the layout does not use all GPUs"
+  if p.data * p.tensor * p.context * p.pipeline ~= plan.gpus_used then problem = "the layout does not use its GPUs"
   elseif plan.microbatches * p.data * plan.micro_batch_size ~= plan.global_batch_size then
     problem = "M × DP × microbatch size is not the batch"
   elseif sum ~= plan.model.layers then problem = "the stages hold " .. sum .. " layers"

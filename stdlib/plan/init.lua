@@ -23,7 +23,7 @@ local function base(request, policy, known)
     if layer.found then found[#found + 1] = layer.found end
   end
   local model, cluster, training = request.model, request.cluster, request.training
-  local recompute, layers = lists.sorted_keys(training.recompute), lists.column(policy.layers, "name")
+  local layers = lists.column(policy.layers, "name")
   return {
     model = {
       name = model.name, architecture = model.architecture, layers = model.layers, total_parameters = model.total_parameters,
@@ -35,7 +35,7 @@ local function base(request, policy, known)
       scale_up_bytes_per_second = cluster.network.scale_up_per_gpu, price_per_gpu_hour = cluster.price_per_gpu_hour,
     },
     training = { tokens = training.tokens, sequence_length = training.sequence_length, precision = training.precision,
-                 recompute = recompute },
+                 recompute = lists.sorted_keys(training.recompute) },
     one_gpu = known.one_gpu, assumptions = known.assumptions, warnings = {}, reasons = {}, dropped = {},
     loosened = policy.loosened or {},
     policy = { layers = layers, digest = policy.digest, date = policy.date, stack = policy.stack, found = found,
@@ -67,16 +67,17 @@ local function map(list, convert)
   return out
 end
 
-local function recommend_of(recommend, request, known)
+local function recommend_of(recommend, known)
   if not recommend then return nil end
-  local evaluation = recommend.evaluation
+  local evaluation, values = recommend.evaluation, recommend.choice.values
   local parallelism = measure.parallelism(evaluation)
   return {
     schedule = evaluation.schedule, parallelism = parallelism,
-    framework_flags = framework.flags_of(request, evaluation, parallelism, recommend.sharding), microbatches = evaluation.microbatches,
-    micro_batch_size = recommend.micro_batch_size, peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds,
-    why = recommend.why, recompute = recommend.recompute, sharding = recommend.sharding,
-    optimizer_offload = recommend.optimizer_offload,
+    framework_flags = framework.flags_of(recommend.choice.request, evaluation, parallelism, values.sharding),
+    microbatches = evaluation.microbatches,
+    micro_batch_size = values.micro_batch_size, peak_bytes = evaluation.peak_bytes, step_seconds = evaluation.step_seconds,
+    why = recommend.why, recompute = values.recompute, sharding = values.sharding,
+    gpus_used = values.gpus_used, optimizer_offload = recommend.optimizer_offload,
     fit = measure.fit(evaluation.peak_bytes, known),
   }
 end
@@ -109,6 +110,21 @@ local function tell_of_memory(out, request, policy, result, no_count)
   if no_count then table.insert(out.reasons, 1, no_count) end
 end
 
+-- Of what the plan chose, in the words of a spec: { field, value, why } for the assumptions.
+local function chosen(request, choice)
+  local list, training = {}, choice.request.training
+  local function say(field, value)
+    if request.free[field] then list[#list + 1] = { field = "training." .. field, value = value, why = "chosen" } end
+  end
+  say("micro_batch_size", training.micro_batch_size)
+  say("recompute", next(training.recompute) and table.concat(lists.sorted_keys(training.recompute), ", ") or "nothing")
+  say("sharding", choice.values.sharding)
+  if choice.gpus < request.cluster.gpus then
+    list[#list + 1] = { field = "gpus_used", value = choice.gpus, why = "the others stay idle: with all of them no layout is as fast" }
+  end
+  return list
+end
+
 -- A finished plan that the policy's invariants forbid: what every outcome says, rejected for them.
 local function forbidden(out, broken, request, policy, known, result)
   local rejected = base(request, policy, known)
@@ -132,17 +148,24 @@ function plan.plan(arguments)
   out.loosened = map(out.loosened, loosened_of)
   local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments,
                                  explain = arguments.explain }
+  if result.choice then
+    known = facts.settled(known, result.choice)
+    for _, entry in ipairs(chosen(request, result.choice)) do table.insert(out.assumptions, entry) end
+    request = result.choice.request
+    out.training.recompute = lists.sorted_keys(request.training.recompute)
+  end
   out.status, out.minimum = result.status, minimum
   out.reasons = map(result.reasons, reason_of)
   out.dropped = map(result.dropped, dropped_of)
-  out.recommend = recommend_of(result.recommend, request, known)
+  out.recommend = recommend_of(result.recommend, known)
 
   local record
   if out.status == "planned" then
     local segments = measure.fill(out, request, known, result)
     record = advise.record(out, known, result)
     out.alternatives = measure.alternatives(result, known, out.step_seconds)
-    out.without_pipeline = measure.without_pipeline(request, result, known, out.step_seconds)
+    out.without_pipeline = measure.without_pipeline(request, result, out.step_seconds)
+    out.runner_up = measure.runner_up(result, known, out.step_seconds)
     advise.fill(out, request, policy, known, result, segments, record)
     guard.check(out)
     local broken = guard.broken(out, policy, record)

@@ -56,7 +56,7 @@ end
 -- schedule that is illegal below 2 P, say).
 local function evaluate_at(arguments, evaluation, schedule, kernel, batch, layers)
   local again = lists.with(arguments)
-  again.device_bytes = nil  -- the choice's, not the search's
+  again.device_bytes, again.choices = nil, nil  -- the choice's, not the search's
   again.global_batch, again.smallest_batch = batch, batch
   again.schedules = { schedule ~= "none" and schedule or "1f1b" }  -- depth 1 needs no schedule to be planned, but some list
   again.fixed = {
@@ -353,7 +353,9 @@ function measure.fill(plan, request, known, result)
   plan.activation_limit_chunks = evaluation.limit
   plan.microbatches = evaluation.microbatches
   plan.microbatches_per_rank = evaluation.microbatches / evaluation.pipeline
-  plan.micro_batch_size = training.micro_batch_size
+  plan.micro_batch_size, plan.recompute = training.micro_batch_size, lists.sorted_keys(training.recompute)
+  plan.sharding, plan.gpus_used = known.record.sharding, known.record.gpus_used
+  plan.policy_cost = result.cost
   plan.global_batch_size = known.batch
   plan.tokens_per_step = known.batch * training.sequence_length
   plan.schedule, plan.schedule_family = evaluation.schedule, evaluation.schedule_family
@@ -425,33 +427,43 @@ function measure.alternatives(result, known, step_seconds)
   local avoidable = result.avoidable and result.avoidable.fields
   if avoidable then
     local words = compared(avoidable)
-    if result.avoidable.sharding then words = (words and words .. " with " or "") .. result.avoidable.sharding .. " sharded" end
+    local sharded = avoidable.sharding ~= known.record.sharding and avoidable.sharding
+    if sharded then words = (words and words .. " with " or "") .. sharded .. " sharded" end
     list[#list + 1] = measure.other(avoidable, known, { words }, step_seconds)
   end
   return list
 end
 
 -- The best without a pipeline beside the plan; nil where there is none, or the plan has none itself.
-function measure.without_pipeline(request, result, known, step_seconds)
+function measure.without_pipeline(request, result, step_seconds)
   local other = result.avoidable
   if not other or not other.fields.step_seconds then return nil end
   local gain = step_seconds and step_seconds / other.fields.step_seconds - 1
   local evaluation = other.candidates:evaluate(other.row)
   local parallelism = measure.parallelism_of_fields(other.fields)
-  local sharding = other.sharding or measure.sharding_of(known.arguments.training)
   return {
-    parallelism = parallelism, sharding = sharding, framework_flags = framework.flags_of(request, evaluation, parallelism, sharding),
-    microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds, peak_bytes = other.fields.peak_bytes,
+    framework_flags = framework.flags_of(request, evaluation, parallelism, other.fields.sharding), parallelism = parallelism,
+    sharding = other.fields.sharding, recompute = other.fields.recompute, micro_batch_size = other.fields.micro_batch_size,
+    gpus_used = other.fields.gpus_used, microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds,
+    peak_bytes = other.fields.peak_bytes,
     exposed_step_seconds = evaluation and evaluation.overlap_alone and evaluation.no_overlap.step_seconds or nil,
-    gain_fraction = gain, tie = gain and math.abs(gain) < accuracy.comparison_fraction,
+    gain_fraction = gain, error_fraction = accuracy.comparison_fraction,
+    tie = gain and math.abs(gain) < accuracy.comparison_fraction,
   }
 end
 
-local sharding_names = { [0] = "none", "optimizer", "gradients", "parameters" }
-
--- What an engine's recipe shards.
-function measure.sharding_of(training)
-  return sharding_names[training.shard_parameters and 3 or training.shard_gradients and 2 or training.shard_optimizer and 1 or 0]
+-- The fastest survivor of another layout or schedule, beside the plan; nil where there is none.
+function measure.runner_up(result, known, step_seconds)
+  local fields = result.runner_up
+  if not fields then return nil end
+  local margin = fields.step_seconds / step_seconds - 1
+  return {
+    schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
+    microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch), micro_batch_size = fields.micro_batch_size,
+    recompute = fields.recompute, sharding = fields.sharding, gpus_used = fields.gpus_used, step_seconds = fields.step_seconds,
+    peak_bytes = fields.peak_bytes, margin_fraction = margin, error_fraction = accuracy.comparison_fraction,
+    tie = math.abs(margin) < accuracy.comparison_fraction,
+  }
 end
 
 return measure

@@ -1,10 +1,13 @@
 -- rank.lua: which of the candidates that no rule drops is the plan. In this order:
 --   1  preferences "within any": each keeps the matching candidates, when there are any
---   2  the decision table: among candidates for which the same row holds, the wanted schedule, or the others when it has none or only much
---      slower ones
---   3  step time: those within tie_fraction of the fastest
---   4  the other preferences
---   5  position in the row's list, then in the family's; smaller P, V, TP, bytes, EP. The order is total.
+--   2  step time: those within wanted_tolerance of the fastest (a row of the decision table may say another tolerance)
+--   3  the decision table: among candidates for which the same row holds, the wanted schedule, or the others of its list where it is not
+--      among those, or any
+--   4  the other preferences: each keeps the matching candidates within its fraction of the fastest, when there are any
+--   5  step time: those within tie_fraction of the fastest
+--   6  position in the row's list, then in the family's; fewest GPUs idle, smaller P, V, TP, the recipe that stands first, bytes, EP. The
+--      order is total.
+-- So what the policy costs is at most the largest of those tolerances, but for preferences and rows "within any".
 
 local candidates = require "pipeplan.plan.candidates"
 local lists = require "pipeplan.base.lists"
@@ -82,77 +85,7 @@ function rank.groups(set)
   return groups
 end
 
--- ------------------------------------------------------------------------------------------------------------------------------ time
-
--- best(mask, tolerance, limit) → row, seconds, rows within tolerance. By simulation, or by the bound where some cannot be built.
-local function by_simulation(set)
-  return function(mask, tolerance, limit) return set.c:best(mask, tolerance, limit) end
-end
-
-local function by_bound(set)
-  return function(mask, tolerance, limit)
-    local c, best, least, within = set.c, nil, limit or math.huge, {}
-    local rows = mask:rows()
-    for _, row in ipairs(rows) do
-      local bound = c:bound(row)
-      if bound < least then best, least = row, bound end
-    end
-    if not best then
-      -- nothing can even be bounded: any of them
-      if #rows == 0 or limit then return nil end
-      return rows[1], math.huge, mask
-    end
-    for _, row in ipairs(rows) do
-      if c:bound(row) <= least * (1 + (tolerance or 0)) then within[#within + 1] = row end
-    end
-    return best, least, c:only(within)
-  end
-end
-
--- ----------------------------------------------------------------------------------------------------------------------------- steps
-
--- What the preferences that apply to all leave of those rows; adds a step for each to `steps`, where given.
-function rank.preferred(set, left, steps)
-  for _, rule in ipairs(set.policy.prefers) do
-    if rule.within == "any" then
-      local matching = set:match(rule, left)
-      if #matching > 0 then left = matching end
-      if steps then steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left } end
-    end
-  end
-  return left
-end
-
--- Only the wanted name of a group, or only the others: rows, and how it was decided ("wanted", "none", "too_slow") with seconds.
-local function wanted_or_others(set, group, left, best)
-  local first = left & (group.members[1] or set.c:none())
-  local others = set.c:none()
-  for i = 2, #group.list do others = others | (left & group.members[i]) end
-  others = others - first
-  if #first == 0 then return others, "none" end
-  if #others == 0 then return first, "wanted" end
-  local tolerance = parameter(set.policy, "wanted_tolerance")
-  local _, seconds = best(first, 0)
-  -- A schedule that is faster than that by more than the tolerance, if there is one: usually the bounds say no without a simulation.
-  local _, faster = best(others, 0, seconds / (1 + tolerance))
-  if not faster then return first, "wanted" end
-  return others, "too_slow", seconds, faster
-end
-
--- Preferences among those that come close to the fastest: each has its own idea of close, and sees what the ones before it left.
-local function close_preferences(set, left, fastest, steps)
-  for _, rule in ipairs(set.policy.prefers) do
-    if rule.within ~= "any" then
-      local close = left & set.c:match { { field = "step_seconds", op = "at_most", value = fastest * (1 + rule.within) } }
-      local matching = set:match(rule, close)
-      if #matching > 0 then left = matching end
-      steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left }
-    end
-  end
-  return left
-end
-
-local order = { "pipeline_parallel", "virtual", "tensor_parallel", "peak_bytes", "expert_parallel", "context_parallel",
+local order = { "idle", "pipeline_parallel", "virtual", "tensor_parallel", "choice", "peak_bytes", "expert_parallel", "context_parallel",
                 "expert_tensor_parallel" }
 
 -- Where a row stands: position of its name in the list and in its family, then the degrees, then its number.
@@ -168,7 +101,8 @@ local function key_of(set, groups, row)
       end
     end
   end
-  for _, field in ipairs(order) do key[#key + 1] = c:get(field, row) or math.huge end
+  local known = { idle = -c:get("gpus_used", row), choice = c:choice(row) }
+  for _, field in ipairs(order) do key[#key + 1] = known[field] or c:get(field, row) or math.huge end
   key[#key + 1] = row
   return key
 end
@@ -194,58 +128,154 @@ function rank.decider(set, row, others)
   return nil, first
 end
 
--- Steps 3 and 4. Where times are only bounded, preferences among close ones would compare nothing: they are left out.
-local function settle(set, left, best, bounded, steps)
-  local tie = parameter(set.policy, "tie_fraction")
-  local window = tie
+-- ----------------------------------------------------------------------------------------------------------------------------- steps
+
+-- What the preferences "within any" leave of those rows; adds a step for each to `steps`, where given.
+function rank.preferred(set, left, steps)
+  for _, rule in ipairs(set.policy.prefers) do
+    if rule.within == "any" then
+      local matching = set:match(rule, left)
+      if #matching > 0 and set:best(matching) then left = matching end
+      if steps then steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = left } end
+    end
+  end
+  return left
+end
+
+local function faster_than(set, seconds)
+  return set.c:match { { field = "step_seconds", op = "at_most", value = seconds } }
+end
+
+-- The largest fraction that a row or a preference allows a plan to be slower by.
+local function widest(set, groups)
+  local window = math.max(parameter(set.policy, "wanted_tolerance"), parameter(set.policy, "tie_fraction"))
+  for _, group in ipairs(groups) do
+    local within = group.rule and group.rule.within
+    if within and within ~= "any" then window = math.max(window, within) end
+  end
   for _, rule in ipairs(set.policy.prefers) do
     if rule.within ~= "any" then window = math.max(window, rule.within) end
   end
-  local _, fastest, close = best(left, bounded and tie or window)
-  if not fastest then return nil end
-  steps[#steps + 1] = { by = "time", left = close, seconds = fastest, window = bounded and tie or window }
-  if not bounded then
-    close = close_preferences(set, close, fastest, steps)
-    -- a preference with a wider window may have left slower rows: the fastest of them and its ties
-    local _, again, ties = best(close, tie)
-    steps[#steps + 1] = { by = "time", left = ties, seconds = again, window = tie }
-    close = ties
-  end
-  return close
+  return window
 end
 
---[[
-rank.pick(set, left, bounded) → choice | nil: the best of the rows `left`; `bounded`: some of them cannot be built, so that lower bounds
-stand for times. choice: { row, group, state = "wanted" | "none" | "too_slow", seconds, faster (of a wanted schedule that is too slow),
-preferred (rows after "any" preferences), steps = { { by = "preference" | "wanted" | "time" | "order", id, left }, … } }
-]]
-function rank.pick(set, left, bounded)
-  local groups, steps = rank.groups(set), {}
-  local best = bounded and by_bound(set) or by_simulation(set)
-  left = rank.preferred(set, left & set.listed, steps)
-  local preferred, kept = left, set.c:none()
-  local how = {}
-  for i, group in ipairs(groups) do
-    local rows, state, seconds, faster = wanted_or_others(set, group, left & group.mask, best)
-    how[i] = { state = state, seconds = seconds, faster = faster }
-    kept = kept | rows
+-- Of a group's rows those that come close: to the fastest of all, or where its row of the table says "any", to the fastest of the first
+-- name of its list that has a survivor.
+local function close_of(set, group, left, near, fastest)
+  local mine = left & group.mask
+  local within = group.rule and group.rule.within or parameter(set.policy, "wanted_tolerance")
+  if within ~= "any" then return mine & near & faster_than(set, fastest * (1 + within)) end
+  for _, members in ipairs(group.members) do
+    local row, _, close = set:best(mine & members, parameter(set.policy, "wanted_tolerance"))
+    if row then return close end
   end
-  steps[#steps + 1] = { by = "wanted", left = kept }
-  if #kept == 0 then return nil end
-  local close = settle(set, kept, best, bounded, steps)
-  if not close then return nil end
+  return set.c:none()
+end
+
+-- The wanted name among those, or the others of the list, or any: rows, and is it the wanted one?
+local function wanted_of(set, group, close)
+  local first, others = close & (group.members[1] or set.c:none()), set.c:none()
+  if #first > 0 then return first, true end
+  for i = 2, #group.list do others = others | (close & group.members[i]) end
+  return #others > 0 and others or close, false
+end
+
+-- The least step time of some rows that were simulated.
+local function least_seconds(set, mask)
+  local least = math.huge
+  for _, row in ipairs(mask:rows()) do least = math.min(least, set.c:get("step_seconds", row) or math.huge) end
+  return least
+end
+
+-- What the statements cost that kept slower rows: { fraction, statements = { id, file, line, fraction } }, of the fastest survivor's time.
+local function cost_of(set, steps, fastest, row, group)
+  local cost = { fraction = set.c:get("step_seconds", row) / fastest - 1, statements = {} }
+  local least = fastest
+  for _, step in ipairs(steps) do
+    local rule = step.by == "preference" and step.rule or step.by == "wanted" and group.rule
+    local seconds = step.by == "order" and least or least_seconds(set, step.left)
+    if rule and seconds < math.huge and seconds > least then
+      cost.statements[#cost.statements + 1] = { id = rule.id, file = rule.file, line = rule.line, fraction = (seconds - least) / fastest }
+    end
+    if seconds < math.huge then least = seconds end
+  end
+  return cost
+end
+
+local function first_of(set, groups, rows)
   local first, least
-  for _, row in ipairs(close:rows()) do
+  for _, row in ipairs(rows:rows()) do
     local key = key_of(set, groups, row)
     if not least or before(key, least) then first, least = row, key end
   end
-  steps[#steps + 1] = { by = "order", left = set.c:only(first) }
-  for i, group in ipairs(groups) do
-    if group.mask:has(first) then
-      return { row = first, group = group, state = how[i].state, seconds = how[i].seconds, faster = how[i].faster, preferred = preferred,
-               steps = steps }
+  return first
+end
+
+-- Why the wanted schedule is not the plan's: "wanted" (it is), "too_slow" with its seconds, or "none".
+local function state_of(set, choice, left)
+  local group, first = choice.group, choice.group.members[1] or set.c:none()
+  if first:has(choice.row) then return "wanted" end
+  local row, seconds = set:best(left & group.mask & first)
+  if row then return "too_slow", seconds end
+  return "none"
+end
+
+--[[
+rank.pick(set, left) → choice | nil: the best of the rows `left`. choice: { row, group, state = "wanted" | "none" | "too_slow",
+seconds (of a wanted schedule that is too slow), faster (the plan's), fastest (of all survivors), cost = { fraction, statements },
+preferred (rows after "any" preferences), steps = { { by = "preference" | "wanted" | "time" | "order", id, left }, … } }
+]]
+function rank.pick(set, left)
+  local groups, steps, c = rank.groups(set), {}, set.c
+  local grouped = c:none()
+  for _, group in ipairs(groups) do grouped = grouped | group.mask end
+  left = left & grouped
+  local found, fastest, near = set:best(left, widest(set, groups))
+  if not found then return nil end
+  local overall, preferred = fastest, rank.preferred(set, left, steps)
+  if #preferred < #left then
+    left = preferred
+    fastest, near = select(2, set:best(left, widest(set, groups)))
+  end
+  local close, kept = c:none(), c:none()
+  for _, group in ipairs(groups) do
+    local rows = close_of(set, group, left, near, fastest)
+    close, kept = close | rows, kept | wanted_of(set, group, rows)
+  end
+  steps[#steps + 1] = { by = "time", left = close, seconds = fastest, window = parameter(set.policy, "wanted_tolerance") }
+  steps[#steps + 1] = { by = "wanted", left = kept }
+  for _, rule in ipairs(set.policy.prefers) do
+    if rule.within ~= "any" then
+      local wide = rule.within > parameter(set.policy, "wanted_tolerance")
+      local matching = set:match(rule, (wide and near or kept) & faster_than(set, fastest * (1 + rule.within)))
+      if #matching > 0 then kept = matching end
+      steps[#steps + 1] = { by = "preference", id = rule.id, rule = rule, left = kept }
     end
   end
+  local least, tie = least_seconds(set, kept), parameter(set.policy, "tie_fraction")
+  local ties = kept & faster_than(set, least * (1 + tie))
+  steps[#steps + 1] = { by = "time", left = ties, seconds = least, window = tie }
+  local choice = { row = first_of(set, groups, ties), preferred = left, steps = steps, fastest = overall }
+  steps[#steps + 1] = { by = "order", left = c:only(choice.row) }
+  for _, group in ipairs(groups) do
+    if group.mask:has(choice.row) then choice.group = group break end
+  end
+  choice.faster = c:get("step_seconds", choice.row)
+  choice.state, choice.seconds = state_of(set, choice, left)
+  choice.cost = cost_of(set, steps, overall, choice.row, choice.group)
+  return choice
+end
+
+-- Of rows that cannot all be built or do not fit, the one that would rank first by lower bounds of their times.
+function rank.closest(set, mask)
+  local least = math.huge
+  local rows = mask:rows()
+  for _, row in ipairs(rows) do least = math.min(least, set.c:bound(row)) end
+  local close = {}
+  for _, row in ipairs(rows) do
+    if set.c:bound(row) <= least * (1 + parameter(set.policy, "tie_fraction")) then close[#close + 1] = row end
+  end
+  return first_of(set, rank.groups(set), set.c:only(#close > 0 and close or rows))
 end
 
 -- The rows of `mask` with the fewest entries, and how many entries those have.

@@ -10,14 +10,17 @@ local ways = {}
 
 local with = lists.with
 
+-- The request with something else in its training; what is changed is no longer free.
 local function training(request, changes)
-  return with(request, { training = with(request.training, changes) })
+  local free = with(request.free)
+  for field in pairs(changes) do free[field == "zero" and "sharding" or field] = nil end
+  return with(request, { training = with(request.training, changes), free = free })
 end
 
 -- Recompute by module, beside what is recomputed already, narrowest first; each includes those before it. What a model lacks is left out.
 local function recomputes(request)
   local now, shape, list = request.training.recompute, request.model.shape, {}
-  if now.full then return list end
+  if now.full or request.free.recompute then return list end
   local modules, words, prefix = with(now, {}), {}, next(now) and "recompute also " or "recompute "
   local function more(module, word)
     if now[module] then return end
@@ -59,7 +62,7 @@ local function states(request)
   local function change(words, changes) list[#list + 1] = { words = words, request = training(request, changes) } end
   if now.micro_batch_size > 1 then change("micro_batch_size 1", { micro_batch_size = 1 }) end
   if now.zero == 0 then change("sharding optimizer", { zero = 1 }) end
-  if (now.zero or 1) < 3 and (fixed.pipeline or 1) == 1 then
+  if not request.free.sharding and (now.zero or 1) < 3 and (fixed.pipeline or 1) == 1 then
     list[#list + 1] = { words = "no pipeline, sharding parameters", request = sharded(request) }
   end
   if now.gradients == "fp32" then change("gradients bf16", { gradients = "bf16" }) end
@@ -83,18 +86,21 @@ end
 
 -- The last resort that keeps all GPUs: everything recomputed, the optimizer in host memory, and bf16 gradients.
 local function together(request)
-  local now = request.training
-  local list = { { words = "recompute full, optimizer_offload 1",
-                   request = training(request, { recompute = { full = true }, optimizer_offload = 1 }) } }
-  if (now.zero or 1) < 3 and (request.parallelism.pipeline or 1) == 1 then
+  local now, list = request.training, {}
+  local function change(words, changes)
+    if request.free.recompute then words, changes.recompute = words:gsub("^recompute full, ", ""), nil end
+    list[#list + 1] = { words = words, request = training(request, changes) }
+  end
+  change("recompute full, optimizer_offload 1", { recompute = { full = true }, optimizer_offload = 1 })
+  if not request.free.sharding and (now.zero or 1) < 3 and (request.parallelism.pipeline or 1) == 1 then
     local full = { recompute = { full = true } }
     list[#list + 1] = { words = "no pipeline, sharding parameters, recompute full", request = sharded(request, full) }
     list[#list + 1] = { words = "no pipeline, sharding parameters, recompute full, optimizer_offload 1",
                         request = sharded(request, with(full, { optimizer_offload = 1 })) }
   end
   if now.gradients == "fp32" then
-    list[#list + 1] = { words = "recompute full, optimizer_offload 1, gradients bf16",
-                request = training(request, { recompute = { full = true }, optimizer_offload = 1, gradients = "bf16" }) }
+    change("recompute full, optimizer_offload 1, gradients bf16",
+           { recompute = { full = true }, optimizer_offload = 1, gradients = "bf16" })
   end
   return list
 end

@@ -9,8 +9,8 @@ local what_if = {}
 function what_if.layout(request, policy)
   policy.host:refill()
   local known = facts.of(request, policy)
-  local evaluation = choose.layout { request = request, policy = policy, record = known.record, arguments = known.arguments }
-  return evaluation, evaluation and known
+  local evaluation, choice = choose.layout { request = request, policy = policy, record = known.record, arguments = known.arguments }
+  return evaluation, evaluation and facts.settled(known, choice)
 end
 
 return what_if

@@ -152,9 +152,8 @@ local function list_words(list)
 end
 
 -- Which step of the ranking the rows of `mask` did not pass, and those that came as far as that. nil: the last.
-local function lost_at(set, mask, choice)
-  local left = mask & set.listed
-  if #left == 0 then return { by = "unlisted" }, mask end
+local function lost_at(mask, choice)
+  local left = mask
   for _, step in ipairs(choice.steps) do
     if #(left & step.left) == 0 then return step, left end
     left = left & step.left
@@ -174,9 +173,11 @@ local function fraction_words(set, name)
 end
 
 local decided_by = {
+  idle = "the one that leaves fewer GPUs idle stays",
   list = "the schedule that its list names earlier stays", pipeline_parallel = "the smaller P stays", virtual = "the smaller V stays",
   tensor_parallel = "the smaller TP stays", peak_bytes = "the one that takes less memory stays", expert_parallel = "the smaller EP stays",
   context_parallel = "the smaller CP stays", expert_tensor_parallel = "the smaller ETP stays",
+  choice = "the recipe that the policy offers first stays",
 }
 
 -- By what a survivor lost, in words.
@@ -186,23 +187,21 @@ function how.preference(_, _, step)
   return "the preference " .. rule_words(step.rule) .. " keeps others"
 end
 
-function how.unlisted(set, row)
-  local group = group_of(set, row)
-  if not group then return "no row of the decision table holds for it" end
-  return string.format("%s lists only %s", row_words(group), list_words(group.list))
-end
-
 function how.wanted(set, row)
   local group = group_of(set, row)
+  if not group then return "no row of the decision table holds for it" end
+  local listed = false
+  for _, members in ipairs(group.members) do listed = listed or members:has(row) end
+  if not listed then return string.format("%s lists only %s", row_words(group), list_words(group.list)) end
   local wanted, tolerance = format.schedule(group.list[1]), fraction_words(set, "wanted_tolerance")
-  if group.members[1]:has(row) then
-    return string.format("%s wants %s, but another of its list is faster by more than %s", row_words(group), wanted, tolerance)
-  end
   return string.format("%s takes %s first, others only where it has no plan or one slower by more than %s", row_words(group), wanted,
                        tolerance)
 end
 
-function how.time(set)
+function how.time(set, _, step)
+  if step.window ~= set.policy.parameters.tie_fraction.value then
+    return "nothing is planned that is slower than the fastest by more than " .. fraction_words(set, "wanted_tolerance")
+  end
   return "step times count as equal only within " .. fraction_words(set, "tie_fraction")
 end
 
@@ -312,7 +311,7 @@ end
 
 local function lost(set, answer, mask, choice, about_schedule)
   local alive = mask & set.alive
-  local step, left = lost_at(set, alive, choice)
+  local step, left = lost_at(alive, choice)
   local row, seconds = set.c:best(left)
   local by = step and step.by or "order"
   answer.verdict, answer.row, answer.fields = "lost", row, set.c:row(row)
@@ -337,6 +336,10 @@ function why.of(set, choice, decide)
     local all = (field == "pipeline_parallel" and value == 1 or value == "none") and set.c:all() or set.main
     local mask = all & (field == "schedule" and set:scheduled(candidates.members(set.policy, value))
                         or set.c:match { { field = field, op = "equal", value = value } })
+    -- of what a recipe may be, with the plan's: the question is about something else
+    local alike = choice and not lists.contains(candidates.chosen, field) and mask & set:recipe_of(choice.row)
+    if alike and #alike > 0 then mask = alike end
+    set:weigh(mask)
     if #mask == 0 then
       answer.verdict, answer.text = "none", none(set, field, name, value)
     elseif choice and mask:has(choice.row) then
@@ -360,9 +363,9 @@ end
 -- ------------------------------------------------------------------------------------------------------------------- how it was decided
 
 local states = {
-  wanted = "%s, which it takes first, is not slower than the others by more than %s",
+  wanted = "%s, which it takes first, is not slower than the fastest by more than %s",
   none = "%s, which it takes first, has no candidate left",
-  too_slow = "%s, which it takes first, is slower than others of its list by more than %s",
+  too_slow = "%s, which it takes first, is slower than the fastest by more than %s",
 }
 
 local function stay(left, before)
@@ -390,13 +393,10 @@ end
 
 -- From all candidates to the plan, one line a step.
 function why.steps(set, choice)
-  local lines = { string.format("candidates: %s, of which %s break no rule and fit", format.integer(#set.main),
+  local lines = { string.format("candidates: %s, of which %s break no rule, as far as they were looked at", format.integer(#set.main),
                                 format.integer(#(set.main & set.alive))) }
   if not choice then return lines end
-  local before = set.main & set.alive & set.listed
-  if #before < #(set.main & set.alive) then
-    lines[2] = string.format("decision table: %s have a schedule that their row lists", format.integer(#before))
-  end
+  local before = set.main & set.alive
   for _, step in ipairs(choice.steps) do
     lines[#lines + 1] = step_words(set, step, before, choice)
     before = before & step.left

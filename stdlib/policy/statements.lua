@@ -29,6 +29,8 @@ statements.built_in = {
   "wanted_too_slow",
 }
 
+local MOST_COUNTED = 1 << 20   -- sequences of a microbatch that a list may name
+
 local schedule_names = { "zero_bubble" }
 for _, name in ipairs(vocabulary.schedules) do
   if name ~= "none" then schedule_names[#schedule_names + 1] = name end
@@ -179,7 +181,7 @@ end
 
 -- Per verb: its properties and how each is checked, those that must be there, and whether it may leave conditions out.
 local verbs = {
-  row       = { properties = { try = "schedules", source = "text", why = "text" }, required = { "try" }, open = true },
+  row       = { properties = { try = "schedules", within = "within", source = "text", why = "text" }, required = { "try" }, open = true },
   reject    = { properties = { message = "template", source = "text", recommend = "recommend" }, required = { "message" } },
   refuse    = { properties = { message = "template", source = "text", recommend = "recommend" }, required = { "message" } },
   warn      = { properties = { message = "template", source = "text", severity = "severity" }, required = { "message" } },
@@ -373,14 +375,52 @@ local function read_other(raw, statement, complain)
   if raw.verb == "pin" and raw.argument.default == nil then complain("it needs default = \"digest\"") end
 end
 
+-- A list of some of those words, each once.
+local function words_of(known)
+  return function(list)
+    if type(list) ~= "table" or list[tag] or #list == 0 then return nil, "a list is expected, of " .. listed(known) end
+    local out, seen = {}, {}
+    for i, word in ipairs(list) do
+      if not lists.contains(known, word) then
+        return nil, conditions.shown(word) .. " is none of " .. listed(known) .. failure.suggestion(conditions.shown(word), known)
+      end
+      if seen[word] then return nil, word .. " stands twice" end
+      out[i], seen[word] = word, true
+    end
+    return out
+  end
+end
+
+-- A list of whole numbers from 1 on, each once.
+local function counts(list)
+  if type(list) ~= "table" or list[tag] or #list == 0 then return nil, "a list of whole numbers is expected" end
+  local out, seen = {}, {}
+  for i, value in ipairs(list) do
+    local number = math.tointeger(tonumber(value))
+    if not number or number < 1 or number > MOST_COUNTED then
+      return nil, conditions.shown(value) .. " is no whole number from 1 to " .. MOST_COUNTED
+    end
+    if seen[number] then return nil, number .. " stands twice" end
+    out[i], seen[number] = number, true
+  end
+  return out
+end
+
+-- Units of parameters that are lists, and what reads such a list.
+local list_units = {
+  schedule = check.schedules, recompute = words_of { "none", "selective", "modules", "full" },
+  sharding = words_of { "none", "optimizer", "gradients", "parameters" }, microbatch = counts,
+}
+statements.list_units = list_units
+
 -- A parameter's value as text, number, boolean or list becomes what its unit says: value | nil, message. parameter: unit, type, low, high.
 function statements.parameter_value(value, parameter)
   local unit, type_wanted = parameter.unit, parameter.type
-  if unit == "schedule" then
-    if type(value) ~= "string" then return check.schedules(value) end
+  if list_units[unit] then
+    if type(value) ~= "string" then return list_units[unit](value) end
     local list = {}
     for name in value:gmatch("[^%s,]+") do list[#list + 1] = name end
-    return check.schedules(list)
+    return list_units[unit](list)
   end
   if type_wanted == "number" then
     if type(value) ~= "number" and type(value) ~= "string" then return nil, "a number is expected, got a " .. type(value) end
@@ -437,23 +477,24 @@ local function read_parameter(raw, statement, complain)
   if type(statement.meaning) ~= "string" then complain("a parameter needs its meaning") end
   if not directions[statement.loosens] then complain("loosens is \"up\", \"down\" or \"none\": the way that lets more plans through") end
   local value = argument.value
-  if (argument.at_least ~= nil or argument.at_most ~= nil) and (type(value) == "boolean" or statement.unit == "schedule") then
+  if (argument.at_least ~= nil or argument.at_most ~= nil) and (type(value) == "boolean" or list_units[statement.unit]) then
     complain("at_least and at_most are for numbers")
   end
   if type(value) == "boolean" then
     statement.value, statement.type = value, "boolean"
     return
   end
-  local unit_known = statement.unit == "schedule"
+  local unit_known = list_units[statement.unit] ~= nil
   for _, unit in ipairs(units.names) do unit_known = unit_known or unit == statement.unit end
   if not unit_known then
     local unit = conditions.shown(statement.unit)
-    if statement.unit == nil then complain("it needs a unit: %s, schedule", table.concat(units.names, ", "))
+    if statement.unit == nil then
+      complain("it needs a unit: %s, %s", table.concat(units.names, ", "), table.concat(lists.sorted_keys(list_units), ", "))
     else complain("no unit '%s'%s", unit, failure.suggestion(unit, units.names)) end
     return
   end
   local problem
-  statement.type = statement.unit == "schedule" and "table" or "number"
+  statement.type = list_units[statement.unit] and "table" or "number"
   if statement.type == "number" then read_limits(argument, statement, complain) end
   statement.value, problem = statements.parameter_value(value, statement)
   if problem then complain("value: %s", problem) end

@@ -52,9 +52,14 @@ function run.described(plan)
                   model.architecture == "moe" and ", " .. format.count(model.active_parameters) .. " active" or ""),
     string.format("%s × %s, %d a node%s", format.integer(cluster.gpus), cluster.accelerator, cluster.gpus_per_node, links(cluster)),
   }
+  local idle = plan.gpus_used and cluster.gpus - plan.gpus_used or 0
+  if idle > 0 then
+    lines[#lines + 1] = string.format("%s of the GPUs stay idle: with all of them no layout is as fast", format.integer(idle))
+  end
   local recipe = string.format("%s tokens; sequences of %s; %s", format.count(training.tokens), format.integer(training.sequence_length),
                                training.precision)
   if #training.recompute > 0 then recipe = recipe .. "; recompute " .. table.concat(training.recompute, ", ") end
+  if plan.sharding == "gradients" or plan.sharding == "parameters" then recipe = recipe .. "; " .. plan.sharding .. " sharded" end
   lines[#lines + 1] = recipe
   if plan.global_batch_size then
     lines[#lines + 1] = string.format("batch %s (%s tokens) = M %s × DP %s × microbatch %d; M/P %s",

@@ -95,6 +95,30 @@ function verdict.takes(plan)
   return line
 end
 
+-- The fastest of another layout or schedule: "DualPipeV at P 8, …: 19.7 s a step, 4.2 % slower: a tie, for …".
+function verdict.runner_up(plan)
+  local other = plan.runner_up
+  if not other then return nil end
+  local margin = other.margin_fraction
+  local words = math.abs(margin) < 0.0005 and "as fast"
+                or format.percent(math.abs(margin)) .. (margin > 0 and " slower" or " faster")
+  return string.format("%s at %s: %s a step, %s%s", format.schedule(other.schedule),
+                       layout.line(other.parallelism, other.microbatches, ", "), format.seconds(other.step_seconds), words,
+                       other.tie and ": a tie, for a comparison can be wrong by " .. format.percent(other.error_fraction) or "")
+end
+
+-- What the policy's wishes cost, where that is more than a rounding.
+function verdict.cost(plan)
+  local cost = plan.policy_cost
+  if not cost or cost.fraction < 0.0005 then return nil end
+  local parts = {}
+  for _, entry in ipairs(cost.statements) do
+    parts[#parts + 1] = string.format("%s [%s:%d] %s", entry.id, entry.file, entry.line, format.percent(entry.fraction))
+  end
+  return format.percent(cost.fraction) .. " of the fastest candidate's step"
+         .. (#parts > 0 and ", for " .. table.concat(parts, ", ") or ", as ties go to what stands first")
+end
+
 -- Faster schedules in two sentences: those that are clearly so, and ties.
 function verdict.dominated(plan)
   local lines = {}

@@ -40,6 +40,7 @@ local function object(properties, description)
 end
 
 local fits = { "fits", "tight", "does_not_fit" }
+local shardings = { "none", "optimizer", "gradients", "parameters" }
 
 local definitions = {
   parallelism = object({
@@ -114,8 +115,8 @@ local properties = {
     microbatches = optional(whole "M per pipeline and step"), micro_batch_size = optional(whole "sequences of a microbatch"),
     peak_bytes = optional(bytes "memory of the fullest rank"), fit = optional(one_of(fits, "does it fit?")),
     step_seconds = optional(seconds "one training step"), why = text "why this instead",
-    recompute = optional(text "what it recomputes, where that is more than the spec says"),
-    sharding = optional(one_of({ "none", "optimizer", "gradients", "parameters" }, "what data parallelism shards there")),
+    recompute = text "what it recomputes: none, selective, modules or full", gpus_used = whole "GPUs of the layout",
+    sharding = one_of(shardings, "what data parallelism shards there"),
     optimizer_offload = optional(fraction "of the optimizer's state in host memory, where that is more than the spec says"),
   }, "what to do instead; null when planned as wanted")),
   model = object({
@@ -202,6 +203,15 @@ local properties = {
   microbatches = optional(whole "M per pipeline and step; for DualPipe over both directions"),
   microbatches_per_rank = optional(number "M/P"),
   micro_batch_size = optional(whole "sequences of a microbatch"),
+  recompute = optional(list(text "a module", "what is computed again in the backward")),
+  sharding = optional(one_of(shardings, "what data parallelism shards")),
+  gpus_used = optional(whole "GPUs of the layout; the others of the cluster stay idle"),
+  policy_cost = optional(object({
+    fraction = fraction "of the fastest survivor's step, that the plan takes longer",
+    statements = list(object({
+      id = text "the row or preference", file = text "its policy file", line = whole "its line", fraction = fraction "of that, what it costs",
+    }, "a statement that kept a slower plan"), "what makes it so, in the order in which they were applied"),
+  }, "what the policy's wishes cost")),
   global_batch_size = optional(whole "sequences of a step, at the end of a ramp"),
   tokens_per_step = optional(whole "tokens of a step"),
   schedule = optional(one_of(schedules, "the planned schedule")),
@@ -279,12 +289,22 @@ local properties = {
   }, "the all-to-all kernel")),
   without_pipeline = optional(object({
     framework_flags = optional(list(text "what the framework has to be told beside the layout")),
-    parallelism = reference "parallelism", sharding = one_of({ "none", "optimizer", "gradients", "parameters" }, "what data parallelism shards there"),
+    parallelism = reference "parallelism", sharding = one_of(shardings, "what data parallelism shards there"),
+    recompute = text "none, selective, modules or full", micro_batch_size = whole "sequences of a microbatch", gpus_used = whole "GPUs of the layout",
     microbatches = whole "of one step", step_seconds = seconds "of a step", peak_bytes = optional(bytes "of the fullest GPU"),
     exposed_step_seconds = optional(seconds "of a step whose all-to-all runs beside nothing; null where it runs so anyway"),
     gain_fraction = optional(number "the plan's step over this one, less 1: above 0, it is faster"),
+    error_fraction = fraction "that such a comparison can be wrong by",
     tie = optional(boolean "is that less than a comparison can be wrong?"),
   }, "the best without a pipeline; null where the plan has none, or none fits")),
+  runner_up = optional(object({
+    schedule = one_of(schedules, "its schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+    micro_batch_size = whole "sequences of a microbatch", recompute = text "none, selective, modules or full",
+    sharding = one_of(shardings, "what data parallelism shards"), gpus_used = whole "GPUs of the layout",
+    step_seconds = seconds "of a step", peak_bytes = bytes "of the fullest rank",
+    margin_fraction = number "its step over the plan's, less 1: below 0, it is faster and the policy prefers the plan",
+    error_fraction = fraction "that such a comparison can be wrong by", tie = boolean "is the margin less than that?",
+  }, "the fastest of another layout or schedule; null where there is none")),
   rollback = optional(object({
     metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
     warmup_steps = whole("steps left out of it", 0),

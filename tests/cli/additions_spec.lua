@@ -129,7 +129,7 @@ return derive(megatron, {
   },
   works = function(tree)
     assert.matches("\nown%-trainer ", (run(tree, "facts frameworks")))
-    local page, good = run(tree, plan .. "--accelerator H100-SXM --framework own-trainer")
+    local page, good = run(tree, plan .. "--accelerator H100-SXM --framework own-trainer --format markdown")
     assert.is_true(good, page)
     assert.matches("--pipeline-model-parallel-layout", page, 1, true)
     assert.matches("own-trainer.depth: our trainer: P 8 is over 4",

@@ -8,7 +8,7 @@ local program = require "program"
 teardown(files.remove)
 
 local llama = "plan --gpus 256 --accelerator H100-SXM --model examples/models/llama-3-70b.json --tokens 2T --per_gpu 400Gbps "
-  .. "--sequence_length 4096 "
+  .. "--sequence_length 4096 --micro_batch_size 1 --recompute none --sharding optimizer "
 
 -- Under 300 MB of address space: the program alone takes 30.
 local function small(arguments)
@@ -55,7 +55,7 @@ describe("a plan", function()
     local others = {}
     for _, other in ipairs(result.alternatives) do others[other.schedule] = other end
     for _, name in ipairs { "1f1b", "interleaved_1f1b", "zb_v", "zb_h2", "dualpipev" } do
-      assert.is_number(others[name].step_seconds, name)
+      assert.is_true(name == result.schedule or others[name].step_seconds ~= cjson.null, name)
     end
     for _, entry in ipairs(result.dropped) do
       if entry.rule == "engine.too_many_actions" then

@@ -232,17 +232,19 @@ describe("a wanted schedule that is replaced", function()
 end)
 
 describe("schedules that simulation says are faster", function() -- ruling 22
-  local answer = plan "examples/specs/mixtral-8x7b.json"
+  local answer = plan "examples/specs/mixtral-8x7b.json --recompute none --micro-batch-size 1 --sharding optimizer"
 
   it("stand in the first lines, by how much, with what would change it, and as ties under 5 %", function()
-    assert.equal("1f1b", answer.schedule)  -- R6: under 100 GPUs
+    assert.equal("small_run", answer.decision)  -- R6: under 100 GPUs
+    assert.equal("1f1b", answer.schedule_wanted)
+    assert.is_true(answer.policy_cost.fraction <= 0.05)
     for _, other in ipairs(answer.dominated_by) do
       assert.is_true(other.gain_fraction > 0.01)
       assert.equal(other.gain_fraction < 0.05, other.tie)
       assert.matches('change { id = "small_run", try = { "' .. other.schedule .. '"', other.change, 1, true)
     end
-    local head = table.concat(lines_of(run("examples/specs/mixtral-8x7b.json").stdout), "\n", 1, 14)
-    assert.equal(#answer.dominated_by > 0, head:find("\nfaster ", 1, true) ~= nil)
+    local head = table.concat(lines_of(run("examples/specs/mixtral-8x7b.json").stdout), "\n", 1, 18)
+    assert.equal(#plan("examples/specs/mixtral-8x7b.json").dominated_by > 0, head:find("\nfaster ", 1, true) ~= nil)
   end)
 
   it("are in the table of alternatives too, with bubble and memory side by side", function() -- R18, ruling 1
@@ -316,7 +318,7 @@ describe("sequences longer than the model's maximum", function()
 end)
 
 describe("a run that fits nowhere", function() -- ruling 21
-  local arguments = "examples/specs/llama-3.1-405b.json --gpus 128"
+  local arguments = "examples/specs/llama-3.1-405b.json --gpus 64"
 
   it("is refused with the rank, the missing memory, and a count of GPUs that would do", function()
     local answer = plan(arguments)
@@ -415,7 +417,7 @@ describe("the command line", function()
     assert.matches("gpus under small_run_gpus %(100%).*2,?048", rules.small_run.because)
     assert.is_true(#answer.explanation.figures > 5)
     assert.matches("small_run: not gpus under small_run_gpus", run(headline .. " --explain").stdout, 1, true)
-    assert.matches("^candidates: %d+, of which %d+ break no rule and fit$", answer.explanation.decided[1])
+    assert.matches("^candidates: %d+, of which %d+ break no rule, as far as they were looked at$", answer.explanation.decided[1])
   end)
 
   it("says why another choice lost", function()

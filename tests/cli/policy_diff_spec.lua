@@ -15,7 +15,7 @@ end
 local small = [[{ "cluster": { "gpus": 64, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
   "model": "examples/models/llama-3-70b.json", "training": { "tokens": "2T", "global_batch_size": 512 } }]]
 local deep = [[{ "cluster": { "gpus": 576, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
-  "model": "examples/models/llama-3.1-405b.json", "training": { "tokens": "2T", "global_batch_size": 4608 },
+  "model": "examples/models/llama-3.1-405b.json", "training": { "tokens": "2T", "global_batch_size": 4608, "micro_batch_size": 1 },
   "parallelism": { "pipeline": 72, "tensor": 8, "schedule": "1f1b" } }]]
 local function line(text) return (text:gsub("\n%s*", " ")) end
 

@@ -13,7 +13,8 @@ local function planned(training, more)
   local run = {
     cluster = { gpus = 16, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" }, alltoall_kernel = "hybrid_ep" },
     model = qwen,
-    training = { tokens = "1T", sequence_length = 4096, global_batch_size = 1024, gradients = "bf16", cuda_graphs = true },
+    training = { tokens = "1T", sequence_length = 4096, global_batch_size = 1024, gradients = "bf16", cuda_graphs = true,
+                 micro_batch_size = 1, recompute = "none", sharding = "optimizer" },
     parallelism = { pipeline = 1, tensor = 1, context = 1, expert = 16 },
   }
   for name, value in pairs(training or {}) do run.training[name] = value end

@@ -11,7 +11,9 @@ local shipped = "examples/models/"
 -- GPUs, accelerator, model, training, parallelism; changes are laid over the cluster.
 local function spec(gpus, accelerator, model, training, parallelism, more)
   local base = { cluster = { gpus = gpus, accelerator = accelerator, network = { fabric = "infiniband", per_gpu = "400Gbps" } },
-                 model = model, training = planning.merge({ tokens = "1T", sequence_length = 4096 }, training), parallelism = parallelism }
+                 model = model, parallelism = parallelism,
+                 training = planning.merge({ tokens = "1T", sequence_length = 4096, micro_batch_size = 1, recompute = "none",
+                                             sharding = "optimizer" }, training) }
   return planning.merge(base, more)
 end
 

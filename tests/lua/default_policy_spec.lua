@@ -223,12 +223,12 @@ describe("a preference", function()
     assert.is_false(holds("shallow_on_small_cluster", { gpus = 100, pipeline_parallel = 4 }))
   end)
 
-  it("applied to all survivors spreads experts and keeps TP on the fastest links", function()
+  it("of what comes close to the fastest spreads experts and keeps TP on the fastest links", function()
     assert.is_true(holds("expert_parallel_for_moe", { architecture = "moe", expert_parallel = 2 }))
     assert.is_true(holds("tensor_parallel_in_scale_up", { tensor_parallel = 8, scale_up_gpus = 8 }))
     assert.is_false(holds("tensor_parallel_in_scale_up", { tensor_parallel = 16, scale_up_gpus = 8 }))
-    assert.equal("any", policy.rules.expert_parallel_for_moe.within)
-    assert.equal("any", policy.rules.tensor_parallel_in_scale_up.within)
+    assert.equal(0.05, policy.rules.expert_parallel_for_moe.within)   -- never more than wanted_tolerance
+    assert.equal(0.05, policy.rules.tensor_parallel_in_scale_up.within)
   end)
 end)
 
@@ -295,7 +295,7 @@ describe("parameters", function()
       min_microbatches_per_rank = { 2, "down" }, slow_link = { 25e9, "down" }, short_run_tokens = { 1e9, "down" },        -- R24, R15, R17
       microbatch_ratio_low = { 8, "none" }, microbatch_ratio_high = { 16, "none" }, small_cluster_depth = { 4, "none" },  -- R5, R4
       frontier_depth_low = { 16, "none" }, frontier_depth_high = { 32, "none" }, tie_fraction = { 0.01, "none" },         -- R4, ruling 19
-      wanted_tolerance = { 0.25, "none" }, rollback_window_steps = { 1000, "none" }, memory_headroom = { 0.08, "down" },  -- ruling 13, R10
+      wanted_tolerance = { 0.05, "none" }, rollback_window_steps = { 1000, "none" }, memory_headroom = { 0.08, "down" },  -- ruling 13, R10
       default_batch_tokens = { 16777216, "none" },
     } do
       local parameter = policy.parameters[id]

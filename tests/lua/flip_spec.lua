@@ -64,7 +64,7 @@ end)
 
 describe("the nearest change of a planned spec", function()
   it("is another row's limit: the first whole host from small_run_gpus, 100, on", function()
-    local change = changes("mixtral-8x7b")[1]
+    local change = changes("mixtral-8x7b", { micro_batch_size = 1, recompute = "none", sharding = "optimizer" })[1]
     assert.same({ "gpus 104 instead of 64", "moe_with_ep" }, { change.words, change.decision })
     assert.matches("^row moe_with_ep decides: ", change.effect)
   end)

@@ -145,7 +145,9 @@ end)
 
 local function spec(gpus, model, training, parallelism, name, more)
   return planning.merge({ cluster = { gpus = gpus, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
-                          model = model, training = planning.merge({ tokens = "1T", sequence_length = 4096 }, training), parallelism = parallelism,
+                          model = model, parallelism = parallelism,
+                          training = planning.merge({ tokens = "1T", sequence_length = 4096, micro_batch_size = 1, recompute = "none",
+                                                      sharding = "optimizer" }, training),
                           framework = name }, more)
 end
 

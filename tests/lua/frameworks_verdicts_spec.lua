@@ -65,7 +65,7 @@ end)
 local function broken(plan, request)
   local p, shape = plan.parallelism, request.model.shape
   local P, V, M = p.pipeline, 1, plan.microbatches
-  local gpus = plan.cluster.gpus
+  local gpus = plan.gpus_used
   if gpus % (p.tensor * p.pipeline * p.context) ~= 0 then return "arguments.py:432" end
   if gpus % (p.pipeline * p.expert * p.expert_tensor) ~= 0 then return "parallel_state.py:882" end
   if plan.global_batch_size % (plan.micro_batch_size * p.data) ~= 0 or M < 1 then return "num_microbatches_calculator.py:381" end

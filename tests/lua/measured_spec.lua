@@ -117,7 +117,7 @@ describe("measured links", function()
     local before, after = planning.plan(base, fixed), planning.plan(base, slow)
     -- a hand-over of 8,192 × 8,192 × 2 bytes over TP 8: 16.8 MB take 1 ms + 8.4 ms; M 128 a step, forward and backward
     local hop = 1e-3 + 8192 * 8192 * 2 / 8 / 2e9
-    near(2 * after.microbatches * hop, after.communication.pipeline.seconds)
+    near(2 * (after.microbatches + 3) * hop, after.communication.pipeline.seconds)   -- and the way through the other three stages
     assert.is_true(after.step_seconds > before.step_seconds + hop)
     assert.truthy(planning.assumption(after, "network messages"))
   end)

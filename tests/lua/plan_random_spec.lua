@@ -28,7 +28,7 @@ local function random_spec()
       alltoall_kernel = sometimes(0.3) and pick { "deepep", "nccl_alltoall", "false" } or nil,
     },
     model = "examples/models/" .. pick(models) .. ".json",
-    training = {
+    training = { sharding = "optimizer",
       tokens = pick { "100M", "2B", "15T" }, sequence_length = pick { 2048, 4096, 32768 }, recompute = pick { "none", "full", "selective" },
       global_batch_size = sometimes(0.6) and pick(batches) or nil, micro_batch_size = sometimes(0.3) and pick { 1, 2, 4 } or nil,
     },
@@ -56,7 +56,7 @@ local function check_plan(plan)
     return
   end
   local p = plan.parallelism
-  assert(p.data * p.tensor * p.context * p.pipeline == plan.cluster.gpus, "GPUs")
+  assert(p.data * p.tensor * p.context * p.pipeline == plan.gpus_used and plan.gpus_used <= plan.cluster.gpus, "GPUs")
   assert(plan.microbatches * p.data * plan.micro_batch_size == plan.global_batch_size, "batch")
   assert(plan.memory.fit ~= "does_not_fit", "memory")
   assert(plan.predicted_utilisation_fraction > 0 and plan.predicted_utilisation_fraction <= 1, "utilisation")

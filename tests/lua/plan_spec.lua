@@ -96,7 +96,7 @@ local device = { flops = 1e9, flops_bf16 = 1e9, memory_bandwidth = 1e9, gemm_eff
 local function request()
   return {
     model = { shape = shape, layers = 8, total_parameters = 1000 }, device = device, cluster = { gpus = 8, gpus_per_node = 8 },
-    training = { tokens = 16 * 32 * 1000, sequence_length = 32, micro_batch_size = 1 },
+    training = { tokens = 16 * 32 * 1000, sequence_length = 32, micro_batch_size = 1, recompute = {} },
   }
 end
 
@@ -104,7 +104,7 @@ local function filled(schedule, changes)
   local e, r = chosen(schedule), request()
   for key, value in pairs(changes or {}) do e[key] = value end
   local plan = { training = {} }
-  local known = { batch = 16, usable_bytes = 92, tight_bytes = 87,
+  local known = { batch = 16, usable_bytes = 92, tight_bytes = 87, record = { sharding = "optimizer", gpus_used = 8 },
                   arguments = { device_bytes = 100, device = device,
                                 training = { frozen = 0, data_overlap = 0, tensor_overlap = 0, master_bytes = 4, moment_bytes = 8 } } }
   measure.fill(plan, r, known, { evaluation = e, schedule_wanted = schedule })

@@ -26,7 +26,7 @@ end
 
 local function check_planned(plan, spec)
   local p = plan.parallelism
-  expect(p.data * p.tensor * p.context * p.pipeline == plan.cluster.gpus, "%d GPUs", plan.cluster.gpus)
+  expect(p.data * p.tensor * p.context * p.pipeline == plan.gpus_used, "%d of %d GPUs", plan.gpus_used, plan.cluster.gpus)
   expect(plan.microbatches * p.data * plan.micro_batch_size == plan.global_batch_size, "a batch of %d", plan.global_batch_size)
   local layers = 0
   for _, count in ipairs(plan.layers_per_stage) do layers = layers + count end

@@ -9,7 +9,7 @@ local function request(changes)
                 network = { fabric = "infiniband", per_gpu = 50e9, scale_up_gpus = 8, scale_up_per_gpu = 450e9, oversubscription = 1,
                             efficiency = 0.8, latency = 1e-5, scale_up_efficiency = 0.7, scale_up_latency = 2e-6 } },
     device = { flops = 1e15, flops_bf16 = 5e14 },
-    model = { architecture = "moe" },
+    model = { architecture = "moe" }, free = {},
     training = { precision = "bf16", optimizer = "adam", moments = "fp32", gradients = "fp32", recompute = {}, sequence_length = 4096,
                  micro_batch_size = 1, optimizer_offload = 0 },
   }

@@ -361,13 +361,14 @@ describe("it is refused", function()
     assert.same({ "refused", "short_run" }, { prime.status, prime.reasons[1].id })
   end)
 
-  it("R17: recommends a layout without a pipeline with full recompute where none fits as specified", function() -- R17
+  it("R17: recommends a layout without a pipeline with recompute where none fits without", function() -- R17
     -- 80 layers hold some 260 KB a token and layer of 16,384 tokens: 320 GiB, over 8 TP ranks 40, beside 52 of weights and gradients;
     -- recomputed, 80 · 16,384 · 2 · 8,192 / 8 bytes = 2.5 GiB
     local result = plan(llama, { training = { tokens = 999999999, recompute = planning.none, sequence_length = 16384, global_batch_size = 512 } })
     assert.equal("none", result.recommend.schedule)
     assert.is_true(result.recommend.fit ~= "does_not_fit")
-    assert.matches("full recompute", result.recommend.why, 1, true)
+    assert.matches("with recompute of norms and activations", result.recommend.why, 1, true)
+    assert.equal("modules", result.recommend.recompute)
   end)
 end)
 

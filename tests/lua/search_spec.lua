@@ -119,7 +119,7 @@ describe("engine.search", function()
     local dualpipev, one_f1b
     for row = 1, #c do plain[row] = c:simulate(row) end
     local some = c:match { { field = "schedule", op = "one_of", values = { "dualpipev", "1f1b" } } }
-    c:set("alltoall_kernel", "deepep", some)
+    c:set("alltoall_kernel", { { "deepep", some } })
     for row = 1, #c do fast[row] = c:simulate(row) end
     for row = 1, #c do
       local schedule = c:get("schedule", row)

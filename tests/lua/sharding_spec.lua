@@ -12,7 +12,7 @@ local function planned(training, parallelism, network)
   local run = {
     cluster = { gpus = 16, accelerator = "H100-SXM", network = network or { fabric = "infiniband", per_gpu = "400Gbps" } },
     model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
-    training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64 },
+    training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, micro_batch_size = 1, recompute = "none" },
     parallelism = parallelism or { pipeline = 1, tensor = 1 },
   }
   for name, value in pairs(training) do run.training[name] = value end
@@ -138,7 +138,8 @@ describe("what sharding copies and keeps", function()
       local run = {
         cluster = { gpus = 16, accelerator = "H100-SXM", network = slow }, framework = framework,
         model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
-        training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, sharding = "parameters" },
+        training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, sharding = "parameters", micro_batch_size = 1,
+                     recompute = "none" },
         parallelism = { pipeline = 1, tensor = 1 },
       }
       for name, value in pairs(training or {}) do run.training[name] = value end
@@ -180,7 +181,7 @@ describe("what a framework has to be told of it", function()
     assert.equal(fsdp .. "optim_grads_params", flags("megatron", { sharding = "parameters" }))
     assert.equal(fsdp .. "optim_grads", flags("megatron", { sharding = "gradients" }))
     assert.equal(fsdp .. "optim_grads", flags("megatron", { sharding = "parameters", reshard = false }))
-    assert.equal("--use-distributed-optimizer", flags("megatron", {}))
+    assert.equal("--use-distributed-optimizer", flags("megatron", { sharding = "optimizer" }))
     assert.equal(fsdp .. "optim_grads_params --num-distributed-optimizer-instances 2 --megatron-fsdp-main-grads-dtype fp32",
                  flags("megatron", { sharding = "parameters", replicas = 2, gradients = "fp32" }))
     assert.matches("ddp.use_megatron_fsdp ddp.data_parallel_sharding_strategy optim_grads_params",

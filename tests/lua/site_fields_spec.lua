@@ -6,7 +6,8 @@ local planning = require "planning"  -- first: it loads the module
 local dense = {
   cluster = { gpus = 256, accelerator = "H100-SXM", price_per_gpu_hour = 2, network = { fabric = "infiniband", per_gpu = "400Gbps" } },
   model = { architecture = "dense", total = "70B", layers = 80 },
-  training = { tokens = "1T", sequence_length = 4096, global_batch_size = 4096, optimizer = "muon", recompute = "full", goodput = 0.9 },
+  training = { tokens = "1T", sequence_length = 4096, global_batch_size = 4096, optimizer = "muon", recompute = "full", goodput = 0.9,
+               micro_batch_size = 1, sharding = "optimizer" },
   framework = "megatron", framework_version = "0.14", run = "nlp-70b-3", team = "nlp",
 }
 

@@ -100,9 +100,10 @@ describe("a request", function()
     local assumed = {}
     for _, assumption in ipairs(request.assumptions) do assumed[assumption.field] = assumption.value end
     assert.equal(4096, assumed["training.sequence_length"])
-    assert.equal(1, assumed["training.micro_batch_size"])
     assert.equal("bf16", assumed["training.precision"])
-    assert.equal("nothing", assumed["training.recompute"])
+    -- what the plan will choose is not assumed
+    assert.same({ micro_batch_size = true, recompute = true, sharding = true, gpus_used = true }, request.free)
+    assert.is_nil(assumed["training.micro_batch_size"] or assumed["training.recompute"])
     assert.equal(4096, request.training.sequence_length)
     -- the batch follows from a parameter of the policy
     assert.is_nil(request.training.global_batch_size)
@@ -412,8 +413,8 @@ describe("bad input", function()
       local function read(name)
         return message_of(spec.read, { files = { directory .. "/" .. name } }):gsub(directory:gsub("%p", "%%%0"), "DIR")
       end
-      assert.equal("DIR/list.json: holds [1]: expected an object with cluster, framework, framework_version, model, parallelism, profile, run, team, "
-        .. "training", (read "list.json"))
+      assert.equal("DIR/list.json: holds [1]: expected an object with cluster, framework, framework_version, labels, model, parallelism, profile, run, "
+        .. "team, training", (read "list.json"))
       assert.equal("DIR/text.json:2:3: expected a key in double quotes, got '''", (read "text.json"))
       assert.equal("DIR/null.json: cluster.gpus is null: leave the field out when it has no value", (read "null.json"))
       assert.equal('DIR/model.json: model is "nowhere.json": DIR/nowhere.json cannot be read: No such file or directory', (read "model.json"))

@@ -172,8 +172,10 @@ describe("--explain", function()
       local name = "examples/specs/" .. file .. ".json"
       local page = program.run("plan " .. name .. " --explain --date 2026-12-01").stdout:gsub("%s+", " ")
       local text = assert(page:match("ms of an? (" .. (block == "moe" and "MoE" or "dense") .. " layer: F .-) %[engine/core/cost.c, kernels.c%]"), page)
-      local request = spec.read { files = { name } }
-      local terms = require("pipeplan.plan.terms").of(request, planning.policy:plan_request(request))[block]
+      local plan = planning.policy:plan_request(spec.read { files = { name } })
+      local chosen = plan.recompute[1] and table.concat(plan.recompute, ",") or "none"
+      local request = spec.read { files = { name }, options = { recompute = chosen, micro_batch_size = plan.micro_batch_size } }
+      local terms = require("pipeplan.plan.terms").of(request, plan)[block]
       for pass, key in pairs { F = "forward", I = "input", W = "weight" } do
         local shown = told(text, pass)
         for term, word in pairs(names) do

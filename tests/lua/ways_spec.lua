@@ -8,7 +8,8 @@ local function llama(gpus, training, parallelism)
   return {
     cluster = { gpus = gpus, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
     model = "examples/models/llama-3-70b.json",
-    training = planning.merge({ tokens = "1T", sequence_length = 8192, global_batch_size = 256 }, training), parallelism = parallelism,
+    training = planning.merge({ tokens = "1T", sequence_length = 8192, global_batch_size = 256, micro_batch_size = 1, recompute = "none" },
+                              training), parallelism = parallelism,
   }
 end
 
@@ -61,7 +62,8 @@ describe("a run that does not fit", function()
   it("that no single change saves is told what does together", function()
     local result = plan { cluster = { gpus = 32, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
                           model = "examples/models/qwen3-235b-a22b.json",
-                          training = { tokens = "1T", sequence_length = 16384, global_batch_size = 128 }, parallelism = { tensor = 4, pipeline = 8 } }
+                          training = { tokens = "1T", sequence_length = 16384, global_batch_size = 128, micro_batch_size = 1,
+                                       recompute = "none" }, parallelism = { tensor = 4, pipeline = 8 } }
     assert.equal("refused", result.status)
     assert.is_true(#result.ways_to_fit > 0)
     assert.matches("recompute full", result.ways_to_fit[1].change)

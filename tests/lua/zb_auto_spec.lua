@@ -14,7 +14,7 @@ describe("a plan of zb_auto", function()
     local before = 0
     for _, headroom in ipairs { "60%", "50%", "40%", "30%", "20%", "8%" } do
       local policy = planning.policy_of(([[set { memory_headroom = %q }]]):format(headroom))
-      local result = plan(planning.merge(llama, { parallelism = { tensor = 8, pipeline = 4, schedule = "zb_auto" } }), {}, policy)
+      local result = plan(planning.merge(llama, { parallelism = { tensor = 8, context = 1, pipeline = 4, schedule = "zb_auto" } }), {}, policy)
       local limit = result.activation_limit_chunks
       if result.status == "planned" then
         assert.is_true(limit >= 4 and limit <= 8)

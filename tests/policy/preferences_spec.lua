@@ -16,7 +16,7 @@ local function spec(gpus, layers, parallelism)
   return {
     cluster = { gpus = gpus, accelerator = "H100-SXM", memory_per_gpu = "1000GiB", network = { fabric = "infiniband", per_gpu = "3200Gbps" } },
     model = { layers = layers, hidden = 4096, heads = 32, ffn = 16384, vocab = 256 },
-    training = { tokens = "1T", sequence_length = 4096, global_batch_size = 16 * gpus },
+    training = { tokens = "1T", sequence_length = 4096, global_batch_size = 16 * gpus, micro_batch_size = 1, recompute = "none", sharding = "optimizer" },
     parallelism = parallelism,
   }
 end
@@ -61,13 +61,15 @@ describe("among plans that are about as fast", function()
   end)
 end)
 
-describe("whatever the speed", function()
+describe("whatever the speed, where a site says so,", function()
+  local any = pipeplan.policy("tests/fixtures/any_speed.lua", { set = { tie_fraction = "5%" } }):with { fits_one_gpu = false }
   -- Two experts, so at most two groups.
   local function experts(parallelism, changes)
     local out = {
       cluster = { gpus = 4, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
       model = { architecture = "moe", total = "4B", active = "3B", layers = 32, experts = 2 },
-      training = { tokens = "1T", sequence_length = 2048, global_batch_size = 32 }, parallelism = parallelism,
+      training = { tokens = "1T", sequence_length = 2048, global_batch_size = 32, micro_batch_size = 1, recompute = "none",
+                   sharding = "optimizer" }, parallelism = parallelism,
     }
     for name, value in pairs(changes or {}) do out.training[name] = value end
     return out
@@ -80,10 +82,12 @@ describe("whatever the speed", function()
       run.cluster.gpus_per_node = 1
       return run
     end
-    local together, free = policy:plan_spec(between_hosts(1), "."), policy:plan_spec(between_hosts(), ".")
+    local together, free = any:plan_spec(between_hosts(1), "."), any:plan_spec(between_hosts(), ".")
     assert.equal(2, free.parallelism.expert)
     assert.is_true(free.step_seconds > together.step_seconds)
-    local dense = policy:with { architecture = "dense" }:plan_spec(between_hosts(), ".")
+    assert.equal("expert_parallel_for_moe", free.policy_cost.statements[1].id)
+    assert.equal(1, policy:plan_spec(between_hosts(), ".").parallelism.expert)   -- as shipped, no more than 5 % is given for it
+    local dense = any:with { architecture = "dense" }:plan_spec(between_hosts(), ".")
     assert.equal(1, dense.parallelism.expert)
   end)
 
@@ -93,14 +97,14 @@ describe("whatever the speed", function()
       local run = spec(8, 32, { pipeline = 2, schedule = "1f1b" })
       run.model.hidden, run.model.heads, run.model.ffn = 8192, 64, 32768   -- wide enough that no layer of TP 4 waits for its host's launches
       run.parallelism.tensor, run.training.global_batch_size = nil, 4
-      assert.equal(expected, policy:with { scale_up_gpus = domain }:plan_spec(run, ".").parallelism.tensor)
+      assert.equal(expected, any:with { scale_up_gpus = domain }:plan_spec(run, ".").parallelism.tensor)
     end
   end)
 
   it("spread experts come before that", function()
     -- An odd batch allows no second replica: on 4 GPUs P 2 with TP 2, over which experts can be spread, or P 4 with nothing to spread over.
     local run = experts({ schedule = "1f1b" }, { global_batch_size = 33 })
-    local plan = policy:with { scale_up_gpus = 1 }:plan_spec(run, ".")
+    local plan = any:with { scale_up_gpus = 1 }:plan_spec(run, ".")
     assert.equal(2, plan.parallelism.expert)
     assert.equal(2, plan.parallelism.tensor)
   end)

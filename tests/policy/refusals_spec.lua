@@ -1,6 +1,6 @@
 -- The refusals: at the last value where each holds and the first where it does not, and what is planned instead (R15 to R17, rulings 4, 16).
 
-local policy = require("pipeplan").policy():with { fits_one_gpu = false, gpus = 128 }
+local policy = require("pipeplan").policy("tests/fixtures/wide.lua"):with { fits_one_gpu = false, gpus = 128 }
 
 -- An MoE whose experts talk over the network: one GPU to a scale-up domain.
 local function spec(changes)

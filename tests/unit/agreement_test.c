@@ -238,12 +238,90 @@ static bool check_time_bound(const random_problem *problem, pp_search *search, s
   if (pp_search_simulate(search, row, &error) != PP_OK) fail_msg("seed %u, %s: %s", seed, name_of(candidate), error.message);
   const double seconds = search->column[PP_COLUMN_STEP_SECONDS][row];
   if (!(bound >= 0 && bound <= seconds && isfinite(seconds))) tell("bound, step", seed, candidate, bound, seconds);
+  const pp_floor floor = pp_search_floor(search, row);
+  if (!(floor.seconds >= 0 && floor.seconds <= seconds)) tell("floor, step", seed, candidate, floor.seconds, seconds);
+  if (!(floor.bytes >= 0 && floor.bytes <= search->column[PP_COLUMN_PEAK_BYTES][row]))
+    tell("floor, peak bytes", seed, candidate, floor.bytes, search->column[PP_COLUMN_PEAK_BYTES][row]);
   return true;
 }
 
 static void no_step_is_faster_than_its_bound(void **state) {
   (void)state;
   assert_true(each_row(200, 5, check_time_bound) > 1500);
+}
+
+/* -- search --------------------------------------------------------------------------------------------------------------------------- */
+
+enum { RECIPES = 3, CHOICES = 2 * RECIPES };
+
+/* Recompute of everything, larger microbatches, what else is sharded; on all GPUs, and on half of them. */
+static void choices_of(random_problem *problem, pp_training training[RECIPES], pp_search_choice choice[CHOICES]) {
+  const search_case *c = &problem->c;
+  for (int i = 0; i < RECIPES; i++) training[i] = c->training;
+  training[1].recompute.full = true;
+  training[1].shard_parameters = !c->training.shard_parameters;
+  training[2].micro_batch *= 2;
+  for (int i = 0; i < CHOICES; i++) {
+    choice[i] = (pp_search_choice){ c->problem, c->space };
+    choice[i].problem.training = &training[i % RECIPES];
+    choice[i].space.micro_batch = training[i % RECIPES].micro_batch;
+    if (i >= RECIPES) choice[i].space.gpus /= 2;
+  }
+  choice[1].space.alone = true;
+}
+
+static void open_choices(const pp_search_choice *choice, pp_search *out) {
+  pp_search_symbols symbols;
+  pp_error error;
+  for (int i = 0; i <= PP_SCHEDULE_KINDS; i++) symbols.schedule[i] = symbols.family[i] = 2 + i;
+  if (pp_search_open(choice, CHOICES, NULL, 0, &symbols, out, &error) != PP_OK) fail_msg("%s", error.message);
+}
+
+/* Every row of every choice one by one, and what the search finds without looking at most of them. */
+static bool check_best(uint32_t seed, double tolerance, bool fits) {
+  static random_problem problem;
+  const uint32_t first = seed;
+  pp_training training[RECIPES];
+  pp_search_choice choice[CHOICES];
+  pp_search lazy, whole;
+  pp_error error;
+  size_t best = 0, fastest = SIZE_MAX;
+  bool found;
+  set_random(&problem, &seed);
+  if (!isfinite(problem.c.problem.usable_bytes)) problem.c.problem.usable_bytes = 24 * GIB;
+  choices_of(&problem, training, choice);
+  open_choices(choice, &lazy);
+  open_choices(choice, &whole);
+  const size_t rows = whole.candidates.count;
+  pp_mask_word *mask = calloc(pp_mask_words(rows) + 1, sizeof *mask), *within = calloc(pp_mask_words(rows) + 1, sizeof *within);
+  bool *good = calloc(rows + 1, sizeof *good);
+  const double *seconds = whole.column[PP_COLUMN_STEP_SECONDS];
+  for (size_t row = 0; row < rows; row++) {
+    if (any_of(&seed, 4) == 0) continue;
+    pp_mask_add(mask, row);
+    if (pp_search_simulate(&whole, row, NULL) != PP_OK) continue;
+    good[row] = !fits || whole.column[PP_COLUMN_PEAK_BYTES][row] <= problem.c.problem.usable_bytes;
+    if (good[row] && (fastest == SIZE_MAX || seconds[row] < seconds[fastest])) fastest = row;
+  }
+  if (pp_search_best(&lazy, mask, tolerance, INFINITY, fits, &found, &best, within, &error) != PP_OK) fail_msg("seed %u: %s", first, error.message);
+  if (found != (fastest != SIZE_MAX)) fail_msg("seed %u: found %d", first, found);
+  if (found && best != fastest) fail_msg("seed %u: row %zu, not %zu", first, best, fastest);
+  for (size_t row = 0; row < rows; row++)
+    if (pp_mask_has(within, row) != (found && good[row] && seconds[row] <= seconds[fastest] * (1 + tolerance)))
+      fail_msg("seed %u: row %zu of %zu", first, row, rows);
+  free(mask);
+  free(within);
+  free(good);
+  pp_search_free(&lazy);
+  pp_search_free(&whole);
+  return found;
+}
+
+static void the_fastest_of_all_choices_is_what_one_by_one_finds(void **state) {
+  int found = 0;
+  (void)state;
+  for (uint32_t seed = 1; seed <= 60; seed++) found += check_best(seed, seed % 3 == 0 ? 0 : 0.05, seed % 4 != 0);
+  assert_true(found > 30);
 }
 
 int main(void) {
@@ -253,6 +331,7 @@ int main(void) {
     cmocka_unit_test(no_rank_takes_more_than_its_bound),
     cmocka_unit_test(zb_auto_holds_no_more_than_it_was_judged_by),
     cmocka_unit_test(no_step_is_faster_than_its_bound),
+    cmocka_unit_test(the_fastest_of_all_choices_is_what_one_by_one_finds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

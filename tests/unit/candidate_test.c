@@ -10,7 +10,7 @@
 #include "searches.h"
 
 static pp_candidates enumerate(const search_case *c) {
-  pp_candidates out;
+  pp_candidates out = { 0 };
   pp_error error;
   if (pp_candidates_enumerate(&c->space, &out, &error) != PP_OK) fail_msg("%s", error.message);
   return out;

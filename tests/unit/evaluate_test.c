@@ -77,7 +77,7 @@ static double fullest_of_all_ranks(const search_case *c, const pp_candidate *can
 
 static void the_fullest_rank_is_found_without_walking_all(void **state) {
   search_case c;
-  pp_candidates list;
+  pp_candidates list = { 0 };
   (void)state;
   set_deepseek(&c);
   assert_int_equal(pp_candidates_enumerate(&c.space, &list, NULL), PP_OK);
@@ -136,7 +136,7 @@ static bool idles_by_design(const search_case *c, const pp_candidate *candidate,
 }
 
 static void check_bounds(const search_case *c, uint32_t *seed, size_t *checked) {
-  pp_candidates list;
+  pp_candidates list = { 0 };
   assert_int_equal(pp_candidates_enumerate(&c->space, &list, NULL), PP_OK);
   for (size_t i = next_random(seed) % 7; i < list.count; i += 1 + next_random(seed) % 13) {
     const pp_candidate *candidate = &list.candidate[i];

@@ -232,7 +232,7 @@ static inline void open_random(const random_problem *problem, uint32_t *seed, pp
   pp_search_symbols symbols;
   pp_error error;
   for (int i = 0; i <= PP_SCHEDULE_KINDS; i++) symbols.schedule[i] = symbols.family[i] = 2 + i;
-  if (pp_search_open(&problem->c.problem, NULL, 0, &problem->c.space, &symbols, out, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_search_open(&(pp_search_choice){ problem->c.problem, problem->c.space }, 1, NULL, 0, &symbols, out, &error) != PP_OK) fail_msg("%s", error.message);
   for (size_t row = 0; row < out->candidates.count; row++) out->column[PP_COLUMN_KERNEL][row] = one_in(seed, 2) ? 99 : 0;
   if (pp_search_kernels_changed(out, &error) != PP_OK) fail_msg("%s", error.message);
 }

@@ -33,7 +33,7 @@ static pp_status open_and_free(void *given) {
   const search_case *c = given;
   pp_search search;
   pp_error error;
-  pp_status status = pp_search_open(&c->problem, NULL, 0, &c->space, &symbols, &search, &error);
+  pp_status status = pp_search_open(&(pp_search_choice){ c->problem, c->space }, 1, NULL, 0, &symbols, &search, &error);
   pp_search_free(&search);
   return status;
 }
@@ -56,7 +56,7 @@ static void open_search(opened *out, double usable_bytes) {
   pp_error error;
   set_deepseek(&out->c);
   out->c.problem.usable_bytes = usable_bytes;
-  if (pp_search_open(&out->c.problem, NULL, 0, &out->c.space, &symbols, &out->search, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_search_open(&(pp_search_choice){ out->c.problem, out->c.space }, 1, NULL, 0, &symbols, &out->search, &error) != PP_OK) fail_msg("%s", error.message);
   out->mask = calloc(pp_mask_words(out->search.candidates.count), sizeof *out->mask);
   assert_non_null(out->mask);
 }
@@ -96,13 +96,13 @@ static void open_tight_search(opened *out) {
   for (size_t row = 0; row < rows; row++) {
     memset(out->mask, 0, pp_mask_words(rows) * sizeof *out->mask);
     ask_for(out, row);
-    out->search.problem.usable_bytes = INFINITY;
+    out->search.problem->usable_bytes = INFINITY;
     assert_int_equal(pp_search_memory(&out->search, out->mask, NULL), PP_OK);
-    out->search.problem.usable_bytes = 0.97 * out->search.column[PP_COLUMN_PEAK_BYTES][row];
+    out->search.problem->usable_bytes = 0.97 * out->search.column[PP_COLUMN_PEAK_BYTES][row];
     forget(out);
-    if (out->search.candidates.candidate[row].kind == PP_NO_SCHEDULE || isnan(out->search.problem.usable_bytes)) continue;
+    if (out->search.candidates.candidate[row].kind == PP_NO_SCHEDULE || isnan(out->search.problem->usable_bytes)) continue;
     assert_int_equal(pp_search_memory(&out->search, out->mask, NULL), PP_OK);
-    if (out->search.split[row] && out->search.column[PP_COLUMN_PEAK_BYTES][row] <= out->search.problem.usable_bytes) return;
+    if (out->search.split[row] && out->search.column[PP_COLUMN_PEAK_BYTES][row] <= out->search.problem->usable_bytes) return;
   }
   fail_msg("no row fits after layers have moved");
 }
@@ -126,7 +126,7 @@ static pp_status find_best(void *given) {
   forget(at);
   assert_int_equal(pp_search_memory(&at->search, at->mask, NULL), PP_OK);
   fail_allocation(first);
-  return pp_search_best(&at->search, at->mask, 0.02, INFINITY, &found, &best, NULL, &error);
+  return pp_search_best(&at->search, at->mask, 0.02, INFINITY, false, &found, &best, NULL, &error);
 }
 
 static void finding_the_fastest_survives_each_failing_allocation(void **state) {

@@ -56,6 +56,8 @@ return {
   sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 }, gradients = "bf16", in_place = true,
                bucket = 40e6, bucket_per_rank = 1e6,
                source = at "arguments.py: --use-torch-fsdp2 and ZeRO 2, 3 of its FSDP want P 1 with torch's; Megatron-FSDP: param_and_grad_buffer.py, _resolve_group_grad_dtype; docs/user-guide/features/megatron_fsdp.md: no copies before and after collectives; distributed_data_parallel.py:134" },
+  recompute = { modules = { norm = { key = "layernorm" }, activation = { key = "moe_act", experts_only = true }, mla_up_projection = { key = "mla_up_proj" } },
+                source = at "transformer_config.py:1901-1940" },
   overlap = {
     pipeline = "on with V > 1, off by --no-overlap-p2p-communication", gradients = "--overlap-grad-reduce", parameters = "--overlap-param-gather",
     expert = "--overlap-moe-expert-parallel-comm, with V > 1 or without a pipeline", tensor = "--tp-comm-overlap",

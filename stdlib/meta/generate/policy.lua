@@ -48,6 +48,10 @@ local verbs = {
 
 local order = { "row", "reject", "refuse", "prefer", "kernel", "warn", "invariant" }
 
+-- What a parameter holds that is a list, by its unit.
+local lists_of = { schedule = "pipeplan.schedule[]", microbatch = "integer[]", recompute = "pipeplan.value.recompute[]",
+                   sharding = "pipeplan.value.sharding[]" }
+
 local scopes = {
   { "request", "Fields that follow from the spec." },
   { "candidate", "Fields that differ between candidate plans." },
@@ -112,7 +116,7 @@ local function add_fields(out, policy)
   for _, entry in ipairs(vocabulary.fields) do out:field(entry.name, value_type(entry), true, describe(entry)) end
   for _, id in ipairs(policy.parameter_order) do
     local p = policy.parameters[id]
-    out:field(id, type(p.value) == "table" and "pipeplan.schedule[]" or type(p.value), false, "parameter: " .. p.meaning)
+    out:field(id, type(p.value) == "table" and lists_of[p.unit] or type(p.value), false, "parameter: " .. p.meaning)
   end
 end
 
@@ -244,14 +248,14 @@ end
 
 local function parameter_type(parameter)
   if type(parameter.value) == "boolean" then return "boolean" end
-  return parameter.unit == "schedule" and "pipeplan.schedule[]" or "pipeplan.quantity"
+  return lists_of[parameter.unit] or "pipeplan.quantity"
 end
 
 local function add_parameters(out, policy)
   out:class("pipeplan.statement.parameter")
   out:field("id", "string", false, "the name that rules use")
-  out:field("value", "pipeplan.quantity|boolean|pipeplan.schedule[]", false, "its value")
-  out:field("unit", choice(units.names) .. '|"schedule"', true, "of the value; a boolean has none")
+  out:field("value", "pipeplan.quantity|boolean|string[]|integer[]", false, "its value")
+  out:field("unit", choice(units.names) .. "|" .. choice(lists.sorted_keys(lists_of)), true, "of the value; a boolean has none")
   out:field("at_least", "pipeplan.quantity", true, "the least that it can be; default 0")
   out:field("at_most", "pipeplan.quantity", true, "the most that it can be; default of a fraction 1")
   out:field("loosens", '"up"|"down"|"none"', false, "the way that lets more plans through")
