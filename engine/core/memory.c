@@ -187,6 +187,9 @@ static void add_head(ledger *book, const pp_model *model, const pp_training *tra
     const double all = (double)model->vocab;
     keep(book, (wide(training) + 4 + 4 + (by.tensor > 1 ? 4 + 4 : 0)) * all, false);
     book->output_gradients += wide(training) * logits;
+    /* In backward the softmax's output, its gradient and what comes of that are there at once, in fp32 (PyTorch aten, nll_loss_backward and
+    ** _log_softmax_backward_data): twelve bytes, of which those above are ten. */
+    temporary(book, wide(training) * all);
     return;
   }
   keep(book, (training->fused_loss ? wide(training) : 4) * logits, false);
@@ -226,8 +229,9 @@ static pp_state_bytes state_of(double parameters, bool experts, const pp_layout 
   const double ranks = pp_shards_ranks(layout, training, experts);
   const double trained = parameters * (1 - training->frozen), updated = trained / group(training->shard_optimizer, ranks * copies);
   const double state = training->master_bytes + training->moment_bytes, away = training->optimizer_offload;
+  const bool master = training->shard_master && pp_shards_parameters(layout, training);   /* the optimizer's are all there is */
   return (pp_state_bytes){
-    .parameters = parameters * training->parameter_bytes / group(pp_shards_parameters(layout, training), ranks),
+    .parameters = (master ? 0 : parameters) * training->parameter_bytes / group(pp_shards_parameters(layout, training), ranks),
     .gradients = trained * pp_shards_gradient_bytes(layout, training) / group(pp_shards_gradients(layout, training), ranks),
     .optimizer = updated * state * (1 - away),
     .host = updated * (state + training->gradient_bytes) * away,

@@ -32,6 +32,7 @@ typedef struct {
   bool shard_gradients, shard_parameters;  /* ZeRO-2, ZeRO-3 (FSDP): sharding.h says what of it holds in a pipeline */
   double sharded_gradient_bytes;  /* where gradients are sharded, of one as it is reduced and accumulated; 0: as gradient_bytes */
   double gathered_bytes;    /* of a sharded parameter as it is gathered (bf16: 2, fp8: 1); 0: 2 */
+  bool shard_master;        /* sharded parameters are the master weights themselves, cast as they are gathered (PyTorch's FSDP) */
   bool shard_in_place;      /* gathers and reductions work in the buffers that compute uses (Megatron-FSDP); else there are copies between */
   bool reshard;             /* in a pipeline too, parameters are dropped after use and gathered again, for backward and for each microbatch */
   int64_t replicas;         /* HSDP: groups that each shard a whole state between their GPUs; 0 or 1: one */

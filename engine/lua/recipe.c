@@ -55,7 +55,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
     "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen",
     "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "sharded_gradient_bytes", "gathered_bytes",
-    "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "bucket",
+    "shard_master", "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "bucket",
     "bucket_per_rank", "data_overlap",
     "overlap_alone", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation",
     "unfused_experts", "dropout", "activation_bytes",
@@ -79,6 +79,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->shard_parameters = given(L, index, "shard_parameters");
   out->sharded_gradient_bytes = bytes_or(L, index, "sharded_gradient_bytes", 0);
   out->gathered_bytes = bytes_or(L, index, "gathered_bytes", 0);
+  out->shard_master = given(L, index, "shard_master");
   out->shard_in_place = given(L, index, "shard_in_place");
   out->reshard = given(L, index, "reshard");
   out->replicas = pp_args_integer_or(L, index, training_call, "replicas", 0, SIZE_LIMIT, 0);

@@ -12,7 +12,8 @@
 --                (the first and the last rank their own number, the others alike, all multiples of `multiple`), remainder_first (as even as
 --                can be, the first ones one more), even (not at all); key, first, last: what says it
 -- sharding       with_pipeline: ZeRO stages that go together with one; alone: those without (nil: 0 and 1); gradients: what sharded ones
---                are reduced and kept in when nobody says (nil: as the spec's); in_place: without copies between collectives and compute;
+--                are reduced and kept in when nobody says (nil: as the spec's); in_place: without copies between collectives and compute; master:
+--                sharded parameters are the master weights themselves, cast as they are gathered;
 --                bucket, bucket_per_rank: parameters whose gradients are reduced at once, the larger of the one and the other for each rank
 -- overlap        what hides which traffic; data: share of a microbatch's backward behind which gradients are reduced when nobody says (assumed)
 -- recompute      per_weight: with a split backward W computes a checkpointed layer again for each of its weights; nil: once, in I

@@ -64,7 +64,7 @@ local function how_it_shards(request)
   local how = request.framework and frameworks.find(request.framework).sharding or {}
   local stated = request.given and request.given["training.gradients"]
   return { gradient_bytes = not stated and how.gradients and number_bytes[how.gradients] or 0,
-           gathered_bytes = request.training.fp8_gathers and 1 or 0, in_place = how.in_place or false,
+           gathered_bytes = request.training.fp8_gathers and 1 or 0, in_place = how.in_place or false, master = how.master or false,
            bucket = request.training.bucket or how.bucket or 0, bucket_per_rank = not request.training.bucket and how.bucket_per_rank or 0 }
 end
 
@@ -107,6 +107,7 @@ function recipe.training(request, layout)
     shard_gradients = (t.zero or 1) >= 2,
     shard_parameters = t.zero == 3 and t.reshard ~= false,  -- kept after their first use they are whole, as with sharded gradients
     sharded_gradient_bytes = sharding.gradient_bytes, gathered_bytes = sharding.gathered_bytes, shard_in_place = sharding.in_place,
+    shard_master = sharding.master and request.training.precision ~= "fp32",
     bucket = sharding.bucket, bucket_per_rank = sharding.bucket_per_rank,
     reshard = t.reshard,
     replicas = t.replicas,

@@ -437,6 +437,7 @@
 ---@field shard_parameters? boolean weights over it too (ZeRO-3); default false
 ---@field sharded_gradient_bytes? number where gradients are sharded, of one as it is reduced and accumulated; 0: as gradient_bytes; 0 … 64; default 0
 ---@field gathered_bytes? number of a sharded parameter as it is gathered; 0: 2; 0 … 64; default 0
+---@field shard_master? boolean sharded parameters are the master weights themselves, cast as they are gathered; default false
 ---@field shard_in_place? boolean gathers and reductions work in the buffers that compute uses; default false
 ---@field reshard? boolean in a pipeline too, parameters are dropped after use and gathered again; default false
 ---@field replicas? integer HSDP: groups that each shard a whole state; 0 … 2147483647; default 0

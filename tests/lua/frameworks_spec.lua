@@ -46,7 +46,7 @@ describe("the table of a framework", function()
                      "argparse", "facts", "required" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
-      known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "bucket", "bucket_per_rank", "source" }, name)
+      known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)
       known(entry.overlap, { "pipeline", "gradients", "parameters", "expert", "tensor", "data", "source" }, name)
       local hidden = entry.overlap.data or 0
       assert.is_true(hidden >= 0 and hidden <= 1 and (hidden == 0 or entry.overlap.gradients ~= nil), name)

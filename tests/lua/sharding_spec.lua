@@ -45,6 +45,18 @@ describe("what is sharded over 16 GPUs", function()
     end
   end)
 
+  -- pytorch/torchtitan docs/fsdp.md: parameters are stored in fp32, with the optimizer's moments, and cast as they are gathered: 12 bytes and 4
+  it("is the master weights themselves in PyTorch's FSDP", function()
+    local plan = policy:plan_spec({
+      cluster = { gpus = 16, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } }, framework = "torchtitan",
+      model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
+      training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, sharding = "parameters" },
+      parallelism = { pipeline = 1, tensor = 1 },
+    }, ".")
+    near({ 4 / 16, 12 / 16 }, { states(plan)[2], states(plan)[3] })
+    assert.equal(0, states(plan)[1])
+  end)
+
   it("stays within a replica", function()
     near({ 2 / 4, 4 / 4, 12 / 4 }, states(planned { sharding = "parameters", replicas = 4 }))
   end)

@@ -2,11 +2,12 @@
 -- $PIPEPLAN_DATA/oracles), planned by `plan` itself. Shapes: MPT as mosaicml/llm-foundry scripts/train/benchmarking builds them (tied
 -- embeddings, no biases, 4 × hidden, vocabulary 50,368), Llama as published, InternLM-7B as Llama-7B with a vocabulary of 103,168.
 --
--- What was fitted to them: MPT's attention, a Triton kernel of 2023 whose speed no source gives, to the rows of 32,768 tokens and more,
--- which are not tested for it (tests/data/attention); and that MPT's LayerNorm counts as not fused (its backward is three kernels), chosen with
--- the other rows in sight. Its loss is PyTorch's. fms-fsdp runs Llama's norm, rotary embedding and SwiGLU as PyTorch's operations unless it
--- compiles them (foundation-model-stack modules); InternEvo fuses all of these, and assigns its 227 tensors whole to ranks, which reduce
--- and broadcast them one by one (InternEvo internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list, broadcast_params).
+-- What was fitted to them: MPT's attention, a Triton kernel of 2023 whose speed no source gives, to the rows of 32,768 tokens and
+-- more, which are not tested for it (tests/data/attention); and that MPT's LayerNorm counts as not fused (its backward is three kernels),
+-- chosen with the other rows in sight. Its loss is PyTorch's. fms-fsdp runs Llama's norm, rotary embedding and SwiGLU as PyTorch's
+-- operations unless it compiles them (foundation-model-stack modules); InternEvo fuses all of these, and assigns its 227 tensors whole to
+-- ranks, which reduce and broadcast them one by one (InternEvo internlm/solver/optimizer/hybrid_zero_optim.py, _partition_param_list,
+-- broadcast_params).
 
 local csv = require "oracles.csv"
 local pipeplan = require "pipeplan"

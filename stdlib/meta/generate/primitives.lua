@@ -92,6 +92,7 @@ classes.training = { meaning = "What of a training recipe decides bytes and seco
   { "sharded_gradient_bytes", "number", "where gradients are sharded, of one as it is reduced and accumulated; 0: as gradient_bytes", low = 0, high = 64,
     default = 0 },
   { "gathered_bytes", "number", "of a sharded parameter as it is gathered; 0: 2", low = 0, high = 64, default = 0 },
+  flag("shard_master", "sharded parameters are the master weights themselves, cast as they are gathered"),
   flag("shard_in_place", "gathers and reductions work in the buffers that compute uses"),
   flag("reshard", "in a pipeline too, parameters are dropped after use and gathered again"),
   { "replicas", "integer", "HSDP: groups that each shard a whole state", low = 0, high = HUGE_SIZE, default = 0 },
