@@ -12,8 +12,9 @@ os.remove(place)
 assert(os.execute(string.format("mkdir -p %s/sites && ln -s '%s/tests' %s && cp -r '%s/examples' %s", place, os.getenv "PIPEPLAN_SOURCE",
                                 place, os.getenv "PIPEPLAN_SOURCE", place)))
 -- An override of the site expires in 2027; that of its copy does when nobody runs this any more.
-assert(os.execute(string.format("cd %s && sed -i 's/2027-/2999-/' examples/sites/aws-p5*.lua && cp examples/sites/aws-p5.lua site.lua && "
-                                .. "cp site.lua old.lua", place)))
+assert(os.execute(string.format("cd %s && sed -i 's/2027-/2999-/' examples/sites/aws-p5*.lua && "
+                                .. "sed -i '/expires/s/$/  -- check: ignore expires_late: of a test/' examples/sites/aws-p5.lua && "
+                                .. "cp examples/sites/aws-p5.lua site.lua && cp site.lua old.lua", place)))
 assert(os.execute(string.format("tr -d '\\n' < '%s/tests/policy/dense.json' > %s/specs.jsonl", os.getenv "PIPEPLAN_SOURCE", place)))
 teardown(function() os.execute("rm -r " .. place) end)
 
