@@ -157,6 +157,15 @@ describe("the parameter", function()
     assert.are_not.equal("planned", policy:plan_spec(run, ".").status)
   end)
 
+  it("idle_gpus leaves nearly half of the GPUs idle where only the others can be laid out", function()
+    -- Two layers make two stages, which do not divide 15 GPUs: one node of 8 is left, and 7 of 15 idle, 46.7 %.
+    local run = spec(15, 8, { tensor = 1 })
+    run.model.layers = 2
+    local plan_of_node = policy:plan_spec(run, ".")
+    assert.equal("planned", plan_of_node.status)
+    assert.equal(8, plan_of_node.gpus_used)
+  end)
+
   it("rollback_window_steps and rollback_warmup_steps bound the utilisation that is watched", function()
     local rollback = plan(2, 8, { pipeline = 2, tensor = 1 }).rollback
     assert.equal(1000, rollback.window_steps)  -- R10
