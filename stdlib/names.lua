@@ -88,6 +88,7 @@ names.concepts = {
   concept("M / P", nil, "microbatches_per_rank", "microbatches_per_rank"),
   concept("schedule", "parallelism.schedule", "schedule", "schedule"),
   concept("its family", nil, "schedule_family", "schedule_family"),
+  concept("ends that count as layers", "parallelism.account_for"),
   concept("layers of the stages", "parallelism.layers_per_stage", nil, "layers_per_stage"),
   concept("framework", "framework", "framework"),
   concept("its version", "framework_version", "framework_version"),

@@ -3,7 +3,6 @@ readme.lua: what README.md shows of the program, made anew. Between a marker and
 
   <!-- run: ARGUMENTS -->   the program's output, run in the source tree
   <!-- file: NAME -->       a file that the sessions below it find in their directory
-  <!-- oracles -->          the summary of the oracle table; as it is where $PIPEPLAN_DATA does not name the foreign data
   <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs
   <!-- session -->          commands after "$ ", each with its output below it, run in one directory, pipeplan on the path
 
@@ -42,11 +41,6 @@ function methods:output(block)
     file:write(block.shown)
     file:close()
     return block.shown
-  end
-  if block.kind == "oracles" then
-    if not os.getenv "PIPEPLAN_DATA" then return block.shown end
-    local lua = "LUA_CPATH='%s/?.so;;' LUA_PATH='tests/?.lua;;' lua5.4 tests/oracles/table.lua --summary"
-    return output_of(".", self.program, lua:format(self.program:match "^(.*)/"))
   end
   if block.kind == "fidelity" then
     return output_of(".", self.program, "for runs in examples/runs/*.json; do if test -e $runs; then python3 examples/torch/compare.py "

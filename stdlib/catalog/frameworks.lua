@@ -137,6 +137,17 @@ function catalogue.shared(schedule)
   return known[schedule]
 end
 
+-- Layers of each stage where embedding, loss or both count as a layer: equal numbers of all of them, the first stage a layer less and the
+-- last (Megatron-LM @cf547de core/transformer/transformer_block.py: get_num_layers_to_build); nil where they do not divide.
+function catalogue.accounted(layers, stages, ends)
+  local first, last = ends ~= "loss" and 1 or 0, ends ~= "embedding" and 1 or 0
+  if (layers + first + last) % stages ~= 0 then return nil end
+  local list = {}
+  for s = 1, stages do list[s] = (layers + first + last) // stages end
+  list[1], list[stages] = list[1] - first, list[stages] - last
+  return list
+end
+
 -- Expert TP where nobody says: a number, "tensor", or nil where the framework is not known to say.
 function catalogue.default_expert_tensor(name)
   local entry = name and catalogue.find(name)

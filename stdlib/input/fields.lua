@@ -128,6 +128,8 @@ fields.list = {
   field("parallelism.virtual", "integer", "chunks of one rank of an interleaved schedule (V)"),
   field("parallelism.microbatches", "integer", "microbatches of one pipeline and step (M), at the smallest batch"),
   field("parallelism.schedule", "choice", "pipeline schedule", { domain = schedules }),
+  field("parallelism.account_for", "choice", "ends that count as a layer each where Megatron divides layers evenly over stages",
+        { domain = { "embedding", "loss", "both" } }),
   field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last",
         { low = 0, like = "layers", most = vocabulary.most.layers }),
   field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {

@@ -66,6 +66,7 @@
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
+---@field account_for? "embedding"|"loss"|"both" ends that count as a layer each where Megatron divides layers evenly over stages
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
 ---@field framework_version? string its version, for rules that ask
@@ -112,6 +113,7 @@
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
 
 ---@class pipeplan.spec.parallelism
+---@field account_for? "embedding"|"loss"|"both" ends that count as a layer each where Megatron divides layers evenly over stages
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
@@ -159,6 +161,7 @@
 --- another schedule on the same devices, at the plan's layout where that is legal, else at its own best
 ---@class pipeplan.plan.alternative
 ---@field bubble_fraction? number mean idle share
+---@field error_fraction? number how far off the comparison of its step with the plan's may be
 ---@field fit? "fits"|"tight"|"does_not_fit" does it fit the memory?
 ---@field microbatches? integer M per pipeline and step
 ---@field parallelism pipeplan.plan.parallelism
@@ -215,6 +218,7 @@
 ---@field baseline_fits? boolean would the baseline fit the memory?
 ---@field bubble number GPU-hours that the schedule alone saves
 ---@field cost? number of that total, where the spec gives a price
+---@field error_fraction number how far off the ratio of both steps may be: nine of ten pairs of measured runs
 ---@field overlap number GPU-hours that hiding the all-to-all saves
 ---@field total number their sum: baseline less plan
 
@@ -382,9 +386,17 @@
 --- how far off the estimates may be
 ---@class pipeplan.plan.expected_error
 ---@field comparison_fraction number of the ratio of two schedules' step times, in which errors of the cost model cancel
+---@field comparisons? pipeplan.plan.expected_error.comparisons of the ratio of two steps, by what differs: nine of ten pairs of measured runs
 ---@field memory_fraction number of memory
 ---@field source string where these come from
 ---@field time_fraction number of step time
+
+--- of the ratio of two steps, by what differs: nine of ten pairs of measured runs
+---@class pipeplan.plan.expected_error.comparisons
+---@field layout number another layout
+---@field overlap number the all-to-all hidden or not
+---@field pipeline number a pipeline or none
+---@field schedule number another schedule at one layout
 
 --- only with --explain or --why
 ---@class pipeplan.plan.explanation
@@ -672,7 +684,7 @@
 ---@field recompute string none, selective, modules or full
 ---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards there
 ---@field step_seconds number of a step
----@field tie? boolean is that less than a comparison can be wrong?
+---@field tie? boolean is that less than 5 %?
 
 --- How a policy is loaded.
 ---@class pipeplan.policy_options

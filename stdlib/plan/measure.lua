@@ -116,7 +116,9 @@ local function saving(list, goodput, gpus, baseline, price)
   local exposed = hours(function(e) return e.no_overlap.step_seconds end)
   local planned = hours(function(e) return e.step_seconds end)
   local fits = list[#list].evaluation.baselines[baseline].fits
-  return { baseline = baseline, bubble = before - exposed, overlap = exposed - planned, total = before - planned, baseline_fits = fits,
+  local errors, overlap = accuracy.comparisons, exposed - planned
+  return { baseline = baseline, bubble = before - exposed, overlap = overlap, total = before - planned, baseline_fits = fits,
+           error_fraction = overlap ~= 0 and math.max(errors.schedule, errors.overlap) or errors.schedule,
            cost = price and (before - planned) * price }
 end
 
@@ -408,8 +410,14 @@ function measure.other(fields, known, why_not, step_seconds)
   }
 end
 
+-- How far off a comparison with the plan may be: another schedule at its layout, another layout, no pipeline.
+local function comparison_error(degrees, plan_degrees)
+  if (degrees.pipeline == 1) ~= (plan_degrees.pipeline == 1) then return accuracy.comparisons.pipeline end
+  return accuracy.comparisons[layout.difference(degrees, plan_degrees) == "same" and "schedule" or "layout"]
+end
+
 -- Other schedules as the plan lists them; P = 1 beside them.
-function measure.alternatives(result, known, step_seconds)
+function measure.alternatives(result, known, step_seconds, degrees)
   local list = {}
   local function compared(fields)
     local ratio = fields.step_seconds and step_seconds and fields.step_seconds / step_seconds - 1
@@ -431,6 +439,9 @@ function measure.alternatives(result, known, step_seconds)
     if sharded then words = (words and words .. " with " or "") .. sharded .. " sharded" end
     list[#list + 1] = measure.other(avoidable, known, { words }, step_seconds)
   end
+  for _, other in ipairs(list) do
+    other.error_fraction = other.step_seconds and step_seconds and comparison_error(other.parallelism, degrees) or nil
+  end
   return list
 end
 
@@ -447,13 +458,13 @@ function measure.without_pipeline(request, result, step_seconds)
     gpus_used = other.fields.gpus_used, microbatches = other.fields.microbatches, step_seconds = other.fields.step_seconds,
     peak_bytes = other.fields.peak_bytes,
     exposed_step_seconds = evaluation and evaluation.overlap_alone and evaluation.no_overlap.step_seconds or nil,
-    gain_fraction = gain, error_fraction = accuracy.comparison_fraction,
+    gain_fraction = gain, error_fraction = accuracy.comparisons.pipeline,
     tie = gain and math.abs(gain) < accuracy.comparison_fraction,
   }
 end
 
 -- The fastest survivor of another layout or schedule, beside the plan; nil where there is none.
-function measure.runner_up(result, known, step_seconds)
+function measure.runner_up(result, known, step_seconds, degrees)
   local fields = result.runner_up
   if not fields then return nil end
   local margin = fields.step_seconds / step_seconds - 1
@@ -461,7 +472,8 @@ function measure.runner_up(result, known, step_seconds)
     schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
     microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch), micro_batch_size = fields.micro_batch_size,
     recompute = fields.recompute, sharding = fields.sharding, gpus_used = fields.gpus_used, step_seconds = fields.step_seconds,
-    peak_bytes = fields.peak_bytes, margin_fraction = margin, error_fraction = accuracy.comparison_fraction,
+    peak_bytes = fields.peak_bytes, margin_fraction = margin,
+    error_fraction = comparison_error(measure.parallelism_of_fields(fields), degrees),
     tie = math.abs(margin) < accuracy.comparison_fraction,
   }
 end

@@ -24,6 +24,20 @@ local function by_relevance(alternatives)
   return list
 end
 
+-- "why not (±6 %, another layout ±19 %)": how far off the comparisons below may be.
+local function why_not(plan)
+  local names, parts, seen = { "", "another layout ", "no pipeline " }, {}, {}
+  for _, other in ipairs(plan.alternatives) do
+    local same = layout.difference(other.parallelism, plan.parallelism) == "same"
+    local kind = (other.parallelism.pipeline == 1) ~= (plan.parallelism.pipeline == 1) and 3 or same and 1 or 2
+    seen[kind] = seen[kind] or other.error_fraction
+  end
+  for kind = 1, 3 do
+    if seen[kind] then parts[#parts + 1] = string.format("%s±%.0f %%", names[kind], 100 * seen[kind]) end
+  end
+  return #parts > 0 and "why not (" .. table.concat(parts, ", ") .. ")" or "why not"
+end
+
 function others.alternatives(plan)
   if not plan.alternatives or #plan.alternatives == 0 then return nil end
   local rows = {}
@@ -38,7 +52,7 @@ function others.alternatives(plan)
       (where ~= "same" and "at " .. where .. ": " or "") .. table.concat(other.why_not, ", "),
     }
   end
-  local columns = { { "schedule", true }, { "step" }, { "bubble" }, { "GiB" }, { "why not", true } }
+  local columns = { { "schedule", true }, { "step" }, { "bubble" }, { "GiB" }, { why_not(plan), true } }
   return { label = "others", group = "others", weight = 6, keep = 3, rows = rows, columns = columns }
 end
 

@@ -75,6 +75,7 @@ function verdict.saved(plan)
   for _, saving in ipairs(plan.gpu_hours_saved or {}) do
     local without, baseline = plan.gpu_hours + saving.total, format.schedule(saving.baseline)
     local share = format.percent(without > 0 and math.abs(saving.total) / without or 0)
+    if saving.error_fraction then share = share:gsub(" %%$", string.format(" ± %.0f %%%%", 100 * saving.error_fraction)) end
     local line = string.format(saving.total >= 0 and "%s GPU-hours against %s (%s)%s" or "nothing: %s GPU-hours more than %s (%s)%s",
                                hours(math.abs(saving.total)), baseline, share, by_cause(saving))
     if saving.baseline_fits == false then line = line .. "; " .. baseline .. " does not fit" end

@@ -63,6 +63,7 @@ local definitions = {
     peak_bytes = optional(bytes "memory of the fullest rank"),
     slower_fraction = optional(number "its step over the plan's, less one; negative: it is faster"),
     tie = optional(boolean "is that less than a comparison of two schedules can be wrong?"),
+    error_fraction = optional(fraction "how far off the comparison of its step with the plan's may be"),
     why_not = list(text "a rule's id, or a comparison with the plan", "why it is not the plan"),
   }, "another schedule on the same devices, at the plan's layout where that is legal, else at its own best"),
 
@@ -102,7 +103,9 @@ local definitions = {
   saving = object({
     baseline = one_of(schedules, "what it is compared with, at the same P, M, layout and cost model without overlap"),
     bubble = number "GPU-hours that the schedule alone saves", overlap = number "GPU-hours that hiding the all-to-all saves",
-    total = number "their sum: baseline less plan", cost = optional(number "of that total, where the spec gives a price"), baseline_fits = optional(boolean "would the baseline fit the memory?"),
+    total = number "their sum: baseline less plan",
+    cost = optional(number "of that total, where the spec gives a price"),
+    error_fraction = fraction "how far off the ratio of both steps may be: nine of ten pairs of measured runs", baseline_fits = optional(boolean "would the baseline fit the memory?"),
   }, "GPU-hours over the whole token budget"),
 }
 
@@ -255,7 +258,11 @@ local properties = {
   }, "what a power cap takes back of the plan's gain, where the profile says how cards heat up")),
   expected_error = optional(object({
     time_fraction = fraction "of step time", memory_fraction = fraction "of memory",
-    comparison_fraction = fraction "of the ratio of two schedules' step times, in which errors of the cost model cancel", source = text "where these come from",
+    comparison_fraction = fraction "of the ratio of two schedules' step times, in which errors of the cost model cancel",
+    comparisons = optional(object({
+      schedule = fraction "another schedule at one layout", overlap = fraction "the all-to-all hidden or not", layout = fraction "another layout",
+      pipeline = fraction "a pipeline or none",
+    }, "of the ratio of two steps, by what differs: nine of ten pairs of measured runs")), source = text "where these come from",
   }, "how far off the estimates may be")),
   step = optional(object({
     pipeline_seconds = seconds "makespan of the schedule", gradient_sync_seconds = seconds "exposed gradient reduction",
@@ -294,8 +301,8 @@ local properties = {
     microbatches = whole "of one step", step_seconds = seconds "of a step", peak_bytes = optional(bytes "of the fullest GPU"),
     exposed_step_seconds = optional(seconds "of a step whose all-to-all runs beside nothing; null where it runs so anyway"),
     gain_fraction = optional(number "the plan's step over this one, less 1: above 0, it is faster"),
-    error_fraction = fraction "that such a comparison can be wrong by",
-    tie = optional(boolean "is that less than a comparison can be wrong?"),
+    tie = optional(boolean "is that less than 5 %?"),
+    error_fraction = fraction "how far off the ratio of both steps may be: nine of ten pairs of measured runs",
   }, "the best without a pipeline; null where the plan has none, or none fits")),
   runner_up = optional(object({
     schedule = one_of(schedules, "its schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",

@@ -59,7 +59,7 @@ describe("the oracle table", function()
     local fraction = require("pipeplan.catalog.accuracy").time_fraction
     assert.equal(97, #errors)
     assert.is_true(errors[math.floor(0.9 * #errors)] <= fraction)
-    assert.is_true(errors[49] <= 0.07)
+    assert.is_true(errors[49] <= 0.06)
     assert.is_true(errors[math.ceil(0.95 * #errors)] > fraction, "it could be less")
   end)
 

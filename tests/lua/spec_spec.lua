@@ -373,6 +373,29 @@ describe("bad input", function()
     ramp({ { 0, 256 }, { "3T", 512 } }, "reaches its last batch at token 3000000000000: the run ends at 2000000000000")
   end)
 
+  -- Megatron-LM core/transformer/transformer_block.py: get_num_layers_to_build: embedding and loss are a layer each of what is divided; 126
+  -- layers of Llama 3.1 405B and both are 128: two on each of 64 stages, one on the first and the last
+  it("with ends that count as layers divides as Megatron does", function()
+    local function stages(layers, ends, pipeline, virtual)
+      local request = accepts(dense(), { ["model.layers"] = layers, ["parallelism.account_for"] = ends, ["parallelism.pipeline"] = pipeline,
+                                         ["parallelism.virtual"] = virtual })
+      assert.is_nil(request.parallelism.account_for)
+      return request.parallelism.layers_per_stage
+    end
+    assert.same({ 8, 8, 8, 7 }, stages(31, "loss", 4))
+    assert.same({ 7, 8, 8, 8 }, stages(31, "embedding", 4))
+    assert.same({ 7, 8, 8, 8, 8, 8, 8, 7 }, stages(62, "both", 4, 2))
+    local llama = stages(126, "both", 8, 8)
+    assert.same({ 64, 1, 2, 1 }, { #llama, llama[1], llama[32], llama[64] })
+    refuses(dense(), { ["parallelism.account_for"] = "both" },
+            "spec: parallelism.account_for is both: divides layers over a pipeline; expected pipeline too")
+    refuses(dense(), { ["parallelism.account_for"] = "both", ["parallelism.pipeline"] = 4 },
+            "spec: parallelism.account_for is both: 32 layers and what counts as one are 34, no multiple of pipeline × virtual = 4 stages; " ..
+            "nearest: 2 stages")
+    refuses(dense(), { ["parallelism.account_for"] = "loss", ["parallelism.pipeline"] = 2, ["parallelism.layers_per_stage"] = { 16, 16 } },
+            "spec: parallelism.account_for is given beside layers_per_stage, which says how layers are divided; leave one out")
+  end)
+
   it("with layers per stage that do not sum to the model's says both sums", function()
     refuses(dense(), { ["parallelism.layers_per_stage"] = { 8, 8, 8, 7 } },
             "spec: parallelism.layers_per_stage is [8,8,8,7]: sums to 31, but the model has 32 layers")

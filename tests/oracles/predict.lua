@@ -3,6 +3,7 @@
 
 local pipeplan = require "pipeplan"
 local accelerators = require "pipeplan.catalog.accelerators"
+local models = require "oracles.models"
 
 local predict = {}
 
@@ -29,9 +30,14 @@ local function recompute_of(run)
   return #list > 0 and list or "none"
 end
 
+-- Of which Megatron-Bridge's recipes set account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split (src/megatron/
+-- bridge/recipes @067f987: llama/llama3.py, qwen/qwen3_moe.py).
+local accounted = { [models["llama3.1-405b"]] = true, [models["qwen3-235b"]] = true }
+
 -- More stages than layers: the ends, which hold embedding and head, go without.
 local function layers_of(model, run)
   local stages = run.pipeline * run.virtual
+  if accounted[model] then return nil end
   if run.layers_per_stage or run.pipeline == 1 or model.layers >= stages then return run.layers_per_stage end
   local counts, before = {}, (stages - model.layers) // 2
   for s = 1, stages do counts[s] = s > before and s <= before + model.layers and 1 or 0 end
@@ -45,7 +51,7 @@ function predict.spec(model, run)
   local more = run.training or {}
   local training = {
     tokens = "1T", sequence_length = run.sequence, micro_batch_size = run.micro_batch, global_batch_size = run.batch,
-    precision = run.precision, recompute = recompute_of(run), cuda_graphs = run.cuda_graphs, tensor_overlap = run.tensor_overlap,
+    precision = run.precision, zero = 1, recompute = recompute_of(run), cuda_graphs = run.cuda_graphs, tensor_overlap = run.tensor_overlap,
   }
   for key, value in pairs(more) do
     if key ~= "sequence" and key ~= "scatter_messages" then training[key] = value end
@@ -56,11 +62,12 @@ function predict.spec(model, run)
                 alltoall_kernel = model.experts and (run.kernel or false) or nil,
                 network = { fabric = run.fabric, per_gpu = run.network_per_gpu or accelerators.find(run.accelerator).network_per_gpu } },
     model = run.file or model, training = training,
-    parallelism = { tensor = run.tensor, context = run.context, expert = model.experts and run.expert or nil,
+    parallelism = { tensor = run.tensor, context = run.context, data = run.gpus // (run.tensor * run.context * run.pipeline),
+                    expert = model.experts and run.expert or nil,
                     expert_tensor = model.experts and 1 or nil, pipeline = run.pipeline,
                     virtual = run.virtual > 1 and run.pipeline > 1 and run.virtual or nil,
                     schedule = schedule_of(run), sequence = more.sequence, scatter_messages = more.scatter_messages,
-                    layers_per_stage = layers_of(model, run) },
+                    layers_per_stage = layers_of(model, run), account_for = accounted[model] and run.pipeline > 1 and "both" or nil },
   }
 end
 
