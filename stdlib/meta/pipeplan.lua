@@ -672,7 +672,7 @@
 
 --- the best without a pipeline; null where the plan has none, or none fits
 ---@class pipeplan.plan.without_pipeline
----@field error_fraction number that such a comparison can be wrong by
+---@field error_fraction number how far off the ratio of both steps may be: nine of ten pairs of measured runs
 ---@field exposed_step_seconds? number of a step whose all-to-all runs beside nothing; null where it runs so anyway
 ---@field framework_flags? string[]
 ---@field gain_fraction? number the plan's step over this one, less 1: above 0, it is faster
