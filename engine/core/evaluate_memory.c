@@ -49,26 +49,41 @@ static inline void count_up(uint32_t *now, uint32_t *most) {
   if (++*now > *most) *most = *now;
 }
 
-/* The most that each slot of a rank ever holds, stored and pending. `now` has room for both counts of every slot. */
-static void rank_profile(const pp_schedule *schedule, int rank, uint32_t *now, uint32_t *stored, uint32_t *pending) {
+static inline void raise_most(pp_most_held *most, uint32_t stored, uint32_t pending) {
+  if (stored > most->stored) most->stored = stored;
+  if (pending > most->pending) most->pending = pending;
+  if (stored + pending > most->both) most->both = stored + pending;
+}
+
+/* The most that each slot of a rank ever holds, stored and pending, and the rank. `now` has room for both counts of every slot. */
+static void rank_profile(const pp_schedule *schedule, int rank, uint32_t *now, uint32_t *stored, uint32_t *pending, pp_most_held *most) {
   const size_t slots = (size_t)schedule->chunks_per_rank;
   const pp_action *end = schedule->action + schedule->first[rank + 1];
-  uint32_t *now_pending = now + slots;
+  uint32_t *now_pending = now + slots, all_stored = 0, all_pending = 0;
   memset(now, 0, 2 * slots * sizeof *now);
   for (const pp_action *action = schedule->action + schedule->first[rank]; action < end; action++) {
     const int slot = schedule->slot_of[action->stage];
     switch (action->kind) {
-      case PP_F: count_up(&now[slot], &stored[slot]); break;
-      case PP_FB:
+      case PP_F: case PP_FB:
         count_up(&now[slot], &stored[slot]);
+        raise_most(most, ++all_stored, all_pending);
+        if (action->kind == PP_F) break;
         now[schedule->slot_of[action->stage_b]]--;
+        all_stored--;
         break;
       case PP_I:
         count_up(&now_pending[slot], &pending[slot]);
         now[slot]--;
+        raise_most(most, --all_stored, ++all_pending);
         break;
-      case PP_W: now_pending[slot]--; break;
-      default: now[slot]--; break;
+      case PP_W:
+        now_pending[slot]--;
+        all_pending--;
+        break;
+      default:
+        now[slot]--;
+        all_stored--;
+        break;
     }
   }
 }
@@ -82,14 +97,16 @@ pp_status pp_memory_program_build(const pp_candidate *candidate, pp_memory_progr
   if (status != PP_OK) return status;
   slots = (size_t)out->schedule.chunks_per_rank;
   entries = (size_t)request.ranks * slots;
-  out->stored = pp_allocate_zeros((2 * entries + 2 * slots) * sizeof *out->stored);
+  out->stored = pp_allocate_zeros((2 * entries + 2 * slots) * sizeof *out->stored + (size_t)request.ranks * sizeof *out->held);
   if (!out->stored) {
     pp_schedule_free(&out->schedule);
     return pp_fail(error, PP_NO_MEMORY, "not enough memory for the profile of %d ranks", request.ranks);
   }
   out->pending = out->stored + entries;
+  uint32_t *scratch = out->pending + entries;
+  out->held = (pp_most_held *)(void *)(scratch + 2 * slots);
   for (int rank = 0; rank < request.ranks; rank++)
-    rank_profile(&out->schedule, rank, out->stored + 2 * entries, out->stored + (size_t)rank * slots, out->pending + (size_t)rank * slots);
+    rank_profile(&out->schedule, rank, scratch, out->stored + (size_t)rank * slots, out->pending + (size_t)rank * slots, &out->held[rank]);
   return PP_OK;
 }
 
@@ -97,6 +114,7 @@ void pp_memory_program_free(pp_memory_program *program) {
   pp_schedule_free(&program->schedule);
   pp_free(program->stored);
   program->stored = program->pending = NULL;
+  program->held = NULL;
 }
 
 double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate) {
@@ -148,7 +166,8 @@ pp_status pp_evaluate_memory(const pp_priced *of, const pp_memory_program *progr
   for (int r = 0; r < ranks; r++) {
     const size_t slots = (size_t)r * (size_t)program->schedule.chunks_per_rank;
     pp_rank_bytes most;
-    pp_memory_rank_bound(&program->schedule, r, stages, program->stored + slots, program->pending + slots, overhead, &most);
+    pp_memory_rank_bound(&program->schedule, r, stages, program->stored + slots, program->pending + slots, &program->held[r],
+                         overhead, &most);
     bound[r] = most.total;
     if (bound[r] > bound[first]) first = r;
   }

@@ -9,11 +9,12 @@
 /*
 ** Programs for memory. A rank's peak does not depend on time, and once M has reached the schedule's steady state more microbatches only
 ** repeat it, so the peak of a capped M is that of M; where all forwards come first, M times that of one microbatch
-** (tests/unit/evaluate_test.c compares them). A capped program, and for each rank and slot the most activations it ever holds. zb_auto has ZB-H2's, an order of the kind that it plans, to compare splits by.
+** (tests/unit/evaluate_test.c compares them). A capped program, and the most activations that each slot and each rank ever holds. zb_auto has ZB-H2's, an order of the kind that it plans, to compare splits by.
 */
 typedef struct {
   pp_schedule schedule;
   uint32_t *stored, *pending;  /* [ranks × chunks_per_rank] */
+  pp_most_held *held;          /* [ranks] */
 } pp_memory_program;
 
 /*

@@ -426,14 +426,24 @@ void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage_memory
   add_up(&held, pp_schedule_peak(schedule, rank, stored, pending), overhead, out);
 }
 
+/* Bytes of all that a rank holds at once, at most, where no slot's stored or pending ones are larger than these: the smaller of the two for
+** each of `both`, and what the other is larger by for as many as there are of it. */
+static double most_activations(const pp_most_held *held, double stored, double pending) {
+  if (stored >= pending) return held->stored * (stored - pending) + held->both * pending;
+  return held->pending * (pending - stored) + held->both * stored;
+}
+
 void pp_memory_rank_bound(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, const uint32_t *stored,
-                          const uint32_t *pending, double overhead, pp_rank_bytes *out) {
+                          const uint32_t *pending, const pp_most_held *most, double overhead, pp_rank_bytes *out) {
   const pp_stage_memory held = held_by(schedule, rank, stages);
-  double activations = 0;
+  double activations = 0, largest_stored = 0, largest_pending = 0;
   for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
     const pp_stage_memory *stage = &stages[pp_schedule_stages_of(schedule, rank)[slot] % schedule->stages_per_chain];
     activations += stored[slot] * stage->stored + pending[slot] * stage->pending;
+    if (stage->stored > largest_stored) largest_stored = stage->stored;
+    if (stage->pending > largest_pending) largest_pending = stage->pending;
   }
+  activations = fmin(activations, most_activations(most, largest_stored, largest_pending));
   add_up(&held, activations * (1 + 1e-9), overhead, out);   /* a walk adds in another order, which rounds differently */
 }
 

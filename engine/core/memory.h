@@ -96,12 +96,17 @@ double pp_memory_further_copies(const pp_rank_bytes *rank, int copies);
 void pp_memory_rank(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, double overhead, double *scratch,
                     pp_rank_bytes *out);
 
+/* The most microbatches that a rank ever holds of all its slots at once: stored, pending, and of both together. */
+typedef struct {
+  uint32_t stored, pending, both;
+} pp_most_held;
+
 /*
-** The same without walking the rank's actions: no less than it takes, for it is as if all its slots were fullest at once.
-** stored[chunks_per_rank], pending[chunks_per_rank]: the most microbatches that each slot ever holds. O(slots).
+** The same without walking the rank's actions: no less than it takes, for it is as if all its slots were fullest at once, or as if all it ever
+** holds were of its largest slot. stored[chunks_per_rank], pending[chunks_per_rank]: the most microbatches that each slot ever holds. O(slots).
 */
 void pp_memory_rank_bound(const pp_schedule *schedule, int rank, const pp_stage_memory *stages, const uint32_t *stored,
-                          const uint32_t *pending, double overhead, pp_rank_bytes *out);
+                          const uint32_t *pending, const pp_most_held *held, double overhead, pp_rank_bytes *out);
 
 /* A rank with that one stage and so many bytes of activations: those of one microbatch without a pipeline (P = 1). */
 void pp_memory_holding(const pp_stage_memory *stage, double activations, double overhead, pp_rank_bytes *out);

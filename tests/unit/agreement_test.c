@@ -189,7 +189,8 @@ static bool check_rank_bound(const random_problem *problem, pp_search *search, s
     const size_t slots = (size_t)rank * (size_t)program.schedule.chunks_per_rank;
     pp_rank_bytes value, bound;
     pp_memory_rank(&program.schedule, rank, needs, overhead, scratch, &value);
-    pp_memory_rank_bound(&program.schedule, rank, needs, program.stored + slots, program.pending + slots, overhead, &bound);
+    pp_memory_rank_bound(&program.schedule, rank, needs, program.stored + slots, program.pending + slots, &program.held[rank], overhead,
+                         &bound);
     if (value.total > bound.total) tell("rank, its bound", seed, candidate, value.total, bound.total);
     if (value.activations > bound.activations) tell("activations, their bound", seed, candidate, value.activations, bound.activations);
     assert_memory_equal(&value.transient, &bound.transient, sizeof value.transient);
