@@ -164,32 +164,33 @@ for unit in ("T B M k TiB GiB MiB KiB GB/s Gb/s Mb/s kb/s days h min s ms µs %"
 function format.wrap(text, width, first, rest)
   first = first or ""
   rest = rest or string.rep(" ", format.width(first))
-  local lines, line, bare = {}, first, true
-  local used = format.width(line)
+  local lines, line, bare = {}, { first }, true  -- a line: its words, joined when it is full
+  local used = format.width(first)
   text = visible.line(text):gsub("(%d) ([%a%%µ][%a/]*)", function(digit, word) return units[word] and digit .. "\0" .. word end)
   for word in text:gmatch("[^ ]+") do
     word = word:gsub("\0", " ")
     while true do
       local room, wanted = width - used - (bare and 0 or 1), format.width(word)
       if wanted <= room then
-        line = line .. (bare and "" or " ") .. word
+        if not bare then line[#line + 1] = " " end
+        line[#line + 1] = word
         used = used + wanted + (bare and 0 or 1)
         bare = false
         break
       elseif not bare then
-        lines[#lines + 1] = line
-        line, bare = rest, true
+        lines[#lines + 1] = table.concat(line)
+        line, bare = { rest }, true
         used = format.width(rest)
       else
         local taken = engine.text.fit(word, room)
         if taken == 0 then taken = engine.text.fit(word, 2) end  -- a wide character in a single column
-        lines[#lines + 1] = line .. word:sub(1, taken)
-        line, word = rest, word:sub(taken + 1)
+        lines[#lines + 1] = table.concat(line) .. word:sub(1, taken)
+        line, word = { rest }, word:sub(taken + 1)
         used = format.width(rest)
       end
     end
   end
-  if not bare or #lines == 0 then lines[#lines + 1] = line end
+  if not bare or #lines == 0 then lines[#lines + 1] = table.concat(line) end
   return lines
 end
 

@@ -102,19 +102,29 @@ local function conditions(rule)
 end
 catalogue.conditions = conditions
 
--- Is the rule about that schedule and not about every one?
-local function names_schedule(rule, schedule)
-  return rule.schedule == schedule or type(rule.schedule) == "table" and lists.contains(rule.schedule, schedule)
+-- Of each framework: schedule → the rules about it and not about every one, by id.
+local about
+local function rules_about(entry, schedule)
+  if not about then
+    about = {}
+    for _, each in ipairs(entries) do
+      about[each] = {}
+      for _, rule in ipairs(each.rules) do
+        for _, name in ipairs(type(rule.schedule) == "table" and rule.schedule or { rule.schedule }) do
+          about[each][name] = about[each][name] or {}
+          about[each][name][rule.id] = rule
+        end
+      end
+    end
+  end
+  return about[entry][schedule] or {}
 end
 
 local function shared(schedule)
   local list
   for _, entry in ipairs(entries) do
     if entry.schedules[schedule] then
-      local mine = {}
-      for _, rule in ipairs(entry.rules) do
-        if names_schedule(rule, schedule) then mine[rule.id] = rule end
-      end
+      local mine = rules_about(entry, schedule)
       if not list then
         list = {}
         for _, rule in ipairs(entry.rules) do

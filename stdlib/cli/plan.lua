@@ -49,7 +49,7 @@ Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be
 3 a rule raised an error; 4 over budget; 5 nothing to evaluate; 6 a policy, or --set, cannot be
 loaded.]]
 
-local function parser()
+local function parser(arguments)
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, microbatches, schedule, memory, time, and when to roll back.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
   p:argument("spec", "spec files (JSON), laid over each other in order, or a framework's launch configuration (pipeplan lint --help); "
@@ -69,7 +69,7 @@ local function parser()
     p:option("--resume", "with --jsonl: go on after what this output of an earlier run, cut or not, has answered"):argname("FILE"),
     p:flag("-h --help", "show this help"))
   p:group("The policy", command_line.declare_policy_in_force(p))
-  options.declare(p)
+  options.declare(p, arguments)
   return p
 end
 
@@ -110,7 +110,7 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------ the command
 
 function command.run(arguments)
-  local parsed, help = command_line.parse(parser(), arguments, "plan")
+  local parsed, help = command_line.parse(parser(arguments), arguments, "plan")
   if not parsed then return help, failure.status.ok end
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end

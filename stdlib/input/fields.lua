@@ -34,7 +34,8 @@ local schedules = vocabulary.schedules
 local counted = { low = 1, high = (1 << 31) - 1 }
 
 local function field(path, type, meaning, more)
-  local entry = lists.with({ path = path, name = path:match("[^.]+$"), type = type, meaning = meaning }, more)
+  local entry = more or {}
+  entry.path, entry.name, entry.type, entry.meaning = path, path:match("[^.]+$"), type, meaning
   local known = vocabulary.by_name[entry.like or path:match("^parallelism%.") and vocabulary.parallelism[entry.name] or entry.name]
   if known then entry.low, entry.high, entry.unit = entry.low or known.low, entry.high or known.high, entry.unit or known.unit end
   if type == "integer" then
@@ -147,12 +148,15 @@ for _, entry in ipairs(fields.list) do
   fields.by_path[entry.path] = entry
   assert(not fields.by_name[entry.name], entry.name)
   fields.by_name[entry.name] = entry
-  local group = ""
-  for component in entry.path:gmatch("([^.]+)%.") do
-    local inner = group == "" and component or group .. "." .. component
-    fields.groups[group][component] = inner
-    fields.groups[inner] = fields.groups[inner] or {}
-    group = inner
+  local group = entry.path:sub(1, -#entry.name - 2)
+  if not fields.groups[group] then
+    local outer = ""
+    for component in entry.path:gmatch("([^.]+)%.") do
+      local inner = outer == "" and component or outer .. "." .. component
+      fields.groups[outer][component] = inner
+      fields.groups[inner] = fields.groups[inner] or {}
+      outer = inner
+    end
   end
   fields.groups[group][entry.name] = entry
 end

@@ -67,12 +67,14 @@ local function rules_of(context, schedules)
 end
 
 local function forbidden_with(context, schedule, choice)
+  local rules = rules_of(context, { schedule })
+  if #rules == 0 then return nil end
   local record = facts_of(context, choice)
   for name, value in pairs(context.record) do record[name] = value end
   for name, value in pairs(choice.values) do record[name] = value end
   record.schedule = schedule
   if record.architecture == "dense" then record.expert_parallel, record.expert_tensor_parallel = 1, 1 end
-  for _, each in ipairs(rules_of(context, { schedule })) do
+  for _, each in ipairs(rules) do
     local static, about = not each.rule.when and each.rule.by ~= "engine", false
     for _, condition in ipairs(conditions_of(each.rule)) do
       about = about or condition.field == "schedule"

@@ -24,6 +24,13 @@ function translate.names(list)
   return out
 end
 
+local function has_old_name(text)
+  for old in pairs(renamed) do
+    if text:find(old, 1, true) then return true end
+  end
+  return false
+end
+
 -- A statement as recorded, with the names that fields have now: before =, beside an operator, in a message's braces.
 function translate.statement(raw)
   local argument = raw.argument
@@ -31,7 +38,7 @@ function translate.statement(raw)
   for key, value in pairs(argument) do
     if type(value) == "table" and value[tag] then
       for i, side in ipairs(value) do value[i] = translate.name(side) end
-    elseif key == "message" and type(value) == "string" then
+    elseif key == "message" and type(value) == "string" and has_old_name(value) then
       argument.message = value:gsub("{([^{}]*)}", function(name) return "{" .. translate.name(name) .. "}" end)
     end
   end
@@ -53,9 +60,8 @@ end
 
 -- The warnings of a file: each line that has an old name, outside a comment.
 function translate.warnings(file)
-  local list, number, any = {}, 0, false
-  for name in pairs(renamed) do any = any or file.text:find(name, 1, true) end
-  if not any then return list end
+  local list, number = {}, 0
+  if not has_old_name(file.text) then return list end
   for line in (file.text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     for name in line:gsub("%-%-.*", ""):gmatch "[%a_][%w_]*" do

@@ -128,14 +128,13 @@ local function shrink(blocks, others)
   end
 end
 
-local function lay_out(plan, limit)
-  local content = page.of(plan)
+local function lay_out(content, limit)
   local blocks = {}
   for i, section in ipairs(content.sections) do blocks[i] = measure(section, limit) end
   local closing = content.closing and paragraph(content.closing, "rollback", max_closing_lines) or {}
   local others = 2 + (#closing > 0 and #closing + 1 or 0)
   shrink(blocks, others)
-  return content, blocks, closing, total(blocks, others)
+  return blocks, closing, total(blocks, others)
 end
 
 local function heading(content)
@@ -146,9 +145,10 @@ end
 
 -- The page, ending with a newline.
 function text.render(plan)
-  local content, blocks, closing, lines_needed
+  local content = page.of(plan)
+  local blocks, closing, lines_needed
   for limit = max_lines, 1, -1 do
-    content, blocks, closing, lines_needed = lay_out(plan, limit)
+    blocks, closing, lines_needed = lay_out(content, limit)
     if lines_needed <= text.height then break end
   end
   local lines = { heading(content) }
