@@ -17,15 +17,16 @@ local powers = { k = 3, K = 3, M = 6, G = 9, B = 9, T = 12, P = 15, E = 18 }
 local binary = { Ki = 10, Mi = 20, Gi = 30, Ti = 40, Pi = 50 }
 
 -- A scale is { decimal power, factor }: the decimal power is applied to the digits, so that 14.8T is exactly 14800000000000.
+local prefixes = { [""] = { 0, 1 } }
+for prefix, power in pairs(powers) do prefixes[prefix] = { power, 1 } end
+for prefix, power in pairs(binary) do prefixes[prefix] = { 0, 2 ^ power } end
+
 local function counts(words)
   local scales = {}
-  local function add(suffix, scale)
-    scales[suffix] = scale
-    for _, word in ipairs(words) do scales[suffix .. word] = scale end
+  for prefix, scale in pairs(prefixes) do
+    scales[prefix] = scale
+    for _, word in ipairs(words) do scales[prefix .. word] = scale end
   end
-  add("", { 0, 1 })
-  for prefix, power in pairs(powers) do add(prefix, { power, 1 }) end
-  for prefix, power in pairs(binary) do add(prefix, { 0, 2 ^ power }) end
   return scales
 end
 

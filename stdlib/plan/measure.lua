@@ -171,13 +171,12 @@ local function memory(evaluation, known)
            fit = measure.fit(evaluation.peak_bytes, known) }
 end
 
--- F&B of a stage's forward with the backward of the slice that its rank runs it with; nil where the schedule has no such pairs. V and
+-- F&B of a stage's forward with the backward of the slice that its rank runs it with. V and
 -- bidirectional placements give a rank the slices s and n − 1 − s. In a loop each slice meets all of its rank in turn: their mean.
-local function pair_seconds(evaluation, device, stage)
+local function pair_of(evaluation, device, stage)
   local seconds, n = evaluation.stage_seconds, #evaluation.stage_seconds
   local function with(other) return engine.cost.pair { device = device, forward = seconds[stage], backward = seconds[other] } end
   if evaluation.overlap_alone then return with(1) end
-  if not measure.overlaps(evaluation.schedule) then return nil end
   if engine.schedule.traits(evaluation.schedule).placement ~= "loop" then return with(n + 1 - stage) end
   local sum, count = 0, 0
   for other = (stage - 1) % evaluation.pipeline + 1, n, evaluation.pipeline do
@@ -186,14 +185,24 @@ local function pair_seconds(evaluation, device, stage)
   return sum / count
 end
 
-local function stages(evaluation, device)
+-- Of each stage; none where the schedule has no such pairs.
+local function pair_seconds(evaluation, device)
+  local list = {}
+  local any = evaluation.overlap_alone or measure.overlaps(evaluation.schedule)
+  for stage = 1, any and #evaluation.stage_seconds or 0 do
+    list[stage] = pair_of(evaluation, device, stage)
+  end
+  return list
+end
+
+local function stages(evaluation, pair)
   local list = {}
   for i, seconds in ipairs(evaluation.stage_seconds) do
     local blocks = evaluation.stages[i]
     list[i] = {
       stage = i - 1, rank = evaluation.placement[i][1], layers = blocks.dense + blocks.moe, forward_seconds = seconds.forward,
       input_seconds = seconds.input, weight_seconds = seconds.weight, full_seconds = seconds.full,
-      pair_seconds = pair_seconds(evaluation, device, i),
+      pair_seconds = pair[i],
       alltoall_forward_seconds = seconds.alltoall_forward, alltoall_backward_seconds = seconds.alltoall_backward,
       host_forward_seconds = seconds.host_forward, host_backward_seconds = seconds.host_backward,
     }
@@ -203,7 +212,7 @@ end
 
 -- The closed form at the mean stage times, as a share of the simulated makespan → fraction, exact, interval. Exact only where stages
 -- are equal and hand-overs take no time; otherwise it says how far uneven stages and hand-overs move the bubble.
-local function closed_form(evaluation, device)
+local function closed_form(evaluation, pair)
   if evaluation.schedule == "none" then return nil end
   local n = #evaluation.stage_seconds
   local mean = { forward = 0, input = 0, weight = 0, full = 0, pair = 0 }
@@ -213,7 +222,7 @@ local function closed_form(evaluation, device)
       mean[key] = mean[key] + seconds[key] / n
       equal = equal and seconds[key] == evaluation.stage_seconds[1][key]
     end
-    mean.pair = mean.pair + (pair_seconds(evaluation, device, i) or seconds.forward + seconds.full) / n
+    mean.pair = mean.pair + (pair[i] or seconds.forward + seconds.full) / n
   end
   local group = evaluation.group   -- fewer than P are one of PyTorch's rounds
   local form = engine.bubble {
@@ -228,8 +237,8 @@ local function closed_form(evaluation, device)
   return form.seconds and form.seconds / makespan, form.exact and equal and instant, interval
 end
 
-local function bubble(evaluation, device)
-  local form, exact, interval = closed_form(evaluation, device)
+local function bubble(evaluation, pair)
+  local form, exact, interval = closed_form(evaluation, pair)
   local baseline = evaluation.baselines and evaluation.baselines["1f1b"]
   return {
     fraction = evaluation.bubble_fraction, definition = "mean_idle", max_idle_fraction = evaluation.max_idle_fraction,
@@ -362,7 +371,8 @@ function measure.fill(plan, request, known, result)
   plan.tokens_per_step = known.batch * training.sequence_length
   plan.schedule, plan.schedule_family = evaluation.schedule, evaluation.schedule_family
   plan.schedule_wanted, plan.decision = result.schedule_wanted, result.decision
-  plan.bubble = bubble(evaluation, device)
+  local pair = pair_seconds(evaluation, device)
+  plan.bubble = bubble(evaluation, pair)
 
   plan.step_seconds = evaluation.step_seconds
   plan.ideal_step_seconds = evaluation.ideal_step_seconds
@@ -390,7 +400,7 @@ function measure.fill(plan, request, known, result)
     sharding_seconds = evaluation.step.sharding, overhead_seconds = evaluation.step.overhead,
   }
   plan.hop_seconds = evaluation.pipeline > 1 and evaluation.hop_seconds or nil
-  plan.stages = stages(evaluation, device)
+  plan.stages = stages(evaluation, pair)
   plan.memory = memory(evaluation, known)
   plan.host = host.of(request, known.arguments.training, evaluation)
   plan.replication = replication(evaluation)

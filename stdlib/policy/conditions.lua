@@ -168,11 +168,13 @@ function conditions.sort(list)
   return list
 end
 
+local references = { value = "ref", low = "low_ref", high = "high_ref" }
+
 -- Puts the values of parameters beside their names. parameters: id → { value = }.
 function conditions.resolve(condition, parameters)
-  for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
-    local reference = condition[side[2]]
-    if reference then condition[side[1]] = parameters[reference] and parameters[reference].value or nil end
+  for side, reference in pairs(references) do
+    local name = condition[reference]
+    if name then condition[side] = parameters[name] and parameters[name].value or nil end
   end
 end
 
