@@ -13,9 +13,13 @@ local margin = string.rep(" ", label_width)
 local max_lines = 4           -- of one paragraph; the closing one may have more
 local max_closing_lines = 10
 
--- A paragraph as lines beside `label`, of at most `limit` lines.
-local function paragraph(words, label, limit)
-  local lines = format.wrap(words, text.width, format.pad(label, label_width), margin)
+-- A paragraph as lines beside `label`.
+local function paragraph(words, label)
+  return format.wrap(words, text.width, format.pad(label, label_width), margin)
+end
+
+-- At most `limit` lines of a paragraph.
+local function shortened(lines, limit)
   if #lines <= limit then return lines end
   local kept = table.move(lines, 1, limit, 1, {})
   local last = kept[limit]
@@ -71,23 +75,28 @@ local function grid(columns, rows)
   return line(titles)[1], lines
 end
 
--- A section as pieces that may be cut from its end: fixed lines that stand before them, and how many must stay.
-local function measure(section, limit)
-  local block = { section = section, pieces = {}, shown = 0, fixed = {} }
+-- A section as pieces that may be cut from its end, and fixed lines that stand before them.
+local function measure(section)
+  local block = { section = section, pieces = {}, fixed = {} }
   if section.inline then
-    for i, line in ipairs(paragraph(table.concat(section.lines, "; "), section.label, math.huge)) do block.pieces[i] = { line } end
+    for i, line in ipairs(paragraph(table.concat(section.lines, "; "), section.label)) do block.pieces[i] = { line } end
   else
-    for i, words in ipairs(section.lines or {}) do
-      block.pieces[i] = paragraph(words, i == 1 and section.label or "", limit)
-    end
+    for i, words in ipairs(section.lines or {}) do block.pieces[i] = paragraph(words, i == 1 and section.label or "") end
+    block.paragraphs = #block.pieces
   end
   if section.rows then
     local title, lines = grid(section.columns, section.rows)
     block.fixed[1] = format.pad(section.label, label_width) .. title:sub(label_width + 1)
     table.move(lines, 1, #lines, #block.pieces + 1, block.pieces)
   end
-  block.shown = #block.pieces
   return block
+end
+
+-- The same with paragraphs of at most `limit` lines, all pieces shown.
+local function limited(block, limit)
+  local pieces = table.move(block.pieces, 1, #block.pieces, 1, {})
+  for i = 1, block.paragraphs or 0 do pieces[i] = shortened(pieces[i], limit) end
+  return { section = block.section, pieces = pieces, fixed = block.fixed, shown = #pieces }
 end
 
 local function height(block)
@@ -128,13 +137,12 @@ local function shrink(blocks, others)
   end
 end
 
-local function lay_out(content, limit)
+local function lay_out(measured, closing, limit)
   local blocks = {}
-  for i, section in ipairs(content.sections) do blocks[i] = measure(section, limit) end
-  local closing = content.closing and paragraph(content.closing, "rollback", max_closing_lines) or {}
+  for i, block in ipairs(measured) do blocks[i] = limited(block, limit) end
   local others = 2 + (#closing > 0 and #closing + 1 or 0)
   shrink(blocks, others)
-  return blocks, closing, total(blocks, others)
+  return blocks, total(blocks, others)
 end
 
 local function heading(content)
@@ -146,9 +154,12 @@ end
 -- The page, ending with a newline.
 function text.render(plan)
   local content = page.of(plan)
-  local blocks, closing, lines_needed
+  local closing = content.closing and shortened(paragraph(content.closing, "rollback"), max_closing_lines) or {}
+  local measured = {}
+  local blocks, lines_needed
+  for i, section in ipairs(content.sections) do measured[i] = measure(section) end
   for limit = max_lines, 1, -1 do
-    blocks, closing, lines_needed = lay_out(content, limit)
+    blocks, lines_needed = lay_out(measured, closing, limit)
     if lines_needed <= text.height then break end
   end
   local lines = { heading(content) }
@@ -173,10 +184,12 @@ function text.render(plan)
   for _, section in ipairs(content.explanation or {}) do
     lines[#lines + 1] = ""
     for i, words in ipairs(section.lines) do
-      for _, line in ipairs(paragraph(words, i == 1 and section.label or "", math.huge)) do lines[#lines + 1] = line end
+      for _, line in ipairs(paragraph(words, i == 1 and section.label or "")) do lines[#lines + 1] = line end
     end
   end
-  for i, line in ipairs(lines) do lines[i] = line:gsub("%s+$", "") end
+  for i, line in ipairs(lines) do
+    if line:find "%s$" then lines[i] = line:gsub("%s+$", "") end
+  end
   return format.page(lines)
 end
 
