@@ -1,6 +1,5 @@
 -- plan.lua: `pipeplan plan`: specs and policies in, one plan out (or, with --jsonl, one a line).
 
-local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
 local options = require "pipeplan.input.options"
@@ -49,7 +48,8 @@ Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be
 3 a rule raised an error; 4 over budget; 5 nothing to evaluate; 6 a policy, or --set, cannot be
 loaded.]]
 
-local function parser(arguments)
+local function parser()
+  local argparse = require "pipeplan.argparse"
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, microbatches, schedule, memory, time, and when to roll back.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
   p:argument("spec", "spec files (JSON), laid over each other in order, or a framework's launch configuration (pipeplan lint --help); "
@@ -69,8 +69,16 @@ local function parser(arguments)
     p:option("--resume", "with --jsonl: go on after what this output of an earlier run, cut or not, has answered"):argname("FILE"),
     p:flag("-h --help", "show this help"))
   p:group("The policy", command_line.declare_policy_in_force(p))
-  options.declare(p, arguments)
+  options.declare(p)
   return p
+end
+
+-- Arguments as the parser reads them; nil, help: as command_line.parse. Specs alone need no parser, which takes longer than reading them.
+local function read(arguments)
+  for _, argument in ipairs(arguments) do
+    if argument:sub(1, 1) == "-" then return command_line.parse(parser(), arguments, "plan") end
+  end
+  return { spec = { table.unpack(arguments) }, policy = {}, set = {}, why = {} }
 end
 
 local function jobs_of(text)
@@ -110,7 +118,7 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------ the command
 
 function command.run(arguments)
-  local parsed, help = command_line.parse(parser(arguments), arguments, "plan")
+  local parsed, help = read(arguments)
   if not parsed then return help, failure.status.ok end
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end

@@ -19,12 +19,8 @@ local groups = {
 }
 local order = { 5, 2, 1, 3, 4 }
 
--- Declares them on an argparse parser or command, in help groups of their own. Where none of `arguments` begins as an option does, nobody
--- will ask for one: declaring all takes longer than reading a spec.
-function options.declare(parser, arguments)
-  local any = false
-  for _, argument in ipairs(arguments) do any = any or argument:sub(1, 1) == "-" end
-  if not any then return end
+-- Declares them on an argparse parser or command, in help groups of their own.
+function options.declare(parser)
   local declared = {}
   for i = 1, #groups do declared[i] = {} end
   for _, entry in ipairs(fields.list) do
