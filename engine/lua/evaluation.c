@@ -9,6 +9,7 @@
 #include "core/evaluation.h"
 #include "lua/arguments.h"
 #include "lua/class.h"
+#include "lua/memory.h"
 #include "lua/recipe.h"
 #include "lua/results.h"
 
@@ -104,8 +105,7 @@ static void set_memory(lua_State *L, const pp_evaluation *self) {
   const pp_rank_bytes *fullest = &self->bytes[self->fullest];
   lua_createtable(L, ranks, 0);
   for (int rank = 0; rank < ranks; rank++) {
-    const pp_rank_bytes bytes = self->bytes[rank];
-    lua_createtable(L, 0, 10);
+    pp_push_rank(L, &self->bytes[rank]);
     pp_set_integer(L, "rank", rank);
     lua_createtable(L, slots, 0);
     for (int slot = 0; slot < slots; slot++) {
@@ -113,14 +113,6 @@ static void set_memory(lua_State *L, const pp_evaluation *self) {
       lua_rawseti(L, -2, slot + 1);
     }
     lua_setfield(L, -2, "stages");
-    pp_set_number(L, "parameters", bytes.parameters);
-    pp_set_number(L, "gradients", bytes.gradients);
-    pp_set_number(L, "optimizer", bytes.optimizer);
-    pp_set_number(L, "activations", bytes.activations);
-    pp_set_number(L, "transient", bytes.transient);
-    pp_set_number(L, "overhead", bytes.overhead);
-    pp_set_number(L, "total", bytes.total);
-    pp_set_number(L, "host", bytes.host);
     lua_rawseti(L, -2, rank + 1);
   }
   lua_setfield(L, -2, "memory");

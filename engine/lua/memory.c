@@ -74,7 +74,7 @@ static const int *check_layers(lua_State *L, const char *call, int stages) {
   return layers;
 }
 
-static void push_rank(lua_State *L, const pp_rank_bytes *rank) {
+void pp_push_rank(lua_State *L, const pp_rank_bytes *rank) {
   pp_push_numbers(L, (pp_named_number[]){
     { "parameters", rank->parameters },   { "gradients", rank->gradients }, { "optimizer", rank->optimizer },
     { "activations", rank->activations }, { "transient", rank->transient }, { "overhead", rank->overhead },
@@ -117,7 +117,7 @@ static int memory_stages(lua_State *L) {
   for (int r = 0; r < ranks; r++) {
     if (schedule) pp_memory_rank(schedule, r, needs, overhead, scratch, &rank);
     else pp_memory_holding(needs, needs->stored, overhead, &rank);
-    push_rank(L, &rank);
+    pp_push_rank(L, &rank);
     lua_rawseti(L, -2, r + 1);
   }
   return 1;

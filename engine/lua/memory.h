@@ -6,6 +6,11 @@
 
 #include <lua.h>
 
+#include "core/memory.h"
+
+/* Pushes the terms of a rank, and what they come to, as a table. */
+void pp_push_rank(lua_State *L, const pp_rank_bytes *rank);
+
 int pp_open_memory(lua_State *L);
 
 #endif

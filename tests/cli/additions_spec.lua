@@ -31,26 +31,54 @@ end
 
 local trees = {}
 
--- A copy of the tree in which a thing was added: changes = { path → function(text) → text, or the text of a new file }. Tests run there with
--- its stdlib and policies, and with the engine as it is built.
-local function copy(changes)
-  local tree = os.tmpname()
-  os.remove(tree)
-  trees[#trees + 1] = tree
-  assert(os.execute(string.format("mkdir '%s' && cd '%s' && cp -r docs stdlib '%s'", tree, source, tree)))
-  for _, name in ipairs { "README.md", "engine", "examples", "policies", "scripts", "tests" } do
-    assert(os.execute(string.format("ln -s '%s/%s' '%s'", source, name, tree)))
-  end
+local function execute(format, ...) assert(os.execute(string.format(format, ...))) end
+
+-- Writes the changes into a tree: { path → function(text) → text, or the text of a new file }.
+local function apply(changes, tree)
   for path, change in pairs(changes) do
     local before = type(change) == "function" and read(tree .. "/" .. path)
     local after = before and change(before) or change
     assert(after ~= before, path .. " is as it was")
     write(tree .. "/" .. path, after)
   end
-  write(tree .. "/pipeplan", string.format("#!/bin/sh\nunset LD_PRELOAD\nexec '%s' \"$@\" --stdlib '%s/stdlib'\n", program, tree))
-  assert(os.execute(string.format("chmod +x '%s/pipeplan'", tree)))
-  local generated, good = output_of(string.format("cd '%s' && scripts/generate-meta '%s'", tree, build))
+end
+
+-- An empty folder in which, of the tree, `copied` are copied and the rest is linked to.
+local function new_tree(copied)
+  local tree = os.tmpname()
+  os.remove(tree)
+  trees[#trees + 1] = tree
+  execute("mkdir '%s' && cd '%s' && cp -r %s '%s'", tree, source, table.concat(copied, " "), tree)
+  for _, name in ipairs { "CMakeLists.txt", "README.md", "engine", "examples", "policies", "scripts", "tests" } do
+    execute("cd '%s' && { [ -e %s ] || ln -s '%s/%s' . ; }", tree, name, source, name)
+  end
+  return tree
+end
+
+-- Makes the tree's program, which is `binary` with this stdlib, and its editor definitions.
+local function complete(tree, binary, built)
+  write(tree .. "/pipeplan", string.format("#!/bin/sh\nunset LD_PRELOAD\nexec '%s' \"$@\" --stdlib '%s/stdlib'\n", binary, tree))
+  execute("chmod +x '%s/pipeplan'", tree)
+  local generated, good = output_of(string.format("cd '%s' && scripts/generate-meta '%s'", tree, built))
   assert(good, generated)
+end
+
+-- A copy of the tree in which a thing was added. Tests run there with its stdlib and policies, and with the engine as it is built.
+local function copy(changes)
+  local tree = new_tree { "docs", "stdlib" }
+  apply(changes, tree)
+  complete(tree, program, build)
+  return tree
+end
+
+-- The same with an engine of its own.
+local function built(changes)
+  local tree = new_tree { "CMakeLists.txt", "docs", "engine", "policies", "stdlib" }
+  apply(changes, tree)
+  local told, good = output_of(string.format("cd '%s' && cmake -S . -B build -DPIPEPLAN_TESTS=OFF -DCMAKE_BUILD_TYPE=Debug >log 2>&1 && "
+                                             .. "cmake --build build -j2 >>log 2>&1 || { tail -30 log; false; }", tree))
+  assert(good, told)
+  complete(tree, tree .. "/build/pipeplan", tree .. "/build")
   return tree
 end
 
@@ -60,8 +88,10 @@ end
 
 -- The output of a test in the tree, and whether it passed. name: "lua.names_spec".
 local function test(tree, name)
+  local own = output_of(string.format("test -d '%s/build' && echo own", tree)) ~= ""
   return output_of(string.format("cd '%s' && PIPEPLAN_SOURCE='%s' PIPEPLAN_BUILD='%s' PIPEPLAN='%s/pipeplan' PIPEPLAN_STDLIB='%s/stdlib' "
-                                 .. "tests/busted.sh tests/%s.lua", tree, tree, build, tree, tree, (name:gsub("%.", "/"))))
+                                 .. "PIPEPLAN_SPECS=25 tests/busted.sh tests/%s.lua", tree, tree, own and tree .. "/build" or build, tree, tree,
+                                 (name:gsub("%.", "/"))))
 end
 
 -- Puts a text in front of the first place that is found.
@@ -191,6 +221,75 @@ end
   forgotten = {},
 }
 
+-- What is engine too: both in one copy, for that is built.
+local engines = {}
+
+engines["a schedule"] = {
+  changes = {
+    ["engine/core/schedule_kinds.h"] = before('  X(INTERLEAVED_1F1B, "interleaved_1f1b"',
+      '  X(EAGER_1F1B, "eager_1f1b", "eager 1F1B", "eager_1f1b", '
+      .. 'ONE_CHUNK, WHOLE, NO_PAIRS, PP_UNGROUPED, 0, PP_HOLDS_BOUNDED, NO_PERIODS, EAGER_1F1B, table, eager_1f1b) \\\n'),
+    ["engine/core/schedules_table.c"] = before("    case PP_ZB_H1:", "    case PP_EAGER_1F1B: shape.warmup = 2 * below; break;\n"),
+    ["engine/core/bubble.c"] = before("static const closed_form law_looped_bfs", 'static const closed_form law_eager_1f1b = { fused, "1F1B\'s" };\n'),
+    ["stdlib/catalog/schedules.lua"] = before('  { name = "interleaved_1f1b",',
+      '  { name = "eager_1f1b", idea = "1F1B with twice its warm-up", source = "Zhuang et al. 2023, https://arxiv.org/abs/2211.05322" },\n'),
+    ["policies/default/parameters.lua"] = instead('"gpipe", "1f1b",', '"gpipe", "1f1b", "eager_1f1b",'),
+  },
+  works = function(tree)
+    -- as much bubble as 1F1B, and 2 (P − 1) + 1 microbatches held on the first rank: at P 4, 7 in place of 4
+    local page, good = run(tree, "simulate 1f1b,eager_1f1b --ranks 4 --microbatches 16")
+    assert.is_true(good, page)
+    assert.matches("\n1F1B +1 +57 s +15%.8 %% .- 4 +4 ", page)
+    assert.matches("\neager 1F1B +1 +57 s +15%.8 %% .- 7 +7 ", page)
+    page, good = run(tree, plan .. "--accelerator H100-SXM --policies policies --pipeline 4 --schedule eager_1f1b")
+    assert.is_true(good, page)
+    assert.matches("^eager 1F1B · P 4", page)
+    assert.matches('"eager_1f1b"', read(tree .. "/stdlib/meta/policy.lua"), 1, true)
+  end,
+  forgotten = { "engine/core/bubble.c", "stdlib/catalog/schedules.lua" },
+}
+
+engines["a memory term"] = {
+  changes = {
+    ["engine/core/memory.h"] = before("  double total;\n", "  double staging;      /* what copies between GPUs and hosts go through */\n"),
+    ["engine/core/memory.c"] = both(
+      instead(".overhead = overhead };", ".overhead = overhead, .staging = 0x1p28 };"),
+      instead("+ out->transient + out->overhead;", "+ out->transient + out->overhead + out->staging;")),
+    ["engine/lua/memory.c"] = before('{ "total", rank->total },', '{ "staging", rank->staging }, '),
+    ["stdlib/plan/measure.lua"] = instead("buffers_bytes = rank.transient + rank.overhead",
+                                          "staging_bytes = rank.staging, buffers_bytes = rank.transient + rank.overhead + rank.staging"),
+    ["stdlib/schema/plan.lua"] = before('buffers_bytes = bytes "', 'staging_bytes = bytes "what copies between GPUs and hosts go through", '),
+    ["stdlib/meta/generate/primitives.lua"] = before('result("activations", "peak', 'result("staging", "of copies"), '),
+  },
+  works = function(tree)
+    local question = "plan --gpus 64 --per_gpu 400Gbps --fabric infiniband --tokens 2T --global_batch_size 1024 --accelerator H100-SXM "
+      .. "--pipeline 4 --tensor 4 --schedule 1f1b --layers_per_stage 20,20,20,20 --model examples/models/llama-3-70b.json --format json"
+    local function most(answer)
+      local found = 0
+      for bytes in answer:gmatch '"total_bytes": ([%d.e+]+)' do found = math.max(found, tonumber(bytes)) end
+      return found
+    end
+    local answer, good = run(tree, question)
+    assert.is_true(good, answer)
+    assert.matches('"staging_bytes": 268435456', answer, 1, true)
+    local without = output_of(string.format("cd '%s' && '%s' %s", source, program, question))
+    assert.equal(2 ^ 28, most(answer) - most(without))
+  end,
+  forgotten = { "stdlib/plan/measure.lua" },
+}
+
+-- Is each path in the row of the page?
+local function check_row(what, changes)
+  local cells = row(what)
+  for path in pairs(changes) do
+    local folder, name = path:match "^(.*/)([^/]*)$"
+    local named = cells[2]:find("`" .. path .. "`", 1, true) or cells[2]:find("`" .. folder .. "`", 1, true)
+      or cells[2]:find("`" .. folder .. "NAME.lua`", 1, true) or cells[2]:find("`" .. folder .. name:gsub("_.*%.", "_*.") .. "`", 1, true)
+    assert.is_truthy(named, path .. " is not in its row")
+  end
+  return cells
+end
+
 describe("a new thing goes where docs/design.md says:", function()
   teardown(function()
     for _, tree in ipairs(trees) do os.execute("rm -r '" .. tree .. "'") end
@@ -202,13 +301,7 @@ describe("a new thing goes where docs/design.md says:", function()
   for _, what in ipairs(whats) do
     local addition = additions[what]
     it(what, function()
-      local cells = row(what)
-      for path in pairs(addition.changes) do
-        local folder = path:match "^.*/"
-        local named = cells[2]:find("`" .. path .. "`", 1, true) or cells[2]:find("`" .. folder .. "`", 1, true)
-          or cells[2]:find("`" .. folder .. "NAME.lua`", 1, true)
-        assert.is_truthy(named, path .. " is not in its row")
-      end
+      local cells = check_row(what, addition.changes)
       local tree = copy(addition.changes)
       addition.works(tree)
       for name in cells[3]:gmatch "`(lua%.[%w_]+)`" do
@@ -229,4 +322,47 @@ describe("a new thing goes where docs/design.md says:", function()
       end)
     end
   end
+
+  describe("in the engine too,", function()
+    local tree
+
+    setup(function()
+      local all = {}
+      for _, addition in pairs(engines) do
+        for path, change in pairs(addition.changes) do
+          assert(not all[path], path)
+          all[path] = change
+        end
+      end
+      tree = built(all)
+    end)
+
+    for _, what in ipairs { "a memory term", "a schedule" } do
+      local addition = engines[what]
+      it(what, function()
+        local cells = check_row(what, addition.changes)
+        addition.works(tree)
+        for name in cells[3]:gmatch "`(lua%.[%w_]+)`" do
+          local told, good = test(tree, name)
+          assert.is_true(good, name .. " fails:\n" .. told)
+        end
+      end)
+
+      for _, path in ipairs(addition.forgotten) do
+        it(what .. ", and a test of its row tells when " .. path .. " was forgotten", function()
+          local with, found = read(tree .. "/" .. path), false
+          write(tree .. "/" .. path, read(source .. "/" .. path))
+          for name in row(what)[3]:gmatch "`(lua%.[%w_]+)`" do found = found or not select(2, test(tree, name)) end
+          write(tree .. "/" .. path, with)
+          assert.is_true(found)
+        end)
+      end
+    end
+
+    it("a schedule in no more than five files", function()
+      local count = 0
+      for _ in pairs(engines["a schedule"].changes) do count = count + 1 end
+      assert.is_true(count <= 5)
+    end)
+  end)
 end)
