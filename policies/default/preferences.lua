@@ -1,7 +1,8 @@
 -- preferences.lua: what to choose where several plans are about as good. Applied in order; a later policy's come first.
 --
--- within = "any"       applied to all survivors, whatever their speed: those that match stay, when there are any
 -- within = a fraction  applied among the plans that come that close to the fastest; what is still left goes to the smaller P
+-- within = "any"       applied to all survivors first, whatever their speed: those that match stay, when there are any. The plan says what
+--                      that costs. None is so here.
 -- Override with `change { id = "expert_parallel_for_moe", within = "5%" }`, take one out with `disable { id = "…" }`.
 
 prefer { id = "expert_parallel_for_moe", architecture = "moe", expert_parallel = over(1), within = "wanted_tolerance",
