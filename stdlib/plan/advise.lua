@@ -8,6 +8,7 @@ local engine = require "engine"
 local facts = require "pipeplan.plan.facts"
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
+local laws = require "pipeplan.plan.framework"
 local kernels = require "pipeplan.catalog.kernels"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
@@ -381,7 +382,10 @@ function advise.fill(plan, request, policy, known, result, segments, record)
     table.insert(plan.assumptions, { field = "cluster.alltoall_kernel", value = result.kernel.name or false,
                                      why = plan.alltoall_kernel.why })
   end
-  plan.available_in = frameworks.running(plan.schedule)
+  plan.available_in = {}
+  for _, name in ipairs(frameworks.running(plan.schedule)) do
+    if laws.takes(name, record) then table.insert(plan.available_in, name) end
+  end
   for i, name in ipairs(plan.available_in) do  -- the spec's own first
     if name == request.framework then table.insert(plan.available_in, 1, table.remove(plan.available_in, i)) end
   end

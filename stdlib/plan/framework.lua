@@ -53,6 +53,16 @@ function framework.holds(rule, record)
   return engine.conditions.match(record, conditions_of(rule)) and (not rule.when or rule.when(record))
 end
 
+-- Does a framework take a candidate, by the rules that its record (with what framework.fields names) has all fields for?
+function framework.takes(name, record)
+  for _, rule in ipairs(frameworks.find(name).rules or {}) do
+    local known = rule.by ~= "engine" and not rule.when
+    for _, condition in ipairs(conditions_of(rule)) do known = known and record[condition.field] ~= nil end
+    if known and framework.holds(rule, record) then return false end
+  end
+  return true
+end
+
 -- The rules that hold in a framework; where none is named, those about a schedule alone: { rule, entry, only: that schedule } each.
 local function rules_of(context, schedules)
   local entry, list = framework.of(context), {}

@@ -378,3 +378,19 @@ describe("what says layers and groups to a framework", function()
     assert.is_nil(page:find("parallel-layout", 1, true))
   end)
 end)
+
+-- torch/distributed/pipelining/_backward.py: a split backward reads twice what a checkpoint frees after its first use.
+it("a plan is said to run only in frameworks that take its recompute", function()
+  local function where(recompute)
+    local made = plan(spec(64, "examples/models/llama-3-70b.json", { global_batch_size = 1024, recompute = recompute },
+                           { tensor = 4, pipeline = 4, schedule = "zb_v" }))
+    assert.equal("planned", made.status)
+    local found = {}
+    for _, name in ipairs(made.available_in) do found[name] = true end
+    return found
+  end
+  assert.is_true(where("full").torchtitan)
+  local with_modules = where { "norm", "activation" }
+  assert.is_nil(with_modules.torchtitan or with_modules.torch)
+  assert.is_true(with_modules["zero-bubble"])
+end)
