@@ -31,7 +31,7 @@ Examples:
        on 32 nodes, for a machine
    pipeplan lint examples/launch/dualpipev.yaml --gpus 8 --format github
        annotations in a pull request; --format sarif for code scanning
-   pipeplan plan examples/launch/llama3_70b.sh --accelerator H200 --per_gpu 400Gbps --format json -o plan.json
+   pipeplan plan examples/launch/llama3_70b.sh --accelerator GB200 --format json -o plan.json
        the plan of what a script starts, which
    pipeplan lint examples/launch/llama3_70b.sh --plan plan.json
        then holds against the script as it becomes]]
