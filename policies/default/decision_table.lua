@@ -1,9 +1,8 @@
 -- decision_table.lua: which schedule to try. Top to bottom, the first row that holds decides.
 --
--- The first name of a row is wanted. The others may replace it when it has no plan, or only one that is slower than the fastest plan of all by
--- more than wanted_tolerance (a row may say another: within = "10%", or "any"):
--- then the fastest of them is planned, and the plan says why. A row that reads a field of the candidate (expert_parallel) is a row for
--- plans like that; it makes none.
+-- The first name of a row is wanted. The others may replace it when it has no plan, or only one slower than the fastest of all by more than
+-- wanted_tolerance (or a row's own within = "10%", or "any"): then the fastest of them is planned, and the plan says why. A row that reads
+-- a field of the candidate (expert_parallel) is a row for plans like that; it makes none.
 -- A policy of your own adds rows above these with `row { id = "…", … }`, and alters one of these with `change { id = "dense", … }`.
 
 row { id = "small_run",   gpus = under "small_run_gpus",            try = { "1f1b", "interleaved_1f1b" },

@@ -64,7 +64,7 @@ local function records(set, rule)
   for _, condition in ipairs(rule.conditions) do
     simulated = simulated or vocabulary.by_name[condition.field].scope == "simulated"
   end
-  if simulated then set:fill_memory(set:recipe(1)) end
+  if simulated then set:fill_memory(set.c:all()) end
   for _, row in ipairs(set.c:all():rows()) do
     if simulated and not set.unbuildable:has(row) then set.c:simulate(row) end
     list[#list + 1] = set.c:row(row)
@@ -167,7 +167,7 @@ function evaluate.expression(policy, request)
   planner.observer = before
   local set, by_text, low, high, failed = seen.set, {}, nil, nil, 0
   local out = { total = 0, values = {} }
-  set:fill_memory()
+  set:fill_memory(set.main)
   for _, row in ipairs(set.main:rows()) do
     local value, problem = value_of(rule, policy, set, row)
     failed = failed + (problem and 1 or 0)
