@@ -94,7 +94,7 @@ describe("an installed program in a hostile checkout", function()
   end
 
   it("writes what it writes elsewhere", function()
-    local _, here = run "plan spec.json --format json --date 2026-12-01"
+    local _, here = run(string.format("plan '%s/spec.json' --format json --date 2026-12-01", checkout))   -- a plan names its files as given
     local _, elsewhere = shell("cd / && env -i ASAN_OPTIONS=detect_leaks=0 '%s/bin/pipeplan' plan '%s/spec.json' --format json --date 2026-12-01",
                                prefix, checkout)
     assert.equal(elsewhere, here)
