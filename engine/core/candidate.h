@@ -58,8 +58,8 @@ typedef struct {
 } pp_candidates;
 
 /*
-** Appends to *out, which starts as { 0 }, all candidates in order of P, TP, CP, EP, expert TP, schedule, V: layouts with GPUs = TP × CP × DP × P, M = batch / (DP × microbatch size)
-** integral at both batches.
+** Appends to *out, which starts as { 0 }, all candidates in order of P, TP, CP, EP, expert TP, schedule, V: layouts with GPUs =
+** TP × CP × DP × P, M = batch / (DP × microbatch size) integral at both batches.
 **   TP            divides the heads, and the key-value heads or is a multiple of them (they are then replicated), and the dense MLP
 **   CP            powers of two
 **   EP            divides the experts; EP × expert TP × P divides GPUs. Expert TP, unless fixed, is what trainers take it for: TP or 1; as TP it

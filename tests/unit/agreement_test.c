@@ -205,6 +205,33 @@ static void no_rank_takes_more_than_its_bound(void **state) {
   assert_true(each_row(200, 3, check_rank_bound) > 1500);
 }
 
+/* Where the first split takes four times what there is, none of the others fits: pp_fit_candidate does not ask them. */
+static bool check_splits(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
+  static int splits[PP_MOST_SPLITS][PP_MAX_LAYERS];
+  pp_candidate candidate = search->candidates.candidate[row];
+  const pp_priced of = { &problem->c.problem, &candidate, row_costs(search, row), row_has_kernel(search, row) };
+  pp_memory_program program;
+  double first = 0;
+  if (candidate.kind == PP_NO_SCHEDULE) return false;
+  const int count = pp_stages_splits(&of, NULL, splits);
+  if (count < 2 || pp_memory_program_build(&candidate, &program, NULL) != PP_OK) return false;
+  for (int i = 0; i < count; i++) {
+    pp_rank_bytes bytes;
+    int rank;
+    candidate.layers_per_stage = splits[i];
+    assert_int_equal(pp_evaluate_memory(&of, &program, &bytes, &rank, NULL), PP_OK);
+    if (i == 0) first = bytes.total;
+    if (first > 4 * bytes.total) tell("first split, another", seed, &candidate, first, bytes.total);
+  }
+  pp_memory_program_free(&program);
+  return true;
+}
+
+static void no_other_split_takes_a_quarter_of_the_first(void **state) {
+  (void)state;
+  assert_true(each_row(300, 9, check_splits) > 2000);
+}
+
 /* zb_auto's program, planned from the very times under the row's limit. */
 static bool check_limited(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
@@ -330,6 +357,7 @@ int main(void) {
     cmocka_unit_test(every_rank_is_the_sum_of_its_terms_and_the_fullest_is_the_peak),
     cmocka_unit_test(a_rank_holds_the_weights_that_its_step_updates),
     cmocka_unit_test(no_rank_takes_more_than_its_bound),
+    cmocka_unit_test(no_other_split_takes_a_quarter_of_the_first),
     cmocka_unit_test(zb_auto_holds_no_more_than_it_was_judged_by),
     cmocka_unit_test(no_step_is_faster_than_its_bound),
     cmocka_unit_test(the_fastest_of_all_choices_is_what_one_by_one_finds),
