@@ -48,6 +48,10 @@ for _, kind in ipairs(engine.schedule.kinds) do
   if not known then families[#families + 1] = family end
 end
 
+-- What data parallelism shards, by ZeRO's stage from 0 on; and the stage of each.
+local shardings, zero_of = { "none", "optimizer", "gradients", "parameters" }, {}
+for i, name in ipairs(shardings) do zero_of[name] = i - 1 end
+
 local fields = {
   -- the cluster
   field("request", "gpus",               "integer", "gpu",      "GPUs of the training run", { 1, most.gpus }),
@@ -103,7 +107,7 @@ local fields = {
   field("candidate", "alltoall_fraction",     "number",  "fraction", "all-to-all seconds / ideal step, before overlap", { 0 }),
   field("candidate", "micro_batch_size",      "integer", "sequence", "sequences of one microbatch", { 1, most.counted }),
   field("candidate", "recompute",             "string",  nil,    "what is computed again instead of stored", { "none", "selective", "modules", "full" }),
-  field("candidate", "sharding",              "string",  nil,    "what data parallelism shards", { "none", "optimizer", "gradients", "parameters" }),
+  field("candidate", "sharding",              "string",  nil,    "what data parallelism shards", shardings),
   field("candidate", "gpus_used",             "integer", "gpu",  "GPUs that the layout uses; the others of `gpus` stay idle", { 1, most.gpus }),
   -- after simulation
   field("simulated", "peak_bytes",       "number",  "byte",     "memory of the fullest rank", { 0 }),
@@ -126,7 +130,7 @@ local fields = {
   field("plan", "least_rank_layers",     "integer", "1",        "decoder layers of the rank that holds fewest", { 0, most.layers }),
   field("plan", "most_rank_stages",      "integer", "1",        "stages of the rank that holds most of them, of both copies where there are two", { 1, most.layers }),
   field("plan", "least_rank_stages",     "integer", "1",        "stages of the rank that holds fewest", { 1, most.layers }),
-  field("plan", "avoidable_sharding", "string", nil, "what data parallelism shards in that layout", { "none", "optimizer", "gradients", "parameters" }),
+  field("plan", "avoidable_sharding", "string", nil, "what data parallelism shards in that layout", shardings),
   field("plan", "avoidable_tensor_parallel", "integer", "rank",  "TP of that layout", { 1, most.gpus }),
 }
 
@@ -164,4 +168,4 @@ local parallelism = {
 }
 
 return { fields = fields, by_name = by_name, names = names, reserved = reserved, schedules = schedules, parallelism = parallelism,
-         renamed = renamed, most = most, label = label, label_prefix = LABEL }
+         renamed = renamed, most = most, label = label, label_prefix = LABEL, shardings = shardings, zero_of = zero_of }

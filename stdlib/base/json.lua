@@ -20,6 +20,23 @@ function json.array(list)
   return setmetatable(list or {}, array_mark)
 end
 
+-- null for nil.
+function json.or_null(value)
+  if value == nil then return json.null end
+  return value
+end
+
+-- The value at a path like "rollback.window_steps"; nil where a part of it is missing or null.
+function json.at(object, path)
+  local value = object
+  for name in path:gmatch "[^.]+" do
+    if type(value) ~= "table" or value == json.null then return nil end
+    value = value[name]
+  end
+  if value == json.null then return nil end
+  return value
+end
+
 -- Was this table a JSON array, or is it marked as one? A table that came from somewhere else is one when it has a first element.
 function json.is_array(value)
   return type(value) == "table" and (getmetatable(value) == array_mark or value[1] ~= nil)

@@ -82,7 +82,7 @@ fields.list = {
   field("training.lora_rank", "integer", "only adapters of this rank beside every linear weight train; the weights themselves are frozen",
         { high = 65536 }),
   field("training.sharding", "choice", "what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen",
-        { domain = { "none", "optimizer", "gradients", "parameters" } }),
+        { domain = vocabulary.shardings }),
   field("training.zero", "integer", "the same as a ZeRO stage, 0 to 3", { low = 0, high = 3 }),
   field("training.reshard", "flag", "sharded parameters are dropped after use and gathered again (default: without a pipeline)"),
   field("training.fp8_gathers", "flag", "with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)"),

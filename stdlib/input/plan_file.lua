@@ -15,16 +15,6 @@ local function shown(value)
   return type(value) == "table" and (json.is_array(value) and "a list" or "an object") or tostring(value)
 end
 
--- The value at a path like "rollback.window_steps"; nil where a part of it is missing or null.
-local function at(plan, path)
-  local value = plan
-  for name in path:gmatch "[^.]+" do
-    if type(value) ~= "table" or value == json.null then return nil end
-    value = value[name]
-  end
-  return is_present(value) and value or nil
-end
-
 -- A checker of one plan: its functions return a field's value, or fail with the file and the field.
 local function checker(plan, file)
   local check = {}
@@ -33,7 +23,7 @@ local function checker(plan, file)
   end
 
   function check.number(path, low, high)
-    local value = at(plan, path)
+    local value = json.at(plan, path)
     if type(value) ~= "number" or value < low or value > high then
       fail(path, value, string.format("a number from %.6g to %.6g", low, high))
     end
@@ -41,7 +31,7 @@ local function checker(plan, file)
   end
 
   function check.whole(path, low, high)
-    local value = at(plan, path)
+    local value = json.at(plan, path)
     if math.type(value) ~= "integer" or value < low or value > high then
       fail(path, value, string.format("an integer from %d to %d", low, high))
     end
@@ -49,7 +39,7 @@ local function checker(plan, file)
   end
 
   function check.text(path)
-    local value = at(plan, path)
+    local value = json.at(plan, path)
     if type(value) ~= "string" or #value > 64 then fail(path, value, "a name") end
     return value
   end
@@ -61,7 +51,7 @@ local function checker(plan, file)
   end
 
   function check.object(path)
-    local value = at(plan, path)
+    local value = json.at(plan, path)
     if type(value) ~= "table" or json.is_array(value) then fail(path, value, "an object") end
     return value
   end
@@ -71,14 +61,14 @@ end
 
 -- Batches of a ramp as { { first_step =, batch = }, … }: where each begins, in steps.
 local function ramp_of(check, plan, file)
-  local ramp, sequence = at(plan, "training.batch_ramp"), check.whole("training.sequence_length", 1, 1e9)
+  local ramp, sequence = json.at(plan, "training.batch_ramp"), check.whole("training.sequence_length", 1, 1e9)
   if ramp == nil then return nil end
   if not json.is_array(ramp) or #ramp > most.segments then
     failure.usage("%s: training.batch_ramp: expected a list of at most %d segments", file, most.segments)
   end
   local list, step = {}, 1
   for i, segment in ipairs(ramp) do
-    local token, batch = at(segment, "first_token"), at(segment, "global_batch_size")
+    local token, batch = json.at(segment, "first_token"), json.at(segment, "global_batch_size")
     local before = list[i - 1]
     if type(token) ~= "number" or math.type(batch) ~= "integer" or batch < 1 or token < 0 or (before and token <= before.token) then
       failure.usage("%s: training.batch_ramp[%d]: expected first_token, ascending, and global_batch_size", file, i - 1)
@@ -91,7 +81,7 @@ end
 
 -- Seconds in which each rank computes, of a step, as planned; nil where the plan does not say.
 local function busy_of(plan)
-  local idle, makespan, busy = at(plan, "bubble.idle_per_rank_seconds"), at(plan, "step.pipeline_seconds"), {}
+  local idle, makespan, busy = json.at(plan, "bubble.idle_per_rank_seconds"), json.at(plan, "step.pipeline_seconds"), {}
   if type(idle) ~= "table" or type(makespan) ~= "number" or #idle == 0 then return nil end
   for i, seconds in ipairs(idle) do
     if type(seconds) ~= "number" or seconds >= makespan then return nil end
@@ -103,22 +93,22 @@ end
 -- What the alternatives say of the fallback: { step_seconds, same_layout, virtual }, or nil; virtual only where it is not the plan's, which
 -- the spec may have fixed.
 local function alternative_of(plan, fallback)
-  local list = at(plan, "alternatives")
+  local list = json.at(plan, "alternatives")
   for _, other in ipairs(type(list) == "table" and list or {}) do
-    if at(other, "schedule") == fallback.schedule and at(other, "parallelism.pipeline") == fallback.pipeline then
+    if json.at(other, "schedule") == fallback.schedule and json.at(other, "parallelism.pipeline") == fallback.pipeline then
       local same = true
       for name, degree in pairs(plan.parallelism) do
-        same = same and (name == "virtual" or at(other, "parallelism." .. name) == degree)
+        same = same and (name == "virtual" or json.at(other, "parallelism." .. name) == degree)
       end
-      local seconds, virtual = at(other, "step_seconds"), at(other, "parallelism.virtual")
+      local seconds, virtual = json.at(other, "step_seconds"), json.at(other, "parallelism.virtual")
       return { step_seconds = type(seconds) == "number" and seconds > 0 and seconds or nil, same_layout = same,
-               virtual = math.type(virtual) == "integer" and virtual ~= at(plan, "parallelism.virtual") and virtual or nil }
+               virtual = math.type(virtual) == "integer" and virtual ~= json.at(plan, "parallelism.virtual") and virtual or nil }
     end
   end
 end
 
 local function fallback_of(check, plan)
-  if at(plan, "rollback.fallback") == nil then return nil end
+  if json.at(plan, "rollback.fallback") == nil then return nil end
   local fallback = { schedule = check.text "rollback.fallback.schedule", pipeline = check.whole("rollback.fallback.pipeline", 1, 1e6) }
   fallback.alternative = alternative_of(plan, fallback)
   return fallback
@@ -130,7 +120,7 @@ local function check_status(plan, file)
     failure.usage("%s: this is no plan: expected what `pipeplan plan --format json` prints", file)
   end
   if plan.status ~= "planned" then failure.usage("%s: status is %s: there is no plan to hold a run against", file, plan.status) end
-  if at(plan, "rollback") == nil then
+  if json.at(plan, "rollback") == nil then
     failure.usage("%s: rollback is null: a plan without a pipeline has nothing to roll back to", file)
   end
 end

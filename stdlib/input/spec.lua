@@ -14,6 +14,7 @@ local lists = require "pipeplan.base.lists"
 local model = require "pipeplan.input.model"
 local recipe = require "pipeplan.input.recipe"
 local units = require "pipeplan.base.units"
+local vocabulary = require "pipeplan.vocabulary"
 
 local spec = {}
 
@@ -92,10 +93,7 @@ local function check_all(given, name)
   end
 end
 
--- ZeRO's stages, from 0 on.
-local stages = { none = 0, optimizer = 1, gradients = 2, parameters = 3 }
-
-local function sharding_stage(name, zero) return name and stages[name] or zero end
+local function sharding_stage(name, zero) return name and vocabulary.zero_of[name] or zero end
 
 local function training(request, value, assume, precision)
   local maximum = request.model.max_positions

@@ -2,6 +2,7 @@
 -- { id, kind, mask, rule }: rejects and refusals of the policy, what the engine cannot build, what the framework cannot run, what does not
 -- fit. Masks are sets of rows of engine.search (engine/lua/masks.h).
 
+local choices = require "pipeplan.plan.choices"
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
@@ -12,8 +13,6 @@ local kernels = require "pipeplan.catalog.kernels"
 local lists = require "pipeplan.base.lists"
 local statements = require "pipeplan.policy.statements"
 local vocabulary = require "pipeplan.vocabulary"
-
-local choices = require "pipeplan.plan.choices"
 
 local candidates = {}
 

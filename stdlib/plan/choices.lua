@@ -9,16 +9,14 @@ A choice: { request (with the choice made, nothing free), training (what pp_trai
 local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
+local vocabulary = require "pipeplan.vocabulary"
 
 local choices = {}
 
--- ZeRO's stages by name.
-local stages = { none = 0, optimizer = 1, gradients = 2, parameters = 3 }
-local names = { [0] = "none", "optimizer", "gradients", "parameters" }
-
 -- What an engine's recipe shards.
-function choices.sharding_of(training)
-  return names[training.shard_parameters and 3 or training.shard_gradients and 2 or training.shard_optimizer and 1 or 0]
+local function sharding_of(training)
+  return training.shard_parameters and "parameters" or training.shard_gradients and "gradients"
+         or training.shard_optimizer and "optimizer" or "none"
 end
 
 -- What rules call the modules that are computed again: as a spec says it, where it has a word for them.
@@ -64,7 +62,7 @@ local function shardings(request, policy)
   local entry = request.framework and frameworks.find(request.framework)
   local law, list = entry and entry.sharding or { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 } }, {}
   for _, name in ipairs(policy.parameters.sharding_choices.value) do
-    local zero = stages[name]
+    local zero = vocabulary.zero_of[name]
     local beside = lists.contains(law.with_pipeline, zero)
     if beside or lists.contains(law.alone or {}, zero) then list[#list + 1] = { zero = zero, alone = not beside or nil } end
   end
@@ -96,7 +94,7 @@ local function choice_of(request, made, gpus, alone)
   return {
     request = chosen, training = training, gpus = gpus, alone = alone,
     values = { micro_batch_size = made.micro_batch_size, recompute = choices.recompute_word(made.recompute),
-               sharding = choices.sharding_of(training), gpus_used = gpus },
+               sharding = sharding_of(training), gpus_used = gpus },
   }
 end
 
@@ -150,7 +148,7 @@ function choices.saving(list)
   local best, key
   for i, choice in ipairs(list) do
     local v = choice.values
-    local own = { choice.alone and 1 or 0, -v.gpus_used, -rungs[v.recompute], v.micro_batch_size, -stages[v.sharding] }
+    local own = { choice.alone and 1 or 0, -v.gpus_used, -rungs[v.recompute], v.micro_batch_size, -vocabulary.zero_of[v.sharding] }
     local better = not best
     for k = 1, best and #own or 0 do
       if own[k] ~= key[k] then

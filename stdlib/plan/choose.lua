@@ -27,7 +27,7 @@ choose.choose{
   dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
   runner_up        fields of the fastest survivor of another layout or schedule, or nil
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
-  avoidable        { row, fields }: the best candidate without a pipeline, or nil
+  avoidable        { row, fields, candidates }: the best candidate without a pipeline, or nil
   why              why.of(set, …): function(field, value, what_if) → answer
   steps            how the plan was decided, in words;  survivors, total
 

@@ -29,11 +29,10 @@ framework.fields = {
 local function facts_of(context, choice)
   local shape, training = context.arguments.model, choice.training
   local recompute = training.recompute
-  local zero = training.shard_parameters and 3 or training.shard_gradients and 2 or training.shard_optimizer and 1 or 0
   return {
     mtp_layers = shape.mtp_layers or 0, heads = shape.heads,
     query_groups = shape.attention ~= "mla" and shape.kv_heads or shape.heads, expert_bias = shape.expert_bias or false,
-    precision = training.precision, zero = zero,
+    precision = training.precision, zero = vocabulary.zero_of[choice.values.sharding],
     recompute_kind = recompute.full and "full" or next(recompute) and "selective" or "none",
     recomputes_moe = recompute.moe or false,
   }
@@ -287,10 +286,8 @@ function framework.flags(request, plan)
 end
 
 -- The same for another layout, and perhaps another stage of sharding, than the request's.
-local zero_of = { none = 0, optimizer = 1, gradients = 2, parameters = 3 }
-
 function framework.flags_of(request, evaluation, parallelism, sharding)
-  local training = sharding and lists.with(request.training, { zero = zero_of[sharding] }) or request.training
+  local training = sharding and lists.with(request.training, { zero = vocabulary.zero_of[sharding] }) or request.training
   return framework.flags(lists.with(request, { training = training }),
                          { parallelism = parallelism, overlap_alone = evaluation and evaluation.overlap_alone or nil })
 end

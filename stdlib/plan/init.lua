@@ -120,7 +120,8 @@ local function chosen(request, choice)
   say("recompute", next(training.recompute) and table.concat(lists.sorted_keys(training.recompute), ", ") or "nothing")
   say("sharding", choice.values.sharding)
   if choice.gpus < request.cluster.gpus then
-    list[#list + 1] = { field = "gpus_used", value = choice.gpus, why = "the others stay idle: with all of them no layout is as fast" }
+    list[#list + 1] = { field = "gpus_used", value = choice.gpus,
+                        why = "the others stay idle: this ranks before every layout of all of them" }
   end
   return list
 end

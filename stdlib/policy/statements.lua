@@ -409,7 +409,7 @@ end
 -- Units of parameters that are lists, and what reads such a list.
 local list_units = {
   schedule = check.schedules, recompute = words_of { "none", "selective", "modules", "full" },
-  sharding = words_of { "none", "optimizer", "gradients", "parameters" }, microbatch = counts,
+  sharding = words_of(vocabulary.shardings), microbatch = counts,
 }
 statements.list_units = list_units
 

@@ -104,15 +104,10 @@ function report.text(results)
   return format.page(lines)
 end
 
-local function or_null(value)
-  if value == nil then return json.null end
-  return value
-end
-
 local function finding_data(finding)
   local out = {}
   for _, name in ipairs { "id", "severity", "message", "file", "line", "key", "value", "nearest", "source", "conditional" } do
-    out[name] = or_null(finding[name])
+    out[name] = json.or_null(finding[name])
   end
   return out
 end
@@ -121,15 +116,16 @@ local degrees = { "tensor", "context", "pipeline", "virtual", "expert", "expert_
 
 local function reads_data(read, memory)
   if not read then return json.null end
-  local out = { parallelism = {}, gpus = or_null(read.gpus), microbatches = or_null(read.microbatches), schedule = or_null(read.schedule),
+  local out = { parallelism = {}, gpus = json.or_null(read.gpus), microbatches = json.or_null(read.microbatches),
+                schedule = json.or_null(read.schedule),
                 layers_per_stage = read.layers_per_stage and json.array(read.layers_per_stage) or json.null,
-                bubble = read.bubble or json.null, training = {}, model = {}, memory = or_null(memory) }
-  for _, name in ipairs(degrees) do out.parallelism[name] = or_null(read.parallelism[name]) end
+                bubble = read.bubble or json.null, training = {}, model = {}, memory = json.or_null(memory) }
+  for _, name in ipairs(degrees) do out.parallelism[name] = json.or_null(read.parallelism[name]) end
   for _, name in ipairs { "micro_batch_size", "global_batch_size", "sequence_length", "precision", "zero", "recompute" } do
-    out.training[name] = or_null(read.training[name])
+    out.training[name] = json.or_null(read.training[name])
   end
   for _, name in ipairs { "layers", "hidden", "heads", "experts", "mtp_layers", "tied_embeddings" } do
-    out.model[name] = or_null(read.model[name])
+    out.model[name] = json.or_null(read.model[name])
   end
   return out
 end

@@ -278,20 +278,15 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------------ JSON
 
-local function or_null(value)
-  if value == nil then return json.null end
-  return value
-end
-
 local function measured_object(run)
   local found, measured = run.found, run.found.measured
   if not measured then return json.null end
   return {
     utilisation_fraction = measured.utilisation, median_utilisation_fraction = measured.median_utilisation,
-    utilisation_with_dropped_fraction = found.utilisation_with_dropped, standard_error_fraction = or_null(measured.error_fraction),
+    utilisation_with_dropped_fraction = found.utilisation_with_dropped, standard_error_fraction = json.or_null(measured.error_fraction),
     ideal_step_seconds = measured.ideal_seconds, mean_step_seconds = measured.mean_seconds, median_step_seconds = measured.median_seconds,
     fastest_step_over_predicted = fastest_over_predicted(run), slower_than_error_allows = verdict.beyond_estimates(run.plan, measured),
-    first_quarter_step_seconds = or_null(measured.early_seconds), last_quarter_step_seconds = or_null(measured.late_seconds),
+    first_quarter_step_seconds = json.or_null(measured.early_seconds), last_quarter_step_seconds = json.or_null(measured.late_seconds),
     steps = measured.steps, lines = measured.lines, first_iteration = measured.first, last_iteration = measured.last,
   }
 end
@@ -299,7 +294,7 @@ end
 local function counter_object(kind, plan)
   local ranks = json.array {}
   for i, row in ipairs(kind.ranks and largest(kind.ranks) > 0 and report.ranks_of(kind, plan) or {}) do
-    ranks[i] = { rank = row.rank, mean_fraction = row.mean, of_highest_fraction = row.share, planned_fraction = or_null(row.planned) }
+    ranks[i] = { rank = row.rank, mean_fraction = row.mean, of_highest_fraction = row.share, planned_fraction = json.or_null(row.planned) }
   end
   local function end_of(entry) return { name = entry.name, mean_fraction = entry.mean } end
   return { name = kind.name, sees_bubble = kind.sees, gpus = kind.gpus, samples = kind.samples, mean_fraction = kind.mean,
@@ -314,7 +309,7 @@ function report.object(run)
     threshold_fraction = plan.threshold, predicted_utilisation_fraction = plan.predicted, inside_error_band = plan.inside_error_band,
     schedule = plan.schedule, pipeline = plan.pipeline,
     fallback = plan.fallback and { schedule = plan.fallback.schedule, pipeline = plan.fallback.pipeline,
-                                   step_seconds = or_null(other and other.step_seconds) } or json.null,
+                                   step_seconds = json.or_null(other and other.step_seconds) } or json.null,
     window = { first_step = run.first, last_step = run.last, log_interval = found.interval },
     dropped = json.array {}, gaps = json.array {}, counters = json.array {}, files = json.array {},
     restarts = run.steps.restarts, undefined_iterations = run.steps.undefined, skipped_iterations = run.steps.skipped,

@@ -54,7 +54,7 @@ function run.described(plan)
   }
   local idle = plan.gpus_used and cluster.gpus - plan.gpus_used or 0
   if idle > 0 then
-    lines[#lines + 1] = string.format("%s of the GPUs stay idle: with all of them no layout is as fast", format.integer(idle))
+    lines[#lines + 1] = string.format("%s of the GPUs stay idle: this ranks before every layout of all of them", format.integer(idle))
   end
   local recipe = string.format("%s tokens; sequences of %s; %s", format.count(training.tokens), format.integer(training.sequence_length),
                                training.precision)

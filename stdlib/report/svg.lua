@@ -5,6 +5,7 @@
 local format = require "pipeplan.base.format"
 local rows = require "pipeplan.report.rows"
 local simulation = require "pipeplan.report.simulation"
+local ticks = require "pipeplan.report.ticks"
 local xml = require "pipeplan.report.xml"
 
 local svg = {}
@@ -89,19 +90,10 @@ end
 
 -- --------------------------------------------------------------------------------------------------------------- around the rows
 
--- 1, 2 or 5 times a power of ten: the least such step between ticks that leaves room for their labels.
-local function step_of(seconds_per_tick)
-  local power = 10 ^ math.floor(math.log(seconds_per_tick, 10))
-  for _, factor in ipairs { 1, 2, 5 } do
-    if factor * power >= seconds_per_tick then return factor * power end
-  end
-  return 10 * power
-end
-
 local function axis(run, scale, height)
   local makespan = run.result.makespan
   if makespan <= 0 then return text_at(left, top + height + 16, nil, "nothing takes any time") end
-  local step, parts = step_of(72 / scale), {}
+  local step, parts = ticks.step(72 / scale), {}
   for tick = 0, math.floor(makespan / step + 1e-9) do
     local x = left + tick * step * scale
     parts[#parts + 1] = string.format('<line class="tick" x1="%s" y1="%d" x2="%s" y2="%d"/>\n', px(x), top - 4, px(x), top + height)

@@ -40,7 +40,7 @@ local function object(properties, description)
 end
 
 local fits = { "fits", "tight", "does_not_fit" }
-local shardings = { "none", "optimizer", "gradients", "parameters" }
+local shardings = require("pipeplan.vocabulary").shardings
 
 local definitions = {
   parallelism = object({

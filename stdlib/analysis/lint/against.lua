@@ -3,18 +3,9 @@
 
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
+local vocabulary = require "pipeplan.vocabulary"
 
 local against = {}
-
-local function at(plan, path)
-  local value = plan
-  for name in path:gmatch "[^.]+" do
-    if type(value) ~= "table" or value == json.null then return nil end
-    value = value[name]
-  end
-  if value == json.null then return nil end
-  return value
-end
 
 -- Field of the plan, field of what was read, Megatron's key that says it.
 local compared = {
@@ -46,9 +37,6 @@ local function same(a, b)
   return true
 end
 
--- Sharding of state: the plan's word and the launch's stage.
-local stages = { none = 0, optimizer = 1, gradients = 2, parameters = 3 }
-
 -- The plan of a file, checked to be one.
 function against.read(path)
   local plan = json.read(path)
@@ -77,7 +65,7 @@ function against.compare(result, read, plan, path)
   end
   local dense = (read.model.experts or 0) == 0
   for _, each in ipairs(compared) do
-    local wanted, found = at(plan, each[1]), at(read, each[2])
+    local wanted, found = json.at(plan, each[1]), json.at(read, each[2])
     local about_experts = each[1]:find "%.expert" and dense
     local group = each[2] == "group"
     if group then
@@ -88,8 +76,8 @@ function against.compare(result, read, plan, path)
     if each[1] == "layers_per_stage" and read.schedule == "none" then wanted = nil end
     if wanted ~= nil and not about_experts and not same(wanted, found) then note(each[1], wanted, found, each[3]) end
   end
-  local sharding = at(plan, "sharding")
-  local wanted = type(sharding) == "string" and stages[sharding]
+  local sharding = json.at(plan, "sharding")
+  local wanted = type(sharding) == "string" and vocabulary.zero_of[sharding]
   if wanted and read.training.zero ~= nil and math.min(wanted, 1) ~= read.training.zero and wanted <= 1 then
     note("sharding", sharding, read.training.zero == 0 and "none" or "optimizer", "--use-distributed-optimizer")
   end

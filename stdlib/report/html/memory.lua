@@ -5,6 +5,7 @@ local element = require "pipeplan.report.html.element"
 local format = require "pipeplan.base.format"
 local lists = require "pipeplan.base.lists"
 local tables = require "pipeplan.report.html.table"
+local ticks = require "pipeplan.report.ticks"
 
 local memory = {}
 
@@ -76,15 +77,6 @@ local function line(class, x, from, to)
   return element("line", { class = class, x1 = percent(x), x2 = percent(x), y1 = element.number(from), y2 = element.number(to) })
 end
 
--- 1, 2 or 5 times a power of ten: some four steps to the whole.
-local function step_of(whole)
-  local power = 10 ^ math.floor(math.log(whole / 4, 10))
-  for _, factor in ipairs { 1, 2, 5 } do
-    if factor * power * 5 >= whole then return factor * power end
-  end
-  return 10 * power
-end
-
 local function chart(plan, rows, fullest)
   local gib, shapes = 2 ^ 30, {}
   local device, usable = plan.memory.device_bytes, plan.memory.device_bytes - plan.memory.headroom_bytes
@@ -113,7 +105,7 @@ local function chart(plan, rows, fullest)
   add(line("cap", x(device), 4, height - foot))
   add(element("text", { class = "end", x = percent(x(device)), dx = -5, y = 13 }, "the GPU has " .. format.gib(device)))
   add(element("text", { class = "end acc", x = percent(x(usable)), dx = -5, y = 28 }, "limit with headroom " .. format.gib(usable)))
-  local step = step_of(whole / gib)
+  local step = ticks.step(whole / gib / 5)
   for i = 0, math.floor(whole / gib / step) do
     local at = x(i * step * gib)
     add(element("text", { class = i > 0 and (at > 95 and "end" or "mid") or nil, x = percent(at), y = height - 4 },

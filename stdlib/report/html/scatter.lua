@@ -4,6 +4,7 @@
 local element = require "pipeplan.report.html.element"
 local format = require "pipeplan.base.format"
 local labels = require "pipeplan.report.html.labels"
+local ticks = require "pipeplan.report.ticks"
 
 local scatter = {}
 
@@ -28,13 +29,6 @@ function scatter.frontier(points)
     end
   end
   return list
-end
-
-local function step_of(whole, parts)
-  local power = 10 ^ math.floor(math.log(whole / parts, 10))
-  for _, factor in ipairs { 1, 2, 5, 10 } do
-    if factor * power * (parts + 1) >= whole then return factor * power end
-  end
 end
 
 -- Where values go: x as a share of the width, y in pixels.
@@ -89,7 +83,7 @@ local function ground(at, plan, add)
     add(across("brk", top + strip - 3))
     add(across("brk", top + strip))
   end
-  local step = step_of(at.high - at.low, 5)
+  local step = ticks.step((at.high - at.low) / 6)
   for i = math.ceil(at.low / step), math.floor(at.high / step) do
     local y = bottom - (i * step - at.low) / (at.high - at.low) * (bottom - at.ceiling)
     if y > at.ceiling + 8 and y < bottom - 8 then
@@ -99,7 +93,7 @@ local function ground(at, plan, add)
   end
   add(across("axis", bottom))
   local whole = at.right - at.left
-  step = step_of(whole, 5)
+  step = ticks.step(whole / 6)
   for i = math.ceil(at.left / step), math.floor(at.right / step) do
     local x = (i * step - at.left) / whole
     if x > 0.04 and x < 0.96 then add(element("text", { class = "mid ax", x = percent(x), y = bottom + 15 },

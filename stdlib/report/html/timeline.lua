@@ -6,6 +6,7 @@ local element = require "pipeplan.report.html.element"
 local extent = require "pipeplan.report.html.extent"
 local format = require "pipeplan.base.format"
 local rows = require "pipeplan.report.rows"
+local round_steps = require "pipeplan.report.ticks"
 
 local timeline = {}
 
@@ -122,20 +123,11 @@ local function draw_rank(run, rank, row, drawing, windows, ranks)
   return known.text(rank), count
 end
 
--- 1, 2 or 5 times a power of ten, so that some eight are in `whole`.
-local function step_of(whole)
-  local power = 10 ^ math.floor(math.log(whole / 8, 10))
-  for _, factor in ipairs { 1, 2, 5 } do
-    if factor * power * 10 >= whole then return factor * power end
-  end
-  return 10 * power
-end
-
 local function percent_of(value, whole) return string.format("%.2f%%", value / whole * 100) end
 
 local function ticks_of(makespan, unit, rows_height)
   local whole, grid, labels = makespan * unit[1], {}, {}
-  local step = step_of(whole)
+  local step = round_steps.step(whole / 10)
   for i = 0, math.floor(whole / step + 1e-9) do
     local value = i * step
     grid[#grid + 1] = string.format("M%d 0V%d", math.floor(value / whole * units + 0.5), rows_height)
