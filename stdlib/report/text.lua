@@ -56,7 +56,7 @@ local function with_last(before, cell)
   return { before, table.unpack(format.wrap(cell, text.width, inner, inner)) }
 end
 
--- Cells as lines, a list of them for each row: each column as wide as its widest cell, two spaces between them, or one where the page is
+-- Titles and cells as lines, a list of them for the titles and for each row: each column as wide as its widest cell, two spaces between them, or one where the page is
 -- too narrow for two. A last column of words is never cut.
 local function grid(columns, rows)
   local widths, total_width = widths_of(columns, rows)
@@ -72,7 +72,7 @@ local function grid(columns, rows)
   for i, column in ipairs(columns) do titles[i] = column[1] end
   local lines = {}
   for i, row in ipairs(rows) do lines[i] = line(row) end
-  return line(titles)[1], lines
+  return line(titles), lines
 end
 
 -- A section as pieces that may be cut from its end, and fixed lines that stand before them.
@@ -85,8 +85,9 @@ local function measure(section)
     block.paragraphs = #block.pieces
   end
   if section.rows then
-    local title, lines = grid(section.columns, section.rows)
-    block.fixed[1] = format.pad(section.label, label_width) .. title:sub(label_width + 1)
+    local titles, lines = grid(section.columns, section.rows)
+    table.move(titles, 1, #titles, 1, block.fixed)
+    block.fixed[1] = format.pad(section.label, label_width) .. titles[1]:sub(label_width + 1)
     table.move(lines, 1, #lines, #block.pieces + 1, block.pieces)
   end
   return block
