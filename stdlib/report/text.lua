@@ -56,8 +56,8 @@ local function with_last(before, cell)
   return { before, table.unpack(format.wrap(cell, text.width, inner, inner)) }
 end
 
--- Titles and cells as lines, a list of them for the titles and for each row: each column as wide as its widest cell, two spaces between them, or one where the page is
--- too narrow for two. A last column of words is never cut.
+-- Titles and cells as lines, a list of them for the titles and for each row: each column as wide as its widest cell, two spaces between
+-- them, or one where the page is too narrow for two. A last column of words is never cut.
 local function grid(columns, rows)
   local widths, total_width = widths_of(columns, rows)
   local gap = total_width + 2 * (#columns - 1) <= text.width and "  " or " "

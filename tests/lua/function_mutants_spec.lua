@@ -15,6 +15,18 @@ reject { id = "x", message = "over 7", when = function(f)
   return f.tensor_parallel > limit or f.schedule == "1f1b >= 2" and f.bubble_fraction >= 0.5
 end }]]
 
+-- A test of that policy whose one case is `body`, which has plan(TP, facts).
+local function test_of(policy, body)
+  return files.write("site_spec.lua", string.format([[
+    local site = require("pipeplan").policy(%q)
+    local function plan(tensor, facts)
+      return site:with(facts or {}):plan_spec { cluster = { gpus = 64, accelerator = "H100-SXM",
+        network = { fabric = "infiniband", per_gpu = "400Gbps" } }, model = { architecture = "dense", total = "70B", layers = 80 },
+        training = { tokens = "1T", recompute = "full" }, parallelism = { tensor = tensor, schedule = "1f1b" } }
+    end
+    it("x", function() %s end)]], policy, body))
+end
+
 describe("mutants of a function", function()
   it("turn each comparison and move each number of its text, and nothing in comments and quotes", function()
     local policy, changed = planning.policy_of(source).policy, {}
@@ -43,14 +55,7 @@ describe("mutants of a function", function()
     local policy = files.write("site.lua", [[
       reject { id = "x", message = "m", when = function(f) return f.tensor_parallel > 4 or f.layers > 500 end }]])
     local function mutate(body)
-      local test = files.write("site_spec.lua", string.format([[
-        local site = require("pipeplan").policy(%q)
-        local function plan(tensor, facts)
-          return site:with(facts or {}):plan_spec { cluster = { gpus = 64, accelerator = "H100-SXM",
-            network = { fabric = "infiniband", per_gpu = "400Gbps" } }, model = { architecture = "dense", total = "70B", layers = 80 },
-            training = { tokens = "1T", recompute = "full" }, parallelism = { tensor = tensor, schedule = "1f1b" } }
-        end
-        it("x", function() %s end)]], policy, body))
+      local test = test_of(policy, body)
       return program.run(string.format("policy mutate --policy %s %s --no-witnesses --filter 'its function'", policy, test)).stdout
     end
     assert.matches("\n8 mutants: 0 killed, 8 survived", "\n" .. mutate "assert.is_table(plan(2))", 1, false)
@@ -96,14 +101,7 @@ describe("what a function compares", function()
     local policy = files.write("site.lua", [[
       reject { id = "x", message = "m", when = function(f) return f.tensor_parallel > 4 or f.architecture == "moe" end }]])
     local function covered(body)
-      local test = files.write("site_spec.lua", string.format([[
-        local site = require("pipeplan").policy(%q)
-        local function plan(tensor, facts)
-          return site:with(facts or {}):plan_spec { cluster = { gpus = 64, accelerator = "H100-SXM",
-            network = { fabric = "infiniband", per_gpu = "400Gbps" } }, model = { architecture = "dense", total = "70B", layers = 80 },
-            training = { tokens = "1T", recompute = "full" }, parallelism = { tensor = tensor, schedule = "1f1b" } }
-        end
-        it("x", function() %s end)]], policy, body))
+      local test = test_of(policy, body)
       return program.run("policy test " .. test).stdout
     end
     local one = covered [[assert.decided(plan(4), "planned")]]
