@@ -172,12 +172,12 @@ local function close_of(set, group, left, near, fastest)
   return set.c:none()
 end
 
--- The wanted name among those, or the others of the list, or any: rows, and is it the wanted one?
+-- The wanted name among those, or the others of the list, or any.
 local function wanted_of(set, group, close)
   local first, others = close & (group.members[1] or set.c:none()), set.c:none()
-  if #first > 0 then return first, true end
+  if #first > 0 then return first end
   for i = 2, #group.list do others = others | (close & group.members[i]) end
-  return #others > 0 and others or close, false
+  return #others > 0 and others or close
 end
 
 -- The least step time of some rows that were simulated.
@@ -193,11 +193,11 @@ local function cost_of(set, steps, fastest, row, group)
   local least = fastest
   for _, step in ipairs(steps) do
     local rule = step.by == "preference" and step.rule or step.by == "wanted" and group.rule
-    local seconds = step.by == "order" and least or least_seconds(set, step.left)
-    if rule and seconds < math.huge and seconds > least then
+    local seconds = rule and least_seconds(set, step.left) or math.huge
+    if seconds < math.huge and seconds > least then
       cost.statements[#cost.statements + 1] = { id = rule.id, file = rule.file, line = rule.line, fraction = (seconds - least) / fastest }
+      least = seconds
     end
-    if seconds < math.huge then least = seconds end
   end
   return cost
 end
@@ -242,6 +242,7 @@ function rank.pick(set, left)
     local rows = close_of(set, group, left, near, fastest)
     close, kept = close | rows, kept | wanted_of(set, group, rows)
   end
+  if #kept == 0 then return nil end   -- rows of the table "within any" of which no name has a survivor
   steps[#steps + 1] = { by = "time", left = close, seconds = fastest, window = parameter(set.policy, "wanted_tolerance") }
   steps[#steps + 1] = { by = "wanted", left = kept }
   for _, rule in ipairs(set.policy.prefers) do

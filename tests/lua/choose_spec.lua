@@ -135,6 +135,20 @@ describe("ranking", function()
     assert.matches("1F1B takes .* slower than ZB%-V: more than wanted_tolerance 1 %%", result.reasons[1].message)
   end)
 
+  it("takes nothing else where a row says within any, whatever it costs, and says what it costs", function()
+    local function row_of(name)
+      return policy_of(string.format([[set { wanted_tolerance = "1%%" } row { id = "only", gpus = over(1), within = "any", try = { "%s" } }]], name))
+    end
+    local slow = decide(mixtral, {}, row_of "1f1b")   -- too slow for a row without it: the test above
+    assert.equal("1f1b", slow.evaluation.schedule)
+    assert.is_true(slow.cost.fraction > 0.01)
+    assert.same({ "only" }, ids(slow.cost.statements))
+    assert.near(slow.cost.fraction, slow.cost.statements[1].fraction, 1e-9)
+    local none = decide(llama, {}, row_of "dualpipe")   -- without experts it is rejected
+    assert.equal("rejected", none.status)
+    assert.is_not_nil(contains(none.reasons, "dualpipe_without_ep"))
+  end)
+
   it("takes the others, and says why, where the wanted schedule has no candidate that may be planned", function()  -- ruling 15
     local result = decide(deepseek, { training = { global_batch_size = { { 0, 3072 }, { "469B", 15360 } } }, parallelism = { pipeline = 16 } })
     assert.equal("planned", result.status)
