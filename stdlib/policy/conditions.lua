@@ -71,7 +71,8 @@ local function literal(field, value)
     for _, known in ipairs(domain) do
       if known == value then return value end
     end
-    return nil, string.format("no %s '%s'%s", field.name, value, failure.suggestion(value, domain))
+    local near = failure.suggestion(value, domain)
+    return nil, string.format("no %s '%s'%s", field.name, value, near ~= "" and near or ", expected one of " .. table.concat(domain, ", "))
   end
   return value
 end

@@ -64,6 +64,7 @@ describe("a condition", function()
     for written, expected in pairs {
       ["gpu = 5"] = "no field or property 'gpu', did you mean 'gpus'?",
       ["schedule = 'dualpip'"] = "schedule: no schedule 'dualpip', did you mean 'dualpipe'?",
+      ["recompute = 'al'"] = "recompute: no recompute 'al', expected one of none, selective, modules, full",
       ["schedule = { '1f1b', 'zbh1' }"] = "schedule: no schedule 'zbh1', did you mean 'zb_h1'?",
       ["gpus = under 'small_run_gpu'"] = "gpus: no parameter or field 'small_run_gpu', did you mean 'small_run_gpus'?",
       ["gpus = under 'slow_link'"] = "gpus: 'gpus' is in gpu, 'slow_link' in byte/s",
