@@ -31,6 +31,8 @@ Examples:
        on how few GPUs of this kind, and what keeps it from fewer
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
        why these were not planned
+   pipeplan plan examples/specs/qwen3-235b.json --shortlist 4
+       which layouts are worth a run before the long one (docs/measuring.md)
    pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
        many; after an interruption the same command goes on where it was
 
@@ -63,6 +65,8 @@ local function parser()
       :argname("LAYOUT"):choices { "file", "free" },
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
+    p:option("--shortlist", "in text or json: the plan and layouts that a comparison cannot tell from it and that teach most when they "
+      .. "are measured, N in all, 2 to 16"):argname("N"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
@@ -85,6 +89,22 @@ local function jobs_of(text)
   local jobs = text == nil and 1 or text:match("^%d+$") and math.tointeger(tonumber(text))
   if not jobs or jobs < 1 or jobs > 256 then failure.usage("--jobs must be an integer from 1 to 256, got '%s'", text) end
   return jobs
+end
+
+local most_runs = 16   -- more layouts than that nobody measures
+
+local function shortlist_of(parsed)
+  local text = parsed.shortlist
+  if not text then return nil end
+  local count = text:match "^%d+$" and math.tointeger(tonumber(text))
+  if not count or count < 2 or count > most_runs then
+    failure.usage("--shortlist must be an integer from 2 to %d, got '%s'", most_runs, text)
+  end
+  local format = parsed.format or "text"
+  if parsed.jsonl or format ~= "text" and format ~= "json" then
+    failure.usage("plan: --shortlist is for --format text and json, not %s", parsed.jsonl and "--jsonl" or format)
+  end
+  return count
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- rendering
@@ -123,6 +143,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
+  local shortlist = shortlist_of(parsed)
   if parsed.pairs and parsed.format ~= "csv" then failure.usage("plan: --pairs is for --format csv") end
 
   local text, status
@@ -141,7 +162,10 @@ function command.run(arguments)
     local request = require("pipeplan.input.spec").read { objects = objects, files = specs, options = given }
     local planner = require "pipeplan.plan.init"
     local explain = parsed.explain or parsed.format == "html"
-    local plan, program = planner.plan { request = request, policy = policy, explain = explain, why = questions }
+    local plan, program = planner.plan { request = request, policy = policy, explain = explain, why = questions, shortlist = shortlist }
+    if shortlist and plan.shortlist and parsed.format ~= "json" then
+      return require("pipeplan.report.shortlist").text(plan, shortlist), status_of(plan), parsed.output
+    end
     text, status = render[parsed.format or "text"](plan, request, parsed.pairs, program, { "pipeplan", "plan", table.unpack(arguments) })
     status = status or status_of(plan)
   end

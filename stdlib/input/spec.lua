@@ -234,20 +234,28 @@ local function finished(given, name, paths)
   if given["cluster.gpus"].value == "minimum" then return build_any(given, name, paths) end
   local request = build(given, name, paths)
   contradictions.check(request, given, complain)
-  request.stated = given  -- for spec.with
+  request.stated = given  -- for spec.laid
   return request
 end
 
--- The request with one field that its spec states as something else, `value` as a spec would say it; nil where that is no spec.
-function spec.with(request, path, value)
-  local given, at = {}, request.stated[path]
-  for other, field in pairs(request.stated) do given[other] = field end
-  value = fields.check(fields.by_path[path], value)
-  if value == nil then return nil end
-  given[path] = { value = value, origin = at.origin, shown = at.shown, base = at.base }
+-- The request with fields of its spec as something else: path → value, as a spec would say it, null where it says nothing; nil where that
+-- is no spec.
+function spec.laid(request, changes)
+  local given = {}
+  for path, at in pairs(request.stated) do given[path] = at end
+  for path, value in pairs(changes) do
+    local at = given[path] or { origin = "changes", shown = path }
+    local checked
+    if value ~= json.null then
+      checked = fields.check(fields.by_path[path], value)
+      if checked == nil then return nil end
+    end
+    given[path] = checked ~= nil and { value = checked, origin = at.origin, shown = at.shown, base = at.base } or nil
+  end
   local good, changed = failure.try(function()
     local other = build(given, request.source.file, request.source.files)
     contradictions.check(other, given, complain)
+    other.stated = given
     return other
   end)
   if not good and not failure.is(changed) then error(changed, 0) end

@@ -172,6 +172,27 @@
 ---@field tie? boolean is that less than a comparison of two schedules can be wrong?
 ---@field why_not string[] why it is not the plan
 
+--- a layout that is worth a run
+---@class pipeplan.plan.layout_to_measure
+---@field changes table<string, any> path of a spec → value: laid over the spec, they plan this layout
+---@field error_fraction number how far off that may be: nine of ten pairs of measured runs; 0 for the plan
+---@field fit "fits"|"tight"|"does_not_fit" does it fit?
+---@field gpus_used integer GPUs of the layout
+---@field layers_per_stage integer[] by slice of the model, first to last
+---@field micro_batch_size integer sequences of a microbatch
+---@field microbatches integer M per pipeline and step
+---@field options string the changes as options of the command line
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes number of the fullest rank
+---@field price pipeplan.plan.price
+---@field recompute string[] what is computed again in the backward
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
+---@field slower_fraction number its step over the plan's, less one; negative: it is faster
+---@field step_seconds number predicted
+---@field teaches string what a run of it tells
+---@field term? string the term of the price that differs most from the plan's
+
 --- how the model is spread over the GPUs
 ---@class pipeplan.plan.parallelism
 ---@field context integer context parallel degree
@@ -188,6 +209,18 @@
 ---@field cool_down_seconds number the rest of the pipeline
 ---@field steady_seconds number from there until the first rank has no forward left, or no pair; 0: there is no such phase
 ---@field warm_up_seconds number from the start until every rank has begun a backward, or an F&B pair where the schedule has them
+
+--- what a step is made of, by what a run can teach; the terms sum to it
+---@class pipeplan.plan.price
+---@field bubble_seconds number idle of the mean rank, without those
+---@field compute_seconds number what no other term has: products, attention, element-wise kernels, the host
+---@field context_seconds number CP's ring, what attention does not hide
+---@field data_seconds number gradients and parameters on their way
+---@field expert_seconds number all-to-all that nothing hides
+---@field optimizer_seconds number the update
+---@field pipeline_seconds number hand-overs between stages, waited for
+---@field recompute_seconds number computed again
+---@field tensor_seconds number collectives of TP
 
 --- memory of one rank
 ---@class pipeplan.plan.rank
@@ -301,6 +334,7 @@
 ---@field schedule_family? string zero_bubble for its members, otherwise the schedule
 ---@field schedule_wanted? string what that row wanted first
 ---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
+---@field shortlist? pipeplan.plan.layout_to_measure[] of --shortlist: what a comparison cannot tell from the plan and a run could, the plan first
 ---@field spec pipeplan.plan.spec the spec that was planned
 ---@field stages? pipeplan.plan.stage[] by slice of the model
 ---@field status "planned"|"refused"|"rejected" outcome

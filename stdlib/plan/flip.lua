@@ -305,7 +305,8 @@ function flip.of(request, policy, hints)
     more = false
     for at, list in ipairs(all) do
       local change = list[turn]
-      local other = change and not list.done and (left > 0 or change.hint) and spec.with(request, change.entry.path, written(change.value))
+      local tried = change and not list.done and (left > 0 or change.hint)
+      local other = tried and spec.laid(request, { [change.entry.path] = written(change.value) })
       more = more or change ~= nil
       if other then
         left = left - 1

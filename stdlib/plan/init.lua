@@ -136,7 +136,8 @@ local function forbidden(out, broken, request, policy, known, result)
   return rejected, record
 end
 
--- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }? } → plan, program
+-- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }?,
+--            shortlist = layouts to measure? } → plan, program
 -- facts: what a test puts in place of what follows from the request. With `explain` also the plan's program as simulated: see program.lua.
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
@@ -149,6 +150,7 @@ function plan.plan(arguments)
   out.loosened = map(out.loosened, loosened_of)
   local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments,
                                  explain = arguments.explain }
+  local stated_request = request
   if result.choice then
     known = facts.settled(known, result.choice)
     for _, entry in ipairs(chosen(request, result.choice)) do table.insert(out.assumptions, entry) end
@@ -168,6 +170,9 @@ function plan.plan(arguments)
     out.without_pipeline = measure.without_pipeline(request, result, out.step_seconds)
     out.runner_up = measure.runner_up(result, known, out.step_seconds, out.parallelism)
     advise.fill(out, request, policy, known, result, segments, record)
+    if arguments.shortlist then
+      out.shortlist = require("pipeplan.plan.shortlist").of(stated_request, policy, result, known, arguments.shortlist)
+    end
     guard.check(out)
     local broken = guard.broken(out, policy, record)
     if #broken > 0 then out, record = forbidden(out, broken, request, policy, known, result) end

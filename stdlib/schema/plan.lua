@@ -93,6 +93,26 @@ local definitions = {
     host_backward_seconds = seconds "of B, what the card waits for its host's launches",
   }, "seconds of one stage"),
 
+  price = object({
+    compute_seconds = seconds "what no other term has: products, attention, element-wise kernels, the host", recompute_seconds = seconds "computed again",
+    tensor_seconds = seconds "collectives of TP", context_seconds = seconds "CP's ring, what attention does not hide",
+    expert_seconds = seconds "all-to-all that nothing hides", pipeline_seconds = seconds "hand-overs between stages, waited for",
+    bubble_seconds = seconds "idle of the mean rank, without those", data_seconds = seconds "gradients and parameters on their way",
+    optimizer_seconds = seconds "the update",
+  }, "what a step is made of, by what a run can teach; the terms sum to it"),
+
+  layout_to_measure = object({
+    schedule = one_of(schedules, "none: without a pipeline"), parallelism = reference "parallelism",
+    layers_per_stage = list(whole("decoder layers", 0), "by slice of the model, first to last"), microbatches = whole "M per pipeline and step",
+    micro_batch_size = whole "sequences of a microbatch", recompute = list(text "a module", "what is computed again in the backward"),
+    sharding = one_of(shardings, "what data parallelism shards"), gpus_used = whole "GPUs of the layout",
+    step_seconds = seconds "predicted", slower_fraction = number "its step over the plan's, less one; negative: it is faster",
+    error_fraction = fraction "how far off that may be: nine of ten pairs of measured runs; 0 for the plan", peak_bytes = bytes "of the fullest rank",
+    fit = one_of(fits, "does it fit?"), price = reference "price", term = optional(text "the term of the price that differs most from the plan's"),
+    teaches = text "what a run of it tells", options = text "the changes as options of the command line",
+    changes = { type = "object", description = "path of a spec → value: laid over the spec, they plan this layout" },
+  }, "a layout that is worth a run"),
+
   phases = object({
     warm_up_seconds = seconds "from the start until every rank has begun a backward, or an F&B pair where the schedule has them",
     steady_seconds = seconds "from there until the first rank has no forward left, or no pair; 0: there is no such phase",
@@ -312,6 +332,7 @@ local properties = {
     margin_fraction = number "its step over the plan's, less 1: below 0, it is faster and the policy prefers the plan",
     error_fraction = fraction "that such a comparison can be wrong by", tie = boolean "is the margin less than that?",
   }, "the fastest of another layout or schedule; null where there is none")),
+  shortlist = optional(list(reference "layout_to_measure", "of --shortlist: what a comparison cannot tell from the plan and a run could, the plan first")),
   rollback = optional(object({
     metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
     warmup_steps = whole("steps left out of it", 0),

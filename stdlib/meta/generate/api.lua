@@ -31,6 +31,7 @@ local function type_of(schema, name, classes)
     local item = type_of(schema.items, name, classes)
     return (item:find("|", 1, true) and "(" .. item .. ")" or item) .. "[]", optional
   end
+  if kind == "object" and not schema.properties then return "table<string, any>", optional end
   if kind == "object" then
     collect(schema, name, classes)
     return name, optional
