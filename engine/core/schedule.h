@@ -2,7 +2,7 @@
 ** schedule.h: a pipeline schedule as a program: for each rank, the ordered actions it executes. Pure data: whether it can run is
 ** schedule_verify.h's subject, when it runs simulate.h's.
 **
-** Vocabulary (README, "Schedules"): F forward, I backward for input, W backward for weights, B = I + W in one action, FB a forward
+** Vocabulary (docs/schedules.md): F forward, I backward for input, W backward for weights, B = I + W in one action, FB a forward
 ** overlapped with a full backward of another chunk. A stage is a slice of the model in one pipeline direction. Bidirectional schedules
 ** (DualPipe) have two chains: chain 1 holds the same slices again, its stage s being number stages_per_chain + s. Microbatches are
 ** numbered from 0 within their chain.

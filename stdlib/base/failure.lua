@@ -3,7 +3,7 @@
 
 local failure = {}
 
--- Exit statuses, the same for every command (README, "Exit status").
+-- Exit statuses, the same for every command (docs/commands.md, "Exit status").
 failure.status = { ok = 0, refused = 1, usage = 2, policy_error = 3, over_budget = 4, nothing = 5, policy_unloadable = 6, bug = 70 }
 
 -- The same from worst to best: over several inputs the worst counts.

@@ -151,7 +151,7 @@ local list = {
     end, "the figures above" },
   { "ideal_step_seconds, predicted_utilisation_fraction", "ideal step", "M × Σ over stages (F + B − all-to-all) / P; over the step", function(p)
       return string.format("%s of %s", seconds(p.ideal_step_seconds), seconds(p.step_seconds))
-    end, "the rollback trigger: README" },
+    end, "the rollback trigger: docs/watching.md" },
 
   { "bubble.fraction", "mean idle share", "1 − Σ busy / (P × makespan)", function(p)
       return string.format("makespan %s, P %d", seconds(p.step.pipeline_seconds), p.parallelism.pipeline)

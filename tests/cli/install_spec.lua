@@ -53,13 +53,15 @@ describe("an installed tree", function()
 
   it("holds definitions for editors, examples, licence, and nothing of the build or the tests", function()
     for _, path in ipairs { "share/pipeplan/meta/policy.lua", "share/pipeplan/meta/engine.lua", "share/pipeplan/meta/pipeplan.lua",
-                            "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE", "share/doc/pipeplan/README.md" } do
+                            "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE", "share/doc/pipeplan/README.md",
+                            "share/doc/pipeplan/docs/spec.md" } do
       assert.is_true(exists(path), path)
     end
     local listed = run("cd '%s' && find . -type f -not -path './share/pipeplan/examples/*'", prefix).text
     for path in listed:gmatch("[^\n]+") do
       assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
-                     or path == "./share/pkgconfig/pipeplan.pc" or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil, path)
+                     or path == "./share/pkgconfig/pipeplan.pc" or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil
+                     or path:match("^%./share/doc/pipeplan/docs/%l+%.md$") ~= nil, path)
     end
   end)
 end)

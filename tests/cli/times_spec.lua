@@ -133,12 +133,6 @@ describe("a times file", function()
                  simulate("dualpipe --ranks 2 --microbatches 4", '{"F": [1, 1, 1], "I": 1, "W": 1}').stderr)
   end)
 
-  it("of the README is the shipped example", function()   -- which the help of simulate runs
-    local readme = assert(io.open "README.md"):read "a"
-    local shown = readme:match "%*%*Times%*%*.-```json\n(.-)```"
-    assert.equal(assert(io.open "examples/times/uneven-stages.json"):read "a", shown)
-  end)
-
   it("has a JSON Schema that tells good files from bad", function()
     local script = [==[
 import json, sys

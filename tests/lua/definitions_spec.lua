@@ -21,8 +21,15 @@ local names = { "engine", "luacheck", "pipeplan", "policy" }
 describe("the definitions for editors", function()
   it("are what scripts/generate-meta makes of the vocabulary, the schemas and the default policy", function()
     local made = require "generate"(source)
-    local page <close> = assert(io.open(source .. "/docs/reference.md"))
-    assert.is_true(page:read "a" == require "generate.reference"(), "docs/reference.md is stale: run scripts/generate-meta")
+    local function page(name)
+      local file <close> = assert(io.open(source .. "/docs/" .. name))
+      return file:read "a"
+    end
+    assert.is_true(page "reference.md" == require "generate.reference"(), "docs/reference.md is stale: run scripts/generate-meta")
+    for name, maker in pairs { ["design.md"] = "names", ["plan.md"] = "properties", ["spec.md"] = "fields" } do
+      local shown = page(name)
+      assert.is_true(require("generate." .. maker)(shown) == shown, "docs/" .. name .. " is stale: run scripts/generate-meta")
+    end
     for _, name in ipairs(names) do
       assert.is_true(made[name] == read(name), "stdlib/meta/" .. name .. ".lua is stale: run scripts/generate-meta")
     end

@@ -41,7 +41,7 @@ GROUPS = {
 # What editors read, and what lints it: no behaviour.
 SKIPPED_FILES = re.compile(r"^stdlib/meta/")
 # Tests of what is around the planner; they take long and kill nothing that the others leave.
-SKIPPED_TESTS = re.compile(r"^(torch\.|cli\.(ci_examples|install|readme|monitor_fuzz|help)_spec)")
+SKIPPED_TESTS = re.compile(r"^(torch\.|cli\.(ci_examples|install|manual|monitor_fuzz|help)_spec)")
 
 
 def draw(group, seed, only):

@@ -1,4 +1,4 @@
-"""loop_test.py: the commands of README.md's "Running a plan", pasted as they stand into one shell: every one ends as the page says, with what
+"""loop_test.py: the commands of docs/running.md, pasted as they stand into one shell: every one ends as the page says, with what
 it is there to show. Only the line that installs PyTorch is left out, and torchrun is forked_torchrun.py, in half the time.
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
@@ -31,14 +31,14 @@ EXPECTED = [
 
 
 def lines_of(page):
-    """→ all lines of the section's shell blocks but the last, Slurm's, which train_step_test.py runs."""
-    section = re.search(r"^## Running a plan\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
-    return [line for block in re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[:-1] for line in block.splitlines()]
+    """→ all lines of the shell blocks that the page says run here."""
+    blocks = re.findall(r"^<!-- run by: tests/torch/loop_test.py -->\n```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
 
 
 class Loop(unittest.TestCase):
-    def test_commands_of_the_readme_run_as_written(self):
-        lines = lines_of((ROOT / "README.md").read_text())
+    def test_commands_of_the_page_run_as_written(self):
+        lines = lines_of((ROOT / "docs/running.md").read_text())
         self.assertEqual(INSTALL, lines.pop(0))
         prepare = [line for line in lines if line.startswith("export ") or re.match(r"\w+\(\) {", line)]
         commands = [line for line in lines if line not in prepare]

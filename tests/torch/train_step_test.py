@@ -393,6 +393,8 @@ class Slurm(unittest.TestCase):
     """examples/slurm/train_step.sbatch, with an srun and an scontrol of ours: one node whose name is localhost, and the real torchrun."""
 
     def test_the_script_runs_as_it_is(self):
+        with open(os.path.join(SOURCE, "docs/running.md")) as page:
+            shown = re.search(r"^(.*)sbatch --nodes 2 (.*)$", page.read(), re.MULTILINE)
         with tempfile.TemporaryDirectory() as folder:
             plan, csv = plan_of(folder, 2)
             with open(config := os.path.join(folder, "config.json"), "w") as file:
@@ -406,7 +408,8 @@ class Slurm(unittest.TestCase):
                            "SLURM_JOB_NODELIST": "localhost", "PLAN": plan, "SCHEDULE": csv, "MODEL": config, "STEPS": "2", "GPUS_PER_NODE": "2",
                            "METRICS": os.path.join(folder, "log"), "OPTIONS": "--check --device cpu",
                            "TORCHRUN": os.path.join(os.path.dirname(sys.executable), "torchrun")}
-            script = os.path.join(SOURCE, "examples", "slurm", "train_step.sbatch")
+            self.assertEqual(["PLAN", "SCHEDULE", "MODEL", "METRICS"], re.findall(r"([A-Z]+)=", shown[1]))
+            script = os.path.join(SOURCE, shown[2])
             done = subprocess.run([script], cwd=SOURCE, env=environment, capture_output=True, text=True, timeout=200)
             self.assertEqual(0, done.returncode, done.stderr)
             self.assertIn("checked: ", done.stdout)

@@ -1,5 +1,6 @@
 -- names.lua: the table of names in docs/design.md, from stdlib/names.lua.
 
+local between = require "generate.between"
 local names = require "pipeplan.names"
 
 local function quoted(list)
@@ -17,6 +18,5 @@ return function(page)
     lines[#lines + 1] = string.format("| %s | %s | %s | %s | %s |", entry.concept, quoted { entry.spec }, quoted { option },
                                       quoted { entry.field }, quoted(entry.plan))
   end
-  local before, after = page:match "^(.-\n<!%-%- names %-%->\n).-(<!%-%- end %-%->.*)$"
-  return before .. table.concat(lines, "\n") .. "\n" .. after
+  return between(page, "names", table.concat(lines, "\n"))
 end
