@@ -106,8 +106,7 @@ static void forget_temporary(pp_output_file *file) {
   file->temporary[0] = '\0';
 }
 
-/* A folder that cannot be opened or has nothing to sync is no reason to call a written file a failure; a disk that failed is. */
-static bool sync_folder(const char *path) {
+bool pp_sync_folder(const char *path) {
   char folder[PATH_MAX] = ".";
   int length = folder_length(path), descriptor;
   bool good;
@@ -201,7 +200,7 @@ pp_status pp_output_finish(pp_output_file *file, pp_error *error) {
   if (file->temporary[0] == '\0') return PP_OK;
   if (rename(file->temporary, file->path) != 0) return give_up(file, error);
   forget_temporary(file);
-  return sync_folder(file->path) ? PP_OK : failed(error, EIO, ": the folder may not have reached the disk");
+  return pp_sync_folder(file->path) ? PP_OK : failed(error, EIO, ": the folder may not have reached the disk");
 }
 
 void pp_output_discard(pp_output_file *file) {

@@ -45,4 +45,10 @@ pp_status pp_output_finish(pp_output_file *file, pp_error *error);
 /* Nothing, when it is finished or discarded already. */
 void pp_output_discard(pp_output_file *file);
 
+/*
+** That a file's name reaches the disk. A folder that cannot be opened or has nothing to sync is no reason to call a written file a failure; a
+** disk that failed is: false.
+*/
+bool pp_sync_folder(const char *path);
+
 #endif

@@ -17,6 +17,8 @@
 ** engine.process.read() → what standard input has ("": nothing yet, though it seemed so) | nil: it ended | nil, why
 ** engine.process.input_size() → bytes that standard input still has, or nil: nobody can know
 ** engine.process.same_file(path, path) → are they names of one file?
+** engine.process.append(path, text, sync) → true | nil, why      a line at the end of a file (host/append_file.h)
+** engine.process.user() → the name of this process's user, or its number where it has none
 ** engine.process.make_directory(path) → true | nil, why; one that is there already is as good
 */
 #define _POSIX_C_SOURCE 200809L
@@ -24,6 +26,7 @@
 
 #include <errno.h>
 #include <lauxlib.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/append_file.h"
 #include "host/output_file.h"
 #include "host/workers.h"
 
@@ -101,6 +105,21 @@ static const luaL_Reg output_methods[] = {
   { "write",   output_write },
   { NULL, NULL }
 };
+
+static int process_append(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  size_t size;
+  const char *text = luaL_checklstring(L, 2, &size);
+  pp_error error;
+  return push_done(L, pp_append(path, text, size, lua_toboolean(L, 3), &error), &error);
+}
+
+static int process_user(lua_State *L) {
+  const struct passwd *user = getpwuid(getuid());
+  if (user) lua_pushstring(L, user->pw_name);
+  else lua_pushfstring(L, "%I", (lua_Integer)getuid());
+  return 1;
+}
 
 /* --- workers: user value 1 of a crew is the function --- */
 
@@ -299,12 +318,14 @@ static int process_same_file(lua_State *L) {
 }
 
 static const luaL_Reg process_functions[] = {
+  { "append",     process_append },
   { "crew",       process_crew },
   { "input_size", process_input_size },
   { "output",     process_output },
   { "make_directory", process_make_directory },
   { "read",       process_read },
   { "same_file",  process_same_file },
+  { "user",       process_user },
   { NULL, NULL }
 };
 

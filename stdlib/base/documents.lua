@@ -9,6 +9,7 @@ local documents = {}
 
 documents.versions = {
   changes = 1,     -- policy diff
+  decision = 1,    -- a line of plan --record
   evaluation = 1,  -- policy eval
   facts = 1,       -- facts TOPIC
   kernels = 1,     -- what plan --kernels reads
@@ -24,6 +25,7 @@ documents.versions = {
   tests = 1,       -- policy test
   values = 1,      -- policy eval -e
   times = 1,       -- what simulate --times reads
+  verification = 1,  -- plan --verify
 }
 
 -- "urn:pipeplan:plan:1"

@@ -30,6 +30,7 @@ Usage: pipeplan facts TOPIC [--format text|json]
   primitives    what the engine computes for policies, with an example each
   schema spec   JSON Schema of a spec (draft 2020-12)
   schema plan   JSON Schema of a plan
+  schema decision  JSON Schema of a line of plan --record
   schema times  JSON Schema of what simulate --times reads
   schema kernels  JSON Schema of measured kernels
   schema profile  JSON Schema of a profile: measured stages
@@ -217,6 +218,7 @@ function show.schema(which)
   local schemas = {
     spec = function() return require("pipeplan.input.schema").spec() end,
     plan = function() return require "pipeplan.schema.plan" end,
+    decision = function() return require "pipeplan.schema.decision" end,
     kernels = function() return require "pipeplan.schema.kernels" end,
     profile = function() return require "pipeplan.schema.profile" end,
     times = function() return require("pipeplan.input.times").schema() end,

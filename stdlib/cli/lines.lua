@@ -26,12 +26,19 @@ for rank, name in ipairs(failure.severity) do severity[failure.status[name]] = r
 
 -- ------------------------------------------------------------------------------------------------------------- in a worker: one line
 
--- An answer on its way: exit status, a line of output, a message.
-local function pack(status, text, message) return string.pack("<I1 s8 s8", status, text, message) end
+-- An answer on its way: exit status, a line of output, a message, a line of the record or "".
+local function pack(status, text, message, decided) return string.pack("<I1 s8 s8 s8", status, text, message, decided) end
+
+local function line_of(how, decision)
+  if not how.record then return "" end
+  decision.policy = how.policy
+  return how.record:line(decision)
+end
 
 -- The answer for a line without a plan: {"error": …} in its place.
-local function problem(number, status, message)
-  return pack(status, json.encode { error = { line = number, message = message, status = status } }, message)
+local function problem(number, status, message, how, request)
+  return pack(status, json.encode { error = { line = number, message = message, status = status } }, message,
+              line_of(how, { line = number, status = status, problem = message, request = request }))
 end
 
 local function caught(what)
@@ -40,15 +47,18 @@ end
 
 -- → its answer, and whether all went as it should.
 local function plan(number, text, how)
+  local request
   local good, outcome = xpcall(function()
-    local request = spec.from_table(json.decode(text, "line " .. number))
+    request = spec.from_table(json.decode(text, "line " .. number))
     local planned = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
-    return pack(planned.status == "planned" and failure.status.ok or failure.status.refused, json.encode(json.shape(planned, schema)), "")
+    local status = planned.status == "planned" and failure.status.ok or failure.status.refused
+    return pack(status, json.encode(json.shape(planned, schema)), "",
+                line_of(how, { line = number, status = status, plan = planned, request = request }))
   end, caught)
   if good then return outcome, true end
   local answer = failure.of(outcome)
-  if answer then return problem(number, answer.status, answer.message), answer.status == failure.status.usage end
-  return problem(number, failure.status.bug, outcome), false
+  if answer then return problem(number, answer.status, answer.message, how, request), answer.status == failure.status.usage end
+  return problem(number, failure.status.bug, outcome, how, request), false
 end
 
 -- What one plan leaves behind is collected when it is worth it, or the next one's garbage comes on top of it. After a rule that failed, a
@@ -68,7 +78,7 @@ local function words_of(said)
 end
 
 -- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU.
-local function lost(item)
+local function lost(item, how)
   local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
   local over_budget = kind == "status" and number == failure.status.over_budget or kind == "signal" and number == SIGXCPU
   local message
@@ -80,7 +90,7 @@ local function lost(item)
                             number == SIGKILL and ": by hand, or for want of memory" or "")
   end
   if item.said then message = message .. "; its last words: " .. words_of(item.said) end
-  return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message)
+  return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message, how)
 end
 
 -- ------------------------------------------------------------------------------------------------------------------- the stream
@@ -96,8 +106,8 @@ local function open_output(how)
   return earlier, output.open(how.output, in_place and earlier.kept or nil), how.output and not in_place
 end
 
--- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path } → nil, the worst exit status. Answers go to
--- `output`, or to standard output, messages to standard error.
+-- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path, record = } → nil, the worst exit status. Answers go
+-- to `output`, or to standard output, messages to standard error.
 function lines.plan(how)
   local earlier, opened, shown = open_output(how)
   local to <close> = opened
@@ -112,15 +122,15 @@ function lines.plan(how)
     until not text or text:find "%S"
     specs = specs + 1
     local item = { number = number, bytes = input.bytes, earlier = earlier and earlier:next(number) }
-    if item.earlier and not item.earlier.compare then item.answer = pack(item.earlier.status, item.earlier.text, "")
+    if item.earlier and not item.earlier.compare then item.answer = pack(item.earlier.status, item.earlier.text, "", "")
     elseif not text then
-      item.answer = problem(number, failure.status.usage, string.format("longer than %d MiB: this is no spec", LINE_BYTES // 2 ^ 20))
+      item.answer = problem(number, failure.status.usage, string.format("longer than %d MiB: this is no spec", LINE_BYTES // 2 ^ 20), how)
     else item.text = string.pack("<I8 s8", number, text) end
     return item
   end
 
   local function done(item)
-    local status, text, message = string.unpack("<I1 s8 s8", item.answer or lost(item))
+    local status, text, message, decided = string.unpack("<I1 s8 s8 s8", item.answer or lost(item, how))
     local before = item.earlier
     if before and item.answer and text ~= before.text then
       failure.usage("--resume %s: is not what line %d of standard input is planned as", before.place, item.number)
@@ -135,6 +145,7 @@ function lines.plan(how)
       seen:clear()
       output.complain(string.format("line %d: %s", item.number, message))
     end
+    if not before and decided ~= "" then how.record:append(decided) end
     if not before or shown then
       to:write(text .. "\n")
       to:flush()
@@ -150,6 +161,7 @@ function lines.plan(how)
   seen:clear()
   if input.problem then failure.usage("standard input cannot be read: %s", input.problem) end
   if earlier then earlier:finish(specs) end
+  if how.record then how.record:sync() end
   if specs == 0 then failure.raise("nothing", "no spec on standard input") end
   to:finish()
   return nil, worst

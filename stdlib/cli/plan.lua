@@ -2,6 +2,7 @@
 
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
+local lists = require "pipeplan.base.lists"
 local options = require "pipeplan.input.options"
 
 local command = {}
@@ -35,6 +36,10 @@ Examples:
        which layouts are worth a run before the long one (docs/measuring.md)
    pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
        many; after an interruption the same command goes on where it was
+   pipeplan plan examples/specs/mixtral-8x7b.json --format json -o plan.json --record log.jsonl
+       and a line that says when, who, from what, and what came out
+   pipeplan plan --verify plan.json
+       is it what is planned here: the same engine, policy, spec and figures?
 
 With --jsonl each line is answered as soon as those before it are: by a plan, or by
 {"error": {"line", "message", "status"}}. A line is at most 1 MiB, and may end in CRLF; lines
@@ -44,6 +49,15 @@ time). The exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
 and the line numbers in errors agree, and the 1st, 2nd, 4th, 8th, ... and last of them, planned
 again, are the same to the byte. New answers follow: on standard output, or, with -o of the same
 FILE, in it, as they come; -o of another file gets all answers, whole or not at all.
+
+--verify plans the spec that the plan carries, at the plan's date; with SPEC or fields beside it,
+that one. Policies are those in force here and --policy. It names what differs, of the engine, the
+policy, the spec and the figures, each with both values, and what is not compared: where files lie.
+Exit status: 0 equal, whatever its outcome; 1 something differs; 2 no plan that can be read.
+
+--record appends one line (pipeplan facts schema decision) to a regular file, in one write, and on
+the disk before the answer is shown (with --jsonl at the end); what cannot be decided is recorded
+too, as verdict error. A file that cannot be written: nothing is shown, exit status 2.
 
 A quantity may have a unit: 14.8T tokens, 80GiB, 400Gbps, 160GB/s, 8%.
 Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be read;
@@ -67,6 +81,9 @@ local function parser()
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
     p:option("--shortlist", "in text or json: the plan and layouts that a comparison cannot tell from it and that teach most when they "
       .. "are measured, N in all, 2 to 16"):argname("N"),
+    p:option("--verify", "plan again what this plan (plan --format json) carries, and say what differs (below)"):argname("PLAN.json"),
+    p:option("--record", "append the decision to this file, a line of JSON each, before it is shown (below)"):argname("FILE"),
+    p:option("--record-for", "with --record: for whom this is decided, such as who submits a job"):argname("WHOM"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
@@ -131,11 +148,72 @@ function render.csv(plan, request, pairs)
   return nil, failure.status.refused
 end
 
+local function request_of(parsed, given)
+  local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
+  return require("pipeplan.input.spec").read { objects = objects, files = specs, options = given }
+end
+
 local function status_of(plan)
   return plan.status == "planned" and failure.status.ok or failure.status.refused
 end
 
+-- ----------------------------------------------------------------------------------------------------------------------- decisions
+
+-- Each fills in what is known of `decision`, as far as it comes, and returns a text and an exit status.
+
+-- how: { arguments = of the command, why = questions, shortlist = layouts }.
+local function planned(decision, parsed, given, how)
+  local policy = command_line.policy_in_force(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
+  decision.policy = policy
+  local request = request_of(parsed, given)
+  decision.request = request
+  local explain = parsed.explain or parsed.format == "html"
+  local plan, program = require("pipeplan.plan.init").plan { request = request, policy = policy, explain = explain, why = how.why,
+                                                            shortlist = how.shortlist }
+  decision.plan = plan
+  if how.shortlist and plan.shortlist and parsed.format ~= "json" then
+    return require("pipeplan.report.shortlist").text(plan, how.shortlist), status_of(plan)
+  end
+  local words = { "pipeplan", "plan", table.unpack(how.arguments) }
+  local text, status = render[parsed.format or "text"](plan, request, parsed.pairs, program, words)
+  return text, status or status_of(plan)
+end
+
+-- A plan that was handed in, held against what is planned here.
+local function verified(decision, parsed, given)
+  local verify, report = require "pipeplan.analysis.verify", require "pipeplan.report.verification"
+  local shape = report[parsed.format or "text"]
+  if not shape then failure.usage("plan: --verify prints text or json, not %s", parsed.format) end
+  local good, handed = failure.try(verify.read, parsed.verify)
+  decision.policy = command_line.policy_in_force(lists.with(parsed, { date = parsed.date or good and handed.date or nil }))
+  if not good then error(handed, 0) end
+  local beside = #parsed.spec > 0 or next(given)
+  local result = verify.of { handed = handed, policy = decision.policy, request = beside and request_of(parsed, given) or nil }
+  decision.request, decision.plan = result.request, result.plan
+  decision.verified = { file = handed.name, equal = result.equal, differ = verify.subjects(result) }
+  return shape(result, handed.name), result.equal and failure.status.ok or failure.status.refused
+end
+
 -- ------------------------------------------------------------------------------------------------------------------------ the command
+
+-- Options that have no meaning beside others.
+local function check(parsed, given)
+  if parsed.pairs and parsed.format ~= "csv" then failure.usage("plan: --pairs is for --format csv") end
+  if parsed.verify then
+    for _, name in ipairs { "explain", "jobs", "jsonl", "resume", "shortlist" } do
+      if parsed[name] then failure.usage("plan: --%s is not for --verify", name) end
+    end
+    if #parsed.why > 0 then failure.usage("plan: --why is not for --verify") end
+  end
+  if not parsed.jsonl then
+    if parsed.jobs or parsed.resume then failure.usage("plan: --%s is for --jsonl", parsed.jobs and "jobs" or "resume") end
+    return
+  end
+  if #parsed.spec > 0 or next(given) then
+    failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
+  end
+  if parsed.format and parsed.format ~= "json" then failure.usage("plan --jsonl writes JSON, not --format %s", parsed.format) end
+end
 
 function command.run(arguments)
   local parsed, help = read(arguments)
@@ -144,31 +222,17 @@ function command.run(arguments)
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
   local shortlist = shortlist_of(parsed)
-  if parsed.pairs and parsed.format ~= "csv" then failure.usage("plan: --pairs is for --format csv") end
-
-  local text, status
+  check(parsed, given)
+  local record
+  if parsed.record or parsed.record_for then record = require("pipeplan.cli.record").open(parsed.record, parsed.record_for) end
   if parsed.jsonl then
-    if #parsed.spec > 0 or next(given) then
-      failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
-    end
-    if parsed.format and parsed.format ~= "json" then failure.usage("plan --jsonl writes JSON, not --format %s", parsed.format) end
     return require("pipeplan.cli.lines").plan {
       jobs = jobs_of(parsed.jobs), policy = command_line.policy_in_force(parsed), explain = parsed.explain, questions = questions,
-      output = parsed.output, resume = parsed.resume }
-  else
-    if parsed.jobs or parsed.resume then failure.usage("plan: --%s is for --jsonl", parsed.jobs and "jobs" or "resume") end
-    local policy = command_line.policy_in_force(parsed)  -- first: where the policy is wrong too, that is what a gate has to know
-    local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
-    local request = require("pipeplan.input.spec").read { objects = objects, files = specs, options = given }
-    local planner = require "pipeplan.plan.init"
-    local explain = parsed.explain or parsed.format == "html"
-    local plan, program = planner.plan { request = request, policy = policy, explain = explain, why = questions, shortlist = shortlist }
-    if shortlist and plan.shortlist and parsed.format ~= "json" then
-      return require("pipeplan.report.shortlist").text(plan, shortlist), status_of(plan), parsed.output
-    end
-    text, status = render[parsed.format or "text"](plan, request, parsed.pairs, program, { "pipeplan", "plan", table.unpack(arguments) })
-    status = status or status_of(plan)
+      output = parsed.output, resume = parsed.resume, record = record }
   end
+  local decide, how = parsed.verify and verified or planned, { arguments = arguments, why = questions, shortlist = shortlist }
+  local text, status
+  if record then text, status = record:of(decide, parsed, given, how) else text, status = decide({}, parsed, given, how) end
   return text, status, parsed.output
 end
 

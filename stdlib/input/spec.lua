@@ -213,7 +213,7 @@ local function build_any(given, name, paths)
   local function at(gpus)
     local copy = {}
     for path, field in pairs(given) do copy[path] = field end
-    copy["cluster.gpus"] = { value = gpus, origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
+    copy["cluster.gpus"] = { value = gpus, written = "minimum", origin = given["cluster.gpus"].origin, shown = given["cluster.gpus"].shown }
     local request = build(copy, name, paths)
     local good, problem = failure.try(contradictions.check, request, copy, complain)
     request.stated = copy

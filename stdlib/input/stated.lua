@@ -21,6 +21,24 @@ function stated.list(request)
   return list
 end
 
+-- The path of a file that the field names, as it can be opened from here.
+local function opened(entry, at)
+  if entry.type ~= "model" then return at.value end
+  return at.value:sub(1, 1) == "/" and at.value or (at.base or "") .. at.value
+end
+
+-- The same where a file's path is one that can be opened from here: what gives the same request again.
+function stated.carried(request)
+  local list = stated.list(request)
+  for _, each in ipairs(list) do
+    local entry, at = fields.by_path[each.field], request.stated[each.field]
+    if entry.type == "path" or entry.type == "paths" or entry.type == "model" and type(at.value) == "string" then
+      each.value = opened(entry, at)
+    end
+  end
+  return list
+end
+
 local by_content = { path = true, paths = true, model = true }   -- what stands in a file counts, and not where the file is
 
 -- Of all that it says, in whatever way, and of what the files hold that it names: the same digest, the same request.

@@ -659,7 +659,14 @@
 --- the spec that was planned
 ---@class pipeplan.plan.spec
 ---@field digest string of every field that the spec says, and of the model and the profile that it names
+---@field fields pipeplan.plan.spec.fields[] what the spec says, files and options laid over each other: plan --verify plans it again
 ---@field files string[] spec files, in the order in which they were laid over each other
+
+--- one field
+---@class pipeplan.plan.spec.fields
+---@field field string path in the spec
+---@field origin string the file that says it, or the command line
+---@field value any as it was written; a file's path as planning could open it
 
 --- what a step is made of
 ---@class pipeplan.plan.step

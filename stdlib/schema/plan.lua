@@ -206,6 +206,10 @@ local properties = {
   spec = object({
     digest = text "of every field that the spec says, and of the model and the profile that it names",
     files = list(text "path", "spec files, in the order in which they were laid over each other"),
+    fields = list(object({
+      field = text "path in the spec", value = { description = "as it was written; a file's path as planning could open it" },
+      origin = text "the file that says it, or the command line",
+    }, "one field"), "what the spec says, files and options laid over each other: plan --verify plans it again"),
   }, "the spec that was planned"),
   engine_version = text "version of pipeplan",
 

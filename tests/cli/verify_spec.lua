@@ -1,0 +1,120 @@
+-- `pipeplan plan --verify`: exit statuses, what is printed, and where policies lie elsewhere than when the plan was made.
+
+require "pipeplan"
+local files = require "policy_files"
+local json = require "pipeplan.base.json"
+local program = require "program"
+
+teardown(files.remove)
+
+local SPEC = "examples/specs/mixtral-8x7b.json"
+local made = program.run("plan " .. SPEC .. " --date 2026-12-01 --format json")
+local plan_file = files.write("approved.json", made.stdout)
+
+local function changed(edit)
+  local plan = json.decode(made.stdout, "plan")
+  edit(plan)
+  return files.write("changed.json", json.encode(plan))
+end
+
+describe("plan --verify", function()
+  it("ends with 0 for what is planned here, at the plan's date, and says what it compared", function()
+    local result = program.run("plan --verify " .. plan_file)
+    assert.equal(0, result.status, result.stderr)
+    assert.is_truthy(result.stdout:find "^equal +.*approved.json: planned: ")
+    assert.is_truthy(result.stdout:find("judged at 2026-12-01", 1, true) or result.stdout:find("judged at\n", 1, true))
+    assert.is_truthy(result.stdout:find "unchecked +spec.files")
+  end)
+
+  it("ends with 0 for a refusal that is one here too, for it compares", function()
+    local refused = program.run "plan examples/specs/rules/too_deep.json --date 2026-12-01 --format json"
+    assert.equal(1, refused.status)
+    local result = program.run("plan --verify -", refused.stdout)
+    assert.equal(0, result.status, result.stderr)
+    assert.is_truthy(result.stdout:find "^equal +standard input: rejected: too_deep")
+  end)
+
+  it("ends with 1 and names what differs, the plan's own figures first", function()
+    local file = changed(function(plan) plan.memory.ranks[1].total_bytes, plan.step_seconds, plan.engine_version = 1, 1, "0.0.1" end)
+    local result = program.run("plan --verify " .. file)
+    assert.equal(1, result.status)
+    local engine, step, rank = result.stdout:find "\nengine ", result.stdout:find "step_seconds: 1 in the plan",
+                               result.stdout:find "memory.ranks%[0%].total_bytes: 1 in the plan"
+    assert.is_true(engine < step and step < rank, result.stdout)
+  end)
+
+  it("says the same as JSON, a document of its own kind", function()
+    local told = json.decode(program.run("plan --format json --verify " .. changed(function(plan) plan.gpus_used = 1 end)).stdout, "told")
+    assert.equal("urn:pipeplan:verification:1", told["$schema"])
+    assert.is_false(told.equal)
+    assert.same({ subject = "figures", field = "gpus_used", plan = 1, here = 64, message = "gpus_used: 1 in the plan, 64 here" },
+                told.differences[1])
+    assert.equal(1, #told.differences)
+    assert.is_true(#told.not_checked > 2)
+  end)
+
+  it("judges what expires at the plan's date, or at the one that is given", function()
+    local site = files.write("hall.lua", [[site "hall"
+      disable { id = "few_microbatches", reason = "we know", expires = "2027-01-31" }
+      set { small_run_gpus = 64 }]])
+    local plan = files.write("hall.json", program.run("plan " .. SPEC .. " --date 2026-12-01 --format json --policy " .. site).stdout)
+    assert.equal(0, program.run("plan --verify " .. plan .. " --policy " .. site).status)
+    local later = program.run("plan --date 2027-06-01 --verify " .. plan .. " --policy " .. site)
+    assert.equal(1, later.status)
+    assert.is_truthy(later.stdout:find('date: "2026-12-01" in the plan, "2027-06-01" here', 1, true))
+    local without = program.run("plan --verify " .. plan)
+    assert.equal(1, without.status)
+    assert.is_truthy(without.stdout:find("layers: default ← hall in the plan, default here", 1, true))
+  end)
+
+  it("takes the policies of the machine, wherever they lie", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    os.execute("mkdir -p " .. folder .. "/policies.d && cp examples/sites/aws-p5.lua " .. folder .. "/policies.d/")
+    local plan = files.write("named.json", program.run("plan " .. SPEC .. " --format json --policy examples/sites/aws-p5.lua").stdout)
+    local result = program.run("plan --verify " .. plan, nil, "PIPEPLAN_SYSTEM=" .. folder)
+    os.execute("rm -r " .. folder)
+    assert.equal(0, result.status, result.stdout .. result.stderr)
+    assert.equal(1, program.run("plan --verify " .. plan).status)
+  end)
+
+  it("holds the plan against a spec beside it", function()
+    assert.equal(0, program.run("plan " .. SPEC .. " --verify " .. plan_file).status)
+    local other = program.run("plan " .. SPEC .. " --tokens 17T --verify " .. plan_file)
+    assert.equal(1, other.status)
+    assert.is_truthy(other.stdout:find('spec +training.tokens: "[^"]+" in the plan, "17T" here'))
+  end)
+
+  for what, case in pairs {
+    ["no JSON"] = { "{", "approved%.json:1:" },
+    ["no plan"] = { '{"status":"planned"}', "this is no plan" },
+    ["an error of a stream"] = { '{"error":{"line":1,"message":"x","status":2}}', "this is no plan" },
+    ["a document of another kind"] = { '{"$schema":"urn:pipeplan:profile:1"}', "expected a plan" },
+    ["a plan of another version"] = { (made.stdout:gsub("urn:pipeplan:plan:1", "urn:pipeplan:plan:9")), "reads version 1 of a plan" },
+    ["a plan without its spec"] = { (made.stdout:gsub('"fields": %[.-\n    %],', "", 1)), "carries no spec; hand it in too" },
+    ["a spec that cannot be read"] = { (made.stdout:gsub('"field": "cluster.gpus"', '"field": "cluster.gpu"')), "the spec that it carries" },
+    ["a date that is none"] = { (made.stdout:gsub('"date": "2026%-12%-01"', '"date": "2026-13-01"')), "policy.date" },
+  } do
+    it("ends with 2 for " .. what .. ", and prints nothing", function()
+      local result = program.run("plan --verify " .. files.write("approved.json", (case[1])))
+      files.write("approved.json", made.stdout)
+      assert.equal(2, result.status, result.stdout .. result.stderr)
+      assert.equal("", result.stdout)
+      assert.is_truthy(result.stderr:find(case[2]), result.stderr)
+    end)
+  end
+
+  it("says first that a policy cannot be loaded", function()
+    local site = files.write("broken.lua", "refuse {")
+    assert.equal(6, program.run("plan --verify /nonexistent --policy " .. site).status)
+    assert.equal(2, program.run("plan --verify /nonexistent").status)
+  end)
+
+  it("goes with nothing that has no meaning beside it", function()
+    for _, option in ipairs { "--jsonl", "--explain", "--why pipeline=8", "--format html", "--resume x", "--jobs 2" } do
+      local result = program.run("plan --verify " .. plan_file .. " " .. option)
+      assert.equal(2, result.status, option)
+      assert.is_truthy(result.stderr:find("--verify", 1, true), result.stderr)
+    end
+  end)
+end)
