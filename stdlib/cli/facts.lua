@@ -11,10 +11,11 @@ local lists = require "pipeplan.base.lists"
 
 local facts = {}
 
-local topics = { "accelerators", "fields", "frameworks", "hosts", "kernels", "links", "overheads", "primitives", "schedules", "schema",
-                 "spec", "statements" }
+local topics = { "accelerators", "completion", "fields", "frameworks", "hosts", "kernels", "links", "man", "overheads", "primitives",
+                 "schedules", "schema", "spec", "statements" }
+local shells = { "bash", "fish", "zsh" }
 
-local usage = [[
+facts.usage = [[
 Usage: pipeplan facts TOPIC [--format text|json]
 
   accelerators  GPUs by catalogue name: memory, peaks, links
@@ -34,6 +35,8 @@ Usage: pipeplan facts TOPIC [--format text|json]
   schema times  JSON Schema of what simulate --times reads
   schema kernels  JSON Schema of measured kernels
   schema profile  JSON Schema of a profile: measured stages
+  man           names of the man pages; man NAME: that page
+  completion    shells that complete its command line; completion bash: the file for it
 
 Examples:
    pipeplan facts accelerators
@@ -231,6 +234,20 @@ function show.schema(which)
   return json.encode(schema(), { indent = 2 }) .. "\n"
 end
 
+function show.completion(shell)
+  if not shell then return table.concat(shells, "\n") .. "\n" end
+  if not lists.contains(shells, shell) then
+    failure.usage("facts completion: no shell '%s': expected one of %s", shell, table.concat(shells, ", "))
+  end
+  return require("pipeplan.cli.shell." .. shell)()
+end
+
+function show.man(name)
+  local man = require "pipeplan.cli.shell.man"
+  if not name then return table.concat(man.names(), "\n") .. "\n" end
+  return man.page(name) or failure.usage("facts man: no page '%s'%s", name, failure.suggestion(name, man.names()))
+end
+
 -- The same as data: the entries as they are kept, in SI units, each with its source.
 local data = {
   fields = function() return require("pipeplan.vocabulary").fields end,
@@ -281,18 +298,27 @@ local function as_json(topic)
   return documents.encode("facts", { topic = topic, entries = json.array(plain(data[topic]())) }, { indent = 2 }) .. "\n"
 end
 
+-- What may stand behind it, and behind a topic.
+facts.follow = { [""] = topics, schema = { "decision", "kernels", "plan", "profile", "spec", "times" }, completion = shells }
+facts.no_files = true
+
+function facts.parser()
+  local parser = argparse("pipeplan facts", "Prints what pipeplan knows: accelerators, links, kernels, frameworks, schedules, schemas.")
+    :add_help(false):usage("Usage: pipeplan facts TOPIC [--format text|json]")
+  parser:argument("topic", "what to print"):args("*")
+  parser:option("--format", "what to print it as"):choices({ "text", "json" }):default("text")
+  parser:option("--stdlib"):hidden(true)  -- read by the program before any Lua runs
+  parser:flag("-h --help", "show this help")
+  return parser
+end
+
 function facts.run(arguments)
-  local parser = argparse("pipeplan facts"):add_help(false)
-  parser:argument("topic"):args("*")
-  parser:option("--format"):choices({ "text", "json" }):default("text")
-  parser:option("--stdlib")  -- read by the program before any Lua runs
-  parser:flag("-h --help")
-  local parsed = command_line.parse(parser, arguments, "facts")
-  if not parsed then return usage, failure.status.ok end
+  local parsed = command_line.parse(facts.parser(), arguments, "facts")
+  if not parsed then return facts.usage, failure.status.ok end
   local topic, which, extra = table.unpack(parsed.topic)
   if not topic then failure.usage("facts: expected a topic: %s", table.concat(topics, ", ")) end
   if not show[topic] then failure.usage("facts: no topic '%s'%s", topic, failure.suggestion(topic, topics)) end
-  if topic ~= "schema" then which, extra = nil, which end
+  if topic ~= "schema" and topic ~= "man" and topic ~= "completion" then which, extra = nil, which end
   if extra then failure.usage("facts %s: one argument too many: '%s'", topic, extra) end
   if parsed.format == "json" and data[topic] then return as_json(topic), failure.status.ok end
   return show[topic](which), failure.status.ok

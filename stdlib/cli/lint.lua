@@ -36,7 +36,7 @@ Examples:
    pipeplan lint examples/launch/llama3_70b.sh --plan plan.json
        then holds against the script as it becomes]]
 
-local function new_parser()
+function command.parser()
   local parser = argparse("pipeplan lint", "Holds launch configurations against the rules of their frameworks, without a GPU.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan lint FILE... [OPTIONS]"):epilog(examples)
   parser:argument("file", "launch configurations; - is standard input"):args("+")
@@ -89,7 +89,7 @@ local function results_of(path, shared)
 end
 
 function command.run(arguments)
-  local parsed, help = command_line.parse(new_parser(), arguments, "lint")
+  local parsed, help = command_line.parse(command.parser(), arguments, "lint")
   if not parsed then return help, failure.status.ok end
   local given = options.given(parsed)
   local shared = { parsed = parsed, given = given, variables = variables_of(parsed.variable), gpus = gpus_of(given) }

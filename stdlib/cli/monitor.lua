@@ -28,7 +28,7 @@ threshold; keep above it; far below it, by more than the estimates can be off, r
 Exit status: 0 keep, or undecided; 1 roll back; 2 the command, the plan or a file cannot be read;
 5 no sample in the window.]]
 
-local function new_parser()
+function monitor.parser()
   local parser = argparse("pipeplan monitor", "Holds a run's log against its plan: keep the schedule, or roll back."):add_help(false)
     :help_max_width(100):help_description_margin(24):usage("Usage: pipeplan monitor PLAN.json METRICS... [OPTIONS]"):epilog(examples)
   parser:argument("plan", "what `pipeplan plan --format json` printed")
@@ -148,7 +148,7 @@ local function render(run, format_name, arguments)
 end
 
 function monitor.run(arguments)
-  local parsed, help = command_line.parse(new_parser(), arguments, "monitor")
+  local parsed, help = command_line.parse(monitor.parser(), arguments, "monitor")
   if not parsed then return help, failure.status.ok end
   check_files(parsed)
   local plan = require("pipeplan.input.plan_file").read(parsed.plan)

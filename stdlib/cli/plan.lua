@@ -64,7 +64,7 @@ Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be
 3 a rule raised an error; 4 over budget; 5 nothing to evaluate; 6 a policy, or --set, cannot be
 loaded.]]
 
-local function parser()
+function command.parser()
   local argparse = require "pipeplan.argparse"
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, microbatches, schedule, memory, time, and when to roll back.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
@@ -97,7 +97,7 @@ end
 -- Arguments as the parser reads them; nil, help: as command_line.parse. Specs alone need no parser, which takes longer than reading them.
 local function read(arguments)
   for _, argument in ipairs(arguments) do
-    if argument:sub(1, 1) == "-" then return command_line.parse(parser(), arguments, "plan") end
+    if argument:sub(1, 1) == "-" then return command_line.parse(command.parser(), arguments, "plan") end
   end
   return { spec = { table.unpack(arguments) }, policy = {}, set = {}, why = {} }
 end

@@ -5,7 +5,7 @@ local lists = require "pipeplan.base.lists"
 
 local command = {}
 
-local usage = [[
+command.usage = [[
 Usage: pipeplan policy COMMAND [OPTIONS]
 
   show    the effective policy: every row, rule and parameter with its layer, file and line,
@@ -31,12 +31,14 @@ Examples:
    pipeplan policy check --policy examples/sites/aws-p5.lua
 ]]
 
-local verbs = { "check", "diff", "eval", "init", "mutate", "pin", "show", "test" }
+command.verbs = { "check", "diff", "eval", "init", "mutate", "pin", "show", "test" }
 
 function command.run(arguments)
   local verb = arguments[1]
-  if not verb or verb == "-h" or verb == "--help" then return usage, verb and 0 or failure.status.usage end
-  if not lists.contains(verbs, verb) then failure.usage("policy: no command '%s'%s", verb, failure.suggestion(verb, verbs)) end
+  if not verb or verb == "-h" or verb == "--help" then return command.usage, verb and 0 or failure.status.usage end
+  if not lists.contains(command.verbs, verb) then
+    failure.usage("policy: no command '%s'%s", verb, failure.suggestion(verb, command.verbs))
+  end
   return require("pipeplan.cli.policy." .. verb).run { table.unpack(arguments, 2) }
 end
 

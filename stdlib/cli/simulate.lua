@@ -56,7 +56,9 @@ Examples:
    pipeplan simulate gpipe,1f1b,interleaved_1f1b,zb_h1 --ranks 4 --microbatches 8
        several side by side, at equal work of a rank]]
 
-local function new_parser()
+simulate.follow = { [""] = engine.schedule.kinds }
+
+function simulate.parser()
   local parser = argparse("pipeplan simulate", "Builds, verifies and simulates one pipeline schedule."):add_help(false)
     :help_max_width(100):help_description_margin(28)
     :usage("Usage: pipeplan simulate NAME[,NAME...] --ranks P --microbatches M [OPTIONS]\n       pipeplan simulate FILE.csv [OPTIONS]")
@@ -165,7 +167,7 @@ local function requests_of(options)
 end
 
 local function read_arguments(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "simulate")
+  local options, help = command_line.parse(simulate.parser(), arguments, "simulate")
   if not options then return nil, help end
   local measured = profile_of(options)
   local read, file

@@ -89,11 +89,11 @@ print(count)]]
 
   it("says what is wrong with a topic, on stderr alone", function()
     for arguments, message in pairs {
-      [""] = "facts: expected a topic: accelerators, fields, frameworks, hosts, kernels, links, overheads, primitives, schedules, schema, "
+      [""] = "facts: expected a topic: accelerators, completion, fields, frameworks, hosts, kernels, links, man, overheads, primitives, schedules, schema, "
              .. "spec, statements",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
-      ["schema"] = "facts schema: expected one of kernels, plan, profile, spec, times",
-      ["schema x"] = "facts schema: expected one of kernels, plan, profile, spec, times: got 'x'",
+      ["schema"] = "facts schema: expected one of decision, kernels, plan, profile, spec, times",
+      ["schema x"] = "facts schema: expected one of decision, kernels, plan, profile, spec, times: got 'x'",
       ["fields x"] = "facts fields: one argument too many: 'x'",
     } do
       local result = program.run("facts " .. arguments)

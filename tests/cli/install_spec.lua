@@ -54,14 +54,18 @@ describe("an installed tree", function()
   it("holds definitions for editors, examples, licence, and nothing of the build or the tests", function()
     for _, path in ipairs { "share/pipeplan/meta/policy.lua", "share/pipeplan/meta/engine.lua", "share/pipeplan/meta/pipeplan.lua",
                             "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE", "share/doc/pipeplan/README.md",
-                            "share/doc/pipeplan/docs/spec.md" } do
+                            "share/doc/pipeplan/docs/spec.md", "share/man/man1/pipeplan.1", "share/man/man1/pipeplan-policy-check.1",
+                            "share/bash-completion/completions/pipeplan", "share/fish/vendor_completions.d/pipeplan.fish",
+                            "share/zsh/site-functions/_pipeplan", "share/zsh/vendor-completions/_pipeplan" } do
       assert.is_true(exists(path), path)
     end
     local listed = run("cd '%s' && find . -type f -not -path './share/pipeplan/examples/*'", prefix).text
     for path in listed:gmatch("[^\n]+") do
       assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
                      or path == "./share/pkgconfig/pipeplan.pc" or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil
-                     or path:match("^%./share/doc/pipeplan/docs/%l+%.md$") ~= nil, path)
+                     or path:match("^%./share/doc/pipeplan/docs/%l+%.md$") ~= nil
+                     or path:match("^%./share/man/man1/pipeplan[%l-]*%.1$") ~= nil
+                     or path:match("^%./share/[%l-]+/[%l_.-]+/_?pipeplan[.fish]*$") ~= nil, path)
     end
   end)
 end)
@@ -83,8 +87,10 @@ describe("uninstalling", function()
     end)
     assert.equal(table.concat(own, "\n") .. "\n", run("cd '%s' && find . -type f | sort", root).text)
     -- folders: those that were there, those on the way to what was left, and those that other packages use too
-    assert.equal("./bin ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/doc ./share/pipeplan ./share/pipeplan/examples "
-                 .. "./share/pipeplan/examples/specs ./share/pkgconfig\n",
+    assert.equal("./bin ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/bash-completion ./share/bash-completion/completions ./share/doc "
+                 .. "./share/fish ./share/fish/vendor_completions.d ./share/man ./share/man/man1 ./share/pipeplan "
+                 .. "./share/pipeplan/examples ./share/pipeplan/examples/specs ./share/pkgconfig ./share/zsh ./share/zsh/site-functions "
+                 .. "./share/zsh/vendor-completions\n",
                  (run("cd '%s' && find . -mindepth 1 -type d | sort | tr '\\n' ' ' | sed 's/ $/\\n/'", root).text))
   end)
 

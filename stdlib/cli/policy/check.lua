@@ -20,7 +20,9 @@ Examples:
    pipeplan policy check --codes
        every code, what it means and what to do]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy check", "Finds what is wrong with a policy, or worth knowing in a review.")
     :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy check [OPTIONS]"):epilog(examples)
   command_line.declare_policy(parser)
@@ -56,10 +58,8 @@ local function found(options)
   return list, policy
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy check")
+  local options, help = command_line.parse(command.parser(), arguments, "policy check")
   if not options then return help, 0 end
   if options.codes then return report.codes(), 0 end
   local list, policy, problem = found(options)

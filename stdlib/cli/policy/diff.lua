@@ -25,7 +25,9 @@ Examples:
    pipeplan policy diff --old default --new examples/sites/hall-7.lua --corpus specs.jsonl
        a side of more layers has more of them]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy diff", "Plans specs by two policies and shows what changes, newly accepted first.")
     :add_help(false):help_max_width(100):help_description_margin(28)
     :usage("Usage: pipeplan policy diff OLD NEW [SPEC...] [OPTIONS]\n"
@@ -74,10 +76,8 @@ local function specs_of(options, old, new)
   return specs
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy diff")
+  local options, help = command_line.parse(command.parser(), arguments, "policy diff")
   if not options then return help, 0 end
   local old_files, new_files = sides(options)
   local old = policy_of(old_files, options.old_policies or options.policies, options)

@@ -21,7 +21,9 @@ Examples:
    pipeplan policy eval -e 'engine.schedule.traits(f.schedule).copies' examples/specs/kimi-k2.json
        what the engine says of each candidate (pipeplan facts primitives)]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy eval", "Asks one rule about one spec: each condition, for which candidates it holds, and "
                           .. "the first that the rule decides.")
     :add_help(false):help_max_width(100):help_description_margin(28)
@@ -68,10 +70,8 @@ local function expression_text(expression, answer)
   return format.page(lines)
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy eval")
+  local options, help = command_line.parse(command.parser(), arguments, "policy eval")
   if not options then return help, 0 end
   local request = function(specs) return require("pipeplan.input.spec").read { files = specs, options = {} } end
   if options.expression then

@@ -12,7 +12,9 @@ Examples:
    pipeplan policy init other --directory sites
    pipeplan policy test my-cluster_spec.lua]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy init", "Writes a site's policy with one override, and its test.")
     :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy init SITE [OPTIONS]"):epilog(examples)
   parser:argument("site", "name of the site: letters, digits, - and _"):argname("SITE")
@@ -70,10 +72,8 @@ local function must_not_exist(path)
   end
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy init")
+  local options, help = command_line.parse(command.parser(), arguments, "policy init")
   if not options then return help, 0 end
   local site = options.site
   if not site:match "^[%w][%w_-]*$" or site == "default" then

@@ -22,7 +22,9 @@ Examples:
    pipeplan policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua
    pipeplan policy mutate tests/policy --equivalent tests/policy/equivalent.txt --min-score 100]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy mutate", "Makes small mistakes in a policy and runs its tests on each.")
     :add_help(false):help_max_width(100):help_description_margin(28)
     :usage("Usage: pipeplan policy mutate PATH... [OPTIONS]"):epilog(examples)
@@ -73,10 +75,8 @@ local function progress_line()
   end
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy mutate")
+  local options, help = command_line.parse(command.parser(), arguments, "policy mutate")
   if not options then return help, 0 end
   local least = options.min_score and number_of("min-score", options.min_score, 0, 100) or 0
   local jobs = number_of("jobs", options.jobs, 1, 256)

@@ -26,7 +26,9 @@ Examples:
    pipeplan policy pin site.lua --corpus specs.jsonl --take
        the same, then saves that default and pins the site to it]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy pin", "Pins a site to the default policy that it was written for, or takes a newer one.")
     :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy pin SITE [SPEC...] [OPTIONS]")
     :epilog(examples)
@@ -122,10 +124,8 @@ local function changes_of(options, files, saved, pinned, new)
   return difference.of(old, new, specs), #specs, old
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy pin")
+  local options, help = command_line.parse(command.parser(), arguments, "policy pin")
   if not options then return help, 0 end
   local saved = options.saved or options.site:gsub("(.)/+$", "%1"):gsub("%.lua$", "") .. ".default"
   local files = { table.unpack(options.policy) }

@@ -15,7 +15,9 @@ Examples:
    pipeplan policy show --files --policy examples/sites/aws-p5.lua
        every file that was read, its digest, and the versions of pipeplan and of its catalogue]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy show", "Prints the effective policy, and what each override hides."):add_help(false)
     :help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy show [OPTIONS]"):epilog(examples)
   command_line.declare_policy_in_force(parser)
@@ -25,10 +27,8 @@ local function new_parser()
   return parser
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy show")
+  local options, help = command_line.parse(command.parser(), arguments, "policy show")
   if not options then return help, 0 end
   local policy = command_line.policy_in_force(options)
   if options.format == "json" then return documents.encode("policy", show.data(policy, json.array), { indent = 2 }) .. "\n", 0 end

@@ -30,7 +30,9 @@ Examples:
        the tests of a team's policy, under the layers below it
    pipeplan policy test examples/sites/aws-p5_spec.lua --min 50 --format junit -o tests.xml]]
 
-local function new_parser()
+local command = {}
+
+function command.parser()
   local parser = argparse("pipeplan policy test", "Runs tests of policies: busted specs (*_spec.lua).")
     :add_help(false):help_max_width(100):help_description_margin(28):usage("Usage: pipeplan policy test PATH... [OPTIONS]"):epilog(examples)
   parser:argument("path", "spec file, or directory to look for *_spec.lua in"):argname("PATH"):args("+")
@@ -52,10 +54,8 @@ local function least_coverage(text)
   return value
 end
 
-local command = {}
-
 function command.run(arguments)
-  local options, help = command_line.parse(new_parser(), arguments, "policy test")
+  local options, help = command_line.parse(command.parser(), arguments, "policy test")
   if not options then return help, 0 end
   local least, seen = least_coverage(options.min), coverage.new()
   load.under = #options.policy > 0 and options.policy or nil
