@@ -30,6 +30,7 @@
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
 --                else; value: a function of the request's training and of which fields its spec gives, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
+-- writes         key → function: what a plan makes of a key that is no single field of it (megatron_writes.lua); nil: launches are not written
 -- gone           { key, now: what took its place, how: refused, unrecognized, renamed (taken all the same) or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =
 --                { operator = a number or the name of a field }, as in a policy; `when` a function of the fields; all must hold. by = "engine":
@@ -145,17 +146,6 @@ local known = {}
 function catalogue.shared(schedule)
   known[schedule] = known[schedule] or shared(schedule)
   return known[schedule]
-end
-
--- Layers of each stage where embedding, loss or both count as a layer: equal numbers of all of them, the first stage a layer less and the
--- last (Megatron-LM @cf547de core/transformer/transformer_block.py: get_num_layers_to_build); nil where they do not divide.
-function catalogue.accounted(layers, stages, ends)
-  local first, last = ends ~= "loss" and 1 or 0, ends ~= "embedding" and 1 or 0
-  if (layers + first + last) % stages ~= 0 then return nil end
-  local list = {}
-  for s = 1, stages do list[s] = (layers + first + last) // stages end
-  list[1], list[stages] = list[1] - first, list[stages] - last
-  return list
 end
 
 -- Expert TP where nobody says: a number, "tensor", or nil where the framework is not known to say.

@@ -71,8 +71,9 @@ function command.parser()
   p:argument("spec", "spec files (JSON), laid over each other in order, or a framework's launch configuration (pipeplan lint --help); "
     .. "- is standard input"):args("*")
   p:group("What is printed",
-    p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, or csv: the program for "
-      .. "PyTorch's pipelining runtime (default text)"):argname("FORMAT"):choices { "text", "markdown", "html", "json", "csv" },
+    p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, csv: the program for "
+      .. "PyTorch's pipelining runtime, or what starts it in a framework: megatron (a script), flagscale (YAML) (default text)")
+      :argname("FORMAT"):choices { "text", "markdown", "html", "json", "csv", "megatron", "flagscale" },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
     p:option("--layout", "of a launch configuration: file, plan it as it is (default); or free, only its model and training")
@@ -148,9 +149,29 @@ function render.csv(plan, request, pairs)
   return nil, failure.status.refused
 end
 
+-- What starts the plan in a framework.
+local function written(name)
+  return function(plan, request)
+    local text, problem = require("pipeplan.report.launch.init").write(name, plan, request)
+    if text then return text end
+    require("pipeplan.cli.output").complain(string.format("--format %s: %s", name, problem))
+    return nil, failure.status.refused
+  end
+end
+
+local launches = { megatron = true, flagscale = true }
+for name in pairs(launches) do render[name] = written(name) end
+
+-- A launch is of a plan for that framework: where nobody names one, the format does.
 local function request_of(parsed, given)
   local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
-  return require("pipeplan.input.spec").read { objects = objects, files = specs, options = given }
+  local function read_with(options_given)
+    return require("pipeplan.input.spec").read { objects = objects, files = specs, options = options_given }
+  end
+  local request, name = read_with(given), parsed.format
+  if not launches[name] or request.framework == name then return request end
+  if not request.framework then return read_with(lists.with(given, { framework = name })) end
+  failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", name, request.framework, name)
 end
 
 local function status_of(plan)

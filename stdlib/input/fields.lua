@@ -131,6 +131,13 @@ fields.list = {
   field("parallelism.schedule", "choice", "pipeline schedule", { domain = schedules }),
   field("parallelism.account_for", "choice", "ends that count as a layer each where Megatron divides layers evenly over stages",
         { domain = { "embedding", "loss", "both" } }),
+  field("parallelism.account_for_embedding_in_pipeline_split", "flag", "the same of the embedding, as Megatron calls it"),
+  field("parallelism.account_for_loss_in_pipeline_split", "flag", "the same of the loss"),
+  field("parallelism.num_layers_in_first_pipeline_stage", "integer", "decoder layers of the first rank; the others alike",
+        { low = 1, like = "layers" }),
+  field("parallelism.num_layers_in_last_pipeline_stage", "integer", "decoder layers of the last rank", { low = 1, like = "layers" }),
+  field("parallelism.pipeline_model_parallel_layout", "layout",
+        "layers of each stage as Megatron writes them: Et*3|(tt|)*29,mL, or a list of lists of embedding, decoder, mtp, loss"),
   field("parallelism.layers_per_stage", "integers", "decoder layers of each stage, first to last",
         { low = 0, like = "layers", most = vocabulary.most.layers }),
   field("framework", "choice", "what will run the plan: limits schedules and layouts to what it can", {
@@ -285,6 +292,21 @@ function check.integers(entry, value)
     copy[i] = number
   end
   return copy
+end
+
+-- → the layout as a string, which a list of lists becomes.
+function check.layout(_, value)
+  local megatron = require "pipeplan.catalog.frameworks.megatron_layers"
+  if json.is_array(value) then
+    local text, problem, nearest = megatron.written(value)
+    return text, problem, nearest
+  end
+  if type(value) ~= "string" or value == "" then return nil, "a layout such as Et*3|(tt|)*29,mL, or a list of stages" end
+  local parsed, problem = megatron.parse(value)
+  if parsed then return value end
+  local at, nearest = megatron.misplaced(value)
+  if not at then return nil, "a layout such as Et*3|(tt|)*29,mL: it " .. problem end
+  return nil, string.format("E, t, m, L, |, (…)*n or x*n at position %d, not '%s'", at, value:match(utf8.charpattern, at)), nearest
 end
 
 local MOST_LABELS = 24

@@ -9,7 +9,8 @@ local options = {}
 -- In ASCII: argparse aligns by bytes.
 local argument_names = { integer = "N", quantity = "QUANTITY", string = "NAME", choice = "NAME", kernel = "NAME|false", flag = "true|false",
                          kernels = "KERNEL,...", labels = "NAME=TEXT,...",
-                         integers = "N,N,...", recompute = "MODULE,...", batch = "N|TOKEN:N,...", model = "FILE", path = "FILE",
+                         integers = "N,N,...", layout = "LAYOUT",
+                         recompute = "MODULE,...", batch = "N|TOKEN:N,...", model = "FILE", path = "FILE",
                          paths = "FILE,..." }
 
 -- Groups of the help, by the start of a field's path: the first that fits.

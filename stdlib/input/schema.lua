@@ -33,6 +33,10 @@ local of_type = {
   integers = function(entry)
     return { type = "array", minItems = 1, maxItems = entry.most, items = { type = "integer", minimum = entry.low, maximum = entry.high } }
   end,
+  layout = function()
+    local stage = { type = "array", items = { enum = { "embedding", "decoder", "mtp", "loss" } } }
+    return { anyOf = { { type = "string", minLength = 1 }, { type = "array", minItems = 1, items = stage } } }
+  end,
   recompute = function()
     return { anyOf = { { enum = { "none", "selective", "full" } }, { type = "array", items = { enum = fields.recompute_modules } } } }
   end,

@@ -4,7 +4,6 @@
 
 local contradictions = require "pipeplan.input.contradictions"
 local documents = require "pipeplan.base.documents"
-local frameworks = require "pipeplan.catalog.frameworks"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
@@ -13,6 +12,7 @@ local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local model = require "pipeplan.input.model"
 local recipe = require "pipeplan.input.recipe"
+local stages = require "pipeplan.input.stages"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -148,26 +148,6 @@ local function free_of(request, value)
   return free
 end
 
--- The stages that Megatron's division makes where ends count as layers; nil where the spec says nothing of it.
-local function divided(request, given)
-  local fixed, at, layers = request.parallelism, given["parallelism.account_for"], request.model.layers
-  if not at then return nil end
-  if fixed.layers_per_stage then complain(at, "given beside layers_per_stage, which says how layers are divided; leave one out") end
-  if not fixed.pipeline or fixed.pipeline == 1 then complain(at, "%s: divides layers over a pipeline; expected pipeline too", at.value) end
-  local count = fixed.pipeline * (fixed.virtual or 1)
-  local list = frameworks.accounted(layers, count, at.value)
-  local counted = layers + (at.value == "both" and 2 or 1)
-  if not list then
-    local nearest = 1
-    for other = 2, counted do
-      if counted % other == 0 and math.abs(other - count) < math.abs(nearest - count) then nearest = other end
-    end
-    complain(at, "%s: %d layers and what counts as one are %d, no multiple of pipeline × virtual = %d stages; nearest: %d stages", at.value,
-             layers, counted, count, nearest)
-  end
-  return list
-end
-
 -- given: path → { value, origin, shown, base } of every field, checked; name: what to call the spec in messages; paths: of its files.
 local function build(given, name, paths)
   local request = { source = { file = name, files = paths }, given = {}, assumptions = {}, warnings = {} }
@@ -189,7 +169,7 @@ local function build(given, name, paths)
   local fixed = request.parallelism
   request.training.sequence_parallel, fixed.sequence = fixed.sequence, nil  -- of the recipe: no candidate differs in these
   request.training.scatter_messages, fixed.scatter_messages = fixed.scatter_messages, nil
-  fixed.layers_per_stage, fixed.account_for = divided(request, given) or fixed.layers_per_stage, nil
+  fixed.layers_per_stage = stages.of(request, given, complain)
   local no_rank_left = fixed.data and fixed.data * (fixed.tensor or 1) * (fixed.context or 1) == request.cluster.gpus
   if fixed.schedule == "none" or no_rank_left then fixed.pipeline = fixed.pipeline or 1 end
   request.framework, request.framework_version = value "framework", value "framework_version"

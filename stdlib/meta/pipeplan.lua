@@ -67,6 +67,11 @@
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field account_for? "embedding"|"loss"|"both" ends that count as a layer each where Megatron divides layers evenly over stages
+---@field account_for_embedding_in_pipeline_split? nil the same of the embedding, as Megatron calls it
+---@field account_for_loss_in_pipeline_split? nil the same of the loss
+---@field num_layers_in_first_pipeline_stage? integer|string decoder layers of the first rank; the others alike
+---@field num_layers_in_last_pipeline_stage? integer|string decoder layers of the last rank
+---@field pipeline_model_parallel_layout? string|string[][] layers of each stage as Megatron writes them: Et*3|(tt|)*29,mL, or a list of lists of embedding, decoder, mtp, loss
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field framework? "megatron"|"megatron-bridge"|"flagscale"|"deepseek-dualpipe"|"torchtitan"|"torch"|"deepspeed"|"nanotron"|"mindspeed"|"primus"|"colossalai"|"zero-bubble" what will run the plan: limits schedules and layouts to what it can
 ---@field framework_version? string its version, for rules that ask
@@ -114,13 +119,18 @@
 
 ---@class pipeplan.spec.parallelism
 ---@field account_for? "embedding"|"loss"|"both" ends that count as a layer each where Megatron divides layers evenly over stages
+---@field account_for_embedding_in_pipeline_split? nil the same of the embedding, as Megatron calls it
+---@field account_for_loss_in_pipeline_split? nil the same of the loss
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
 ---@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
+---@field num_layers_in_first_pipeline_stage? integer|string decoder layers of the first rank; the others alike
+---@field num_layers_in_last_pipeline_stage? integer|string decoder layers of the last rank
 ---@field pipeline? integer|string pipeline depth (P); in rank
+---@field pipeline_model_parallel_layout? string|string[][] layers of each stage as Megatron writes them: Et*3|(tt|)*29,mL, or a list of lists of embedding, decoder, mtp, loss
 ---@field scatter_messages? nil what stages hand over is cut over TP on the way (default: with sequence parallelism)
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
@@ -294,6 +304,7 @@
 ---@field even_split? pipeplan.plan.even_split the same plan with as many layers on each stage; null where that is the plan, and without a pipeline
 ---@field expected_error? pipeplan.plan.expected_error how far off the estimates may be
 ---@field explanation? pipeplan.plan.explanation only with --explain or --why
+---@field framework? string what will run the plan, where the spec names it
 ---@field framework_flags? string[]
 ---@field global_batch_size? integer sequences of a step, at the end of a ramp
 ---@field gpu_hours? number for all tokens

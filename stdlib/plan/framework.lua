@@ -22,12 +22,13 @@ framework.fields = {
   mtp_layers = "MTP modules of the model", heads = "attention heads", query_groups = "key-value heads; with MLA as many as heads",
   expert_bias = "do experts have biases?", precision = "of the matrix products", zero = "ZeRO stage",
   recompute_kind = "none, selective or full", recomputes_moe = "is the expert MLP computed again?",
+  optimizer_state = "fp32, or reduced: moments or gradients in less",
   stages = "P × chunks", microbatch_group = "microbatches of a chunk's turn, where a file says so",
 }
 
 -- With one of the context's choices.
 local function facts_of(context, choice)
-  local shape, training = context.arguments.model, choice.training
+  local shape, training, asked = context.arguments.model, choice.training, context.request.training
   local recompute = training.recompute
   return {
     mtp_layers = shape.mtp_layers or 0, heads = shape.heads,
@@ -35,6 +36,7 @@ local function facts_of(context, choice)
     precision = training.precision, zero = vocabulary.zero_of[choice.values.sharding],
     recompute_kind = recompute.full and "full" or next(recompute) and "selective" or "none",
     recomputes_moe = recompute.moe or false,
+    optimizer_state = asked.moments ~= "fp32" and "reduced" or asked.gradients ~= "fp32" and (asked.zero or 1) < 2 and "reduced" or "fp32",
   }
 end
 

@@ -25,6 +25,7 @@ local function base(request, policy, known)
   local model, cluster, training = request.model, request.cluster, request.training
   local layers = lists.column(policy.layers, "name")
   return {
+    framework = request.framework,
     model = {
       name = model.name, architecture = model.architecture, layers = model.layers, total_parameters = model.total_parameters,
       active_parameters = model.active_parameters, active_parameters_without_embedding = model.active_parameters_without_embedding,

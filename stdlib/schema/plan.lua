@@ -147,6 +147,7 @@ local properties = {
     total_parameters = whole "main model, MTP left out", active_parameters = whole "per token, embedding and head counted",
     active_parameters_without_embedding = whole "per token, input embedding not counted",
   }, "the model's shape"),
+  framework = optional(text "what will run the plan, where the spec names it"),
   cluster = object({
     gpus = whole "GPUs", gpus_per_node = whole "GPUs of a node", accelerator = text "catalogue name",
     device_bytes = bytes "memory of one GPU", fabric = optional(text "network between scale-up domains"),

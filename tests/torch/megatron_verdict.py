@@ -43,10 +43,12 @@ def load(folder):
         from megatron.training import arguments  # noqa
 
 
-def judge(world, flags):
-    """{ ok, layers by stages, M, DP } or { ok: False, error }; in a process of its own."""
+def judge(world, flags, connections):
+    """{ ok, layers by stages, M, DP, … } or { ok: False, error }; in a process of its own."""
     import torch
-    os.environ.update(WORLD_SIZE=str(world), RANK="0", LOCAL_RANK="0", CUDA_DEVICE_MAX_CONNECTIONS="1")
+    os.environ.update(WORLD_SIZE=str(world), RANK="0", LOCAL_RANK="0")
+    os.environ.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
+    if connections: os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = connections
     sink = io.StringIO()
     try:
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
@@ -59,9 +61,17 @@ def judge(world, flags):
             args = arguments.parse_args()
             arguments.validate_args(args, {})
             config = core_transformer_config_from_args(args)
+            from megatron.core import num_microbatches_calculator as batches
             step = args.micro_batch_size * args.data_parallel_size
-            if args.global_batch_size % step: raise AssertionError("the batch does not divide")
-            microbatches = args.global_batch_size // step
+            first = last = args.global_batch_size
+            if args.step_batch_size_schedule:
+                batches.init_num_microbatches_calculator(0, None, args.global_batch_size, args.micro_batch_size, args.data_parallel_size, False,
+                                                         args.step_batch_size_schedule, args.seq_length)
+                first = batches.get_current_global_batch_size()
+                batches.update_num_microbatches(10 ** 15, consistency_check=False)
+                last = batches.get_current_global_batch_size()
+            if first % step or last % step: raise AssertionError("the batch does not divide")
+            microbatches = first // step
             torch.distributed.init_process_group("fake", rank=0, world_size=args.world_size, store=FakeStore())
             parallel_state.initialize_model_parallel(
                 args.tensor_model_parallel_size, args.pipeline_model_parallel_size, args.virtual_pipeline_model_parallel_size,
@@ -77,20 +87,25 @@ def judge(world, flags):
             if (chunks or 1) > 1:   # schedules.py, forward_backward_pipelining_with_interleaving
                 group = config.microbatch_group_size_per_vp_stage
                 if group > microbatches or group < ranks or 0 < microbatches % group < ranks: raise AssertionError(f"groups of {group} of {microbatches}")
-            return {"ok": True, "layers": layers, "M": microbatches, "DP": args.data_parallel_size}
+            return {"ok": True, "layers": layers, "M": last // step, "DP": args.data_parallel_size, "TP": config.tensor_model_parallel_size, "P": ranks,
+                    "CP": config.context_parallel_size, "EP": config.expert_model_parallel_size, "ETP": config.expert_tensor_parallel_size,
+                    "V": chunks or 1, "microbatch size": args.micro_batch_size, "batch": last,
+                    "sequence": args.seq_length, "precision": str(args.params_dtype), "sharded": args.use_distributed_optimizer or args.use_layer_wise_distributed_optimizer,
+                    "sequence parallel": config.sequence_parallel, "recompute": config.recompute_granularity or "none",
+                    "experts": config.num_moe_experts or 0, "MTP": config.mtp_num_layers or 0}
     except SystemExit as problem:
         return {"ok": False, "error": " ".join(sink.getvalue().strip().splitlines()[-1:]) or str(problem)}
     except Exception as problem:  # noqa: whatever it is, it would not have started
         return {"ok": False, "error": f"{type(problem).__name__}: {problem}"[:300]}
 
 
-def forked(world, flags):
-    """judge in a child: Megatron keeps its groups in globals."""
+def forked(world, flags, connections="1"):
+    """judge in a child: Megatron keeps its groups in globals. connections: CUDA_DEVICE_MAX_CONNECTIONS."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
-        os.write(write, json.dumps(judge(world, flags)).encode())
+        os.write(write, json.dumps(judge(world, flags, connections)).encode())
         os._exit(0)
     os.close(write)
     with os.fdopen(read) as pipe: text = pipe.read()

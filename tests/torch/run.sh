@@ -11,7 +11,8 @@ minor=9
 for python in build/torch/bin/python python3; do
   "$python" -c 'import sys; from importlib.metadata import version
 assert [int(part) for part in version("torch").split(".")[:2]] >= [2, int(sys.argv[1])]' "$minor" 2>/dev/null || continue
-  exec "$python" -W ignore "tests/torch/$1.py"
+  name=$1; shift
+  exec "$python" -W ignore "tests/torch/$name.py" "$@"
 done
 echo "skipped: neither build/torch nor python3 has PyTorch 2.$minor or newer; scripts/torch installs it"
 exit 77

@@ -1,40 +1,51 @@
 -- against.lua: a launch held against the plan that it should run (what `pipeplan plan --format json` prints): a finding for each field in
 -- which they differ, at the line that says otherwise.
 
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local frameworks = require "pipeplan.catalog.frameworks"
 local json = require "pipeplan.base.json"
+local reads = require "pipeplan.analysis.lint.reads"
 local vocabulary = require "pipeplan.vocabulary"
 
 local against = {}
 
 -- Field of the plan, field of what was read, Megatron's key that says it.
 local compared = {
-  { "cluster.gpus", "gpus" }, { "parallelism.tensor", "parallelism.tensor", "--tensor-model-parallel-size" },
+  { "gpus_used", "gpus" },
+  { "parallelism.tensor", "parallelism.tensor", "--tensor-model-parallel-size" },
   { "parallelism.context", "parallelism.context", "--context-parallel-size" },
   { "parallelism.pipeline", "parallelism.pipeline", "--pipeline-model-parallel-size" },
   { "parallelism.expert", "parallelism.expert", "--expert-model-parallel-size" },
   { "parallelism.expert_tensor", "parallelism.expert_tensor", "--expert-tensor-parallel-size" },
   { "parallelism.data", "parallelism.data" },
   { "schedule", "schedule", "--num-virtual-stages-per-pipeline-rank" },
+  { "parallelism.virtual", "parallelism.virtual", "--num-virtual-stages-per-pipeline-rank" },
   { "layers_per_stage", "layers_per_stage", "--pipeline-model-parallel-layout" },
-  { "microbatches", "microbatches" }, { "micro_batch_size", "training.micro_batch_size", "--micro-batch-size" },
-  { "global_batch_size", "training.global_batch_size", "--global-batch-size" },
-  { "training.sequence_length", "training.sequence_length", "--seq-length" },
-  { "training.precision", "training.precision", "--bf16" },
   { "microbatch_group_size", "group", "--microbatch-group-size-per-virtual-pipeline-stage" },
+  { "micro_batch_size", "training.micro_batch_size", "--micro-batch-size" },
+  { "global_batch_size", "training.global_batch_size", "--global-batch-size" },
+  { "training.batch_ramp", "ramp", "--step-batch-size-schedule" },
+  { "microbatches", "microbatches" },
+  { "training.sequence_length", "training.sequence_length", "--seq-length" },
+  { "training.tokens", "tokens", "--train-samples", within = 0.01 },
+  { "training.precision", "training.precision", "--bf16" },
+  { "recompute", "modules", "--recompute-granularity" },
+  { "sharding", "sharding", "--use-distributed-optimizer" },
+  { "model.layers", "model.layers", "--num-layers" },
+  { "model.total_parameters", "parameters", "--hidden-size", within = 0.03 },   -- a vocabulary is padded, and a
+  { "model.active_parameters", "active", "--moe-router-topk", within = 0.03 },     -- shape that was derived is near its counts
 }
 
 local function shown(value)
-  if type(value) == "table" then return "[" .. table.concat(value, ",") .. "]" end
-  return tostring(value)
+  if type(value) == "table" then return "[" .. table.concat(value, ", ") .. "]" end
+  return math.type(value) == "float" and string.format("%.0f", value) or tostring(value)
 end
 
-local function same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-  for i = 1, math.max(#a, #b) do
-    if a[i] ~= b[i] then return false end
-  end
-  return true
+local function same(a, b, within)
+  if type(a) == "table" and type(b) == "table" then return table.concat(a, " ") == table.concat(b, " ") end
+  if within and math.type(a) and math.type(b) then return math.abs(a - b) <= within * math.max(math.abs(a), math.abs(b)) end
+  return a == b
 end
 
 -- The plan of a file, checked to be one.
@@ -45,7 +56,129 @@ function against.read(path)
     failure.usage("%s: this is no plan: expected what `pipeplan plan --format json` prints", path)
   end
   if plan.status ~= "planned" then failure.usage("%s: status is %s: there is no plan to hold a launch against", path, plan.status) end
+  for _, name in ipairs { "parallelism", "model", "training", "cluster" } do
+    if type(plan[name]) ~= "table" then failure.usage("%s: %s: expected the object of a plan", path, name) end
+  end
   return plan
+end
+
+-- ------------------------------------------------------------------------------------------------------------------- what is compared
+
+local function value_at(object, path)
+  local value = json.at(object, path)
+  if value ~= json.null then return value end
+end
+
+-- "0:3072 117250000000:6144" of a plan's ramp, and of Megatron's own words for one.
+local function ramp_of_plan(ramp)
+  local list = {}
+  for i, step in ipairs(type(ramp) == "table" and ramp or {}) do
+    list[i] = string.format("%.0f:%.0f", step.first_token, step.global_batch_size)
+  end
+  return list
+end
+
+local suffixes = { K = 1e3, M = 1e6, B = 1e9, T = 1e12 }   -- num_microbatches_calculator.py
+
+local function ramp_of_launch(text)
+  local list = {}
+  for threshold, suffix, size in (text or ""):gmatch "([%d.]+)([KMBT]?):(%d+)" do
+    list[#list + 1] = string.format("%.0f:%s", (tonumber(threshold) or 0) * (suffixes[suffix] or 1), size)
+  end
+  return list
+end
+
+local function sorted(list)
+  local out = table.move(list, 1, #list, 1, {})
+  table.sort(out)
+  return out
+end
+
+-- What the launch has under names of `compared` that `reads` has not.
+local function derived(result, read)
+  local function key(name)
+    local found = result.get and result.get(name) or {}
+    return not found.unknown and found.value or nil
+  end
+  local out = {}
+  if result.record then out.group = result.trace.run(function() return result.record.microbatch_group end) end
+  out.group = out.group or read.parallelism.pipeline
+  out.ramp = ramp_of_launch(key "--step-batch-size-schedule")
+  out.sharding = read.training.zero and vocabulary.shardings[read.training.zero + 1]
+  local spec = reads.spec(result)
+  out.tokens = spec.training.tokens
+  local recompute = reads.recompute(result, true)
+  if read.training.recompute == "none" then out.modules = {}
+  elseif recompute == "full" then
+    local layers, method = key "--recompute-num-layers", key "--recompute-method"
+    out.modules = { layers == 1 and method ~= "block" and "full" or string.format("full, %s %s layers", method or "?", layers or "?") }
+  elseif type(recompute) == "table" then out.modules = sorted(recompute) end
+  if spec.model then
+    local good, counted = pcall(engine.model.parameters, spec.model)
+    out.parameters, out.active = good and counted.total or nil, good and counted.active or nil
+  end
+  return out
+end
+
+-- Fields of the plan that say nothing of this launch, or not what their name says.
+local function wanted_of(plan, field)
+  local value = value_at(plan, field)
+  local interleaved = type(plan.schedule) == "string" and plan.schedule:find "^interleaved"
+  if field:find "%.expert" and plan.model.architecture ~= "moe" then return nil end
+  if field == "layers_per_stage" and plan.schedule == "none" then return nil end
+  if field == "parallelism.virtual" and not interleaved then return nil end
+  if field == "microbatch_group_size" then return interleaved and (value or plan.parallelism.pipeline) or nil end
+  if field == "gpus_used" then return value or value_at(plan, "cluster.gpus") end
+  if field == "recompute" then return sorted(value or {}) end
+  if field == "training.batch_ramp" then return ramp_of_plan(value) end
+  local first = value_at(plan, "training.batch_ramp")
+  if type(first) == "table" and first[1] and (field == "global_batch_size" or field == "microbatches") then return first[1][field] end
+  return value
+end
+
+-- What the plan has its framework told beside the layout, by Megatron's keys: "--exp-avg-dtype bf16" → "bf16", a flag alone → true.
+local function told_of(plan)
+  local entry, out = frameworks.find(plan.framework), {}
+  for _, text in ipairs(type(plan.framework_flags) == "table" and plan.framework_flags or {}) do
+    local name, value = tostring(text):match "^(%S+)%s+(.+)$"
+    for _, key in ipairs(entry.keys) do
+      if key.key == (name or text) then out[key.base or key.key] = value or true end
+    end
+  end
+  return out, entry
+end
+
+-- Keys of which a plan says every one that is not at its default, and others whose value `compared` has.
+local elsewhere = { ["--expert-tensor-parallel-size"] = true, ["--use-distributed-optimizer"] = true, ["--use-megatron-fsdp"] = true,
+                    ["--data-parallel-sharding-strategy"] = true, ["--overlap-moe-expert-parallel-comm"] = true }
+
+-- The dispatcher that runs the plan's all-to-all kernel.
+local function compare_dispatcher(result, plan, entry, note)
+  local key = "--moe-token-dispatcher-type"
+  local facts = { plan = plan, entry = entry, shape = { experts = 1 } }
+  local wanted = entry.writes and (plan.parallelism.expert or 1) > 1 and entry.writes[key](facts)
+  local found = result.get(key)
+  if wanted and found.key and found.value ~= wanted then note(key, wanted, found.value, key) end
+end
+
+local function compare_flags(result, plan, note)
+  if type(plan.framework) ~= "string" or not frameworks.find(plan.framework) then return end
+  local told, entry = told_of(plan)
+  compare_dispatcher(result, plan, entry, note)
+  for _, key in ipairs(entry.keys) do
+    local base = key.base or key.key
+    local found = result.get(base)
+    if (key.silent or told[base]) and not elsewhere[base] and found.key then
+      local wanted = told[base]
+      if wanted == true then wanted = key.present
+      elseif wanted == nil then wanted = key.present ~= nil and (key.default or false) or key.default end
+      local value = found.value
+      if value == nil then value = found.key.default end
+      if found.unknown then value = nil end
+      if base == "--sequence-parallel" and wanted == false and plan.parallelism.tensor == 1 then value = false end   -- is ignored there
+      if wanted ~= nil and tostring(value) ~= tostring(wanted) then note(base, wanted, value, base) end
+    end
+  end
 end
 
 -- → findings of differences, for lint's list.
@@ -55,7 +188,7 @@ function against.compare(result, read, plan, path)
     local value = key and result.get and result.get(key)
     local setting = value and value.setting
     out[#out + 1] = {
-      id = "plan." .. field:gsub("%.", "_"), severity = "error", file = setting and setting.file or result.file,
+      id = "plan." .. field:gsub("^%-%-", ""):gsub("[.-]", "_"), severity = "error", file = setting and setting.file or result.file,
       line = setting and setting.line or result.launch.line or 1,
       key = setting and setting.key or value and value.key and value.key.key or nil,
       value = found ~= nil and shown(found) or nil, nearest = shown(wanted), source = path,
@@ -63,24 +196,16 @@ function against.compare(result, read, plan, path)
                 or string.format("the plan has %s %s, and what the launch has is not known", field, shown(wanted)),
     }
   end
-  local dense = (read.model.experts or 0) == 0
+  local more = derived(result, read)
   for _, each in ipairs(compared) do
-    local wanted, found = json.at(plan, each[1]), json.at(read, each[2])
-    local about_experts = each[1]:find "%.expert" and dense
-    local group = each[2] == "group"
-    if group then
-      found = result.record and result.trace.run(function() return result.record.microbatch_group end)
-      if found == nil then found = read.parallelism.pipeline end
-      if (read.parallelism.virtual or 1) <= 1 then wanted = nil end
+    local wanted, found = wanted_of(plan, each[1]), value_at(read, each[2])
+    if found == nil then found = more[each[2]] end
+    if wanted ~= nil and not same(wanted, found, each.within) then
+      local quiet = found == nil and each.within   -- a tokenizer and a number of steps need not stand in a launch
+      if not quiet then note(each[1], wanted, found, each[3]) end
     end
-    if each[1] == "layers_per_stage" and read.schedule == "none" then wanted = nil end
-    if wanted ~= nil and not about_experts and not same(wanted, found) then note(each[1], wanted, found, each[3]) end
   end
-  local sharding = json.at(plan, "sharding")
-  local wanted = type(sharding) == "string" and vocabulary.zero_of[sharding]
-  if wanted and read.training.zero ~= nil and math.min(wanted, 1) ~= read.training.zero and wanted <= 1 then
-    note("sharding", sharding, read.training.zero == 0 and "none" or "optimizer", "--use-distributed-optimizer")
-  end
+  if result.get then compare_flags(result, plan, note) end
   return out
 end
 

@@ -168,9 +168,24 @@ function derived.recomputes_moe(f)
   return f.record.recompute_granularity == "selective" and lists.contains(f.record.recompute_modules, "moe")
 end
 
-function derived.zero(f) return f.key "--use-distributed-optimizer" or 0 end
+-- Stages of Megatron-FSDP, which shards with a distributed optimizer whether it is asked for or not (arguments.py:1100).
+local strategies = { no_shard = 0, optim = 1, optim_grads = 2, optim_grads_params = 3 }
 
-function derived.distributed_optimizer(f) return f.record.zero ~= 0 end
+function derived.zero(f)
+  if f.key "--use-megatron-fsdp" then return strategies[f.key "--data-parallel-sharding-strategy"] or 0 end
+  return f.key "--use-distributed-optimizer" or 0
+end
+
+function derived.distributed_optimizer(f) return f.record.zero ~= 0 or f.key "--use-distributed-optimizer" ~= 0 end
+
+-- Moments or gradients in less than fp32: "reduced", which the optimizer has a key of its own for.
+function derived.optimizer_state(f)
+  local record = f.record
+  local reduced = record.main_grads ~= "fp32" or record.moments ~= "fp32" or record.second_moments ~= "fp32"
+  return record.precision_aware and reduced and "reduced" or "fp32"
+end
+
+function derived.optimizer(f) return f.key "--optimizer" or "adam" end
 
 function derived.tied_embeddings(f)
   local shared = f.key "model.share_embeddings_and_output_weights"

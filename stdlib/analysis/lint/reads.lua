@@ -61,7 +61,7 @@ end
 function reads.of(result)
   local out = { parallelism = {}, gpus = fact(result, "gpus"), microbatches = fact(result, "microbatches"), training = {}, model = {} }
   for name, field in pairs(degrees) do out.parallelism[name] = fact(result, field) end
-  out.schedule = fact(result, "schedule")
+  out.schedule = out.parallelism.pipeline == 1 and "none" or fact(result, "schedule")
   out.layers_per_stage = built(result, out.schedule)
   out.bubble = bubble_of(out.schedule, out.parallelism, out.microbatches, fact(result, "microbatch_group"))
   local training = out.training
@@ -80,23 +80,43 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- the spec
 
--- Megatron's name of a module that is computed again → ours.
-local modules = { core_attn = "core_attention", moe_act = "activation", layernorm = "norm", mla_up_proj = "mla_up_projection", mlp = "mlp",
-                  moe = "moe" }
-
-local function recompute_of(result)
+-- The modules that are computed again, in a spec's words; one that it has no word for is left out, or, with `whole`, under the
+-- framework's name.
+local function recompute_of(result, whole)
   local kind = fact(result, "recompute_granularity")
   if kind == "full" then return "full" end
   if kind ~= "selective" then return nil end
-  local list = {}
-  for _, name in ipairs(fact(result, "recompute_modules") or {}) do list[#list + 1] = modules[name] end
-  return #list > 0 and list or nil
+  local ours, list = {}, {}
+  for name, law in pairs((result.entry.recompute or {}).modules or {}) do ours[law.key] = name end
+  for _, name in ipairs(fact(result, "recompute_modules") or {}) do list[#list + 1] = ours[name] or whole and name or nil end
+  return (whole or #list > 0) and list or nil
 end
+reads.recompute = recompute_of
 
--- "([0]*3+[1]*58)" → 3, where that is all that it says; or a number N: every N-th layer has experts.
-local function dense_layers(text)
-  local count = text:match "^%(?%[0%]%*(%d+)%+%[1%]%*%d+%)?$" or text:match "^%(?%[0%]%+%[1%]%*%d+%)?$" and "1"
-  return count and math.tointeger(tonumber(count))
+-- Numbers of the layers that are dense, of --moe-layer-freq: N, every N-th layer from the first has experts, or a Python list such as
+-- "([0]*3+[1]*58)" (transformer_config.py: moe_layer_freq); nil: something else.
+local function dense_layers(text, most)
+  local dense, every = {}, math.tointeger(tonumber(text))
+  if every then
+    for i = 1, every >= 1 and most or 0 do
+      if (i - 1) % every ~= 0 then dense[#dense + 1] = i end
+    end
+    return every >= 1 and dense or nil
+  end
+  local rest, count = text:gsub("[%s()]", ""), 0
+  if not ("+" .. rest):find "^[+%[%]%d,*]+$" then return nil end
+  for part in (rest .. "+"):gmatch "(.-)%+" do
+    local inner, times = part:match "^%[([%d,]*)%]%*?(%d*)$"
+    times = inner and (times == "" and 1 or math.tointeger(tonumber(times)))
+    if not times or times > most then return nil end
+    for _ = 1, times do
+      for value in inner:gmatch "%d+" do
+        count = count + 1
+        if value == "0" then dense[#dense + 1] = count elseif value ~= "1" or count > most then return nil end
+      end
+    end
+  end
+  return count == most and dense or nil
 end
 
 local function round_up(number, step) return (number + step - 1) // step * step end
@@ -137,9 +157,9 @@ local function model_of(result)
     local shared, pattern = key(result, "--moe-shared-expert-intermediate-size"), key(result, "--moe-layer-freq")
     shape.shared_ffn = shared ~= 0 and shared or nil
     if type(pattern) == "string" and pattern ~= "1" then
-      local first, every = dense_layers(pattern:gsub("%s", "")), math.tointeger(tonumber(pattern))
-      if not first and not every then return nil, "places of experts" end
-      shape.first_dense, shape.moe_every = first, every
+      local dense = dense_layers(pattern, shape.layers)
+      if not dense then return nil, "places of experts" end
+      shape.dense_layers = dense
     end
   end
   local mtp = fact(result, "mtp_layers") or 0

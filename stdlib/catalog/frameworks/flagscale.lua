@@ -4,6 +4,7 @@
 
 local derive = require "pipeplan.catalog.frameworks.derive"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
+local lists = require "pipeplan.base.lists"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 
 local function at(where) return "https://github.com/flagos-ai/FlagScale/tree/16a2dd5b, " .. where end
@@ -46,10 +47,15 @@ return derive(megatron, {
              last = "decoder_last_pipeline_num_layers", source = at "its Megatron-LM, core 0.15.0rc5" },
   spell = spell,
   facts = { use_dualpipev = "use_dualpipev", use_dualpipe = "use_dualpipe", fb_overlap = "moe_fb_overlap" },
+  writes = lists.with(megatron.writes, {
+    use_dualpipev = function(f) return f.plan.schedule == "dualpipev" end,
+    use_dualpipe = function(f) return f.plan.schedule == "dualpipe" end,
+    moe_fb_overlap = function(f) return f.plan.schedule == "dualpipev" end,   -- the planned pairs hide the all-to-all
+  }),
   chosen = function(key) return key "use_dualpipe" or key "use_dualpipev" end,
   dropped = { "--step-batch-size-schedule", "--hybrid-layer-pattern" },
   keys = {
-    { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "differs" },
+    { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "never" },
     { key = "use_dualpipev", field = "parallelism.schedule", type = "flag", present = "dualpipev", written = "differs" },
     { key = "use_dualpipe", field = "parallelism.schedule", type = "flag", present = "dualpipe", written = "differs",
       note = "known to https://github.com/flagos-ai/FlagScale/pull/1157 only: before it argparse refuses the key" },

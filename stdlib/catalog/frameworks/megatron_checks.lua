@@ -12,6 +12,7 @@ local checks = {}
 checks.facts = {
   account_embedding = "--account-for-embedding-in-pipeline-split",
   account_loss = "--account-for-loss-in-pipeline-split",
+  accumulates_fp32 = "--accumulate-allreduce-grads-in-fp32",
   activation_offload = "--cpu-offloading",
   attention_kind = "--multi-latent-attention",
   batch_given = "--global-batch-size",
@@ -20,13 +21,23 @@ checks.facts = {
   bias = "--disable-bias-linear",
   checkpoint_format = "--ckpt-format",
   cpu_offload = "--optimizer-cpu-offload",
+  data_path = "--data-path",
+  deepep = "--moe-enable-deepep",
   defer_embedding = "--defer-embedding-wgrad-compute",
   delay_wgrad = "--delay-wgrad-compute",
   dispatcher = "--moe-token-dispatcher-type",
+  distributes_saved = "--distribute-saved-activations",
   distributed_optimizer = "--use-distributed-optimizer",
+  eval_batch = "--eval-global-batch-size",
+  eval_micro_batch = "--eval-micro-batch-size",
+  expert_width = "--moe-ffn-hidden-size",
   first_layers = "--decoder-first-pipeline-num-layers",
   fp16 = "--fp16",
+  fp4 = "--fp4-format",
+  fp4_gather = "--fp4-param-gather",
   fp8 = "--fp8-format",
+  fp8_gather = "--fp8-param-gather",
+  fused_accumulation = "--no-gradient-accumulation-fusion",
   grouped_gemm = "--moe-grouped-gemm",
   grouped_queries = "--group-query-attention",
   hybrid_context = "--hybrid-context-parallel",
@@ -34,10 +45,14 @@ checks.facts = {
   last_layers = "--decoder-last-pipeline-num-layers",
   layers_a_chunk = "--num-layers-per-virtual-pipeline-stage",
   layout = "--pipeline-model-parallel-layout",
+  learning_rate = "--lr",
+  least_rate = "--min-lr",
   main_grads = "--main-grads-dtype",
   max_positions = "--max-position-embeddings",
   megatron_fsdp = "--use-megatron-fsdp",
+  mock_data = "--mock-data",
   moments = "--exp-avg-dtype",
+  second_moments = "--exp-avg-sq-dtype",
   mtp_given = "--mtp-num-layers",
   overlap_experts = "--overlap-moe-expert-parallel-comm",
   overlap_gradients = "--overlap-grad-reduce",
@@ -45,14 +60,33 @@ checks.facts = {
   overlap_parameters = "--overlap-param-gather",
   p2p_alone = "--no-overlap-p2p-communication",
   positions = "--position-embedding-type",
+  no_positions = "--no-position-embedding",
+  optimizer_name = "--optimizer",
   precision_aware = "--use-precision-aware-optimizer",
   query_groups_given = "--num-query-groups",
+  rate_decay_iters = "--lr-decay-iters",
+  rate_decay_samples = "--lr-decay-samples",
+  rate_warmup_fraction = "--lr-warmup-fraction",
+  rate_warmup_iters = "--lr-warmup-iters",
+  rate_warmup_samples = "--lr-warmup-samples",
+  rotary = "--use-rotary-position-embeddings",
+  router_balance = "--moe-router-load-balancing-type",
+  router_bias = "--moe-router-enable-expert-bias",
+  router_groups = "--moe-router-num-groups",
+  router_groups_taken = "--moe-router-group-topk",
+  router_presoftmax = "--moe-router-pre-softmax",
+  router_score = "--moe-router-score-function",
+  router_topk = "--moe-router-topk",
+  save = "--save",
+  save_interval = "--save-interval",
+  skip_train = "--skip-train",
   recompute_activations = "--recompute-activations",
   recompute_granularity = "--recompute-granularity",
   recompute_method = "--recompute-method",
   recompute_modules = "--recompute-modules",
   recompute_num_layers = "--recompute-num-layers",
   sequence_parallel = "--sequence-parallel",
+  tensor_overlap = "--tp-comm-overlap",
   shared_overlap = "--moe-shared-expert-overlap",
   torch_fsdp = "--use-torch-fsdp2",
   train_iters = "--train-iters",
@@ -213,12 +247,110 @@ local list = {
     when = function(f) return f.train_iters_said or f.train_samples_said end,   -- only who trains is refused
     message = "{framework}: experts beside TP want --sequence-parallel: the first step ends in a ValueError",
     source = at "moe_layer.py: forward" },
+  { id = "megatron.mla_groups", attention_kind = "mla", grouped_queries = true,
+    message = "{framework}: --multi-latent-attention goes with no --group-query-attention", source = at "arguments.py: validate_args, its end" },
+  { id = "megatron.no_positions", no_positions = true, when = function(f) return f.positions ~= "rope" and not f.rotary end,
+    message = "{framework}: --no-position-embedding wants --position-embedding-type rope", source = at "arguments.py: validate_args" },
+  { id = "megatron.expert_width", experts = 0, expert_width = { over = 0 },
+    message = "{framework}: --moe-ffn-hidden-size without --num-experts", source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.router_groups", experts = { over = 0 }, router_groups_taken = { over = 0 },
+    when = function(f)
+      local groups = f.router_groups
+      return groups == nil or groups < 1 or f.experts % groups ~= 0 or f.router_groups_taken > groups
+    end,
+    message = "{framework}: --moe-router-group-topk wants --moe-router-num-groups, at least as many, that divides {experts} experts",
+    source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.router_topk", experts = { over = 0 }, router_topk = 1, router_presoftmax = false, router_score = "softmax",
+    when = function(f) return not has(f.router_balance, "sinkhorn") end,
+    message = "{framework}: one expert a token wants --moe-router-pre-softmax: after the choice a softmax has no gradient",
+    source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.router_bias", router_bias = true, router_score = "softmax",
+    message = "{framework}: --moe-router-enable-expert-bias wants --moe-router-score-function sigmoid", source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.deepep", deepep = true, when = function(f) return f.dispatcher ~= "flex" end,
+    message = "{framework}: --moe-enable-deepep wants --moe-token-dispatcher-type flex", source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.shared_recompute", recompute_granularity = "selective", shared_overlap = true,
+    when = function(f) return has(f.recompute_modules, "shared_experts") end,
+    message = "{framework}: to recompute shared_experts goes with no --moe-shared-expert-overlap", source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.offload_recompute", activation_offload = true, when = function(f) return f.recompute_granularity ~= nil end,
+    message = "{framework}: --cpu-offloading of activations goes with no recompute", source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.saved_activations", distributes_saved = true,
+    when = function(f)
+      return f.tensor_parallel == 1 or f.recompute_granularity ~= "full" or f.recompute_method == nil or f.sequence_parallel
+    end,
+    message = "{framework}: --distribute-saved-activations wants TP, full recompute with a method, and no --sequence-parallel",
+    source = at "arguments.py: validate_args; transformer_config.py" },
+  { id = "megatron.tensor_overlap", tensor_overlap = true, when = function(f) return not f.sequence_parallel or f.tensor_parallel == 1 end,
+    message = "{framework}: --tp-comm-overlap wants --sequence-parallel", source = at "arguments.py: validate_args" },
+
+  -- state of the optimizer
+  { id = "megatron.precision_aware", by = "plan", optimizer_state = "reduced",
+    when = function(f) return f.zero == 0 or f.optimizer ~= "adam" and f.optimizer ~= "adamw" end,
+    message = "{framework} keeps moments or gradients in less than fp32 only with Adam and its distributed optimizer",
+    source = at "optimizer_config.py: __post_init__" },
+  { id = "megatron.state_alone", precision_aware = false, megatron_fsdp = false,
+    when = function(f) return f.main_grads ~= "fp32" or f.moments ~= "fp32" or f.second_moments ~= "fp32" end,
+    message = "{framework}: --main-grads-dtype and --exp-avg-dtype want --use-precision-aware-optimizer", source = at "optimizer_config.py: __post_init__" },
+  { id = "megatron.accumulates_fp32", accumulates_fp32 = true, bf16 = true, when = function(f) return f.main_grads ~= "fp32" end,
+    message = "{framework}: --accumulate-allreduce-grads-in-fp32 goes with --main-grads-dtype fp32 only", source = at "arguments.py: validate_args" },
+  { id = "megatron.fp8_gather", fp8_gather = true,
+    when = function(f) return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp end,
+    message = "{framework}: --fp8-param-gather wants --use-distributed-optimizer", source = at "arguments.py: validate_args" },
+  { id = "megatron.fp8_gather_alone", fp8_gather = true, when = function(f) return f.fp8 == nil end,
+    message = "{framework}: --fp8-param-gather wants --fp8-format", source = at "transformer_config.py: __post_init__" },
+  { id = "megatron.fp4", when = function(f) return f.fp4 ~= nil and f.fp8 ~= nil or f.fp4_gather and f.fp4 == nil end,
+    message = "{framework}: --fp4-format goes with no --fp8-format, and --fp4-param-gather wants it", source = at "arguments.py: validate_args" },
+  { id = "megatron.fsdp_format", megatron_fsdp = true, when = function(f) return f.checkpoint_format ~= "fsdp_dtensor" end,
+    message = "{framework}: --use-megatron-fsdp wants --ckpt-format fsdp_dtensor", source = at "arguments.py:1100" },
+  { id = "megatron.format_fsdp", megatron_fsdp = false, checkpoint_format = "fsdp_dtensor",
+    message = "{framework}: --ckpt-format fsdp_dtensor wants --use-megatron-fsdp", source = at "arguments.py: validate_args" },
+  { id = "megatron.fsdp_optimizer", megatron_fsdp = true, when = function(f) return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" end,
+    message = "{framework}: --use-megatron-fsdp goes with --optimizer adam or sgd", source = at "arguments.py:1100" },
+  { id = "megatron.torch_fsdp", torch_fsdp = true,
+    when = function(f) return f.distributed_optimizer or f.fused_accumulation or f.tied_embeddings or f.fp16 end,
+    message = "{framework}: --use-torch-fsdp2 wants --no-gradient-accumulation-fusion and --untie-embeddings-and-output-weights, and goes with "
+              .. "neither --use-distributed-optimizer nor --fp16", source = at "arguments.py: validate_args" },
+
+  -- how long, how fast, from where
+  { id = "megatron.save_interval", when = function(f) return f.save ~= nil and (f.save_interval == nil or f.save_interval < 1) end,
+    message = "{framework}: --save wants --save-interval", source = at "arguments.py: validate_args" },
+  { id = "megatron.iterations", skip_train = false,
+    when = function(f)
+      return f.train_iters ~= nil and f.train_iters > 0
+             and (f.train_samples ~= nil or f.rate_decay_samples ~= nil or f.rate_warmup_samples ~= 0)
+    end,
+    message = "{framework}: --train-iters goes with no --train-samples, --lr-decay-samples, --lr-warmup-samples", source = at "arguments.py: validate_args" },
+  { id = "megatron.samples", skip_train = false,
+    when = function(f)
+      return f.train_samples ~= nil and f.train_samples > 0 and f.train_iters == nil and (f.rate_decay_iters ~= nil or f.rate_warmup_iters ~= 0)
+    end,
+    message = "{framework}: --train-samples goes with no --lr-decay-iters and no --lr-warmup-iters", source = at "arguments.py: validate_args" },
+  { id = "megatron.warm_up", skip_train = false,
+    when = function(f)
+      if f.rate_warmup_fraction == nil then return false end
+      return f.train_iters ~= nil and f.train_iters > 0 and f.rate_warmup_iters ~= 0
+             or f.train_samples ~= nil and f.train_samples > 0 and f.rate_warmup_samples ~= 0
+    end,
+    message = "{framework} takes --lr-warmup-fraction or a number to warm up over", source = at "arguments.py: validate_args" },
+  { id = "megatron.least_rate", when = function(f) return f.learning_rate ~= nil and f.least_rate ~= nil and f.least_rate > f.learning_rate end,
+    message = "{framework}: --min-lr {least_rate} is above --lr {learning_rate}", source = at "arguments.py: validate_args" },
+  { id = "megatron.two_data", mock_data = true, when = function(f) return f.data_path ~= nil end,
+    message = "{framework} takes --mock-data or --data-path", source = at "arguments.py: validate_args" },
+  { id = "megatron.eval_batch",
+    when = function(f)
+      if f.eval_batch == nil and f.eval_micro_batch == nil then return false end
+      local batch, micro = f.eval_batch or f.global_batch_size, f.eval_micro_batch or f.micro_batch_size
+      return micro < 1 or batch % (micro * f.data_parallel) ~= 0
+    end,
+    message = "{framework}: the batch of an evaluation does not divide by its microbatch size × DP {data_parallel}", source = at "arguments.py:715" },
+
   { id = "megatron.torch_dcp", checkpoint_format = "torch_dcp",
     when = function(f) return not f.torch_fsdp or f.tensor_parallel > 1 or f.pipeline_parallel > 1 end,
     message = "{framework}: --ckpt-format torch_dcp wants --use-torch-fsdp2, TP 1 and P 1", source = at "arguments.py" },
 }
 
-for _, rule in ipairs(list) do rule.by = "engine" end
+for _, rule in ipairs(list) do
+  rule.by = rule.by ~= "plan" and "engine" or nil   -- of the others no plan is made
+end
 
 -- These behind others, in one list.
 function checks.after(others)

@@ -40,6 +40,62 @@ function layers.parse(text)
   return stages
 end
 
+-- Where a layout string has what stands for nothing: its position, from 1, and the string with that mended or left out; nil: nowhere.
+function layers.misplaced(text)
+  local at = 1
+  local function item(from)   -- the end of a letter or | with its count, from there
+    local stop = text:match("^[EtmL|],*()", from)
+    local counted = stop and text:match("^%*%d+()", stop)
+    return counted or stop
+  end
+  while at <= #text do
+    local inside = text:match("^%(()[^()]*%)%*%d+", at)
+    local stop = text:sub(at, at) == "," and at + 1 or item(at)
+    if inside then
+      local position = inside
+      while text:sub(position, position) ~= ")" do
+        local following = text:sub(position, position) == "," and position + 1 or item(position)
+        if not following then
+          at, stop = position, nil
+          break
+        end
+        position, stop = following, following
+      end
+      if text:sub(position, position) == ")" then stop = text:match("^%)%*%d+()", position) end
+    end
+    if not stop then break end
+    at = stop
+  end
+  if at > #text then return nil end
+  local letter = text:sub(at, at)
+  local mended = ({ e = "E", T = "t", M = "m", l = "L" })[letter] or ""
+  local _, last = text:find(utf8.charpattern, at)
+  local rest = text:sub(1, at - 1) .. mended .. text:sub((last or at) + 1)
+  return at, #rest < #text + 1 and rest ~= "" and not layers.misplaced(rest) and rest or nil
+end
+
+local letters = { embedding = "E", decoder = "t", mtp = "m", loss = "L" }
+
+-- The string of a list of lists of names; nil, what was expected and the nearest name where it is none.
+function layers.written(list)
+  local parts = {}
+  if #list > MOST_STAGES then return nil, "fewer stages: no cluster has so many" end
+  for i, stage in ipairs(list) do
+    if type(stage) ~= "table" then return nil, string.format("a list of lists: stage %d is none", i) end
+    local text = {}
+    for k, name in ipairs(stage) do
+      local letter = type(name) == "string" and letters[name:match "^%s*(.-)%s*$":lower()]
+      if not letter then
+        return nil, string.format("embedding, decoder, mtp or loss as item %d of stage %d", k, i)
+      end
+      text[k] = letter
+    end
+    parts[i] = table.concat(text)
+    if #parts[i] > MOST_LENGTH then return nil, "fewer layers of a stage" end
+  end
+  return table.concat(parts, "|")
+end
+
 local function count(stages, letter)
   local sum = 0
   for _, stage in ipairs(stages) do sum = sum + stage[letter] end
@@ -65,6 +121,25 @@ function layers.layout_problem(f)
     if stage.m > 0 and i <= #stages - P then return string.format("MTP layers stand in the last chunk of a rank: stage %d is none", i - 1) end
     if stage.m > 0 and stage.m ~= mtp then return "all MTP layers stand in one stage" end
   end
+end
+
+-- The layout nearest to a record's that has as many layers as its model, the last stage that has any taking what is missing or too much; nil
+-- where that is not all that is wrong with it.
+function layers.mended(f)
+  local stages = layers.parse(f.layout)
+  local missing, parts = f.layers - count(stages, "t"), {}
+  for i = #stages, 1, -1 do
+    local stage = stages[i]
+    local held = stage.t
+    if missing ~= 0 and held > 0 then
+      stage.t = math.max(0, held + missing)
+      missing = missing - (stage.t - held)
+    end
+    parts[i] = (stage.E > 0 and "E" or "") .. (stage.t > 1 and "t*" .. stage.t or ("t"):rep(stage.t)) .. ("m"):rep(stage.m) .. (stage.L > 0 and "L" or "")
+  end
+  local text = table.concat(parts, "|")
+  local copy = setmetatable({ layout = text }, { __index = f })
+  return missing == 0 and not layers.layout_problem(copy) and text or nil
 end
 
 -- Layers of the ranks, where the ends have their own number; nil and why (T:2294-2368).

@@ -65,7 +65,8 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------------- spec
 
 local spec_types = {
-  batch = "number|string|(number|string)[][]", integer = "integer|string", integers = "integer[]|string", kernel = "string|false",
+  batch = "number|string|(number|string)[][]", integer = "integer|string", integers = "integer[]|string", layout = "string|string[][]",
+  kernel = "string|false",
   labels = "table<string, string>|string",
   model = "string|table", path = "string", quantity = "number|string", recompute = "string|string[]", string = "string",
 }

@@ -1,0 +1,58 @@
+-- init.lua: a plan as the launch of the framework that runs it: what starts it on as many GPUs as the plan uses, with every key that the
+-- plan needs and no other. What no plan says, data, tokenizer, checkpoints, learning rates, is left to whoever starts it.
+--
+-- launch.write(name, plan, request) → text, of a file of this folder; or nil and why the plan cannot be written so.
+
+local format = require "pipeplan.base.format"
+local frameworks = require "pipeplan.catalog.frameworks"
+local layout = require "pipeplan.base.layout"
+local settings = require "pipeplan.report.launch.settings"
+
+local launch = {}
+
+-- Processes of a node and nodes of so many GPUs, the nodes as full as can be.
+local function nodes_of(gpus, per_node)
+  for count = math.min(gpus, per_node), 1, -1 do
+    if gpus % count == 0 then return count, gpus // count end
+  end
+end
+
+-- What a reader of the file should know, a line each.
+local function heading(plan, entry)
+  local how = entry.schedules[plan.schedule]
+  local list = {
+    string.format("%s in %s (%s), as planned: %s · %s", plan.model.name, entry.title, entry.versions[1].name,
+                  format.schedule(plan.schedule), layout.line(plan.parallelism, plan.microbatches)),
+  }
+  if plan.layers_per_stage and plan.parallelism.pipeline > 1 then
+    list[2] = "layers of each stage, first to last: " .. table.concat(plan.layers_per_stage, " ")
+  end
+  if how and how.state then
+    list[#list + 1] = string.format("%s in %s: %s; nothing of it was run", format.schedule(plan.schedule), entry.title, how.state)
+  end
+  return list
+end
+
+-- CUDA_DEVICE_MAX_CONNECTIONS: one, where tensor or context parallelism overlaps; more, or nothing said, where gradients are sharded or
+-- experts overlap (Megatron-LM arguments.py: validate_args).
+local function connections(plan, said)
+  if said["--use-megatron-fsdp"] then return nil end
+  if said["--overlap-moe-expert-parallel-comm"] then return 32 end
+  return (plan.parallelism.tensor > 1 or plan.parallelism.context > 1) and 1 or nil
+end
+
+function launch.write(name, plan, request)
+  if plan.status ~= "planned" then return nil, "there is no plan: it is " .. plan.status end
+  local entry = frameworks.find(name)
+  local list, problem = settings.of(plan, request, entry)
+  if not list then return nil, string.format("%s has no key for %s", entry.title, problem) end
+  local said = {}
+  for _, each in ipairs(list) do said[each.base] = each.value end
+  local per_node, nodes = nodes_of(plan.gpus_used, request.cluster.gpus_per_node)
+  return require("pipeplan.report.launch." .. name) {
+    heading = heading(plan, entry), settings = list, per_node = per_node, nodes = nodes, connections = connections(plan, said),
+    name = plan.model.name,
+  }
+end
+
+return launch

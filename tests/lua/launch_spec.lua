@@ -1,0 +1,109 @@
+-- launch_spec.lua: plans written as launches of Megatron-LM and FlagScale (report/launch) are launches that lint finds nothing in, and that are
+-- the plan; one that is changed is not. Megatron's own word on the same scripts is tests/torch/megatron_plans_test.py.
+
+local planning = require "planning"  -- first: it loads the module
+local against = require "pipeplan.analysis.lint.against"
+local failure = require "pipeplan.base.failure"
+local files = require "policy_files"
+local json = require "pipeplan.base.json"
+local launch = require "pipeplan.input.launch.init"
+local lint = require "pipeplan.analysis.lint.init"
+local planner = require "pipeplan.plan.init"
+local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
+local random_specs = require "random_specs"
+local reads = require "pipeplan.analysis.lint.reads"
+local schema = require "pipeplan.schema.plan"
+local spec = require "pipeplan.input.spec"
+local writer = require "pipeplan.report.launch.init"
+
+teardown(files.remove)
+
+local endings = { megatron = ".sh", flagscale = ".yaml" }
+
+-- As a reader of its JSON has the plan.
+local function as_json(plan) return json.decode(json.encode(json.shape(plan, schema))) end
+
+-- Findings above a note of what a text launches, and what differs from the plan.
+local function judged(name, text, plan)
+  local result = lint.of(launch.read(files.write("launch" .. endings[name], text), {})[1], {})
+  local list = {}
+  for _, finding in ipairs(result.findings) do
+    if finding.severity ~= "note" then list[#list + 1] = finding.id .. ": " .. finding.message end
+  end
+  local differences = {}
+  for _, finding in ipairs(against.compare(result, reads.of(result), as_json(plan), "plan.json")) do
+    differences[#differences + 1] = finding.id .. ": " .. finding.message
+  end
+  return list, differences, result
+end
+
+-- Plans of so many random specs for a framework: seed, plan and request.
+local function each_plan(name, first, count, take)
+  local made, seed = 0, first
+  while made < count do
+    local object = random_specs.any(random_specs.generator(seed))
+    object.framework = name
+    if object.parallelism.schedule == "zb_auto" then object.parallelism.schedule = nil end
+    local good, problem = failure.try(function()
+      local request = spec.from_table(object, ".")
+      local plan = planner.plan { request = request, policy = policy }
+      if plan.status == "planned" then
+        made = made + 1
+        take(seed, plan, request)
+      end
+    end)
+    if not good and not failure.is(problem) then error(problem, 0) end
+    seed = seed + 1
+  end
+end
+
+describe("a plan written as a launch", function()
+  for name in pairs(endings) do
+    it("is one that lint finds nothing in, and that is the plan: " .. name, function()
+      each_plan(name, 1, tonumber(os.getenv "PIPEPLAN_LAUNCHES") or 30, function(seed, plan, request)
+        local text, problem = writer.write(name, plan, request)
+        if not text then
+          assert.truthy(problem:find "has no key for", problem)
+          return
+        end
+        local found, differences = judged(name, text, plan)
+        assert.same({ {}, {} }, { found, differences }, seed .. "\n" .. text)
+      end)
+    end)
+  end
+
+  -- what of a launch a plan does not say: not which norm, position or recipe of fp8; a vocabulary is a small part of the parameters
+  local unplanned = { ["--max-position-embeddings"] = true, ["--vocab-size"] = true, ["--normalization"] = true, ["--qk-layernorm"] = true,
+                      ["--position-embedding-type"] = true, ["--moe-grouped-gemm"] = true, ["--moe-flex-dispatcher-backend"] = true,
+                      ["--fp8-recipe"] = true, ["--disable-bias-linear"] = true, ["--add-qkv-bias"] = true,
+                      ["--untie-embeddings-and-output-weights"] = true, ["--num-query-groups"] = true, ["--group-query-attention"] = true,
+                      ["--kv-channels"] = true, ["--ffn-hidden-size"] = true, ["--moe-shared-expert-intermediate-size"] = true,
+                      ["--q-lora-rank"] = true, ["--kv-lora-rank"] = true, ["--num-attention-heads"] = true,
+                      ["--moe-router-pre-softmax"] = true, ["--moe-layer-freq"] = true }
+  local others = { ["--moe-token-dispatcher-type"] = "allgather", ["--recompute-granularity"] = "full", ["--recompute-method"] = "block",
+                   ["--recompute-modules"] = "core_attn shared_experts", ["--pipeline-model-parallel-layout"] = "'Et|L'", ["--ckpt-format"] = "torch",
+                   ["--step-batch-size-schedule"] = "'0:16 1B:32'", ["--moe-layer-freq"] = "1", ["--exp-avg-dtype"] = "fp16",
+                   ["--exp-avg-sq-dtype"] = "fp16", ["--main-grads-dtype"] = "fp32", ["--fp8-format"] = "hybrid",
+                   ["--data-parallel-sharding-strategy"] = "optim", ["--optimizer-offload-fraction"] = "0.25" }
+
+  it("is another one, or none, when any of its keys is changed or left out", function()
+    local tried, unseen = 0, {}
+    each_plan("megatron", 100, 15, function(seed, plan, request)
+      local text = writer.write("megatron", plan, request)
+      for line in (text or ""):gmatch "\n(  %-%-[^\n]*)" do
+        local key, value = line:match "^  (%S+) (.-) ?\\$"
+        local other = others[key] or tonumber(value) and tostring(2 * math.tointeger(value)) or ""
+        if not unplanned[key] and other ~= value then
+          tried = tried + 1
+          local at, stop = text:find(line, 1, true)
+          local changed = text:sub(1, at - 1) .. (value == "" and "  \\" or "  " .. key .. " " .. other .. " \\") .. text:sub(stop + 1)
+          local found, differences = judged("megatron", changed, plan)
+          if #found + #differences == 0 then unseen[#unseen + 1] = seed .. ": " .. line end
+        end
+      end
+    end)
+    assert.same({}, unseen)
+    assert.is_true(tried > 150, tried)
+  end)
+end)
+local _ = planning

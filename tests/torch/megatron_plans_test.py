@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Plans for Megatron-LM, as `pipeplan plan --format megatron` writes them, before megatron-core itself: does it start with them, and does it build
+the layers, microbatches and groups of the plan? usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 20, on at most 1,024 GPUs."""
+import json, os, shlex, subprocess, sys
+
+import megatron_verdict
+
+FOLDER = os.path.join("build", "megatron")
+
+# Behind a script, as whoever starts it would; and what only Transformer Engine has, which is not installed: its kernels, fp8 and fp8's recipes.
+OWN = "--lr 1e-4 --mock-data --tokenizer-type NullTokenizer --transformer-impl local --no-rope-fusion".split()
+NEEDS_ENGINE = {"--fp8-format": 1, "--fp8-recipe": 1, "--fp8-param-gather": 0}
+
+
+def flags_of(text):
+    words = shlex.split(text.replace("\\\n", " "), comments=True)
+    words = words[words.index("pretrain_gpt.py") + 1:-1]
+    out = []
+    while words:
+        word = words.pop(0)
+        if word in NEEDS_ENGINE: del words[:NEEDS_ENGINE[word]]
+        else: out.append(word)
+    return out + OWN
+
+
+def main(count, first):
+    if not os.path.isdir(os.path.join(FOLDER, "megatron")):
+        print("skipped: no megatron-core in build/megatron; scripts/megatron installs it")
+        return 77
+    megatron_verdict.load(FOLDER)
+    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", str(first), str(count), "1024"], stdout=subprocess.PIPE, text=True,
+                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
+    wrong = judged = 0
+    for line in made.stdout:
+        given = json.loads(line)
+        judged += 1
+        connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
+        theirs = megatron_verdict.forked(given["gpus"], flags_of(given["text"]), connections)
+        want = given["plan"]
+        got = {name: theirs.get(name) for name in want}
+        if not theirs["ok"] or got != want:
+            wrong += 1
+            print(f"seed {given['seed']}: {theirs.get('error') or f'megatron-core has {got}, the plan {want}'}\n{given['text']}")
+    if made.wait() != 0 or judged < count:
+        print(f"{judged} of {count} plans were made")
+        return 1
+    print(f"{judged} plans: {wrong} refused by megatron-core, or built otherwise")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*[int(word) for word in sys.argv[1:3]] or [20], *([] if len(sys.argv) > 2 else [1])))
