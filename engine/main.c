@@ -4,13 +4,12 @@
 */
 #include <lauxlib.h>
 #include <lua.h>
-#include <lualib.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "host/file.h"
 #include "host/last_resort.h"
-#include "lua/stdlib.h"
+#include "lua/trusted.h"
 #include "host/streams.h"
 #include "host/terminal.h"
 
@@ -23,20 +22,6 @@ static const char *stdlib_option(int argc, char **argv) {
     if (strncmp(argv[i], "--stdlib=", 9) == 0) return argv[i] + 9;
   }
   return NULL;
-}
-
-/* No file is code here unless an option names it: the program brings its Lua with it, and looks for modules neither in the current directory
-** nor where LUA_PATH and LUA_CPATH say. (Tests of policies run busted, from the tree of the system's Lua: analysis/runner.lua.) */
-static void open_libraries(lua_State *L) {
-  lua_pushboolean(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
-  luaL_openlibs(L);
-  lua_getglobal(L, "package");
-  lua_pushliteral(L, "");
-  lua_setfield(L, -2, "path");
-  lua_pushliteral(L, "");
-  lua_setfield(L, -2, "cpath");
-  lua_pop(L, 1);
 }
 
 /* NULL, or why a directory is none of stdlib's: asked here, for nothing in it could say so. */
@@ -54,8 +39,7 @@ static int run(lua_State *L) {
     lua_pushinteger(L, STATUS_USAGE);
     return 1;
   }
-  open_libraries(L);
-  pp_open_stdlib(L, stdlib);
+  pp_open_trusted(L, stdlib);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "pipeplan.cli.main");
   lua_call(L, 1, 1);

@@ -69,9 +69,10 @@ function methods:with(facts)
   return setmetatable({ policy = self.policy, facts = lists.with(self.facts or {}, facts) }, { __index = methods })
 end
 
-local known_options = { "bytes", "date", "policies", "set", "work" }
+local known_options = { "bytes", "date", "in_force", "policies", "set", "work" }
 
--- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory }]) → a policy to plan with.
+-- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory, in_force = true }]) → a policy to
+-- plan with. in_force: over the policies of this machine, as the program plans (policy/found.lua).
 -- A file that is not there is looked for beside the test that calls.
 -- No file: the default policy alone. What cannot be loaded raises an answer, as for plan.
 function pipeplan.policy(files, options)
@@ -84,10 +85,16 @@ function pipeplan.policy(files, options)
   local given, directory = {}, test_directory()
   for i, path in ipairs(type(files) == "string" and { files } or files or {}) do given[i] = found(path, directory) end
   local policy = require("pipeplan.policy.load").load {
-    files = given,
+    files = given, found = options.in_force and require("pipeplan.policy.found").paths() or nil,
     set = options.set, date = options.date, policies = options.policies, work = options.work, bytes = options.bytes,
   }
   return setmetatable({ policy = policy }, { __index = methods })
+end
+
+-- pipeplan.json(plan) → the plan's JSON on one line, as `plan --jsonl` prints it.
+function pipeplan.json(plan)
+  local json, schema = require "pipeplan.base.json", require "pipeplan.schema.plan"
+  return json.encode(json.shape(plan, schema))
 end
 
 -- Registers assert.decided with luassert, where that is loaded; done by itself inside busted. Returns whether it is registered.

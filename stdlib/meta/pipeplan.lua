@@ -743,6 +743,7 @@
 ---@field set? table<string, any> parameters, laid over everything; reason and expires as in a `set` statement
 ---@field date? string YYYY-MM-DD at which overrides expire (default: today in UTC)
 ---@field policies? string directory to read the default policies from
+---@field in_force? boolean over the policies of this machine, as the program plans
 ---@field work? integer budget of work for loading, and for each plan
 ---@field bytes? integer budget of memory
 
@@ -780,6 +781,11 @@ local pipeplan = {}
 ---@param options? pipeplan.policy_options
 ---@return pipeplan.policy
 function pipeplan.policy(files, options) end
+
+--- The plan's JSON on one line, as `plan --jsonl` prints it.
+---@param plan pipeplan.plan
+---@return string
+function pipeplan.json(plan) end
 
 --- Registers assert.decided with luassert, where that is loaded; done by itself inside busted.
 ---@return boolean registered

@@ -51,6 +51,27 @@ describe("an installed tree", function()
     assert.equal(prefix .. "/lib/lua/5.4/pipeplan.so\trejected\tfits_one_gpu\n", result.text)
   end)
 
+  -- Both of docs/embedding.md's examples, as the page says to run them.
+  it("holds a module and a library that plan 100 specs from Lua and from C, alike and as the program does", function()
+    if os.getenv "PIPEPLAN_PRELOAD" then return pending "a library with a sanitizer needs a program with one" end
+    local found = string.format("export PKG_CONFIG_PATH='%s/share/pkgconfig'; cd '%s/share/pipeplan'; ", prefix, prefix)
+    local lua = run("%s LUA_CPATH=\"$(pkg-config --variable=luadir pipeplan)/?.so;;\" lua5.4 examples/embed/plan_many.lua 2>'%s/lua.err'", found,
+                    prefix)
+    assert.equal(0, lua.status, lua.text)
+    local c = run("%s cc -Wall -Wextra -Werror -o '%s/plan_many' examples/embed/plan_many.c $(pkg-config --cflags --libs pipeplan) && "
+                  .. "LD_LIBRARY_PATH=\"$(pkg-config --variable=libdir pipeplan)\" '%s/plan_many' '{\"date\":\"2026-12-01\"}' 2>/dev/null",
+                  found, prefix, prefix)
+    assert.equal(0, c.status, c.text)
+    assert.equal(100, select(2, c.text:gsub("\n", "")))
+    assert.is_true(c.text == lua.text)
+    assert.matches("planned; fewest GPU%-hours", run("cat '%s/lua.err'; rm '%s/lua.err' '%s/plan_many'", prefix, prefix, prefix).text)
+    local spec = [[{"cluster":{"gpus":32,"accelerator":"H100-SXM","network":{"fabric":"infiniband","per_gpu":"400Gbps"}},]]
+      .. [["model":{"architecture":"dense","total":"70B","layers":80},"training":{"tokens":"1T","global_batch_size":256},]]
+      .. [["parallelism":{"tensor":8,"pipeline":4}}]]
+    local program = run("echo '%s' | env -u LD_PRELOAD PIPEPLAN_SYSTEM=/nonexistent %s/bin/pipeplan plan --jsonl --date 2026-12-01", spec, prefix)
+    assert.equal(program.text, c.text:match "^[^\n]*\n")
+  end)
+
   it("holds definitions for editors, examples, licence, and nothing of the build or the tests", function()
     for _, path in ipairs { "share/pipeplan/meta/policy.lua", "share/pipeplan/meta/engine.lua", "share/pipeplan/meta/pipeplan.lua",
                             "share/pipeplan/examples/models/deepseek-v3.json", "share/doc/pipeplan/LICENSE", "share/doc/pipeplan/README.md",
@@ -61,7 +82,8 @@ describe("an installed tree", function()
     end
     local listed = run("cd '%s' && find . -type f -not -path './share/pipeplan/examples/*'", prefix).text
     for path in listed:gmatch("[^\n]+") do
-      assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
+      assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path == "./include/pipeplan.h"
+                     or path:match("^%./lib/libpipeplan%.so[.%d]*$") ~= nil or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
                      or path == "./share/pkgconfig/pipeplan.pc" or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil
                      or path:match("^%./share/doc/pipeplan/docs/%l+%.md$") ~= nil
                      or path:match("^%./share/man/man1/pipeplan[%l-]*%.1$") ~= nil
@@ -87,7 +109,7 @@ describe("uninstalling", function()
     end)
     assert.equal(table.concat(own, "\n") .. "\n", run("cd '%s' && find . -type f | sort", root).text)
     -- folders: those that were there, those on the way to what was left, and those that other packages use too
-    assert.equal("./bin ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/bash-completion ./share/bash-completion/completions ./share/doc "
+    assert.equal("./bin ./include ./lib ./lib/lua ./lib/lua/5.4 ./share ./share/bash-completion ./share/bash-completion/completions ./share/doc "
                  .. "./share/fish ./share/fish/vendor_completions.d ./share/man ./share/man/man1 ./share/pipeplan "
                  .. "./share/pipeplan/examples ./share/pipeplan/examples/specs ./share/pkgconfig ./share/zsh ./share/zsh/site-functions "
                  .. "./share/zsh/vendor-completions\n",
