@@ -27,7 +27,7 @@ local manual = {}
 manual.generated = { names = true, fields = true, properties = true }
 
 function manual.pages()
-  local list = { "README.md" }
+  local list = { "README.md", "examples/agent-skill/SKILL.md" }
   local handle <close> = assert(io.popen "ls docs/*.md")
   for path in handle:lines() do list[#list + 1] = path end
   return list

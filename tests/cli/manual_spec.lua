@@ -73,8 +73,11 @@ for _, path in ipairs(pages) do
           if arguments:find "%f[%w]%u[%u%d]+%f[%W]" or arguments:find "…" then   -- SPEC, FILE: for many
             for option in arguments:gmatch "%f[%S](%-%-[%w_-]+)" do assert.is_truthy(help.stdout:find(option, 1, true), place) end
           elseif arguments:find " " then
-            local result = program.run(arguments)
-            assert.is_true(result.status <= 1, place .. ": " .. result.stderr)
+            local result = { stdout = "" }
+            for part in (arguments:gsub("\\| pipeplan ", "\n") .. "\n"):gmatch "([^\n]*)\n" do
+              result = program.run(part, result.stdout)
+              assert.is_true(result.status <= 1, place .. ": " .. result.stderr)
+            end
           end
         end
       end

@@ -6,7 +6,8 @@ local format = require "pipeplan.base.format"
 
 local of_type = {
   batch = "whole number, or a ramp", flag = "true or false", integer = "whole number", integers = "list of whole numbers",
-  kernel = "text, or false", kernels = "none, or a list", labels = "object of texts", layout = "text, or list of lists", model = "path, or object", path = "path",
+  kernel = "text, or false", kernels = "none, or a list", labels = "object of texts",
+  layout = "text, or list of lists", model = "path, or object", path = "path",
   paths = "path, or list of paths", quantity = "number", recompute = "none, selective, full, or a list", string = "text",
 }
 
