@@ -81,8 +81,10 @@ function arguments.policy_in_force(parsed)
   local policy = require("pipeplan.policy.load").load(options)
   local demanded = parsed.policy_digest
   if demanded and demanded:lower() ~= policy.stack then
-    failure.unloadable("--policy-digest: the policies in force are %s (%s), and %s is demanded; pipeplan policy show --files names each",
-                       policy.stack, table.concat(require("pipeplan.base.lists").column(policy.layers, "name"), " ← "), demanded)
+    failure.unloadable("--policy-digest: the policies in force are %s (%s), and %s is demanded%s; pipeplan policy show --files names each",
+                       policy.stack, table.concat(require("pipeplan.base.lists").column(policy.layers, "name"), " ← "), demanded,
+                       demanded:lower() == policy.digest and ", which is theirs with this date and version: policy.digest of a plan, and "
+                       .. "not its policy.stack" or "")
   end
   return policy
 end

@@ -209,10 +209,11 @@ end
 
 function show.primitives()
   local examples, list = require "pipeplan.policy.examples", {}
-  for i, example in ipairs(examples.primitives) do
-    local name = (example[1]:find ":" and "" or "engine.") .. example[1]
-    list[i] = { name = name, meaning = example[4], text = example[2] .. "  --> " .. example[3]:gsub("%s+$", "") }
+  local function add(name, example, meaning)
+    list[#list + 1] = { name = name, meaning = meaning, text = example[2] .. "  --> " .. example[3]:gsub("%s+$", "") }
   end
+  for _, example in ipairs(examples.primitives) do add((example[1]:find ":" and "" or "engine.") .. example[1], example, example[4]) end
+  for _, example in ipairs(examples.beyond) do add("engine." .. example[1], example, example[4] .. " (no policy has it)") end
   return examples_page("What the engine computes, in a rule's function and in stock lua5.4. Examples have this before them; "
                        .. "docs/reference.md and\nthe editor definitions say what each takes:\n\n" .. examples.prelude, list)
 end

@@ -775,7 +775,7 @@ function engine.comm.allreduce(arguments) end
 
 --- Seconds of one dispatch, or of one combine.
 --- ```lua
---- engine.comm.alltoall { network = network, group = 8, tokens = 4096, experts_per_token = 8, bytes_per_token = 1000 } > 0  --> true: one dispatch or combine
+--- engine.comm.alltoall { network = network, group = 8, tokens = 4096, experts_per_token = 1, bytes_per_token = 1000 }  --> 8.96e-06: 7/8 of 4,096 tokens of 1,000 bytes at 400 GB/s
 --- ```
 ---@param arguments pipeplan.engine.comm_alltoall_arguments
 ---@return number
@@ -783,7 +783,7 @@ function engine.comm.alltoall(arguments) end
 
 --- Latency and bandwidth from a table of nccl-tests.
 --- ```lua
---- engine.comm.fit { test = "sendrecv", ranks = 2, points = { { 1, 1e-5 }, { 1e9, 1.001e-2 } } }.latency < 1.1e-5  --> true: 10 us with nothing to send
+--- engine.comm.fit { test = "sendrecv", ranks = 2, points = { { 1, 1e-5 }, { 1e9, 1.001e-2 } } }.bandwidth  --> 99999999900: 999,999,999 bytes more take 10 ms more
 --- ```
 ---@param arguments pipeplan.engine.comm_fit_arguments
 ---@return pipeplan.engine.link_fit
@@ -802,7 +802,7 @@ engine.cost = {}
 
 --- Seconds of one block of each kind.
 --- ```lua
---- engine.cost.blocks { model = model, layout = layout, training = training, device = device, network = network }.dense.forward < 0.01  --> true: F of a layer
+--- engine.cost.blocks { model = model, layout = layout, training = training, device = device, network = network }.dense.tensor  --> 8.38861e-05: F and B each gather twice and scatter twice over TP 2: 8 · 1/2 · 4096 · 1024 · 2 bytes at 400 GB/s
 --- ```
 ---@param arguments pipeplan.engine.cost_blocks_arguments
 ---@return pipeplan.engine.seconds_by_block
@@ -810,7 +810,7 @@ function engine.cost.blocks(arguments) end
 
 --- What the seconds of cost.blocks are made of.
 --- ```lua
---- engine.cost.terms { model = model, layout = layout, training = training, device = device, network = network }.dense.forward.grouped  --> 0: a dense layer has no experts
+--- engine.cost.terms { model = model, layout = layout, training = training, device = device, network = network }.dense.forward.products  --> 0.000128849: 31,457,280 FLOPs a token (model.flops) · 4,096 tokens / TP 2 at 50 % of 1 PFLOP/s
 --- ```
 ---@param arguments pipeplan.engine.cost_terms_arguments
 ---@return pipeplan.engine.terms_by_block
@@ -818,7 +818,7 @@ function engine.cost.terms(arguments) end
 
 --- Seconds that a microbatch's activations take to the next stage.
 --- ```lua
---- engine.cost.hop { model = model, layout = layout, training = training, network = network } > 0  --> true: activations to the next stage
+--- engine.cost.hop { model = model, layout = layout, training = training, network = network }  --> 0.000167772: 4096 · 1024 · 2 bytes to the next stage, at 50 GB/s
 --- ```
 ---@param arguments pipeplan.engine.cost_hop_arguments
 ---@return number
@@ -835,7 +835,7 @@ function engine.cost.pair(arguments) end
 --- Seconds of a stage for one microbatch.
 --- ```lua
 --- engine.cost.stage { model = model, layout = layout, training = training, device = device, network = network,
----   stage = { dense = 2 } }.forward < 0.01  --> true: F of two layers
+---   stage = { dense = 2 } }.tensor  --> 0.000167772: twice that of a layer (cost.blocks)
 --- ```
 ---@param arguments pipeplan.engine.cost_stage_arguments
 ---@return pipeplan.engine.stage_seconds
@@ -843,7 +843,7 @@ function engine.cost.stage(arguments) end
 
 --- Seconds of a step beside the pipeline.
 --- ```lua
---- engine.cost.step { layout = layout, training = training, device = device, network = network, dense_parameters = 1e6 }.mirror  --> 0: one copy has no other to add up with
+--- engine.cost.step { layout = layout, training = training, device = device, network = network, dense_parameters = 1e6 }.gradient_sync  --> 1.5e-05: DP 4 beside TP 2 lies in a node: 2 · 3/4 of 4 MB at 400 GB/s
 --- ```
 ---@param arguments pipeplan.engine.cost_step_arguments
 ---@return pipeplan.engine.step_seconds
@@ -909,7 +909,7 @@ engine.schedule = {}
 
 --- Could it be built?
 --- ```lua
---- engine.schedule.check { kind = "dualpipe", ranks = 3, microbatches = 8 } == nil  --> true: DualPipe takes an even P
+--- select(2, engine.schedule.check { kind = "dualpipe", ranks = 3, microbatches = 8 }).id  --> engine.odd_depth: DualPipe takes an even P
 --- ```
 ---@param arguments pipeplan.engine.schedule_check_arguments
 ---@return true|nil

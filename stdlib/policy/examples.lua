@@ -67,27 +67,27 @@ examples.primitives = {
   { "comm.allgather", "engine.comm.allgather { network = network, size = 8, bytes = 8e9 }", "0.0175", "7/8 of 8 GB at 400 GB/s" },
   { "comm.allreduce", "engine.comm.allreduce { network = network, size = 8, bytes = 8e9 }", "0.035", "2 · 7/8 of 8 GB at 400 GB/s" },
   { "comm.alltoall",
-    "engine.comm.alltoall { network = network, group = 8, tokens = 4096, experts_per_token = 8, bytes_per_token = 1000 } > 0",
-    "true", "one dispatch or combine" },
-  { "comm.fit", 'engine.comm.fit { test = "sendrecv", ranks = 2, points = { { 1, 1e-5 }, { 1e9, 1.001e-2 } } }.latency < 1.1e-5', "true",
-    "10 us with nothing to send" },
+    "engine.comm.alltoall { network = network, group = 8, tokens = 4096, experts_per_token = 1, bytes_per_token = 1000 }",
+    "8.96e-06", "7/8 of 4,096 tokens of 1,000 bytes at 400 GB/s" },
+  { "comm.fit", 'engine.comm.fit { test = "sendrecv", ranks = 2, points = { { 1, 1e-5 }, { 1e9, 1.001e-2 } } }.bandwidth', "99999999900",
+    "999,999,999 bytes more take 10 ms more" },
   { "comm.p2p", "engine.comm.p2p { network = network, stride = 8, bytes = 1e9 }", "0.02", "1 GB at 50 GB/s" },
   { "cost.blocks",
-    "engine.cost.blocks { model = model, layout = layout, training = training, device = device, network = network }.dense.forward < 0.01",
-    "true", "F of a layer" },
+    "engine.cost.blocks { model = model, layout = layout, training = training, device = device, network = network }.dense.tensor",
+    "8.38861e-05", "F and B each gather twice and scatter twice over TP 2: 8 · 1/2 · 4096 · 1024 · 2 bytes at 400 GB/s" },
   { "cost.terms",
-    "engine.cost.terms { model = model, layout = layout, training = training, device = device, network = network }.dense.forward.grouped",
-    "0", "a dense layer has no experts" },
-  { "cost.hop", "engine.cost.hop { model = model, layout = layout, training = training, network = network } > 0", "true",
-    "activations to the next stage" },
+    "engine.cost.terms { model = model, layout = layout, training = training, device = device, network = network }.dense.forward.products",
+    "0.000128849", "31,457,280 FLOPs a token (model.flops) · 4,096 tokens / TP 2 at 50 % of 1 PFLOP/s" },
+  { "cost.hop", "engine.cost.hop { model = model, layout = layout, training = training, network = network }", "0.000167772",
+    "4096 · 1024 · 2 bytes to the next stage, at 50 GB/s" },
   { "cost.pair", "engine.cost.pair { device = device, forward = { forward = 1 }, backward = { forward = 1, input = 1, weight = 1 } }", "3",
     "F + B, where nothing is hidden" },
   { "cost.stage", [[engine.cost.stage { model = model, layout = layout, training = training, device = device, network = network,
-  stage = { dense = 2 } }.forward < 0.01]],
-    "true", "F of two layers" },
+  stage = { dense = 2 } }.tensor]],
+    "0.000167772", "twice that of a layer (cost.blocks)" },
   { "cost.step",
-    "engine.cost.step { layout = layout, training = training, device = device, network = network, dense_parameters = 1e6 }.mirror", "0",
-    "one copy has no other to add up with" },
+    "engine.cost.step { layout = layout, training = training, device = device, network = network, dense_parameters = 1e6 }.gradient_sync",
+    "1.5e-05", "DP 4 beside TP 2 lies in a node: 2 · 3/4 of 4 MB at 400 GB/s" },
   { "memory.blocks", "engine.memory.blocks { model = model, layout = { tensor = 1 }, training = training }.dense.parameters", "31461376",
     "2 bytes of " .. layer_parameters },
   { "memory.stages", "#engine.memory.stages { model = model, layout = layout, training = training, schedule = built }", "4", "one a rank" },
@@ -97,7 +97,8 @@ examples.primitives = {
   { "schedule",
     'engine.schedule { kind = "zb_h1", ranks = 4, microbatches = 8 }:info().actions', "96", "F, I, W of 8 microbatches on 4 ranks" },
   { "schedule.check",
-    'engine.schedule.check { kind = "dualpipe", ranks = 3, microbatches = 8 } == nil', "true", "DualPipe takes an even P" },
+    'select(2, engine.schedule.check { kind = "dualpipe", ranks = 3, microbatches = 8 }).id', "engine.odd_depth",
+    "DualPipe takes an even P" },
   { "schedule.from_csv", 'engine.schedule.from_csv("0F0,0B0\\n"):info().microbatches', "1", "one forward and one backward" },
   { "schedule.traits", 'engine.schedule.traits("dualpipe").copies', "2", "of the parameters" },
   { "schedule:actions", "built:actions(0)[1].kind", "F", "the first rank begins with a forward" },
@@ -110,6 +111,22 @@ examples.primitives = {
   { "schedule:verify", "built:verify()", "true", "complete, in order, no rank waits for ever" },
   { "model.fields", "#engine.model.fields > 10", "true", "the sizes of a shape" },
   { "schedule.kinds", "#engine.schedule.kinds > 5", "true", "all schedules" },
+}
+
+-- What only programs have, and no policy: a rule is asked about each candidate of a search. As the primitives; and what it says.
+examples.beyond = {
+  { "search", [[
+#engine.search { model = model, training = training, device = device, network = network, gpus = 32, global_batch = 64, scale_up_gpus = 8,
+  usable_bytes = 64e9, schedules = { "1f1b" }, fixed = { tensor = 2, pipeline = 4 } }]], "2",
+    "P 4 at DP 4, and the same without a pipeline", "All legal candidates of a problem, as columns" },
+  { "search:best", [[
+(function()
+  local search = engine.search { model = model, training = training, device = device, network = network, gpus = 32, global_batch = 64,
+    scale_up_gpus = 8, usable_bytes = 64e9, schedules = { "gpipe", "1f1b", "zb_h1" }, fixed = { tensor = 2, data = 4 } }
+  local row, seconds = search:best(search:all())
+  return search:row(row).step_seconds == seconds
+end)()]], "true", "the seconds are a column of its row",
+    "The fastest by simulation of those that a mask has: its row, its seconds, the mask of those as fast" },
 }
 
 -- Whole lines of a policy whose function returns the expression.

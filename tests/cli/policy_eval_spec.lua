@@ -97,6 +97,14 @@ describe("policy eval -e", function()
     return program.run(string.format("policy eval -e '%s' examples/specs/mixtral-8x7b.json --date 2026-11-28 %s", expression, more or ""))
   end
 
+  it("cuts a value that is a table, for the page; JSON has all of it", function()
+    local expression = 'engine.bubble { schedule = "1f1b", ranks = 2, microbatches = 8, F = 1, I = 1, W = 1 }'
+    local text = program.run("policy eval -e '" .. expression .. "' examples/specs/mixtral-8x7b.json").stdout
+    for line in text:match "\n\n(.*)":gmatch "[^\n]+" do assert.is_true(utf8.len(line) <= 160, line) end
+    assert.is_truthy(text:find("…", 1, true))
+    assert.is_truthy(program.run("policy eval --format json -e '" .. expression .. "' examples/specs/mixtral-8x7b.json").stdout:find "seconds = 3")
+  end)
+
   -- PipeDream-flush: the bubble of 1F1B is P − 1 forwards and backwards (Narayanan et al. 2021, section 2.2)
   it("shows what an expression is of each candidate, and of the plan", function()
     local result = values "engine.bubble { schedule = \"1f1b\", ranks = f.pipeline_parallel, microbatches = f.microbatches, F = 1, I = 1, W = 1 }.seconds"

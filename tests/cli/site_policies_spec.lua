@@ -83,6 +83,9 @@ describe("the policies of a machine", function()
       assert.equal(6, result.status, other)
       assert.matches(demanded .. " is demanded", result.stderr, 1, true)
     end
+    local of_plan = plan("--date 2026-11-28 --policy-digest " .. run("policy show --files --date 2026-11-28").stdout:match "digest +(%x+)")
+    assert.equal(6, of_plan.status)
+    assert.matches("policy.digest of a plan, and not its policy.stack", of_plan.stderr, 1, true)
     assert.equal(0, plan("--set tie_fraction=2% --policy-digest " .. digest "--set tie_fraction=2%").status)
     local edited = demanded
     files.write("limits.lua", "return 31", system .. "/policies.d/20-hall")

@@ -8,7 +8,7 @@ local examples = require "pipeplan.policy.examples"
 local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 local functions = require "pipeplan.policy.functions"
-local load = require "pipeplan.policy.load"
+local load_policy = require("pipeplan.policy.load").load
 local pipeplan = require "pipeplan"
 local primitives = require "generate.primitives"
 local statements = require "pipeplan.policy.statements"
@@ -49,12 +49,30 @@ describe("the example of", function()
     it("the primitive " .. example[1] .. " gives what it says, in the sandbox", function()
       local path = files.write("policy.lua", examples.of_expression(example[2]) ..
                                "\nwarn { id = 'x', message = 'x', when = function() return value() end }")
-      local policy = load.load { files = { path }, date = "2026-11-28" }
+      local policy = load_policy { files = { path }, date = "2026-11-28" }
       local good, value = failure.try(functions.value, policy.rules.x, policy, {})
       assert.is_true(good, tostring(value))
       assert.equal(example[3], evaluate.text(value))
     end)
   end
+end)
+
+describe("in stock Lua, with require \"engine\", the example of", function()
+  local engine = require "engine"
+  local function value_of(expression)
+    return assert(load(examples.of_expression(expression) .. "\nreturn value()", expression, "t", setmetatable({ engine = engine }, { __index = _G })))()
+  end
+  for _, list in ipairs { examples.primitives, examples.beyond } do
+    for _, example in ipairs(list) do
+      it("the primitive " .. example[1] .. " gives the same", function() assert.equal(example[3], evaluate.text(value_of(example[2]))) end)
+    end
+  end
+
+  it("a search is of what no policy has", function()
+    local path = files.write("policy.lua", "warn { id = 'x', message = 'x', when = function() return engine.search ~= nil end }")
+    local policy = load_policy { files = { path }, date = "2026-11-28" }
+    assert.is_false(functions.value(policy.rules.x, policy, {}))
+  end)
 end)
 
 describe("an example", function()

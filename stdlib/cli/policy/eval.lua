@@ -10,6 +10,7 @@ local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 
 local MOST_VALUES = 12
+local WIDEST_VALUE = 50  -- of a text; --format json has all of it
 
 local examples = [[
 Exit status: 0 the rule holds for a candidate, or for the plan where it is about that; 1 for none.
@@ -59,14 +60,15 @@ end
 local function expression_text(expression, answer)
   local lines = { expression, "", string.format("  %-30s %10s  the first of them", "value", "candidates") }
   for i, one in ipairs(answer.values) do
-    lines[#lines + 1] = string.format("  %-30s %10d  %s", one.text, one.count, one.first)
+    lines[#lines + 1] = string.format("  %s %10d  %s", format.pad(format.cut(one.text, WIDEST_VALUE), 30), one.count, one.first)
     if i == MOST_VALUES and #answer.values > i then
       lines[#lines + 1] = string.format("  … %d more values", #answer.values - i)
       break
     end
   end
   if answer.low then lines[#lines + 1] = string.format("from %s to %s", answer.low, answer.high) end
-  if answer.plan then lines[#lines + 1] = string.format("of the plan (%s): %s", answer.plan.text, answer.plan.value) end
+  local plan = answer.plan
+  if plan then lines[#lines + 1] = string.format("of the plan (%s): %s", plan.text, format.cut(plan.value, WIDEST_VALUE)) end
   return format.page(lines)
 end
 

@@ -49,5 +49,15 @@ return function()
     add(code(example[2] .. "  --> " .. example[3]:gsub("%s+$", "")))
     add("\n" .. example[4] .. "\n")
   end
+  add("## For programs alone\n")
+  add("`require \"engine\"`, after `require \"pipeplan\"`, is all of the above in stock `lua5.4`, and what no policy has: a rule is asked\n"
+      .. "about each candidate of a search. What it takes and has stands over its functions in `engine/lua/search_open.c` and\n"
+      .. "`engine/lua/search.c`.\n")
+  for _, example in ipairs(examples.beyond) do
+    add("### engine." .. example[1] .. "\n")
+    add(example[5] .. ".\n")
+    add(code(example[2] .. "  --> " .. example[3]))
+    add("\n" .. example[4] .. "\n")
+  end
   return (table.concat(out, "\n"):gsub("\n+$", "")) .. "\n"
 end
