@@ -97,7 +97,7 @@ names.concepts = {
   concept("layers of the stages", "parallelism.layers_per_stage", nil, "layers_per_stage"),
   concept("framework", "framework", "framework", "framework"),
   concept("its version", "framework_version", "framework_version"),
-  concept("run", "run", "run"),
+  concept("run", "run", "run", "spec.run"),
   concept("team", "team", "team"),
   concept("labels of the run", "labels"),
   concept("model's name", nil, "model_name"),

@@ -35,9 +35,9 @@ local function line_of(how, decision)
   return how.record:line(decision)
 end
 
--- The answer for a line without a plan: {"error": …} in its place.
-local function problem(number, status, message, how, request)
-  return pack(status, json.encode { error = { line = number, message = message, status = status } }, message,
+-- The answer for a line without a plan: {"error": …} in its place. `run`: the run's name, if that could be read.
+local function problem(number, status, message, how, request, run)
+  return pack(status, json.encode { error = { line = number, message = message, run = run, status = status } }, message,
               line_of(how, { line = number, status = status, problem = message, request = request }))
 end
 
@@ -47,9 +47,11 @@ end
 
 -- → its answer, and whether all went as it should.
 local function plan(number, text, how)
-  local request
+  local request, run
   local good, outcome = xpcall(function()
-    request = spec.from_table(json.decode(text, "line " .. number))
+    local object = json.decode(text, "line " .. number)
+    run = type(object) == "table" and type(object.run) == "string" and object.run or nil
+    request = spec.from_table(object)
     local planned = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
     local status = planned.status == "planned" and failure.status.ok or failure.status.refused
     return pack(status, json.encode(json.shape(planned, schema)), "",
@@ -57,8 +59,8 @@ local function plan(number, text, how)
   end, caught)
   if good then return outcome, true end
   local answer = failure.of(outcome)
-  if answer then return problem(number, answer.status, answer.message, how, request), answer.status == failure.status.usage end
-  return problem(number, failure.status.bug, outcome, how, request), false
+  if answer then return problem(number, answer.status, answer.message, how, request, run), answer.status == failure.status.usage end
+  return problem(number, failure.status.bug, outcome, how, request, run), false
 end
 
 -- What one plan leaves behind is collected when it is worth it, or the next one's garbage comes on top of it. After a rule that failed, a
@@ -106,20 +108,25 @@ local function open_output(how)
   return earlier, output.open(how.output, in_place and earlier.kept or nil), how.output and not in_place
 end
 
--- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path, record = } → nil, the worst exit status. Answers go
--- to `output`, or to standard output, messages to standard error.
+-- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path, record =, shard = { which, of } } → nil, the worst
+-- exit status. Answers go to `output`, or to standard output, messages to standard error. Of `of` shards each takes every so manyth spec, so
+-- that one line of each in turn is what one process would write.
 function lines.plan(how)
   local earlier, opened, shown = open_output(how)
   local to <close> = opened
   local input, size, seen = input_lines.new(LINE_BYTES), engine.process.input_size(), progress.new()
   local specs, answered, worst = 0, 0, failure.status.ok
+  local shard = how.shard or { 1, 1 }
+  local all = 0  -- specs of every shard
 
   local function next_item()
     local number, text
     repeat
       number, text = input:next()
       if not number then return number end
-    until not text or text:find "%S"
+      local is_spec = not text or text:find "%S" ~= nil
+      if is_spec then all = all + 1 end
+    until is_spec and (all - shard[1]) % shard[2] == 0
     specs = specs + 1
     local item = { number = number, bytes = input.bytes, earlier = earlier and earlier:next(number) }
     if item.earlier and not item.earlier.compare then item.answer = pack(item.earlier.status, item.earlier.text, "", "")
@@ -162,7 +169,7 @@ function lines.plan(how)
   if input.problem then failure.usage("standard input cannot be read: %s", input.problem) end
   if earlier then earlier:finish(specs) end
   if how.record then how.record:sync() end
-  if specs == 0 then failure.raise("nothing", "no spec on standard input") end
+  if all == 0 then failure.raise("nothing", "no spec on standard input") end
   to:finish()
   return nil, worst
 end

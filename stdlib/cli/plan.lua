@@ -22,6 +22,8 @@ Examples:
        with a site's policy laid over the default one
    pipeplan plan examples/specs/mixtral-8x7b.json --no-site
        without the policies of this machine
+   pipeplan plan examples/specs/deepseek-v3.json --format verdict
+       for a gate: a word and its answer a line; with --explain also the nearest change that is planned
    pipeplan plan examples/specs/llama-3.1-405b.json --framework torchtitan --format csv
        what PyTorch's pipelining runtime reads
    pipeplan plan examples/specs/deepseek-v3.json --format html -o plan.html
@@ -41,10 +43,12 @@ Examples:
    pipeplan plan --verify plan.json
        is it what is planned here: the same engine, policy, spec and figures?
 
-With --jsonl each line is answered as soon as those before it are: by a plan, or by
-{"error": {"line", "message", "status"}}. A line is at most 1 MiB, and may end in CRLF; lines
-without a spec are skipped. A worker that dies costs its line (status 70; 4 for want of processor
-time). The exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
+With --jsonl each line is answered as soon as those before it are: by a plan, whose spec.run is
+the spec's run, or by {"error": {"line", "message", "run", "status"}}. A line is at most 1 MiB, and
+may end in CRLF; lines without a spec are skipped. With --shard K/N a line's number is still that
+in all of the input, and a line of each of the N outputs in turn (paste -d '\n') is what one
+process writes. A worker that dies costs its line (status 70; 4 for want of processor time). The
+exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
 --resume takes the k-th whole line of FILE as the answer to the k-th spec, if version, policy, date
 and the line numbers in errors agree, and the 1st, 2nd, 4th, 8th, ... and last of them, planned
 again, are the same to the byte. New answers follow: on standard output, or, with -o of the same
@@ -71,9 +75,10 @@ function command.parser()
   p:argument("spec", "spec files (JSON), laid over each other in order, or a framework's launch configuration (pipeplan lint --help); "
     .. "- is standard input"):args("*")
   p:group("What is printed",
-    p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, csv: the program for "
-      .. "PyTorch's pipelining runtime, or what starts it in a framework: megatron (a script), flagscale (YAML) (default text)")
-      :argname("FORMAT"):choices { "text", "markdown", "html", "json", "csv", "megatron", "flagscale" },
+    p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, verdict (for a gate: status, "
+      .. "GPUs, schedule, digests, reasons, a line each), csv: the program for PyTorch's pipelining runtime, or what starts it in a "
+      .. "framework: megatron (a script), flagscale (YAML) (default text)")
+      :argname("FORMAT"):choices { "text", "markdown", "html", "json", "verdict", "csv", "megatron", "flagscale" },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
     p:option("--layout", "of a launch configuration: file, plan it as it is (default); or free, only its model and training")
@@ -88,6 +93,8 @@ function command.parser()
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
+    p:option("--shard", "with --jsonl: of N processes that read the same specs the K-th, which plans the K-th, (K+N)-th, ... spec")
+      :argname("K/N"),
     p:option("--resume", "with --jsonl: go on after what this output of an earlier run, cut or not, has answered"):argname("FILE"),
     p:flag("-h --help", "show this help"))
   p:group("The policy", command_line.declare_policy_in_force(p))
@@ -125,6 +132,15 @@ local function shortlist_of(parsed)
   return count
 end
 
+-- "3/8" → { 3, 8 }
+local function shard_of(text)
+  if not text then return nil end
+  local which, of = text:match "^(%d+)/(%d+)$"
+  which, of = math.tointeger(tonumber(which)), math.tointeger(tonumber(of))
+  if not which or not of or which < 1 or which > of then failure.usage("--shard must be K/N, such as 1/4 to 4/4, got '%s'", text) end
+  return { which, of }
+end
+
 -- ---------------------------------------------------------------------------------------------------------------------- rendering
 
 local render = {}
@@ -138,6 +154,8 @@ function render.json(plan)
   local schema = require "pipeplan.schema.plan"
   return json.encode(json.shape(plan, schema), { indent = 2 }) .. "\n"
 end
+
+function render.verdict(plan) return require("pipeplan.report.terse").render(plan) end
 
 function render.html(plan, _, _, program, words) return require("pipeplan.report.html.init").plan(plan, program, words) end
 
@@ -227,7 +245,9 @@ local function check(parsed, given)
     if #parsed.why > 0 then failure.usage("plan: --why is not for --verify") end
   end
   if not parsed.jsonl then
-    if parsed.jobs or parsed.resume then failure.usage("plan: --%s is for --jsonl", parsed.jobs and "jobs" or "resume") end
+    for _, name in ipairs { "jobs", "resume", "shard" } do
+      if parsed[name] then failure.usage("plan: --%s is for --jsonl", name) end
+    end
     return
   end
   if #parsed.spec > 0 or next(given) then
@@ -249,7 +269,7 @@ function command.run(arguments)
   if parsed.jsonl then
     return require("pipeplan.cli.lines").plan {
       jobs = jobs_of(parsed.jobs), policy = command_line.policy_in_force(parsed), explain = parsed.explain, questions = questions,
-      output = parsed.output, resume = parsed.resume, record = record }
+      output = parsed.output, resume = parsed.resume, record = record, shard = shard_of(parsed.shard) }
   end
   local decide, how = parsed.verify and verified or planned, { arguments = arguments, why = questions, shortlist = shortlist }
   local text, status

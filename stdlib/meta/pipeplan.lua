@@ -672,6 +672,7 @@
 ---@field digest string of every field that the spec says, and of the model and the profile that it names
 ---@field fields pipeplan.plan.spec.fields[] what the spec says, files and options laid over each other: plan --verify plans it again
 ---@field files string[] spec files, in the order in which they were laid over each other
+---@field run? string name of the run, where the spec gives one
 
 --- one field
 ---@class pipeplan.plan.spec.fields

@@ -207,6 +207,7 @@ local properties = {
   spec = object({
     digest = text "of every field that the spec says, and of the model and the profile that it names",
     files = list(text "path", "spec files, in the order in which they were laid over each other"),
+    run = optional(text "name of the run, where the spec gives one"),
     fields = list(object({
       field = text "path in the spec", value = { description = "as it was written; a file's path as planning could open it" },
       origin = text "the file that says it, or the command line",
