@@ -30,6 +30,12 @@ files["examples/sites/frontier-moe.lua"] = { std = "policy" }
 files["examples/sites/ml-hall-3.lua"] = { std = "policy" }
 files["examples/sites/own-numbers.lua"] = { std = "policy" }
 files["examples/sites/pipeline-anyway.lua"] = { std = "policy" }
+-- Slurm's plugins load Lua 5.1 and call these.
+stds.slurm = {
+  globals = { "slurm_job_submit", "slurm_job_modify", "slurm_cli_setup_defaults", "slurm_cli_pre_submit", "slurm_cli_post_submit" },
+  read_globals = { "slurm" },
+}
+files["examples/slurm/*.lua"] = { std = "lua51+slurm" }
 exclude_files = {
   "tests/hostile/",      -- they misbehave on purpose
   "stdlib/meta/*.lua",   -- declarations for LuaLS, generated

@@ -1,0 +1,270 @@
+--[[
+pipeplan_gate.lua: judges a Slurm job by the plan of its spec. job_submit.lua (in slurmctld, which nobody goes around) and cli_filter.lua
+(on the login node, sooner) lie beside it and ask it. docs/slurm.md says how to install it. Slurm's plugins are Lua 5.1.
+
+A job names its spec in its comment: sbatch --comment pipeplan=SPEC.json, which is relative to the job's working folder. From `from` GPUs
+on it has to. It is refused unless pipeplan plans the spec, for as many GPUs as the job gets.
+
+Whatever goes wrong, the answer is no: an error that leaves a plugin's function would let the job run.
+]]
+
+local gate = {}
+
+-- Yours to change; touch job_submit.lua afterwards, for slurmctld looks at its time only.
+gate.settings = {
+  pipeplan = "/usr/local/bin/pipeplan",  -- the program, on the computer of slurmctld and on login nodes
+  system = "/etc/pipeplan",        -- its policies.d holds without being named (PIPEPLAN_SYSTEM)
+  policies = {},                   -- laid over those, in this order: paths of files and folders
+  digest = nil,                    -- none but these together: the digest of `pipeplan plan … --format verdict`
+  from = 64,                       -- so many GPUs or more need a plan
+  gpus_per_node = 8,               -- what a job has of a node that it has whole, though it asks for none
+  exempt = { partition = {}, account = {}, qos = {} },  -- names whose jobs need no plan
+  seconds = 2,                     -- for a verdict, and again for the nearest change: other submissions wait meanwhile
+  closed = true,                   -- where pipeplan is missing or the policies do not load: false lets the job run, and notes it
+  accelerator = "H100-SXM",        -- in the example that users are shown
+  help = nil,                      -- a line for users at the end of each refusal: whom to ask
+}
+
+local settings = gate.settings
+
+-- ------------------------------------------------------------------------------------------------------------------ counting GPUs
+
+-- "4k" as Slurm takes it: 4096; nil of what is no number.
+local function number(text)
+  local digits, suffix = text:match "^(%d+)([kKmM]?)$"
+  return digits and tonumber(digits) * (suffix == "" and 1 or suffix:lower() == "k" and 1024 or 1024 * 1024)
+end
+
+-- The GPUs in "gres:gpu:8", "gres/gpu:h100:4,gres:nic:2" or "gpu"; nil of none, huge of what cannot be counted.
+function gate.gpus(tres)
+  local sum
+  for item in (tres or ""):gmatch "[^,]+" do
+    local rest = item:gsub("^gres[:/]", ""):match "^gpu(.*)$"
+    if rest and rest:find "^[:=]" or rest == "" then
+      local last = rest:match "[:=]([^:=]*)$"
+      local of_a_kind = not last or last:find "^%a"  -- "gpu", "gpu:h100": one
+      sum = (sum or 0) + (of_a_kind and 1 or number(last) or math.huge)
+    end
+  end
+  return sum
+end
+
+-- How many hosts "far[1-3,07],login" are.
+function gate.hosts(list)
+  local sum = 0
+  list = (list or ""):gsub("(%b[])", function(inside)
+    return "[" .. inside:sub(2, -2):gsub(",", ";") .. "]"
+  end)
+  for name in list:gmatch "[^,]+" do
+    local product = 1
+    for inside in name:gmatch "%[(.-)%]" do
+      local count = 0
+      for part in inside:gmatch "[^;]+" do
+        local first, last = part:match "^(%d+)%-(%d+)$"
+        count = count + (first and last - first + 1 or 1)
+      end
+      product = product * count
+    end
+    sum = sum + product
+  end
+  return sum
+end
+
+-- Fewest and most nodes of a job.
+local function nodes_of(job)
+  local least = math.max(job.least_nodes or 1, gate.hosts(job.hosts))
+  local by_tasks = job.tasks or 1
+  if job.tasks and job.tasks_per_node then
+    by_tasks = math.ceil(job.tasks / job.tasks_per_node)
+    least = math.max(least, math.min(by_tasks, job.most_nodes or by_tasks))
+  elseif not job.tasks and job.cpus then
+    by_tasks = math.ceil(job.cpus / (job.cpus_per_task or 1))
+  end
+  return least, math.max(least, job.most_nodes or by_tasks)
+end
+
+--[[ Fewest and most GPUs that a job may get. job, nil where not said:
+  comment, folder, partition, account, qos, user (of whom specs must be, or be for everybody to read)
+  per_job, per_node, per_task, per_socket    gate.gpus of each
+  least_nodes, most_nodes, hosts, tasks, tasks_per_node, tasks_per_gpu, cpus, cpus_per_task, sockets
+  whole       has all of each of its nodes
+  together    runs with other jobs as one
+  lost        its tasks are not told: it is a change ]]
+function gate.count(job)
+  local least_nodes, most_nodes = nodes_of(job)
+  local least, most = 0, 0
+  if job.per_job then least, most = job.per_job, job.per_job
+  elseif job.per_node then least, most = job.per_node * least_nodes, job.per_node * most_nodes
+  elseif job.per_task then
+    least = job.per_task * (job.tasks or least_nodes * (job.tasks_per_node or 1))
+    most = job.tasks and least or job.lost and math.huge or job.per_task * most_nodes * (job.tasks_per_node or 1)
+  elseif job.per_socket then
+    least = job.per_socket * (job.sockets or 1) * least_nodes
+    most = job.sockets and job.per_socket * job.sockets * most_nodes or math.huge
+  elseif job.tasks_per_gpu and job.tasks then
+    least, most = math.ceil(job.tasks / job.tasks_per_gpu), math.ceil(job.tasks / job.tasks_per_gpu)
+  end
+  if job.whole then
+    least = math.max(least, settings.gpus_per_node * least_nodes)
+    most = math.max(most, settings.gpus_per_node * most_nodes)
+  end
+  return least, most
+end
+
+-- --------------------------------------------------------------------------------------------------------------- asking pipeplan
+
+local function quote(word) return "'" .. word:gsub("'", "'\\''") .. "'" end
+
+-- What may be read of a user's spec by whoever runs the gate: a file that waits for nobody, and that its user may read too.
+local checks = [[
+[ ! -e "$1" ] || [ -f "$1" ] || { echo "pipeplan: $1: is no regular file"; exit 2; }
+[ ! -e "$1" ] || [ -z "$2" ] || [ -n "$(find -L "$1" -maxdepth 0 \( -user "$2" -o -perm -o=r \))" ] ||
+  { echo "pipeplan: $1: is not yours, and not for everybody to read: chmod o+r"; exit 2; }
+spec=$1 program=$3; shift 3
+exec "$program" plan "$spec" --format verdict "$@"
+]]
+
+-- Exit status and output of a plan, in an environment of its own: a user's variables name policies. (close() says neither in Lua 5.1.)
+local function plan(spec, owner, more)
+  local words = { "env -i PATH=/usr/local/bin:/usr/bin:/bin", "PIPEPLAN_SYSTEM=" .. quote(settings.system),
+                  "timeout --signal=KILL " .. settings.seconds, "sh -c", quote(checks), "gate", quote(spec), quote(owner or ""),
+                  quote(settings.pipeplan) }
+  for _, policy in ipairs(settings.policies) do words[#words + 1] = "--policy " .. quote(policy) end
+  if settings.digest then words[#words + 1] = "--policy-digest " .. quote(settings.digest) end
+  local pipe = assert(io.popen("(" .. table.concat(words, " ") .. " " .. more .. ") </dev/null 2>&1; echo $?"))
+  local text = pipe:read "*a"
+  pipe:close()
+  local out, status = text:match "^(.-)\n?(%d+)\n$"
+  return tonumber(status), out
+end
+
+-- The answers of a verdict behind that word.
+local function answers(out, word)
+  local list = {}
+  for line in (out .. "\n"):gmatch "([^\n]*)\n" do
+    list[#list + 1] = line:match("^" .. word .. " (.*)$")
+  end
+  return list
+end
+
+-- ------------------------------------------------------------------------------------------------------------------- the verdict
+
+local function span(least, most)
+  if most == math.huge then return "an unknown number of" end
+  return least == most and tostring(most) or least .. " to " .. most
+end
+
+-- How a job says for certain what it gets.
+local function say_how_many(job)
+  if job.lost then return "a change does not tell its tasks: cancel the job and submit it again" end
+  if job.per_socket then return "ask with --gpus-per-node instead of --gpus-per-socket" end
+  return "say how many nodes, and no range: --nodes N"
+end
+
+local function without_a_plan(job, least, most, from)
+  local lines = { string.format("this job gets %s GPUs, and one of %d or more needs a plan that this cluster's rules accept",
+                                span(least, most), from) }
+  if job.whole then lines[2] = string.format("(it has its nodes whole, with %d GPUs each)", settings.gpus_per_node) end
+  if job.together then lines[#lines + 1] = "(it runs together with other jobs, so each of them that has GPUs needs one)" end
+  if least ~= most then lines[#lines + 1] = say_how_many(job) end
+  lines[#lines + 1] = "1. describe the run in a file, run.json, with your model, GPUs and tokens:"
+  local example = '   {"cluster": {"gpus": %d, "accelerator": "%s"}, "model": "config.json", "training": {"tokens": "1T"}}'
+  lines[#lines + 1] = example:format(least == math.huge and from or least, settings.accelerator)
+  lines[#lines + 1] = "   (config.json: the model's, as Hugging Face has it)"
+  lines[#lines + 1] = "2. see whether and how it is planned: " .. settings.pipeplan .. " plan run.json"
+  lines[#lines + 1] = "3. submit with --comment pipeplan=run.json"
+  if from > 1 then lines[#lines + 1] = string.format("or ask for fewer than %d GPUs", from) end
+  return lines
+end
+
+local function another_count(job, name, planned, least, most)
+  if least ~= most then
+    return { string.format("%s plans %d GPUs, and this job may get %s", name, planned, span(least, most)), say_how_many(job) }
+  end
+  local lines = { string.format("%s plans %d GPUs, and this job gets %d", name, planned, most),
+                  string.format("make cluster.gpus %d there, or ask for %d GPUs here", most, planned) }
+  if job.whole then lines[3] = string.format("(it has its nodes whole, with %d GPUs each)", settings.gpus_per_node) end
+  return lines
+end
+
+local function refused(name, spec, owner, out)
+  local lines = { (answers(out, "status")[1] or "not planned") .. ": " .. name }
+  for _, reason in ipairs(answers(out, "reason")) do lines[#lines + 1] = "because " .. reason end
+  local status, more = plan(spec, owner, "--explain")
+  local nearest = status == 1 and answers(more, "nearest") or {}
+  for i = 1, math.min(2, #nearest) do lines[#lines + 1] = "change " .. nearest[i] end
+  for i, way in ipairs(#nearest == 0 and answers(out, "would_fit") or {}) do
+    if i <= 2 then lines[#lines + 1] = "change " .. way end
+  end
+  for _, instead in ipairs(answers(out, "instead")) do lines[#lines + 1] = "or plan " .. instead end
+  lines[#lines + 1] = "the whole page: " .. settings.pipeplan .. " plan " .. name .. " --explain"
+  return lines
+end
+
+-- The spec that a comment names; nil of none; nil and what is wrong with it.
+function gate.spec(comment)
+  local found
+  for path in (" " .. (comment or "")):gmatch "[ ,;]pipeplan=([^%s,;]*)" do
+    if path == "" or found and found ~= path then return nil, "the comment is to name one spec: pipeplan=SPEC.json" end
+    found = path
+  end
+  return found
+end
+
+local function is_exempt(job)
+  for field, names in pairs(settings.exempt) do
+    local known, all, some = {}, true, false
+    for _, name in ipairs(names) do known[name] = true end
+    for name in (job[field] or ""):gmatch "[^,]+" do all, some = all and known[name], true end
+    if some and all then return true end
+  end
+  return false
+end
+
+-- Lines that say why a job may not run; or nil, and what to note of it.
+function gate.verdict(job)
+  if is_exempt(job) then return nil end
+  local least, most = gate.count(job)
+  local name, problem = gate.spec(job.comment)
+  if problem then return { problem } end
+  local from = job.together and 1 or settings.from
+  if not name then return most >= from and without_a_plan(job, least, most, from) or nil end
+  if name:sub(1, 1) ~= "/" and not job.folder then return { name .. ": the job has no working folder: name a whole path" } end
+  local spec = name:sub(1, 1) == "/" and name or job.folder .. "/" .. name
+  local status, out = plan(spec, job.user, "")
+  local words = out:gsub("^pipeplan: ", ""):match "[^\n]*"
+  if status == 0 then
+    local planned = tonumber(answers(out, "gpus")[1])
+    if least ~= planned or most ~= planned then return another_count(job, name, planned, least, most) end
+    return nil, string.format("%s on %d GPUs, spec %s, policies %s", answers(out, "schedule")[1], planned, answers(out, "spec")[1],
+                              answers(out, "digest")[1])
+  elseif status == 1 then return refused(name, spec, job.user, out)
+  elseif status == 2 then
+    local hint = out:find "Permission denied" and "slurmctld reads it, not you: let everybody enter its folder and read it"
+                 or "(a spec that pipeplan cannot read; try it: " .. settings.pipeplan .. " plan " .. name .. ")"
+    return { words, hint }
+  elseif status == 124 or status == 137 then
+    return { string.format("%s: no verdict within %s s, so the answer is no", name, settings.seconds),
+             "try it: " .. settings.pipeplan .. " plan " .. name }
+  end
+  local whose = status == 6 and "this cluster's policies do not load, which is no fault of yours"
+                or string.format("no verdict (status %d)", status)
+  -- What a user's spec can bring about is never let through.
+  if not settings.closed and (status == 6 or status == 126 or status == 127) then return nil, "no verdict, status " .. status end
+  return { whose .. ": tell those who run this cluster", words }
+end
+
+-- What Slurm is to hear: may it run? `say` tells the user a line, `note` keeps one.
+function gate.judge(job, say, note)
+  local good, lines, noted = pcall(gate.verdict, job)
+  if not good then lines = { "the gate failed, so the answer is no: tell those who run this cluster", tostring(lines) } end
+  if not lines then
+    if noted then note(noted) end
+    return true
+  end
+  if settings.help then lines[#lines + 1] = settings.help end
+  for i, line in ipairs(lines) do say((i == 1 and "pipeplan: " or "  ") .. line) end
+  return false
+end
+
+return gate
