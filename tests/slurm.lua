@@ -8,7 +8,7 @@ local source = os.getenv "PIPEPLAN_SOURCE"
 function slurm.missing(programs)
   for _, name in ipairs(programs) do
     if not os.execute("PATH=$PATH:/usr/sbin command -v " .. name .. " >/dev/null") then
-      return "no " .. name .. " here: what Slurm does with it is not tested (scripts/setup --tests --slurm installs it)"
+      return "no " .. name .. " here: what Slurm does with it is not tested (scripts/setup --slurm installs it)"
     end
   end
 end

@@ -33,7 +33,7 @@ local function asked(job, old, parts)
   local shared = is_set(job.shared) and job.shared or nil
   local noted = (old and old.admin_comment or ""):find("pipeplan: [^;]*" .. WHOLE)
   return {
-    comment = get "comment", folder = get "work_dir", user = tostring(old and old.user_id or job.user_id),
+    comment = get "comment", folder = get "work_dir", user = tostring(old and old.user_id or job.user_id), user_name = job.user_name,
     partition = get "partition", account = get "account" or job.default_account, qos = get "qos",
     per_job = gate.gpus(get "tres_per_job"), per_node = gate.gpus(get "tres_per_node"), per_task = gate.gpus(get "tres_per_task"),
     per_socket = gate.gpus(get "tres_per_socket"), sockets = get "sockets_per_node",

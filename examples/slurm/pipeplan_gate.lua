@@ -22,6 +22,7 @@ gate.settings = {
   seconds = 2,                     -- for a verdict, and again for the nearest change: other submissions wait meanwhile
   closed = true,                   -- where pipeplan is missing or the policies do not load: false lets the job run, and notes it
   accelerator = "H100-SXM",        -- in the example that users are shown
+  record = nil,                    -- file to which slurmctld's decisions are appended (docs/approval.md)
   help = nil,                      -- a line for users at the end of each refusal: whom to ask
 }
 
@@ -84,7 +85,7 @@ local function nodes_of(job)
 end
 
 --[[ Fewest and most GPUs that a job may get. job, nil where not said:
-  comment, folder, partition, account, qos, user (of whom specs must be, or be for everybody to read)
+  comment, folder, partition, account, qos, user (number; specs must be theirs, or everybody's to read), user_name
   per_job, per_node, per_task, per_socket    gate.gpus of each
   least_nodes, most_nodes, hosts, tasks, tasks_per_node, tasks_per_gpu, cpus, cpus_per_task, sockets
   whole       has all of each of its nodes
@@ -231,7 +232,9 @@ function gate.verdict(job)
   if not name then return most >= from and without_a_plan(job, least, most, from) or nil end
   if name:sub(1, 1) ~= "/" and not job.folder then return { name .. ": the job has no working folder: name a whole path" } end
   local spec = name:sub(1, 1) == "/" and name or job.folder .. "/" .. name
-  local status, out = plan(spec, job.user, "")
+  local record = settings.record and job.user
+                 and "--record " .. quote(settings.record) .. " --record-for " .. quote(job.user_name or job.user)
+  local status, out = plan(spec, job.user, record or "")
   local words = out:gsub("^pipeplan: ", ""):match "[^\n]*"
   if status == 0 then
     local planned = tonumber(answers(out, "gpus")[1])
@@ -239,7 +242,7 @@ function gate.verdict(job)
     return nil, string.format("%s on %d GPUs, spec %s, policies %s", answers(out, "schedule")[1], planned, answers(out, "spec")[1],
                               answers(out, "digest")[1])
   elseif status == 1 then return refused(name, spec, job.user, out)
-  elseif status == 2 then
+  elseif status == 2 and not (settings.record and out:find(settings.record, 1, true)) then
     local hint = out:find "Permission denied" and "slurmctld reads it, not you: let everybody enter its folder and read it"
                  or "(a spec that pipeplan cannot read; try it: " .. settings.pipeplan .. " plan " .. name .. ")"
     return { words, hint }

@@ -1,6 +1,8 @@
 -- The gate of examples/slurm before a real slurmctld: which jobs it takes, which it refuses, and what their users are told.
 
+local cjson = require "cjson"
 local files = require "policy_files"
+local manual = require "manual"
 local program = require "program"
 local slurm = require "slurm"
 
@@ -24,7 +26,7 @@ local function gate(changes)
   local text = read(source .. "/examples/slurm/pipeplan_gate.lua")
   for name, value in pairs(changes) do
     local count
-    text, count = text:gsub("\n  " .. name .. " = [^\n]-,( +%-%-)", function(tail) return "\n  " .. name .. " = " .. value .. "," .. tail end)
+    text, count = text:gsub("\n  " .. name .. " = [^\n]-,( +%-%- )", function(tail) return "\n  " .. name .. " = " .. value .. "," .. tail end)
     assert(count == 1, "no setting " .. name)
   end
   return text
@@ -291,6 +293,44 @@ describe("a gate without a verdict", function()
   it("is closed where it fails itself", function()
     install(cluster, { exempt = "5" })
     refused("--gpus 8", { "the gate failed, so the answer is no" })
+  end)
+end)
+
+describe("the record of decisions", function()
+  it("gets a line of each verdict of slurmctld, for the job's user, and none of the cli_filter", function()
+    install(cluster, { record = "'" .. cluster:path "decisions.jsonl" .. "'" })
+    accepted("--gpus 256 " .. FROM_RUN)
+    refused("-N 144 --gpus-per-node 8 --comment pipeplan=deep.json", { "rejected" })
+    refused("--gpus 256 --comment pipeplan=gone.json", { "gone.json: cannot be read" })
+    cluster:shell("sbatch --gpus 256 --comment pipeplan=gone.json job.sh", "login")
+    local verdicts = {}
+    for line in cluster:read("decisions.jsonl"):gmatch "[^\n]+" do
+      local decision = cjson.decode(line)
+      verdicts[#verdicts + 1] = decision.verdict
+      assert.equal(io.popen("id -un"):read "l", decision["for"])
+    end
+    assert.same({ "planned", "rejected", "error" }, verdicts)
+  end)
+
+  it("that cannot be written is no fault of the user, and nothing runs", function()
+    install(cluster, { record = "'/dev/null/decisions.jsonl'", closed = "false" })
+    refused("--gpus 256 " .. FROM_RUN, { "no verdict (status 2): tell those who run this cluster", "/dev/null/decisions.jsonl" })
+  end)
+end)
+
+describe("the page about Slurm", function()
+  it("has commands of which the first is taken, and the other refused", function()
+    local blocks = {}
+    for _, block in ipairs(manual.commands(read(source .. "/docs/slurm.md"))) do
+      if block.note == "run by: tests/cli/slurm_gate_spec.lua" then blocks[#blocks + 1] = block.text end
+    end
+    assert.equal(2, #blocks)
+    os.execute(string.format("cp '%s/work/job.sh' '%s/work/train.sbatch'", cluster.folder, cluster.folder))
+    local status, text = cluster:shell(blocks[1])
+    assert.equal(0, status, text)
+    status, text = cluster:shell(blocks[2])
+    assert.equal(1, status)
+    assert.matches("this job gets 256 GPUs", text, 1, true)
   end)
 end)
 

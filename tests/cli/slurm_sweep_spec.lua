@@ -1,5 +1,5 @@
 -- The sweep of examples/slurm as an array on a real Slurm: what its tasks wrote, one of them killed and requeued, is merged to the bytes of one
--- process. tests/slurm/sweep runs it with as many specs as it is told; see docs/slurm.md for what it took with 10,000.
+-- process. tests/slurm/sweep does it, by the commands of docs/slurm.md, with as many specs as it is told.
 
 local slurm = require "slurm"
 
