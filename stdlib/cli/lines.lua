@@ -109,8 +109,8 @@ local function open_output(how)
 end
 
 -- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path, record =, shard = { which, of } } → nil, the worst
--- exit status. Answers go to `output`, or to standard output, messages to standard error. Of `of` shards each takes every so manyth spec, so
--- that one line of each in turn is what one process would write.
+-- exit status. Answers go to `output`, or to standard output, messages to standard error. Of `of` shards each takes every so manyth spec,
+-- so that one line of each in turn is what one process would write.
 function lines.plan(how)
   local earlier, opened, shown = open_output(how)
   local to <close> = opened
