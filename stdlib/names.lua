@@ -137,6 +137,9 @@ for _, entry in ipairs(names.concepts) do
   end
 end
 
+-- The path in a spec of what a rule calls by that field; nil: a spec does not say it.
+function names.path_of(field) return spec_of[field] end
+
 -- What is said of a name that only another place knows, or "": "; a spec says parallelism.pipeline" of `pipeline_parallel`.
 function names.in_spec(name)
   return spec_of[name] and "; a spec says " .. spec_of[name] or ""

@@ -416,8 +416,13 @@ typedef struct {
 
 enum { PP_BATCH = 64 };      /* rows whose bytes are asked for at once, for they share programs */
 
+/* A row whose bytes are not known only where any number will do. */
+static bool takes_at_most(const pp_search *search, size_t row, double bytes) {
+  return bytes == INFINITY || search->column[PP_COLUMN_PEAK_BYTES][row] <= bytes;
+}
+
 /* Bytes and bounds of the next rows in order of their floor, as far as that is at most `most` seconds. */
-static pp_status settle_batch(pp_search *search, best_work *work, double most, bool fits, pp_error *error) {
+static pp_status settle_batch(pp_search *search, best_work *work, double most, double bytes, pp_error *error) {
   program_key key[PP_BATCH];
   size_t row[PP_BATCH], taken = 0, asked = 0;
   for (; work->next < work->rows && work->order[work->next].seconds <= most && taken < PP_BATCH; work->next++) {
@@ -427,15 +432,14 @@ static pp_status settle_batch(pp_search *search, best_work *work, double most, b
   }
   pp_status status = memory_of(search, key, asked, error);
   for (size_t i = 0; i < taken && status == PP_OK; i++) {
-    const double bytes = search->column[PP_COLUMN_PEAK_BYTES][row[i]];
-    if (fits && !(bytes <= problem_of(search, row[i])->usable_bytes)) continue;
+    if (!takes_at_most(search, row[i], bytes)) continue;
     push(work->heap, &work->waiting, (timed_row){ pp_search_bound(search, row[i]), row[i] });
   }
   return status;
 }
 
 /* Goes on until nothing that is left can be within the tolerance of the fastest, which is in *best. */
-static pp_status find_best(pp_search *search, best_work *work, double tolerance, double limit, bool fits, bool *found, size_t *best,
+static pp_status find_best(pp_search *search, best_work *work, double tolerance, double limit, double bytes, bool *found, size_t *best,
                            pp_error *error) {
   const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
   double fastest = INFINITY;
@@ -446,7 +450,7 @@ static pp_status find_best(pp_search *search, best_work *work, double tolerance,
     pp_status status;
     if (fmin(ahead, bound) > most || (work->next == work->rows && work->waiting == 0)) return PP_OK;
     if (ahead <= bound && work->next < work->rows) {
-      status = settle_batch(search, work, most, fits, error);
+      status = settle_batch(search, work, most, bytes, error);
       if (status != PP_OK) return status;
       continue;
     }
@@ -461,7 +465,7 @@ static pp_status find_best(pp_search *search, best_work *work, double tolerance,
   }
 }
 
-pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool fits, bool *found, size_t *best,
+pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, double bytes, bool *found, size_t *best,
                          pp_mask_word *within, pp_error *error) {
   const size_t rows = search->candidates.count;
   const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
@@ -473,17 +477,16 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
   fill_floors(search);
   for (size_t row = 0; row < rows; row++) {
     const pp_floor floor = search->floor[row];
-    if (!pp_mask_has(mask, row) || floor.seconds >= limit || (fits && floor.bytes > problem_of(search, row)->usable_bytes)) continue;
+    if (!pp_mask_has(mask, row) || floor.seconds >= limit || floor.bytes > bytes) continue;
     work.order[work.rows++] = (timed_row){ floor.seconds, row };
   }
   qsort(work.order, work.rows, sizeof *work.order, by_seconds);
-  status = find_best(search, &work, tolerance, limit, fits, found, best, error);
+  status = find_best(search, &work, tolerance, limit, bytes, found, best, error);
   if (status == PP_OK && within) {
     memset(within, 0, pp_mask_words(rows) * sizeof *within);
     for (size_t i = 0; i < work.rows && *found; i++) {
       const size_t row = work.order[i].row;
-      if (fits && !(search->column[PP_COLUMN_PEAK_BYTES][row] <= problem_of(search, row)->usable_bytes)) continue;
-      if (seconds[row] < limit && seconds[row] <= seconds[*best] * (1 + tolerance)) pp_mask_add(within, row);
+      if (takes_at_most(search, row, bytes) && seconds[row] < limit && seconds[row] <= seconds[*best] * (1 + tolerance)) pp_mask_add(within, row);
     }
   }
   pp_free(work.order);

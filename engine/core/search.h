@@ -100,12 +100,12 @@ pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error);
 
 /*
 ** The fastest row of the mask and all rows (in `within`, may be NULL) at most `tolerance` (a fraction) slower, among those faster than
-** `limit` seconds (INFINITY: all). Of equals the first. Rows that cannot be built are passed over; with `fits` those too that take more
-** than their usable bytes. *found is false when none is left.
+** `limit` seconds (INFINITY: all) and take at most `bytes` on their fullest rank (INFINITY: any). Of equals the first. Rows that cannot be
+** built are passed over. *found is false when none is left.
 ** Rows are split, and their bytes summed, in order of their floor, and simulated in order of their bound: only what neither rules out.
 ** O(rows × log rows) beside that.
 */
-pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, bool fits, bool *found, size_t *best,
+pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tolerance, double limit, double bytes, bool *found, size_t *best,
                          pp_mask_word *within, pp_error *error);
 
 #endif

@@ -333,17 +333,18 @@ static int search_simulate(lua_State *L) {
   return 1;
 }
 
-/* candidates:best(mask [, tolerance = 0 [, limit [, fits = false]]]) → row, seconds, mask of the rows at most that fraction slower | nil: none
-** (under limit). fits: none that takes more than its usable bytes */
+/* candidates:best(mask [, tolerance = 0 [, limit [, bytes]]]) → row, seconds, mask of the rows at most that fraction slower | nil: none (under
+** limit). bytes: that its fullest rank takes at most, or true: usable_bytes */
 static int search_best(lua_State *L) {
   pp_lua_search *self = check_search(L);
   const pp_mask *mask = pp_check_mask(L, 2, row_count(self));
   double tolerance = luaL_optnumber(L, 3, 0), limit = luaL_optnumber(L, 4, HUGE_VAL);
+  double bytes = lua_isboolean(L, 5) ? (lua_toboolean(L, 5) ? self->usable_bytes : HUGE_VAL) : luaL_optnumber(L, 5, HUGE_VAL);
   pp_mask *within = pp_push_mask(L, mask->rows, false);
   pp_error error;
   bool found;
   size_t best = 0;
-  if (pp_search_best(&self->search, mask->word, tolerance, limit, lua_toboolean(L, 5), &found, &best, within->word, &error) != PP_OK)
+  if (pp_search_best(&self->search, mask->word, tolerance, limit, bytes, &found, &best, within->word, &error) != PP_OK)
     return pp_args_raise(L, "candidates:best", &error);
   if (!found) return 0;
   lua_pushinteger(L, (lua_Integer)best + 1);

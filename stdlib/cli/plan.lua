@@ -208,7 +208,7 @@ local function planned(decision, parsed, given, how)
   decision.request = request
   local explain = parsed.explain or parsed.format == "html"
   local plan, program = require("pipeplan.plan.init").plan { request = request, policy = policy, explain = explain, why = how.why,
-                                                            shortlist = how.shortlist }
+                                                            shortlist = how.shortlist, frontier = parsed.format == "json" }
   decision.plan = plan
   if how.shortlist and plan.shortlist and parsed.format ~= "json" then
     return require("pipeplan.report.shortlist").text(plan, how.shortlist), status_of(plan)

@@ -2,6 +2,7 @@
 -- the schedule can be run, and the condition under which to roll back.
 
 local accuracy = require "pipeplan.catalog.accuracy"
+local advice = require "pipeplan.plan.advice"
 local candidates = require "pipeplan.plan.candidates"
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
@@ -14,7 +15,6 @@ local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local message = require "pipeplan.policy.message"
-local vocabulary = require "pipeplan.vocabulary"
 
 local advise = {}
 
@@ -58,77 +58,26 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- warnings
 
--- The divisor of `number` next to `wanted`: the largest at most that, or the smallest at least that; nil: none. O(√number).
-local function divisor(number, wanted, at_most)
-  local best
-  local function consider(candidate)
-    if at_most and candidate <= wanted + 1e-9 then best = math.max(best or candidate, candidate) end
-    if not at_most and candidate >= wanted - 1e-9 then best = math.min(best or candidate, candidate) end
-  end
-  local low = 1
-  while low * low <= number do
-    if number % low == 0 then
-      consider(low)
-      consider(number // low)
-    end
-    low = low + 1
-  end
-  return best
-end
-
-local most = vocabulary.most
-
--- "; M/P 8 takes …": M/P = batch × TP × CP / (GPUs × microbatch size): which of them, as far as there are such, would bring it to
--- `target`, and to what. At the smallest batch of a ramp.
-local function ratio_movers(record, target)
-  local ratio = record.microbatches_per_rank
-  local factor = target / ratio
-  local unit = record.data_parallel * record.micro_batch_size
-  local round = factor > 1 and math.ceil or math.floor
-  local movers = {}
-  local batch = round(record.smallest_batch_size * factor / unit) * unit
-  if batch >= unit and batch <= most.counted then
-    movers[#movers + 1] = string.format("a batch of %s (now %s)", format.integer(batch), format.integer(record.smallest_batch_size))
-  end
-  local sequences = record.microbatches * record.micro_batch_size  -- of one pipeline
-  local micro_batch = divisor(sequences, record.micro_batch_size / factor, factor > 1)
-  if micro_batch and micro_batch ~= record.micro_batch_size then
-    movers[#movers + 1] = string.format("a microbatch size of %d (now %d)", micro_batch, record.micro_batch_size)
-  end
-  local split = record.tensor_parallel * record.context_parallel
-  local wider = split
-  while factor > 1 and wider < split * factor and wider <= record.gpus do wider = wider * 2 end
-  while factor < 1 and wider > split * factor and wider % 2 == 0 do wider = wider // 2 end
-  if wider ~= split and wider <= record.gpus then movers[#movers + 1] = string.format("TP × CP %d (now %d)", wider, split) end
-  local replicas = divisor(record.microbatches * record.data_parallel, record.data_parallel / factor, factor > 1)
-  if replicas and replicas ~= record.data_parallel then
-    movers[#movers + 1] = string.format("%s GPUs (now %s)", format.integer(record.gpus // record.data_parallel * replicas),
-                                        format.integer(record.gpus))
-  end
-  return #movers > 0 and string.format("; M/P %s takes %s", format.digits(target), table.concat(movers, ", or ")) or ""
-end
-
-local function rule_warning(rule, policy, record)
+-- more: function(rule, near) → what to add to the words of a rule about M/P, where it could hold at another.
+local function rule_warning(rule, policy, record, more)
   local words = message.fill(rule.message, record, policy)
   for _, condition in ipairs(rule.conditions) do
-    if condition.field == "microbatches_per_rank" and record.microbatches_per_rank then
+    if condition.field == "microbatches_per_rank" and record.microbatches_per_rank and more then
       local near = conditions.nearest(rule, policy, record)
-      if near and near.field == "microbatches_per_rank" and near.value > 0 then
-        words = words .. ratio_movers(record, near.value)
-      end
+      if near and near.field == "microbatches_per_rank" and near.value > 0 then words = words .. more(rule, near.value) end
     end
   end
   return { id = rule.id, severity = rule.severity or "warning", message = words }
 end
 
 -- Warnings of any outcome: rules that read only what is known, what loading the policy and reading the spec remarked.
-function advise.warnings(request, policy, record)
+function advise.warnings(request, policy, record, more)
   local list = {}
   local function add(id, severity, text)
     list[#list + 1] = { id = id, severity = severity or "warning", message = text }
   end
   for _, rule in ipairs(policy.warns) do
-    if conditions.holds(rule, policy, record) then list[#list + 1] = rule_warning(rule, policy, record) end
+    if conditions.holds(rule, policy, record) then list[#list + 1] = rule_warning(rule, policy, record, more) end
   end
   for _, entry in ipairs(policy.warnings or {}) do
     if type(entry) == "table" then add(entry.id or "policy", entry.severity, entry.message)
@@ -243,7 +192,10 @@ local function fallback_schedule(plan, policy, result)
       if other and fallback_rank(other) == rank
          and (not best or other.fields.step_seconds <= best.fields.step_seconds) then best = other end
     end
-    if best then return best.schedule, best.fields, rank == 3 end
+    if best then
+      result.fallback = rank < 3 and best or nil
+      return best.schedule, best.fields, rank == 3
+    end
   end
 end
 
@@ -255,6 +207,7 @@ local function fallback_depth(plan, result)
       local answer = depth > 1 and result.why("pipeline_parallel", depth)
       if answer and answer.verdict == "lost" and answer.fields and answer.fields.step_seconds
          and answer.fields.schedule == plan.schedule then
+        result.fallback = answer
         return plan.schedule, answer.fields
       end
     end
@@ -369,9 +322,26 @@ local function peak_warning(plan, request)
                                    format.percent(plan.mfu_fraction), plan.cluster.accelerator) }
 end
 
--- Fills `plan` with advice. segments: from measure.fill. record: advise.record.
-function advise.fill(plan, request, policy, known, result, segments, record)
-  plan.warnings = advise.warnings(request, policy, record)
+-- What a rule about M/P adds: what was tried to bring it there, and what that saves. Notes it in the plan's advice.
+local function tried_microbatches(plan, request, policy, record, modules)
+  return function(rule, target)
+    local list, words = advice.microbatches(rule.id, target, plan, request, policy, record, modules), {}
+    for i, entry in ipairs(list) do
+      table.insert(plan.advice, entry)
+      words[i] = string.format("%s: %s less", entry.words, format.percent(entry.saved_fraction))
+      entry.words = nil
+    end
+    if #words == 0 then return string.format("; nothing that brings M/P to %s takes less GPU time a token", format.digits(target)) end
+    return string.format("; M/P %s and less GPU time a token by %s", format.digits(target), table.concat(words, ", or "))
+  end
+end
+
+-- Fills `plan` with advice. asked: the request before the plan chose what the spec leaves out; segments: from measure.fill; record: of
+-- advise.record.
+function advise.fill(plan, request, asked, policy, known, result, segments, record)
+  plan.advice = {}
+  plan.warnings = advise.warnings(request, policy, record,
+                                  tried_microbatches(plan, asked, policy, record, request.training.recompute))
   plan.warnings[#plan.warnings + 1] = peak_warning(plan, request)
   plan.warnings[#plan.warnings + 1] = overlap_warning(plan, result)
   plan.warnings[#plan.warnings + 1] = kernel_warning(plan, request, result)

@@ -293,10 +293,11 @@ function methods:weigh(rows)
   self.alive = self.alive - self.c:match { { field = "peak_bytes", op = "over", value = self.context.arguments.usable_bytes } }
 end
 
--- As candidates:best, of the rows that no rule drops and that fit. Rules that read bytes or seconds are asked about the rows that come up.
-function methods:best(rows, tolerance, limit)
+-- As candidates:best, of the rows that no rule drops and that fit, or take at most so many bytes. Rules that read bytes or seconds are
+-- asked about the rows that come up.
+function methods:best(rows, tolerance, limit, bytes)
   while true do
-    local row, seconds, within = self.c:best(rows & self.alive, tolerance or 0, limit or math.huge, true)
+    local row, seconds, within = self.c:best(rows & self.alive, tolerance or 0, limit or math.huge, bytes or true)
     if not row then return nil end
     local new = within - self.judged
     if #new == 0 then return row, seconds, within end

@@ -25,7 +25,8 @@ choose.choose{
   dropped          { rule, count, nearest } each, count falling
   alternatives     { schedule, row, candidates, at_plan_layout, fields, fits, why_not } each
   dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
-  runner_up        fields of the fastest survivor of another layout or schedule, or nil
+  runner_up        { row, fields, candidates } of the fastest survivor of another layout or schedule, or nil
+  frontier         function() → the same of survivors of which none is faster with as few bytes, fastest first: it searches
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
   avoidable        { row, fields, candidates }: the best candidate without a pipeline, or nil
   why              why.of(set, …): function(field, value, what_if) → answer
@@ -472,6 +473,7 @@ local function finish_planned(set, choice, result)
   result.alternatives = compare.alternatives(set, choice)
   result.dominated_by = compare.dominated_by(set, choice)
   result.runner_up = compare.runner_up(set, choice)
+  result.frontier = function() return compare.frontier(set) end
 end
 
 local function context_of(arguments)

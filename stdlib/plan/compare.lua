@@ -88,12 +88,33 @@ function compare.dominated_by(set, choice)
   return list
 end
 
--- Fields of the fastest survivor of another layout or schedule.
+-- A row with what it is of: { row, fields, candidates }.
+local function found(set, row)
+  return { row = row, fields = set.c:row(row), candidates = set.c }
+end
+
+-- The fastest survivor of another layout or schedule.
 function compare.runner_up(set, choice)
   if set.context.fixed.pipeline == 1 then return nil end
   local same = set:layout_of(choice.row) & set:scheduled { set.c:get("schedule", choice.row) }
   local row = set:best(set.main - same)
-  return row and set.c:row(row)
+  return row and found(set, row)
+end
+
+local POINTS, LESS = 8, 0.03  -- points of a frontier; by how much of the bytes the next one takes less
+
+-- Survivors of which none is faster with as few bytes: the fastest first, each next one the fastest that takes LESS fewer bytes. Of depth 1
+-- too, unless the spec fixes a depth.
+function compare.frontier(set)
+  local rows = set.context.fixed.pipeline and set.main or set.main | set.alone
+  local list, bytes = {}, nil
+  for _ = 1, POINTS do
+    local row = set:best(rows, 0, math.huge, bytes)
+    if not row then break end
+    list[#list + 1] = found(set, row)
+    bytes = set.c:get("peak_bytes", row) * (1 - LESS)
+  end
+  return list
 end
 
 -- The best candidate without a pipeline that no rule drops: what rules without a pipeline recommend, and what a plan has to be worth.
@@ -119,7 +140,7 @@ end
 -- The best without a pipeline: { row, fields, candidates }.
 function compare.without_pipeline(set)
   local row = compare.alone(set)
-  return row and { row = row, fields = set.c:row(row), candidates = set.c } or nil
+  return row and found(set, row) or nil
 end
 
 return compare

@@ -1,7 +1,6 @@
 -- enough.lua: how many GPUs it would take when nothing fits: the same request on more GPUs, until one is planned.
 
-local lists = require "pipeplan.base.lists"
-local what_if = require "pipeplan.plan.what_if"
+local advice = require "pipeplan.plan.advice"
 
 local enough = {}
 
@@ -11,29 +10,29 @@ local multiples = { 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64 }
 -- At most so many counts between two multiples.
 local BETWEEN = 16
 
--- The layout that choose evaluated on that many GPUs; nil where there is no plan.
+-- What is planned on that many GPUs; nil where nothing is.
 local function plan_on(gpus, request, policy)
   local network = request.cluster.network
   -- beyond one scale-up domain the network's speed has to be known
   if gpus > network.scale_up_gpus and not network.per_gpu then return nil end
-  return (what_if.layout(lists.with(request, { cluster = lists.with(request.cluster, { gpus = gpus }) }), policy))
+  return (advice.try(request, policy, { ["cluster.gpus"] = gpus }))
 end
 
--- → GPUs, the layout; nil when none of the counts works.
+-- → GPUs, what is planned on them; nil when none of the counts works.
 function enough.gpus(request, policy)
   local cluster = request.cluster
   local low = cluster.gpus
   for _, multiple in ipairs(multiples) do
     local high = math.tointeger(cluster.gpus * multiple)
-    local layout = high and plan_on(high, request, policy)
-    if layout then
+    local outcome = high and plan_on(high, request, policy)
+    if outcome then
       local host = cluster.gpus_per_node
       local stride = math.max(1, math.ceil((high - low) / host / BETWEEN)) * host
       for gpus = (low // stride + 1) * stride, high - 1, stride do
         local smaller = plan_on(gpus, request, policy)
         if smaller then return gpus, smaller end
       end
-      return high, layout
+      return high, outcome
     end
     low = high or low
   end

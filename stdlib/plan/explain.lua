@@ -153,9 +153,9 @@ local function split(plan)
                        even.fit == "does_not_fit" and " and would not fit" or "")
 end
 
--- → { decided, rules, overridden, changes, figures, answers }; all but the last only with `full`. `record` is what rules read, `hints` is
--- flip.of's.
-function explain.of(plan, request, policy, record, known, result, full, questions, hints)
+-- → { decided, rules, overridden, changes, figures, answers }; all but the last only with `full`. `asked` is the request before
+-- the plan chose what the spec leaves out, `record` what rules read, `hints` flip.of's.
+function explain.of(plan, request, asked, policy, record, known, result, full, questions, hints)
   local out = { decided = {}, rules = {}, overridden = {}, changes = {}, figures = {},
                 answers = questions and answers(questions, result.why, known) or {} }
   if full then
@@ -163,7 +163,8 @@ function explain.of(plan, request, policy, record, known, result, full, question
     out.decided[#out.decided + 1] = split(plan)
     out.rules = rules(policy, record, result.kernel)
     out.overridden = overridden(policy, record)
-    out.changes = require("pipeplan.plan.flip").of(request, policy, hints)
+    out.changes = require("pipeplan.plan.flip").of(asked, policy, hints)
+    if plan.status == "planned" then out.sensitivity = require("pipeplan.plan.sensitivity").of(plan, asked, policy, known) end
     out.figures = figures.of(plan, request)
   end
   return out

@@ -1,6 +1,7 @@
 -- init.lua: a request and a policy → a plan: facts, choice, measurement, advice. The plan's fields are those of stdlib/schema/plan.lua;
 -- a field that does not apply is absent here and null in JSON.
 
+local advice = require "pipeplan.plan.advice"
 local advise = require "pipeplan.plan.advise"
 local choose = require "pipeplan.plan.choose"
 local engine = require "engine"
@@ -84,32 +85,37 @@ local function recommend_of(recommend, known)
   }
 end
 
--- How many GPUs would do? Said with the reason, for that is the question it raises.
+-- How many GPUs would do? Said with the reason, for that is the question it raises. → what is planned on them.
 local function ask_for_gpus(out, reason, request, policy)
-  local gpus, evaluation = require("pipeplan.plan.enough").gpus(request, policy)
+  local gpus, there = require("pipeplan.plan.enough").gpus(request, policy)
   out.gpus_needed = gpus
   local told = "none of the larger counts that were tried would do"
   if gpus then
-    told = string.format("it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus), format.schedule(evaluation.schedule),
-                         evaluation.pipeline, evaluation.tensor, evaluation.expert)
+    local degrees = there.parallelism
+    told = string.format("it fits %s GPUs (%s at P %d, TP %d, EP %d)", format.integer(gpus), format.schedule(there.schedule),
+                         degrees.pipeline, degrees.tensor, degrees.expert)
   elseif not request.cluster.network.per_gpu then
     told = "how many GPUs would do takes cluster.network.per_gpu to say"
   end
   reason.message = reason.message .. "; " .. told
+  return there
 end
 
 -- Where memory is a reason: what the bytes are, what could be otherwise, and how many GPUs would do. no_count: no number of them does.
+-- → what is planned on that many.
 local function tell_of_memory(out, request, policy, result, no_count)
+  local there
   for i, reason in ipairs(result.reasons) do
     if reason.kind == "memory" then
       local told = out.reasons[i]
       if result.judged then told.message = told.message .. reasons.bytes(result.candidates, result.judged) end
       out.ways_to_fit = require("pipeplan.plan.ways").of(request, policy)
-      if reason.id == "does_not_fit" and not no_count then ask_for_gpus(out, told, request, policy) end
+      if reason.id == "does_not_fit" and not no_count then there = ask_for_gpus(out, told, request, policy) end
       break
     end
   end
   if no_count then table.insert(out.reasons, 1, no_count) end
+  return there
 end
 
 -- Of what the plan chose, in the words of a spec: { field, value, why } for the assumptions.
@@ -138,7 +144,7 @@ local function forbidden(out, broken, request, policy, known, result)
   return rejected, record
 end
 
--- plan.plan{ request =, policy =, explain = bool?, why = { { field, value }, … }?, facts = { request field = value }?,
+-- plan.plan{ request =, policy =, explain = bool?, frontier = bool?, why = { { field, value }, … }?, facts = { request field = value }?,
 --            shortlist = layouts to measure? } → plan, program
 -- facts: what a test puts in place of what follows from the request. With `explain` also the plan's program as simulated: see program.lua.
 function plan.plan(arguments)
@@ -152,7 +158,7 @@ function plan.plan(arguments)
   out.loosened = map(out.loosened, loosened_of)
   local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments,
                                  explain = arguments.explain }
-  local stated_request = request
+  local asked, all = request, known.arguments.choices
   if result.choice then
     known = facts.settled(known, result.choice)
     for _, entry in ipairs(chosen(request, result.choice)) do table.insert(out.assumptions, entry) end
@@ -170,22 +176,25 @@ function plan.plan(arguments)
     record = advise.record(out, known, result)
     out.alternatives = measure.alternatives(result, known, out.step_seconds, out.parallelism)
     out.without_pipeline = measure.without_pipeline(request, result, out.step_seconds)
+    if arguments.explain or arguments.frontier then out.frontier = measure.frontier(request, result, known, out) end
     out.runner_up = measure.runner_up(result, known, out.step_seconds, out.parallelism)
-    advise.fill(out, request, policy, known, result, segments, record)
+    advise.fill(out, request, asked, policy, known, result, segments, record)
+    for _, entry in ipairs(advice.beside(out, asked, result, known, all)) do table.insert(out.advice, entry) end
     if arguments.shortlist then
-      out.shortlist = require("pipeplan.plan.shortlist").of(stated_request, policy, result, known, arguments.shortlist)
+      out.shortlist = require("pipeplan.plan.shortlist").of(asked, policy, result, known, arguments.shortlist)
     end
     guard.check(out)
     local broken = guard.broken(out, policy, record)
     if #broken > 0 then out, record = forbidden(out, broken, request, policy, known, result) end
   else
-    tell_of_memory(out, request, policy, result, no_count)
+    local there = tell_of_memory(out, asked, policy, result, no_count)
+    out.advice = advice.otherwise(out, asked, policy, result, there)
     record = advise.record(out, known, result)
     out.warnings = advise.warnings(request, policy, record)
   end
   if arguments.explain or arguments.why then
     local explain = require "pipeplan.plan.explain"
-    out.explanation = explain.of(out, request, policy, record, known, result, arguments.explain, arguments.why,
+    out.explanation = explain.of(out, request, asked, policy, record, known, result, arguments.explain, arguments.why,
                                  { ["cluster.gpus"] = out.gpus_needed })
   end
   local drawn

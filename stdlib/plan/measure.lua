@@ -475,7 +475,7 @@ end
 
 -- The fastest survivor of another layout or schedule, beside the plan; nil where there is none.
 function measure.runner_up(result, known, step_seconds, degrees)
-  local fields = result.runner_up
+  local fields = result.runner_up and result.runner_up.fields
   if not fields then return nil end
   local margin = fields.step_seconds / step_seconds - 1
   return {
@@ -486,6 +486,25 @@ function measure.runner_up(result, known, step_seconds, degrees)
     error_fraction = comparison_error(measure.parallelism_of_fields(fields), degrees),
     tie = math.abs(margin) < accuracy.comparison_fraction,
   }
+end
+
+-- What more memory buys: survivors of which none is faster with as few bytes, fastest first. cost: of the whole run, where the spec has a
+-- price and one batch.
+function measure.frontier(request, result, known, plan)
+  local list = {}
+  local price = request.cluster.price_per_gpu_hour
+  for i, other in ipairs(result.frontier()) do
+    local fields = other.fields
+    local hours = not plan.training.batch_ramp and plan.gpu_hours and plan.gpu_hours * fields.step_seconds / plan.step_seconds
+    list[i] = {
+      schedule = fields.schedule, parallelism = measure.parallelism_of_fields(fields),
+      microbatches = math.tointeger(fields.microbatches * known.batch // known.smallest_batch), micro_batch_size = fields.micro_batch_size,
+      recompute = fields.recompute, sharding = fields.sharding, gpus = fields.gpus_used, step_seconds = fields.step_seconds,
+      peak_bytes = fields.peak_bytes, gpu_hours = hours or nil, cost = hours and price and hours * price or nil,
+      plan = other.row == result.row, fit = measure.fit(fields.peak_bytes, known),
+    }
+  end
+  return list
 end
 
 return measure

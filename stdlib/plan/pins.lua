@@ -34,7 +34,11 @@ function pins.of(request, fields, modules, layers, batch)
   local given = request.stated or {}
   local alone = fields.pipeline_parallel == 1
   local degrees = measure.parallelism_of_fields(fields)
-  for _, name in ipairs { "tensor", "context", "expert", "expert_tensor", "pipeline" } do put("parallelism." .. name, degrees[name]) end
+  for _, name in ipairs { "tensor", "context", "pipeline" } do put("parallelism." .. name, degrees[name]) end
+  if (request.model.shape.experts or 0) > 0 then
+    put("parallelism.expert", degrees.expert)
+    put("parallelism.expert_tensor", degrees.expert_tensor)
+  end
   if not alone then
     put("parallelism.schedule", fields.schedule)
     put("parallelism.virtual", degrees.virtual)
@@ -50,7 +54,10 @@ function pins.of(request, fields, modules, layers, batch)
   put("training.micro_batch_size", fields.micro_batch_size)
   put("training.recompute", recompute_words(modules), modules)
   if not given["training.zero"] then put("training.sharding", fields.sharding) end
-  if fields.gpus_used < request.cluster.gpus then put("cluster.gpus", fields.gpus_used) end
+  if fields.gpus_used < request.cluster.gpus then  -- so many and no fewer
+    put("cluster.gpus", fields.gpus_used)
+    put("parallelism.data", degrees.data)
+  end
   return changes
 end
 

@@ -114,6 +114,9 @@ local function explanation(plan)
   add("did not", "silent", silent)
   add("hidden", "hidden", hidden)
   add("nearest", "nearest", nearest)
+  add("turns", "turns", verdict.turns(plan))
+  add("advice", "advice", verdict.advice(plan))
+  add("frontier", "frontier", verdict.frontier(plan))
   add("figures", "figures", figures)
   return sections
 end

@@ -217,4 +217,43 @@ function verdict.one_gpu(plan)
   return line
 end
 
+-- Where the choice turns, and where it does not.
+function verdict.turns(plan)
+  local lines, stays = {}, {}
+  for _, case in ipairs(plan.explanation and plan.explanation.sensitivity or {}) do
+    if case.same then
+      stays[#stays + 1] = case.words
+    elseif case.status == "planned" then
+      lines[#lines + 1] = string.format("with %s: %s at %s, %s a step", case.words, format.schedule(case.schedule),
+                                        layout.line(case.parallelism, nil, ", "), format.seconds(case.step_seconds))
+    else
+      lines[#lines + 1] = "with " .. case.words .. ": nothing is planned"
+    end
+  end
+  if #stays > 0 then lines[#lines + 1] = "the same schedule and layout with " .. table.concat(stays, "; ") end
+  return lines
+end
+
+-- What else there is to do, and the options that do it: they give that outcome.
+function verdict.advice(plan)
+  local lines = {}
+  for i, entry in ipairs(plan.advice or {}) do
+    lines[i] = entry.id .. ": " .. entry.message .. " [" .. entry.options .. "]"
+  end
+  return lines
+end
+
+-- What a faster step takes of memory.
+function verdict.frontier(plan)
+  local lines = {}
+  for i, point in ipairs(plan.frontier or {}) do
+    lines[i] = string.format("%s a step, %s: %s at %s, microbatch %d, recompute %s%s%s", format.seconds(point.step_seconds),
+                             format.bytes(point.peak_bytes), format.schedule(point.schedule),
+                             layout.line(point.parallelism, point.microbatches, ", "), point.micro_batch_size, point.recompute,
+                             point.cost and ", " .. format.count(math.floor(point.cost + 0.5)) .. " in GPU rent" or "",
+                             point.plan and " (the plan)" or "")
+  end
+  return lines
+end
+
 return verdict

@@ -177,6 +177,19 @@ local properties = {
     parallelism = reference "parallelism", microbatches = optional(whole "M per pipeline and step"),
     peak_bytes = bytes "memory of the fullest rank", fit = one_of(fits, "does it fit?"), step_seconds = seconds "one training step",
   }, "one way"), "when nothing fits: what could be otherwise so that it does, the fastest step first; empty: nothing that was tried")),
+  advice = list(object({
+    id = text "what it is about: dominated, runner_up, rollback, without_pipeline, recommend, to_fit, gpus, nearest, or a rule's id",
+    message = text "what else there is to do",
+    changes = { type = "object", description = "path of a spec → value: laid over the spec they give the outcome" },
+    options = text "the changes as options of plan",
+    outcome = object({
+      status = one_of({ "planned" }, "what the changed spec is answered with"), schedule = one_of(schedules, "none: without a pipeline"),
+      parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+      micro_batch_size = whole "sequences of a microbatch", global_batch_size = whole "sequences of a step", gpus = whole "GPUs of the layout",
+      step_seconds = seconds "one training step", peak_bytes = bytes "memory of the fullest rank", fit = one_of(fits, "does it fit?"),
+    }, "the plan of the changed spec"),
+    saved_fraction = optional(number "of the GPU time of a token; negative: it takes more; null where there is no plan"),
+  }, "one suggestion"), "what else there is to do, each planned before it is told"),
   one_gpu = object({
     bytes = optional(bytes "weights, gradients, optimizer sharded over all GPUs, one microbatch: what the whole model takes on one GPU"),
     usable_bytes = bytes "device memory less the headroom", fits = boolean "is it at most usable_bytes?",
@@ -330,6 +343,13 @@ local properties = {
     tie = optional(boolean "is that less than 5 %?"),
     error_fraction = fraction "how far off the ratio of both steps may be: nine of ten pairs of measured runs",
   }, "the best without a pipeline; null where the plan has none, or none fits")),
+  frontier = optional(list(object({
+    schedule = one_of(schedules, "none: without a pipeline"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+    micro_batch_size = whole "sequences of a microbatch", recompute = text "what is computed again", sharding = one_of(shardings, "what data parallelism shards"),
+    gpus = whole "GPUs of the layout", step_seconds = seconds "one training step", peak_bytes = bytes "memory of the fullest rank",
+    gpu_hours = optional(number "of the run; null with a ramp"), cost = optional(number "gpu_hours × price_per_gpu_hour"),
+    fit = one_of(fits, "tight: fits, with less than another headroom free"), plan = boolean "is it the plan?",
+  }, "one point"), "of --format json and --explain: survivors of which none is faster with as few bytes, the fastest first, each next one at least 3 % smaller")),
   runner_up = optional(object({
     schedule = one_of(schedules, "its schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
     micro_batch_size = whole "sequences of a microbatch", recompute = text "none, selective, modules or full",
@@ -368,6 +388,12 @@ local properties = {
       step_seconds = optional(seconds "one step of the plan with that value"), peak_bytes = optional(bytes "on its fullest rank"),
       gpu_hours = optional(number "for all tokens of the spec with that value; null where its batch ramps up"),
     }, "one change"), "nearest changes of one stated field with another outcome, each planned; nearest first, a field once"),
+    sensitivity = optional(list(object({
+      words = text "what would be otherwise", changes = { type = "object", description = "path of a spec → value: laid over the spec they give that" },
+      status = one_of({ "planned", "not_planned" }, "is anything planned then?"), same = optional(boolean "is it the plan's schedule and layout?"),
+      schedule = optional(one_of(schedules, "what is planned then")), parallelism = optional(reference "parallelism"),
+      step_seconds = optional(seconds "one training step"),
+    }, "one figure at another value"), "where the choice turns: links, overlap, memory and batch at other values; null where nothing is planned")),
     figures = list(object({
       figure = text "path in the plan, or several", name = text "of the formula", formula = text "in words", inputs = text "what went into it here",
       source = text "of the formula, or of the measurement",

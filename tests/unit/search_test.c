@@ -58,7 +58,7 @@ static void best_is_what_simulating_everything_finds(void **state) {
     if (pp_search_simulate(&whole, row, NULL) != PP_OK) continue;
     if (fastest == SIZE_MAX || seconds[row] < seconds[fastest]) fastest = row;
   }
-  assert_int_equal(pp_search_best(&lazy, all, 0.25, INFINITY, false, &found, &best, within, NULL), PP_OK);
+  assert_int_equal(pp_search_best(&lazy, all, 0.25, INFINITY, INFINITY, &found, &best, within, NULL), PP_OK);
   assert_true(found);
   assert_int_equal(best, fastest);
   for (size_t row = 0; row < whole.candidates.count; row++) {
@@ -82,7 +82,7 @@ static void nothing_under_a_limit_is_found_without_simulating(void **state) {
   small_case(&c);
   open_search(&c, &search);
   pp_mask_word *all = mask_of(&search, true);
-  assert_int_equal(pp_search_best(&search, all, 0, 1e-6, false, &found, &best, NULL, NULL), PP_OK);
+  assert_int_equal(pp_search_best(&search, all, 0, 1e-6, INFINITY, &found, &best, NULL, NULL), PP_OK);
   assert_false(found);
   for (size_t row = 0; row < search.candidates.count; row++) assert_true(isnan(search.column[PP_COLUMN_STEP_SECONDS][row]));
   free(all);
@@ -279,7 +279,7 @@ static void an_empty_table_has_nothing_to_find(void **state) {
   open_search(&c, &search);
   assert_int_equal(search.candidates.count, 0);
   assert_int_equal(pp_search_memory(&search, NULL, NULL), PP_OK);
-  assert_int_equal(pp_search_best(&search, NULL, 0, INFINITY, false, &found, &best, NULL, NULL), PP_OK);
+  assert_int_equal(pp_search_best(&search, NULL, 0, INFINITY, INFINITY, &found, &best, NULL, NULL), PP_OK);
   assert_false(found);
   pp_search_free(&search);
 }

@@ -76,6 +76,15 @@ function alternatives.sections(plan)
                               fit = entry.fit, planned = entry.planned }
     end
   end
+  for _, point in ipairs(plan.frontier or {}) do  -- of any layout and recipe
+    local known = false
+    for _, other in ipairs(points) do known = known or other.seconds == point.step_seconds and other.bytes == point.peak_bytes end
+    if not known then
+      local where = layout.difference(point.parallelism, plan.parallelism)
+      points[#points + 1] = { name = name_of(point.schedule, point.parallelism) .. (where ~= "same" and " at " .. where or ""),
+                              seconds = point.step_seconds, bytes = point.peak_bytes, fit = point.fit }
+    end
+  end
   table.sort(points, function(a, b) return (a.planned and 0 or 1) < (b.planned and 0 or 1) or a.planned == b.planned
              and a.seconds < b.seconds end)
   local picture = document.section("Alternatives", element.list(
