@@ -216,11 +216,11 @@ local function before(one, other)
   return one.order < other.order
 end
 
--- What was asked for beside the plan, where it has that: { explain =, why =, shortlist = }.
+-- What was asked for beside the plan, where it has that: { explain =, why =, shortlist =, frontier = }.
 local function asked(plan)
-  local explanation = plan.explanation
+  local explanation, frontier = plan.explanation, json.is_array(plan.frontier)
   local shortlist = json.is_array(plan.shortlist) and math.max(2, math.min(16, #plan.shortlist)) or nil
-  if not is_object(explanation) then return { shortlist = shortlist } end
+  if not is_object(explanation) then return { shortlist = shortlist, frontier = frontier } end
   local questions = {}
   for i, answer in ipairs(json.is_array(explanation.answers) and explanation.answers or {}) do
     questions[i] = is_object(answer) and type(answer.question) == "string" and answer.question or ""
@@ -230,7 +230,8 @@ local function asked(plan)
     good, why = failure.try(require("pipeplan.plan.explain").questions, table.concat(questions, ","))
     if not good and not failure.is(why) then error(why, 0) end
   end
-  return { explain = json.is_array(explanation.rules) and #explanation.rules > 0, why = good and why or nil, shortlist = shortlist }
+  return { explain = json.is_array(explanation.rules) and #explanation.rules > 0, why = good and why or nil, shortlist = shortlist,
+           frontier = frontier }
 end
 
 -- verify.of{ handed = what verify.read returned, policy =, request = of the spec beside it, or nil: what the plan carries } →
@@ -240,7 +241,7 @@ function verify.of(arguments)
   local handed, request = arguments.handed, arguments.request or carried(arguments.handed)
   local how = asked(handed.plan)
   local derived = require("pipeplan.plan.init").plan { request = request, policy = arguments.policy, explain = how.explain, why = how.why,
-                                                       shortlist = how.shortlist }
+                                                       shortlist = how.shortlist, frontier = how.frontier }
   local ours = json.decode(json.encode(json.shape(derived, schema)), "derived")
   local theirs = handed.plan
   local result = { differences = {}, not_checked = { table.unpack(verify.not_checked) }, plan = derived, request = request }

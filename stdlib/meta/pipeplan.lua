@@ -289,6 +289,7 @@
 --- What pipeplan answers: a plan, or why there is none and what to do instead
 ---@class pipeplan.plan
 ---@field activation_limit_chunks? integer zb_auto: most chunks' activations that a rank may hold at once; it was planned under this limit
+---@field advice pipeplan.plan.advice[] what else there is to do, each planned before it is told
 ---@field alltoall_kernel? pipeplan.plan.alltoall_kernel the all-to-all kernel
 ---@field alternatives? pipeplan.plan.alternative[] other schedules on the same devices, layers and tokens
 ---@field assumptions pipeplan.plan.assumptions[] what the spec did not say
@@ -306,6 +307,7 @@
 ---@field explanation? pipeplan.plan.explanation only with --explain or --why
 ---@field framework? string what will run the plan, where the spec names it
 ---@field framework_flags? string[]
+---@field frontier? pipeplan.plan.frontier[] of --format json and --explain: survivors of which none is faster with as few bytes, the fastest first, each next one at least 3 % smaller
 ---@field global_batch_size? integer sequences of a step, at the end of a ramp
 ---@field gpu_hours? number for all tokens
 ---@field gpu_hours_saved? pipeplan.plan.saving[] against simpler schedules
@@ -357,6 +359,28 @@
 ---@field warnings pipeplan.plan.warnings[] what the plan's reader should know
 ---@field ways_to_fit? pipeplan.plan.ways_to_fit[] when nothing fits: what could be otherwise so that it does, the fastest step first; empty: nothing that was tried
 ---@field without_pipeline? pipeplan.plan.without_pipeline the best without a pipeline; null where the plan has none, or none fits
+
+--- one suggestion
+---@class pipeplan.plan.advice
+---@field changes table<string, any> path of a spec → value: laid over the spec they give the outcome
+---@field id string what it is about: dominated, runner_up, rollback, without_pipeline, recommend, to_fit, gpus, nearest, or a rule's id
+---@field message string what else there is to do
+---@field options string the changes as options of plan
+---@field outcome pipeplan.plan.advice.outcome the plan of the changed spec
+---@field saved_fraction? number of the GPU time of a token; negative: it takes more; null where there is no plan
+
+--- the plan of the changed spec
+---@class pipeplan.plan.advice.outcome
+---@field fit "fits"|"tight"|"does_not_fit" does it fit?
+---@field global_batch_size integer sequences of a step
+---@field gpus integer GPUs of the layout
+---@field micro_batch_size integer sequences of a microbatch
+---@field microbatches integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes number memory of the fullest rank
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field status "planned" what the changed spec is answered with
+---@field step_seconds number one training step
 
 --- the all-to-all kernel
 ---@class pipeplan.plan.alltoall_kernel
@@ -452,6 +476,7 @@
 ---@field overridden pipeplan.plan.explanation.overridden[] what the layers over the default hide
 ---@field phases? pipeplan.plan.phases
 ---@field rules pipeplan.plan.explanation.rules[] every rule, in effective order, for the plan (or the candidate that was judged)
+---@field sensitivity? pipeplan.plan.explanation.sensitivity[] where the choice turns: links, overlap, memory and batch at other values; null where nothing is planned
 ---@field spec pipeplan.plan.explanation.spec[] what the spec says, files and options laid over each other
 
 --- one answer
@@ -506,11 +531,37 @@
 ---@field source? string where the rule comes from
 ---@field verb string row, reject, …
 
+--- one figure at another value
+---@class pipeplan.plan.explanation.sensitivity
+---@field changes table<string, any> path of a spec → value: laid over the spec they give that
+---@field parallelism? pipeplan.plan.parallelism
+---@field same? boolean is it the plan's schedule and layout?
+---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" what is planned then
+---@field status "planned"|"not_planned" is anything planned then?
+---@field step_seconds? number one training step
+---@field words string what would be otherwise
+
 --- one field
 ---@class pipeplan.plan.explanation.spec
 ---@field field string path in the spec
 ---@field origin string the file that says it, or the command line
 ---@field value any as it was written
+
+--- one point
+---@class pipeplan.plan.frontier
+---@field cost? number gpu_hours × price_per_gpu_hour
+---@field fit "fits"|"tight"|"does_not_fit" tight: fits, with less than another headroom free
+---@field gpu_hours? number of the run; null with a ramp
+---@field gpus integer GPUs of the layout
+---@field micro_batch_size integer sequences of a microbatch
+---@field microbatches integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field peak_bytes number memory of the fullest rank
+---@field plan boolean is it the plan?
+---@field recompute string what is computed again
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
+---@field step_seconds number one training step
 
 --- what nodes and storage have to hold
 ---@class pipeplan.plan.host
