@@ -9,6 +9,7 @@ local documents = {}
 
 documents.versions = {
   changes = 1,     -- policy diff
+  comparison = 1,  -- plan --compare
   decision = 1,    -- a line of plan --record
   evaluation = 1,  -- policy eval
   facts = 1,       -- facts TOPIC

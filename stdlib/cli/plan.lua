@@ -36,6 +36,8 @@ Examples:
        why these were not planned
    pipeplan plan examples/specs/qwen3-235b.json --shortlist 4
        which layouts are worth a run before the long one (docs/measuring.md)
+   pipeplan plan examples/specs/mixtral-8x7b.json examples/specs/qwen3-235b.json --compare
+       two side by side: the specs, the choice, and what it takes
    pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
        many; after an interruption the same command goes on where it was
    pipeplan plan examples/specs/mixtral-8x7b.json --format json -o plan.json --record log.jsonl
@@ -91,6 +93,7 @@ function command.parser()
     p:option("--record", "append the decision to this file, a line of JSON each, before it is shown (below)"):argname("FILE"),
     p:option("--record-for", "with --record: for whom this is decided, such as who submits a job"):argname("WHOM"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
+    p:flag("--compare", "plan each SPEC by itself and say what differs, beside the error of the comparison, in text or json"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
     p:option("--shard", "with --jsonl: of N processes that read the same specs the K-th, which plans the K-th, (K+N)-th, ... spec")
@@ -263,6 +266,14 @@ function command.run(arguments)
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
   local shortlist = shortlist_of(parsed)
+  if parsed.compare then
+    local compare = require "pipeplan.cli.compare"
+    compare.check(parsed)
+    local text, status = compare.run(parsed, command_line.policy_in_force(parsed), function(path)
+      return request_of(lists.with(parsed, { spec = { path } }), given)
+    end)
+    return text, status, parsed.output
+  end
   check(parsed, given)
   local record
   if parsed.record or parsed.record_for then record = require("pipeplan.cli.record").open(parsed.record, parsed.record_for) end
