@@ -24,6 +24,7 @@ names.concepts = {
   concept("FLOPs of a GPU", "cluster.flops"),
   concept("memory bandwidth of a GPU", "cluster.memory_bandwidth"),
   concept("kernels measured on a GPU", "cluster.kernels"),
+  concept("what the site's runs say of the price", "cluster.calibration"),
   concept("price of a GPU", "cluster.price_per_gpu_hour", nil, "cluster.price_per_gpu_hour"),
   concept("network between scale-up domains", "cluster.network.fabric", "fabric", "cluster.fabric"),
   concept("its speed for a GPU", "cluster.network.per_gpu", "network_per_gpu", "cluster.network_bytes_per_second"),

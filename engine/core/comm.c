@@ -8,6 +8,10 @@
 
 #include "core/meter.h"
 
+double pp_comm_slower(const pp_network *network, pp_traffic traffic) {
+  return network->slower[traffic] > 0 ? network->slower[traffic] : 1;
+}
+
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride) {
   const int64_t span = (size - 1) * stride + 1;
   for (int i = 0; i + 1 < network->tiers; i++)

@@ -33,13 +33,20 @@ typedef struct {
   double bytes[PP_MAX_MESSAGES], seconds[PP_MAX_MESSAGES];
 } pp_message_table;
 
+/* What is sent, by what it is sent for: what a site's runs show to be slower or faster than computed, apart from all else. */
+typedef enum { PP_TRAFFIC_TENSOR, PP_TRAFFIC_CONTEXT, PP_TRAFFIC_EXPERT, PP_TRAFFIC_DATA, PP_TRAFFIC_PIPELINE, PP_TRAFFICS } pp_traffic;
+
 /* Tiers from the innermost (scale-up) outwards; reach grows. */
 typedef struct {
   int tiers;
   pp_tier tier[PP_MAX_TIERS];
   pp_measured_link measured[PP_MAX_TIERS][PP_TRANSFERS];
   pp_message_table messages[PP_MAX_TIERS];
+  double slower[PP_TRAFFICS];   /* times the seconds that are computed of it, whole, as cost.c and what it uses price a step; 0: 1 */
 } pp_network;
+
+/* The factor of `slower`. */
+double pp_comm_slower(const pp_network *network, pp_traffic traffic);
 
 /* The tier that a group of `size` GPUs, `stride` apart, has to cross: the first whose reach holds (size − 1) × stride + 1 of them. */
 const pp_tier *pp_comm_tier(const pp_network *network, int64_t size, int64_t stride);

@@ -97,7 +97,7 @@ static double cast_traffic(const scene *at, double elements) {
 static double tensor_region_seconds(const scene *at) {
   if (at->layout->tensor < 2) return 0;
   const double bytes = 2 * at->tokens * (double)at->model->hidden, latency = at->device->tensor_latency;
-  const double exposed = 1 - at->training->tensor_overlap;
+  const double exposed = (1 - at->training->tensor_overlap) * pp_comm_slower(at->network, PP_TRAFFIC_TENSOR);
   if (at->training->sequence_parallel) return exposed * 2 * (pp_comm_allgather(at->network, at->layout->tensor, 1, bytes) + latency);
   return exposed * (pp_comm_allreduce(at->network, at->layout->tensor, 1, bytes) + latency);
 }
@@ -163,7 +163,8 @@ static void add_head(const scene *at, work *out) {
   out->tensor_seconds += tensor_region_seconds(at) / 2;
   if (!joined) return;
   out->traffic += at->tokens * 2 * 2 * vocabulary / 3;
-  out->tensor_seconds += pp_comm_allgather(at->network, at->layout->tensor, 1, 2 * at->tokens * vocabulary) / 2;
+  out->tensor_seconds += pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) *
+                         pp_comm_allgather(at->network, at->layout->tensor, 1, 2 * at->tokens * vocabulary) / 2;
 }
 
 /* What TP repeats, it repeats for the tokens that sequence parallelism leaves. */
@@ -307,7 +308,8 @@ static attention_time time_attention(const scene *at, const work *job, double fa
   const double core = pp_kernels_attention(at->device, factor * job->attention, length, pieces, factor > 1);
   const double ranks = at->layout->context;
   attention_time out;
-  out.ring = pp_comm_allgather(at->network, at->layout->context, at->layout->tensor, passes * ranks * job->context_bytes);
+  out.ring = pp_comm_slower(at->network, PP_TRAFFIC_CONTEXT) *
+             pp_comm_allgather(at->network, at->layout->context, at->layout->tensor, passes * ranks * job->context_bytes);
   out.exposed = fmax(0, out.ring - core * (ranks - 1) / ranks);
   out.seconds = core + out.exposed;
   return out;
@@ -332,7 +334,7 @@ static double routing_seconds(const scene *at, double bytes) {
     .flat = !at->device->hides_alltoall,
   };
   const double seconds = pp_comm_alltoall(at->network, &transfer);
-  return seconds > 0 ? seconds + at->device->alltoall_latency : 0;
+  return seconds > 0 ? (seconds + at->device->alltoall_latency) * pp_comm_slower(at->network, PP_TRAFFIC_EXPERT) : 0;
 }
 
 /* Of an MoE layer, each way, beside its work. */
@@ -346,7 +348,7 @@ static double routing_latency(const scene *at) {
 static double expert_tensor_seconds(const scene *at) {
   const double copies = (double)at->model->experts_per_token * at->training->expert_imbalance / at->tensor;
   const double bytes = 2 * at->tokens * copies * (double)at->model->hidden * at->layout->expert_tensor;
-  return 2 * pp_comm_allgather(at->network, at->layout->expert_tensor, 1, bytes);
+  return 2 * pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) * pp_comm_allgather(at->network, at->layout->expert_tensor, 1, bytes);
 }
 
 static double sum_of(const pp_pass_terms *terms) {

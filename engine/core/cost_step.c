@@ -39,25 +39,27 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
   const int64_t expert_ranks = (int64_t)pp_shards_ranks(layout, training, true), expert_stride = (int64_t)layout->expert * layout->expert_tensor;
   const double kept = pp_shards_gradient_bytes(layout, training), parameter = training->parameter_bytes;
   const double gradient = training->reduced_bytes > 0 ? training->reduced_bytes : kept;
+  const double slower = pp_comm_slower(network, PP_TRAFFIC_DATA);
   const bool sharded = training->shard_optimizer, scattered = sharded && !training->allreduce_gradients;
   memset(out, 0, sizeof *out);
   dense_parameters *= 1 - training->frozen;
   expert_parameters *= 1 - training->frozen;
   const double buckets = further_buckets(training, network, dense_ranks, dense_stride, dense_parameters) +
                          further_buckets(training, network, expert_ranks, expert_stride, expert_parameters);
-  out->gradient_sync = (scattered ? 1 : 2) * (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
-                                              pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters) + buckets);
+  out->gradient_sync = slower * (scattered ? 1 : 2) *
+                       (pp_comm_allgather(network, dense_ranks, dense_stride, gradient * dense_parameters) +
+                        pp_comm_allgather(network, expert_ranks, expert_stride, gradient * expert_parameters) + buckets);
   if (gradient != kept && dense_ranks * expert_ranks > 1)
     out->gradient_sync += pp_kernels_moved(device, 2 * (kept + gradient) * (dense_parameters + expert_parameters));
   if (sharded)
-    out->parameter_sync = pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
-                          pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters) + buckets;
+    out->parameter_sync = slower * (pp_comm_allgather(network, dense_ranks, dense_stride, parameter * dense_parameters) +
+                                    pp_comm_allgather(network, expert_ranks, expert_stride, parameter * expert_parameters) + buckets);
   out->optimizer = optimizer_seconds(training, device, kept, sharded ? dense_parameters / ((double)dense_ranks * copies) +
                                                                    expert_parameters / ((double)expert_ranks * copies)
                                                                : dense_parameters + expert_parameters);
   if (training->replicas > 1)
-    out->replicas = pp_comm_allreduce(network, training->replicas, dense_ranks * layout->tensor,
-                                      gradient * (dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks));
+    out->replicas = slower * pp_comm_allreduce(network, training->replicas, dense_ranks * layout->tensor,
+                                               gradient * (dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks));
   if (copies > 1) {
     /* The first rank and the last are the pair that is farthest apart. */
     const double share = dense_parameters / (double)dense_ranks + expert_parameters / (double)expert_ranks;
@@ -65,6 +67,7 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
     out->mirror = sharded ? pp_comm_allgather(network, copies, stride, gradient * share) +
                               pp_comm_allgather(network, copies, stride, parameter * share)
                           : pp_comm_allreduce(network, copies, stride, gradient * (dense_parameters + expert_parameters));
+    out->mirror *= slower;
   }
 }
 
@@ -75,12 +78,14 @@ double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const p
 
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
   const double bytes = pp_cost_hop_bytes(model, layout, training), sent = pp_comm_p2p(network, rank_stride(layout), bytes);
-  if (!training->scatter_messages || training->sequence_parallel) return sent;
-  return sent + pp_comm_allgather(network, layout->tensor, 1, bytes * layout->tensor);
+  const double slower = pp_comm_slower(network, PP_TRAFFIC_PIPELINE);
+  if (!training->scatter_messages || training->sequence_parallel) return slower * sent;
+  return slower * (sent + pp_comm_allgather(network, layout->tensor, 1, bytes * layout->tensor));
 }
 
 double pp_cost_transfer(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {
   const double bytes = pp_cost_hop_bytes(model, layout, training);
   if (layout->pipeline == 1) return 0;
-  return fmax(0, pp_comm_p2p(network, rank_stride(layout), bytes) - pp_comm_p2p(network, rank_stride(layout), fmin(1, bytes)));
+  const double latency = pp_comm_p2p(network, rank_stride(layout), fmin(1, bytes));
+  return pp_comm_slower(network, PP_TRAFFIC_PIPELINE) * fmax(0, pp_comm_p2p(network, rank_stride(layout), bytes) - latency);
 }

@@ -28,7 +28,7 @@ typedef struct {
 } collective;
 
 static void add(const scene *at, collective *sum, int64_t ranks, int64_t stride, double bytes) {
-  const double seconds = pp_comm_allgather(at->network, ranks, stride, bytes);
+  const double seconds = pp_comm_slower(at->network, PP_TRAFFIC_DATA) * pp_comm_allgather(at->network, ranks, stride, bytes);
   sum->seconds += seconds;
   sum->lost += (stride < at->network->tier[0].reach ? SLOWED : SLOWED_ALONE) * seconds;
 }

@@ -251,8 +251,21 @@ static void check_tier(lua_State *L, pp_network *network, int number) {
   check_messages(L, &network->messages[number]);
 }
 
+/* Its field `slower`: the network at an index. */
+static void check_slower(lua_State *L, int index, double out[PP_TRAFFICS]) {
+  static const char *const known[PP_TRAFFICS + 1] = { [PP_TRAFFIC_TENSOR] = "tensor", [PP_TRAFFIC_CONTEXT] = "context",
+                                                      [PP_TRAFFIC_EXPERT] = "expert", [PP_TRAFFIC_DATA] = "data",
+                                                      [PP_TRAFFIC_PIPELINE] = "pipeline" };
+  static const char call[] = "network: slower";
+  if (!pp_args_has(L, index, "slower")) return;
+  pp_args_table(L, index, network_call, "slower");
+  pp_args_begin(L, lua_gettop(L), call, known);
+  for (int i = 0; i < PP_TRAFFICS; i++) out[i] = pp_args_number_or(L, lua_gettop(L), call, known[i], 1e-3, 1e3, 1);
+  lua_pop(L, 1);
+}
+
 void pp_check_network(lua_State *L, int index, pp_network *out) {
-  static const char *const known[] = { "tiers", NULL };
+  static const char *const known[] = { "tiers", "slower", NULL };
   index = lua_absindex(L, index);
   pp_args_begin(L, index, network_call, known);
   memset(out, 0, sizeof *out);
@@ -268,6 +281,7 @@ void pp_check_network(lua_State *L, int index, pp_network *out) {
       luaL_error(L, "network: tier %d reaches %d GPUs, fewer than the tier inside it", i + 1, out->tier[i].reach);
   }
   lua_pop(L, 1);
+  check_slower(L, index, out->slower);
 }
 
 void pp_push_numbers(lua_State *L, const pp_named_number *fields) {

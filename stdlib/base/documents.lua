@@ -8,6 +8,7 @@ local lists = require "pipeplan.base.lists"
 local documents = {}
 
 documents.versions = {
+  calibration = 1, -- what plan --keep writes and plan --calibration reads
   changes = 1,     -- policy diff
   comparison = 1,  -- plan --compare
   decision = 1,    -- a line of plan --record

@@ -33,6 +33,7 @@ Usage: pipeplan facts TOPIC [--format text|json]
   schema plan   JSON Schema of a plan
   schema decision  JSON Schema of a line of plan --record
   schema times  JSON Schema of what simulate --times reads
+  schema calibration  JSON Schema of a site's measured runs
   schema kernels  JSON Schema of measured kernels
   schema profile  JSON Schema of a profile: measured stages
   man           names of the man pages; man NAME: that page
@@ -223,6 +224,7 @@ function show.schema(which)
     spec = function() return require("pipeplan.input.schema").spec() end,
     plan = function() return require "pipeplan.schema.plan" end,
     decision = function() return require "pipeplan.schema.decision" end,
+    calibration = function() return require "pipeplan.schema.calibration" end,
     kernels = function() return require "pipeplan.schema.kernels" end,
     profile = function() return require "pipeplan.schema.profile" end,
     times = function() return require("pipeplan.input.times").schema() end,

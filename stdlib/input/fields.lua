@@ -56,6 +56,7 @@ fields.list = {
   field("cluster.memory_bandwidth", "quantity", "memory bandwidth of one GPU, when it is not the catalogue's",
         { unit = "byte/s", low = 1e9, high = 1e15 }),
   field("cluster.kernels", "path", "file of kernels measured on the card (examples/torch/profile_kernels.py)"),
+  field("cluster.calibration", "path", "file of what the site's runs say of the price of a step (plan --keep; docs/measuring.md)"),
   field("cluster.price_per_gpu_hour", "quantity", "what an hour of one GPU costs, in any currency", { unit = "1", low = 0, high = 1e6 }),
   field("cluster.network.fabric", "choice", "network between scale-up domains", { domain = vocabulary.by_name.fabric.domain }),
   field("cluster.network.per_gpu", "quantity", "network speed of one GPU, one direction", { low = 1e6, like = "network_per_gpu" }),

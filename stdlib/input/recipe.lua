@@ -154,7 +154,14 @@ function recipe.network(request)
   local messages = request.profile and request.profile.messages or {}
   tiers[1].messages = messages.scale_up
   if tiers[#tiers].reach > tiers[1].reach then tiers[#tiers].messages = messages.scale_out end
-  return { tiers = tiers }
+  local slower
+  for family, factor in pairs(request.calibration and request.calibration.factors or {}) do
+    if family ~= "compute" then
+      slower = slower or {}
+      slower[family] = factor
+    end
+  end
+  return { tiers = tiers, slower = slower }
 end
 
 -- What launches take the host (pp_host): of the framework, else of Megatron. CUDA graphs replay a part of them: half, assumed.
@@ -177,6 +184,21 @@ function recipe.host_source(request)
   return (request.framework and frameworks.find(request.framework).host_floor or frameworks.find("megatron").host_floor).source
 end
 
+-- What of pp_device is a rate, and what seconds, of what a card and its host do by themselves.
+local rates = { "flops", "flops_bf16", "memory_bandwidth", "host_link", "host_memory_bandwidth" }
+local latencies = { "product_floor", "grouped_floor", "layer_latency", "routing_latency", "plain_routing_latency" }
+
+-- All of that as many times as long.
+local function slow_down(device, factor)
+  for _, name in ipairs(rates) do device[name] = device[name] and device[name] / factor end
+  for _, name in ipairs(latencies) do device[name] = device[name] and device[name] * factor end
+  local host = device.host and lists.with(device.host) or nil
+  for name, seconds in pairs(host or {}) do
+    if name ~= "waiting" then host[name] = seconds * factor end   -- that is a share
+  end
+  device.host = host
+end
+
 -- What pp_device takes (engine/core/cost.h) with an all-to-all kernel of the catalogue by name, or false, none: does it run beside compute,
 -- and what does a call cost beside its transfers? A name that the catalogue lacks is taken for a custom kernel. With nil, the policy's
 -- choice, as with that name a call costs what the request assumes.
@@ -192,6 +214,8 @@ function recipe.device(request, kernel)
     local host = require("pipeplan.catalog.hosts").find(request.cluster.accelerator_family)
     device.host_link, device.host_memory_bandwidth = host.link, host.memory_bandwidth * host.update_efficiency
   end
+  local calibration = request.calibration
+  if calibration and calibration.factors.compute then slow_down(device, calibration.factors.compute) end
   return device
 end
 

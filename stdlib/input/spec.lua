@@ -181,6 +181,14 @@ local function build(given, name, paths)
   if not value "training.recompute" and not request.free.recompute then
     assume("training.recompute", "nothing", "the profile is of a recipe without")
   end
+  local calibration = value "cluster.calibration"
+  if calibration then
+    local at = given["cluster.calibration"]
+    if value "profile" then complain(at, "given beside a profile, whose times are measured already; leave one out") end
+    local read = require("pipeplan.input.calibration").read(calibration, request)
+    request.calibration = read
+    table.insert(request.assumptions, { field = "cluster.calibration", value = read.words, why = read.source })
+  end
   local measured = value "profile"
   request.profile = measured and require("pipeplan.input.profile").read(measured, request)
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end

@@ -232,6 +232,7 @@
 --- 1 to 4 tiers from the innermost (scale-up) outwards; reach grows.
 ---@class pipeplan.engine.network
 ---@field tiers pipeplan.engine.tier[] from the innermost outwards
+---@field slower? pipeplan.engine.slower what of it takes longer than computed, as a site's runs say
 
 --- Parameters of a model.
 ---@class pipeplan.engine.parameters
@@ -372,6 +373,14 @@
 ---@field peak_bytes? pipeplan.engine.peak_bytes most activations held at once, if bytes were given
 ---@field intervals? pipeplan.engine.interval[][] of each rank's actions, if asked for
 ---@field intervals_of? fun(rank: integer, first?: integer, last?: integer): pipeplan.engine.interval[] the same of some of a rank's actions, as actions() counts them, if asked for
+
+--- Factors of what is sent, by what it is sent for; of engine.cost and searches.
+---@class pipeplan.engine.slower
+---@field tensor? number times the seconds of TP's collectives; 0.001 … 1000; default 1
+---@field context? number times the seconds of CP's ring; 0.001 … 1000; default 1
+---@field expert? number times the seconds of all-to-all; 0.001 … 1000; default 1
+---@field data? number times the seconds of gradients and parameters; 0.001 … 1000; default 1
+---@field pipeline? number times the seconds of hand-overs between stages; 0.001 … 1000; default 1
 
 --- How many blocks of each kind a stage holds.
 ---@class pipeplan.engine.stage

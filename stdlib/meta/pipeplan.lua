@@ -13,6 +13,7 @@
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
 ---@field kernels? string file of kernels measured on the card (examples/torch/profile_kernels.py)
+---@field calibration? string file of what the site's runs say of the price of a step (plan --keep; docs/measuring.md)
 ---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
@@ -96,6 +97,7 @@
 ---@class pipeplan.spec.cluster
 ---@field accelerator? string catalogue name of the GPU (pipeplan facts accelerators)
 ---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
+---@field calibration? string file of what the site's runs say of the price of a step (plan --keep; docs/measuring.md)
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
 ---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
 ---@field gpus_per_node? integer|string GPUs in one node (default: the accelerator's usual node); in gpu

@@ -4,10 +4,10 @@ beside the error that such a comparison can have. Each is compared with the firs
 
 side_by_side.of{ { name, request, plan }, … } → {
   plans    { name, status, reasons } each
-  spec     { field, values, assumed } of each field that the specs do not all say alike: as written, or as assumed
+  spec     { field, values, assumed } of each field that the specs do not all say alike: as written, or what is assumed
   choice   { field, values } of each field of the plans that differs
   takes    { figure, values, ratios, error_fractions, ties }: of the plans; a ratio is the value over the first's
-  basis    per plan, what its error of a comparison rests on: "schedule", "layout", "pipeline" (docs/accuracy.md), "estimates", "same" or nil
+  basis    per plan, what its error of a comparison rests on: "schedule", "layout", "pipeline" (docs/accuracy.md), "estimates", "same"
 }
 What is not there (of a plan that is none, of a field that is not said) is absent from `values`; `count` says how many plans there are.
 ]]

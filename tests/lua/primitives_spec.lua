@@ -77,6 +77,9 @@ given.tier = { { reach = 8, bandwidth = 1e9 }, function(value) return call("comm
 given.measured = { { message = { bandwidth = 1e9 } }, function(value) return of_tier { measured = value } end }
 given.link = { { bandwidth = 1e9 }, function(value) return of_tier { measured = { ring = value } } end }
 given.message = { { bytes = 1, seconds = 1 }, function(value) return of_tier { messages = { value } } end }
+given.slower = { { expert = 2 }, function(value)
+  return call("comm.p2p", { network = { tiers = { { reach = 8, bandwidth = 1e9 } }, slower = value }, bytes = 1 })
+end }
 for _, name in ipairs { "layout", "training", "device", "network" } do
   given[name] = { base[name], function(value) return call("cost.blocks", copy(base, { [name] = value })) end }
 end

@@ -199,6 +199,16 @@ classes.message = { meaning = "A measured message.", given = true, fields = {
 
 classes.network = { meaning = "1 to 4 tiers from the innermost (scale-up) outwards; reach grows.", given = true, fields = {
   { "tiers", "pipeplan.engine.tier[]", "from the innermost outwards" },
+  { "slower", "pipeplan.engine.slower", "what of it takes longer than computed, as a site's runs say", optional = true },
+} }
+
+local function factor(name, meaning)
+  return { name, "number", "times the seconds of " .. meaning, low = 1e-3, high = 1e3, default = 1 }
+end
+
+classes.slower = { meaning = "Factors of what is sent, by what it is sent for; of engine.cost and searches.", given = true, fields = {
+  factor("tensor", "TP's collectives"), factor("context", "CP's ring"), factor("expert", "all-to-all"),
+  factor("data", "gradients and parameters"), factor("pipeline", "hand-overs between stages"),
 } }
 
 classes.stage = { meaning = "How many blocks of each kind a stage holds.", given = true, fields = counts() }
