@@ -253,6 +253,22 @@ json_kind("times", read "examples/times/uneven-stages.json", "times.json",
 json_kind("plan file", read "tests/fuzz/seeds/plan.json", "plan.json",
           function(path) return list("monitor", path, source .. "/examples/monitor/healthy.log") end)
 
+json_kind("calibration", [[{ "accelerator": "H100-SXM", "factors": { "all": 1.1, "expert": 1.5 }, "source": "by hand", "runs": [
+  { "name": "a.log", "job": "1", "layout": "1F1B", "steps": 20, "gpus": 8, "measured_seconds": 2, "predicted_seconds": 1.5,
+    "responses": { "expert": [{ "factor": 0.5, "seconds": 1.2 }, { "factor": 2, "seconds": 1.9 }] } }] }]], "site.json",
+          function(path) return plan("--model", source .. "/examples/models/tiny.json", "--calibration", path) end)
+-- What of a plan is read with the log of its run.
+json_kind("measured plan", [[{ "status": "planned", "model": { "name": "deepseek-v3", "layers": 61, "total_parameters": 671026419200 },
+  "cluster": { "gpus": 512, "accelerator": "H200-SXM" }, "tokens_per_step": 16777216,
+  "training": { "sequence_length": 4096, "precision": "fp8" },
+  "shortlist": [{ "schedule": "zb_h1", "sharding": "optimizer", "microbatches": 128, "micro_batch_size": 1, "gpus_used": 512,
+    "parallelism": { "tensor": 1, "context": 1, "expert": 8, "expert_tensor": 1, "data": 32, "pipeline": 16, "virtual": 1 },
+    "recompute": ["activation", "mla_up_projection", "norm"], "layers_per_stage": [5, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 0] }] }]],
+  "shortlist.json", function(path)
+    local measuring = source .. "/examples/measuring/"
+    return list("plan", measuring .. "spec.json", dated, "--measured", path .. ":1=" .. measuring .. "run-2.log")
+  end)
+
 words_kind("links", read "tests/data/measured/all_reduce-4xH100.txt", "links.txt",
            function(path) return list("plan", source .. "/examples/specs/two-ranks-on-a-cpu.json", "--measured", path, dated) end)
 words_kind("topology", read "tests/data/measured/topo-4xH100.txt", "topo.txt",

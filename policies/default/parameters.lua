@@ -51,6 +51,10 @@ parameter { id = "sharding_choices",          value = { "optimizer", "gradients"
                                                                  unit = "sharding", loosens = "none", meaning = "what data parallelism shards that is tried, as far as the framework does" }
 parameter { id = "idle_gpus",                 value = "50%",     unit = "fraction", loosens = "none", meaning = "of all GPUs, that may be left idle where fewer are faster" }
 
+-- the runs of a shortlist (docs/measuring.md)
+parameter { id = "measured_warmup_steps",     value = 10,        unit = "step",     loosens = "none", at_most = 999999, meaning = "first steps of a measured run that are left out" }
+parameter { id = "measured_least_steps",      value = 10,        unit = "step",     loosens = "none", at_least = 3, at_most = 1000000, meaning = "steps behind them, of fewer no run says anything" }
+
 -- the rollback paragraph
 parameter { id = "rollback_window_steps",     value = 1000,      unit = "step",     loosens = "none", at_least = 1, at_most = 1000000, meaning = "steps over which utilisation is averaged" }
 parameter { id = "rollback_warmup_steps",     value = 50,        unit = "step",     loosens = "none", at_most = 999999, meaning = "first steps left out of that window" }

@@ -36,6 +36,8 @@ Examples:
        why these were not planned
    pipeplan plan examples/specs/qwen3-235b.json --shortlist 4
        which layouts are worth a run before the long one (docs/measuring.md)
+   pipeplan plan examples/measuring/spec.json --measured 'examples/measuring/shortlist.json=examples/measuring/run-%a.log'
+       what the runs of a shortlist say: which is the fastest, and how far off the price is
    pipeplan plan examples/specs/mixtral-8x7b.json examples/specs/qwen3-235b.json --compare
        two side by side: the specs, the choice, and what it takes
    pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
@@ -93,6 +95,8 @@ function command.parser()
     p:option("--record", "append the decision to this file, a line of JSON each, before it is shown (below)"):argname("FILE"),
     p:option("--record-for", "with --record: for whom this is decided, such as who submits a job"):argname("WHOM"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
+    p:option("--keep", "with --measured PLAN.json=LOG: write what the runs say of the price to this file, beside what is in it")
+      :argname("FILE"),
     p:flag("--compare", "plan each SPEC by itself and say what differs, beside the error of the comparison, in text or json"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
@@ -221,6 +225,16 @@ local function planned(decision, parsed, given, how)
   return text, status or status_of(plan)
 end
 
+-- With what runs of its layouts say.
+local function measured(decision, parsed, given, how)
+  decision.policy = command_line.policy_in_force(parsed)
+  decision.request = request_of(parsed, given)
+  local text, status, plan = require("pipeplan.cli.measured").run(decision.request, decision.policy, how.runs, parsed,
+                                                                  render[parsed.format or "text"])
+  decision.plan = plan
+  return text, status
+end
+
 -- A plan that was handed in, held against what is planned here.
 local function verified(decision, parsed, given)
   local verify, report = require "pipeplan.analysis.verify", require "pipeplan.report.verification"
@@ -265,6 +279,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
+  local runs = require("pipeplan.cli.measured").take(parsed, given)
   local shortlist = shortlist_of(parsed)
   if parsed.compare then
     local compare = require "pipeplan.cli.compare"
@@ -282,7 +297,8 @@ function command.run(arguments)
       jobs = jobs_of(parsed.jobs), policy = command_line.policy_in_force(parsed), explain = parsed.explain, questions = questions,
       output = parsed.output, resume = parsed.resume, record = record, shard = shard_of(parsed.shard) }
   end
-  local decide, how = parsed.verify and verified or planned, { arguments = arguments, why = questions, shortlist = shortlist }
+  local decide = parsed.verify and verified or runs and measured or planned
+  local how = { arguments = arguments, why = questions, shortlist = shortlist, runs = runs }
   local text, status
   if record then text, status = record:of(decide, parsed, given, how) else text, status = decide({}, parsed, given, how) end
   return text, status, parsed.output

@@ -66,7 +66,8 @@ fields.list = {
         { low = 1e6, like = "network_per_gpu" }),
   field("cluster.network.oversubscription", "quantity", "what the nodes can send / what the network carries between them (default 1)",
         { unit = "1", low = 1, high = 1000 }),
-  field("cluster.network.measured", "paths", "files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured"),
+  field("cluster.network.measured", "paths", "files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an "
+        .. "option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)"),
   field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", { unit = "byte/s", low = 1e6, high = 1e18 }),
   field("cluster.overhead", "quantity", "memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB)",
         { like = "device_bytes" }),

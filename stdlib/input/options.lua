@@ -31,6 +31,7 @@ function options.declare(parser)
       .. (range and "; " .. range or "")
     local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
       :target("field " .. entry.name)
+    if entry.type == "paths" then option:count "*" end   -- each may be a list too
     if dashed ~= entry.name then option:hidden_name("--" .. dashed) end
     for i, group in ipairs(groups) do
       if entry.path:find(group[1]) then
@@ -45,7 +46,11 @@ end
 -- What was given, as spec.read takes it: { name = text }.
 function options.given(parsed)
   local given = {}
-  for _, entry in ipairs(fields.list) do given[entry.name] = parsed["field " .. entry.name] end
+  for _, entry in ipairs(fields.list) do
+    local value = parsed["field " .. entry.name]
+    if entry.type == "paths" and type(value) == "table" then value = #value > 0 and table.concat(value, ",") or nil end
+    given[entry.name] = value
+  end
   return given
 end
 

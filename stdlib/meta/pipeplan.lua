@@ -21,7 +21,7 @@
 ---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
----@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured
+---@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 ---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB); in byte
 ---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
@@ -112,7 +112,7 @@
 
 ---@class pipeplan.spec.cluster.network
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
----@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured
+---@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field nics_per_node? integer|string network cards of one node; fewer than its GPUs share their speed
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
@@ -321,6 +321,7 @@
 ---@field layers_per_stage? integer[] by slice of the model, first to last
 ---@field layout_flags? string[]
 ---@field loosened pipeplan.plan.loosened[] rules that some layer disabled, narrowed, or moved in their loosening direction
+---@field measured? pipeplan.plan.measured of --measured: what runs of layouts say
 ---@field megatron_layout? string --pipeline-model-parallel-layout, where Megatron can run the placement
 ---@field memory? pipeplan.plan.memory memory
 ---@field mfu_fraction? number training FLOPs of the model / (step × bf16 peak of the GPUs)
@@ -581,6 +582,67 @@
 ---@field layer string by which layer
 ---@field line? integer on which line
 ---@field reason string why
+
+--- of --measured: what runs of layouts say
+---@class pipeplan.plan.measured
+---@field before pipeplan.plan.measured.before what is planned without the runs
+---@field changed boolean is another layout planned than without the runs?
+---@field changes table<string, any> path of a spec → value: laid over the spec, they plan what was taken
+---@field factors pipeplan.plan.measured.factors of the price, by these runs and those that were kept
+---@field factors_why string why these and no others
+---@field next? pipeplan.plan.measured.next what the factors let plan and nobody measured; null where that is no faster
+---@field off_before_fraction number root mean square of log(measured / computed)
+---@field off_fraction number the same with the factors
+---@field options string the same as options of the command line
+---@field runs pipeplan.plan.measured.runs[] each with its log
+---@field why string why this one
+
+--- what is planned without the runs
+---@class pipeplan.plan.measured.before
+---@field microbatches integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
+---@field step_seconds number predicted
+
+--- of the price, by these runs and those that were kept
+---@class pipeplan.plan.measured.factors
+---@field all number of everything
+---@field compute? number of kernels
+---@field context? number of CP's ring
+---@field data? number of gradients and parameters
+---@field expert? number of the all-to-all
+---@field pipeline? number of hand-overs
+---@field tensor? number of TP's collectives
+
+--- what the factors let plan and nobody measured; null where that is no faster
+---@class pipeplan.plan.measured.next
+---@field gain_fraction number of the measured step that was taken
+---@field microbatches integer M per pipeline and step
+---@field parallelism pipeplan.plan.parallelism
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" schedule
+---@field step_seconds number predicted with the factors
+
+--- one layout
+---@class pipeplan.plan.measured.runs
+---@field calibrated_residual_fraction number measured over what the factors found here predict, less one
+---@field chosen boolean is it what is planned now?
+---@field error_fraction? number standard error of the mean step
+---@field high_seconds number nine of ten take less
+---@field log string its file
+---@field low_seconds number nine of ten steps take more
+---@field measured_seconds number median of a step
+---@field micro_batch_size integer sequences of a microbatch
+---@field microbatches integer M per pipeline and step
+---@field name string the plan, and the number in its shortlist
+---@field parallelism pipeplan.plan.parallelism
+---@field planned boolean is it the plan of the spec?
+---@field predicted_seconds number with the factors that the spec has
+---@field recompute string[] what is computed again in the backward
+---@field residual_fraction number measured over that, less one
+---@field schedule "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" none: without a pipeline
+---@field sharding "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards
+---@field steps number that count
+---@field tie boolean can the runs not tell it from the fastest? The fastest itself too
 
 --- memory
 ---@class pipeplan.plan.memory

@@ -56,6 +56,8 @@
 ---| "recompute_choices"
 ---| "sharding_choices"
 ---| "idle_gpus"
+---| "measured_warmup_steps"
+---| "measured_least_steps"
 ---| "rollback_window_steps"
 ---| "rollback_warmup_steps"
 ---| "rollback_fallback"
@@ -540,6 +542,8 @@ any = nil
 ---@field recompute_choices pipeplan.value.recompute[] parameter: sets of what is computed again that are tried; modules: norms, activations and MLA's up-projection
 ---@field sharding_choices pipeplan.value.sharding[] parameter: what data parallelism shards that is tried, as far as the framework does
 ---@field idle_gpus number parameter: of all GPUs, that may be left idle where fewer are faster
+---@field measured_warmup_steps number parameter: first steps of a measured run that are left out
+---@field measured_least_steps number parameter: steps behind them, of fewer no run says anything
 ---@field rollback_window_steps number parameter: steps over which utilisation is averaged
 ---@field rollback_warmup_steps number parameter: first steps left out of that window
 ---@field rollback_fallback pipeplan.schedule[] parameter: simpler schedules to roll back to: the first that fits
@@ -803,6 +807,8 @@ function parameter(statement) end
 ---@field recompute_choices? pipeplan.value.recompute[] sets of what is computed again that are tried; modules: norms, activations and MLA's up-projection; in recompute
 ---@field sharding_choices? pipeplan.value.sharding[] what data parallelism shards that is tried, as far as the framework does; in sharding
 ---@field idle_gpus? pipeplan.quantity of all GPUs, that may be left idle where fewer are faster; in fraction; 0 … 1
+---@field measured_warmup_steps? pipeplan.quantity first steps of a measured run that are left out; in step; 0 … 999999
+---@field measured_least_steps? pipeplan.quantity steps behind them, of fewer no run says anything; in step; 3 … 1000000
 ---@field rollback_window_steps? pipeplan.quantity steps over which utilisation is averaged; in step; 1 … 1000000
 ---@field rollback_warmup_steps? pipeplan.quantity first steps left out of that window; in step; 0 … 999999
 ---@field rollback_fallback? pipeplan.schedule[] simpler schedules to roll back to: the first that fits

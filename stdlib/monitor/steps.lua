@@ -115,6 +115,13 @@ local function median_of(values)
   return n % 2 == 1 and sorted[(n + 1) // 2] or (sorted[n // 2] + sorted[n // 2 + 1]) / 2
 end
 
+-- The tenth and the ninetieth of a hundred.
+local function tenths_of(values)
+  local sorted = table.move(values, 1, #values, 1, {})
+  table.sort(sorted)
+  return sorted[(#sorted + 9) // 10], sorted[#sorted - (#sorted - 1) // 10]
+end
+
 local function least_of(values)
   local least = math.huge
   for _, value in ipairs(values) do least = math.min(least, value) end
@@ -163,7 +170,9 @@ local function summary(entries)
   local seconds, ideal, weight = sums(entries)
   local times, ratios = {}, {}
   for k, entry in ipairs(entries) do times[k], ratios[k] = entry.seconds, entry.seconds / entry.ideal end
+  local tenth, ninth = tenths_of(times)
   local quarter, out = #entries // 4, {
+    low_seconds = tenth, high_seconds = ninth,
     steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = median_of(times), ideal_seconds = ideal / weight,
     utilisation = ideal / seconds, median_utilisation = 1 / median_of(ratios), error_fraction = standard_error(entries),
     fastest_over_ideal = least_of(ratios),

@@ -359,6 +359,36 @@ local properties = {
     error_fraction = fraction "that such a comparison can be wrong by", tie = boolean "is the margin less than that?",
   }, "the fastest of another layout or schedule; null where there is none")),
   shortlist = optional(list(reference "layout_to_measure", "of --shortlist: what a comparison cannot tell from the plan and a run could, the plan first")),
+  measured = optional(object({
+    runs = list(object({
+      name = text "the plan, and the number in its shortlist", log = text "its file", schedule = one_of(schedules, "none: without a pipeline"),
+      parallelism = reference "parallelism", microbatches = whole "M per pipeline and step", micro_batch_size = whole "sequences of a microbatch",
+      recompute = list(text "a module", "what is computed again in the backward"), sharding = one_of(shardings, "what data parallelism shards"),
+      steps = number "that count", measured_seconds = seconds "median of a step", low_seconds = seconds "nine of ten steps take more",
+      high_seconds = seconds "nine of ten take less", error_fraction = optional(fraction "standard error of the mean step"),
+      predicted_seconds = seconds "with the factors that the spec has", residual_fraction = number "measured over that, less one",
+      calibrated_residual_fraction = number "measured over what the factors found here predict, less one",
+      planned = boolean "is it the plan of the spec?", chosen = boolean "is it what is planned now?",
+      tie = boolean "can the runs not tell it from the fastest? The fastest itself too",
+    }, "one layout"), "each with its log"),
+    changed = boolean "is another layout planned than without the runs?", why = text "why this one",
+    before = object({
+      schedule = one_of(schedules, "schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+      step_seconds = seconds "predicted",
+    }, "what is planned without the runs"),
+    changes = { type = "object", description = "path of a spec → value: laid over the spec, they plan what was taken" },
+    options = text "the same as options of the command line",
+    factors = object({
+      all = number "of everything", compute = optional(number "of kernels"), tensor = optional(number "of TP's collectives"),
+      context = optional(number "of CP's ring"), expert = optional(number "of the all-to-all"), data = optional(number "of gradients and parameters"),
+      pipeline = optional(number "of hand-overs"),
+    }, "of the price, by these runs and those that were kept"), factors_why = text "why these and no others",
+    off_before_fraction = number "root mean square of log(measured / computed)", off_fraction = number "the same with the factors",
+    next = optional(object({
+      schedule = one_of(schedules, "schedule"), parallelism = reference "parallelism", microbatches = whole "M per pipeline and step",
+      step_seconds = seconds "predicted with the factors", gain_fraction = fraction "of the measured step that was taken",
+    }, "what the factors let plan and nobody measured; null where that is no faster")),
+  }, "of --measured: what runs of layouts say")),
   rollback = optional(object({
     metric = text "what to measure", threshold_fraction = fraction "switch below it", window_steps = whole "steps to average over",
     warmup_steps = whole("steps left out of it", 0),

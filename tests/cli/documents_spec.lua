@@ -23,6 +23,7 @@ describe("a JSON document", function()
     findings = "policy check --policy examples/sites/aws-p5.lua --date 2026-12-01 --format json",
     policy = "policy show --date 2026-12-01 --format json",
     changes = "policy diff default examples/sites/aws-p5.lua examples/specs/mixtral-8x7b.json --date 2026-12-01 --format json",
+    comparison = "plan examples/specs/mixtral-8x7b.json examples/specs/qwen3-235b.json --compare --date 2026-12-01 --format json",
     facts = "facts kernels --format json",
   } do
     it("of kind " .. kind .. " says so", function()
@@ -43,7 +44,7 @@ describe("a JSON document", function()
   end)
 
   it("has a schema of that name", function()
-    for _, kind in ipairs { "spec", "plan", "profile", "times", "kernels" } do
+    for _, kind in ipairs { "spec", "plan", "profile", "times", "kernels", "calibration" } do
       assert.equal("urn:pipeplan:" .. kind .. ":1", document("facts schema " .. kind)["$id"])
     end
     assert.equal("urn:pipeplan:plan:1", document("facts schema plan").properties["$schema"].const)

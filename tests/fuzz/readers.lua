@@ -94,6 +94,12 @@ function readers.topology(path)
   return run("plan", source .. "/examples/specs/mixtral-8x7b.json", "--measured", measured .. "all_reduce-4xH100.txt," .. path)
 end
 
+function readers.calibration(path) return plan("--model", model, "--calibration", path) end
+
+function readers.measured_plan(path)
+  return run("plan", source .. "/examples/measuring/spec.json", "--measured", path .. "=" .. source .. "/examples/measuring/run-%a.log")
+end
+
 local planned = source .. "/tests/fuzz/seeds/plan.json"
 
 function readers.metrics(path) return run("monitor", planned, path, "--format", one_of("text", "json"), "--steps", "1-40") end

@@ -1,6 +1,7 @@
 -- init.lua: reading the files that `pipeplan monitor` is given. Each line is offered to the readers in turn, so that one file may hold
 -- several formats (a job's output with dmon's rows between the log's lines), and what none of them knows is passed over.
 
+local arguments = require "pipeplan.input.metrics.arguments"
 local failure = require "pipeplan.base.failure"
 local lines = require "pipeplan.input.metrics.lines"
 local marks = require "pipeplan.input.metrics.marks"
@@ -27,17 +28,23 @@ local function plain(text)
   return text
 end
 
--- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what).
+-- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what); where it has them also
+-- line(number), before what a line tells, and argument(name, value, written): what the run says of its own layout (arguments.lua).
 -- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing }.
 function metrics.read_handle(handle, name, sink, input, columns)
   local file = { name = name, formats = {}, unreadable = 0, missing = 0 }
   local inner = setmetatable({
-    unreadable = function() file.unreadable = file.unreadable + 1 end,
+    unreadable = function()
+      file.unreadable = file.unreadable + 1
+      if sink.unreadable then sink.unreadable() end
+    end,
     missing = function() file.missing = file.missing + 1 end,
   }, { __index = sink })
   local readers = readers_of(inner, input, columns)
-  local count = lines.each(handle, name, function(text)
+  local count = lines.each(handle, name, function(text, number)
     text = plain(text)
+    if sink.line then sink.line(number) end
+    if sink.argument then arguments.line(text, sink) end
     for _, reader in ipairs(readers) do
       if reader.read(text) then
         reader.count = reader.count + 1

@@ -10,10 +10,11 @@ local lines = {}
 local block_bytes = 65536
 local max_bytes = 65536   -- no line of a log that says something is longer; of a longer one the rest is passed over
 
--- Calls visit(text) for each complete line → { lines =, long =, torn = }: how many there were, how many of them were too long to be read,
--- and whether something stood after the last line end. `name` is for the message when the file cannot be read.
+-- Calls visit(text, number) for each complete line; its number is an editor's, for which a carriage return alone ends none
+-- → { lines =, long =, torn = }: how many there were, how many of them were too long to be read, and whether something stood after the
+-- last line end. `name` is for the message when the file cannot be read.
 function lines.each(handle, name, visit)
-  local count, rest, skipping = { lines = 0, long = 0, torn = false }, "", false
+  local count, rest, skipping, number = { lines = 0, long = 0, torn = false }, "", false, 1
   while true do
     local block, problem = handle:read(block_bytes)
     if not block then
@@ -26,9 +27,10 @@ function lines.each(handle, name, visit)
         local text = rest .. block:sub(from, at - 1)
         if text ~= "" then
           count.lines = count.lines + 1
-          visit(text)
+          visit(text, number)
         end
       end
+      if block:byte(at) == 10 then number = number + 1 end
       rest, skipping, from = "", false, at + 1
       at = block:find("[\r\n]", from)
     end

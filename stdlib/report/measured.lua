@@ -1,0 +1,58 @@
+-- measured.lua: what measured layouts came to, as text: each beside its prediction, which is the fastest, what that changes, and what the
+-- residuals say of the price.
+
+local calibration = require "pipeplan.input.calibration"
+local format = require "pipeplan.base.format"
+local layout = require "pipeplan.base.layout"
+
+local report = {}
+
+local width = 100
+
+local function label(entry)
+  return format.schedule(entry.schedule) .. " at " .. layout.line(entry.parallelism, entry.microbatches, ", ")
+end
+
+local function signed(fraction)
+  return (fraction < 0 and "−" or "+") .. format.percent(math.abs(fraction))
+end
+
+local function run_words(run)
+  local marks = {}
+  if run.planned then marks[#marks + 1] = "the plan" end
+  if run.chosen then marks[#marks + 1] = "taken" elseif run.tie then marks[#marks + 1] = "a tie with the fastest" end
+  local error = run.error_fraction and string.format(" ± %.1f %%", 200 * run.error_fraction) or ""
+  return string.format("%s a step%s, eight of ten of %s from %s to %s; predicted %s: %s, with the factors below %s%s",
+                       format.seconds(run.measured_seconds), error, format.plural(run.steps, "step"), format.seconds(run.low_seconds),
+                       format.seconds(run.high_seconds), format.seconds(run.predicted_seconds), signed(run.residual_fraction),
+                       signed(run.calibrated_residual_fraction), #marks > 0 and "; " .. table.concat(marks, ", ") or "")
+end
+
+-- plan: what measured.of gives; kept: the file of the calibration, if one was written.
+function report.text(plan, kept)
+  local found, lines, indent = plan.measured, {}, string.rep(" ", 8)
+  local function say(words, first, rest)
+    for _, line in ipairs(format.wrap(words, width, first or "", rest or indent)) do lines[#lines + 1] = line end
+  end
+  say(string.format("%s on %s %s: %s measured", plan.model.name, format.integer(plan.cluster.gpus), plan.cluster.accelerator,
+                    format.plural(#found.runs, "layout")))
+  for _, run in ipairs(found.runs) do
+    lines[#lines + 1] = ""
+    say(run.name .. " = " .. run.log .. ": " .. label(run), "", "  ")
+    say(run_words(run), "  ", "  ")
+  end
+  lines[#lines + 1] = ""
+  say(label(found.before) .. ", predicted " .. format.seconds(found.before.step_seconds) .. " a step", "before  ")
+  say((found.changed and label(plan) or "the same") .. ": " .. found.why, "after   ")
+  lines[#lines + 1] = indent .. found.options .. (kept and " --calibration " .. kept or "")   -- whole, to be copied
+  say(string.format("%s: %s; off by %s before, by %s with it", calibration.words(found.factors), found.factors_why,
+                    format.percent(found.off_before_fraction), format.percent(found.off_fraction)), "price   ")
+  if kept then lines[#lines + 1] = indent .. "kept in " .. kept end
+  if found.next then
+    say(string.format("%s was not measured: with these factors it is predicted to take %s, %s less", label(found.next),
+                      format.seconds(found.next.step_seconds), format.percent(found.next.gain_fraction)), "next    ")
+  end
+  return format.page(lines)
+end
+
+return report
