@@ -59,6 +59,13 @@ local function count_assertions(count)
   end
 end
 
+-- A test that ends the program would end the run with whatever status it says, 0 too, and say nothing. Returns a function that undoes it.
+local function keep_alive()
+  local exit = os.exit
+  os.exit = function() error("a test may not end the program: os.exit was called", 2) end  -- luacheck: ignore 122
+  return function() os.exit = exit end  -- luacheck: ignore 122
+end
+
 -- "describe it" as busted's own handlers name a test.
 local function full_name(busted, element)
   local names, at = {}, element
@@ -133,12 +140,18 @@ local function admit(busted, filter)
   for _, kind in ipairs { "it", "pending" } do busted.subscribe({ "register", kind }, wanted, { priority = 1 }) end
 end
 
-local MOST_LEVELS = 16  -- of directories in directories: deeper is a link to itself
+local MOST_LEVELS = 16      -- of directories in directories: deeper is a link to itself
+local MOST_ENTRIES = 20000  -- looked at: of several links to themselves each is in each
 
 -- The spec files under some paths: of a directory sorted.
 function runner.files(paths)
-  local list = {}
+  local list, looked_at = {}, 0
   local function visit(path, given, level)
+    looked_at = looked_at + 1
+    if looked_at > MOST_ENTRIES then
+      failure.usage("%s: more than %d files and directories under what is given: expected the spec files, or their directory", path,
+                    MOST_ENTRIES)
+    end
     local names = level <= MOST_LEVELS and engine.host.directory(path)
     if not names then
       if not given and not path:match "_spec%.lua$" then return end
@@ -165,11 +178,12 @@ function runner.run(options)
   local count = collect(busted, results, options.stop)
   admit(busted, options.filter)
   require "busted.modules.test_file_loader"(busted, { "lua" })(files, {}, { excludes = {} })
-  local restore = count_assertions(count)
+  local restore, restore_exit = count_assertions(count), keep_alive()
   planner.observer = options.on_plan
   local good, problem = xpcall(function() require "busted.execute"(busted)(1, { sort = false }) end, debug.traceback)
   planner.observer = nil
   restore()
+  restore_exit()
   if not good or busted.refused then error(busted.refused or problem, 0) end
   return results
 end

@@ -44,4 +44,15 @@ describe("a test of a policy", function()
     assert.matches("ERROR    loops\n[^\n]*it does not end: more than 1 s of processor time", text)
     assert.matches("ok       goes on", text, 1, true)
   end)
+
+  it("that ends the program does not end the run as if all were good: an error in a test and outside of tests", function()
+    local status, text = tested [[it("leaves", function() os.exit(0) end)
+      it("goes on", function() assert.is_true(true) end)]]
+    assert.equal(1, status)
+    assert.matches("ERROR    leaves\n[^\n]*a test may not end the program", text)
+    assert.matches("ok       goes on", text, 1, true)
+    status, text = tested "os.exit(true, true)"
+    assert.equal(1, status)
+    assert.matches("a test may not end the program", text, 1, true)
+  end)
 end)

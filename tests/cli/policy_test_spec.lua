@@ -105,6 +105,13 @@ describe("pipeplan policy test", function()
     end
   end)
 
+  it("does not go round where directories link to themselves", function()
+    local place = files.directory {}
+    for name in ("abcdefghij"):gmatch "." do assert(os.execute(string.format("ln -s . '%s/%s'", place, name))) end
+    local _, problem = test(place, 2)
+    assert.matches("more than 20000 files and directories", problem)
+  end)
+
   it("counts a spec that cannot be loaded as an error", function()
     local text = test(directory "  it(", 1)
     assert.matches("ERROR", text)
