@@ -66,6 +66,7 @@ local function killers(list, tests, jobs, progress)
     end,
     done = function(item)
       answered = answered + 1
+      if item.lost and item.lost.kind == "none" then failure.raise("over_budget", "policy mutate: no process: %s", item.lost.words) end
       if item.lost then error(string.format("a worker process failed at the mutant %s", list[answered].id), 0) end
       by[answered] = item.answer ~= "" and item.answer or nil
       if progress then progress(answered, #list) end

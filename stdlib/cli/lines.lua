@@ -79,13 +79,14 @@ local function words_of(said)
   return visible.line((said:gsub("^[\x80-\xBF]+", ""):gsub("%s+$", "")))
 end
 
--- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU.
+-- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU. That none can be
+-- started is for want of files, processes or memory, as much as running out of them is.
 local function lost(item, how)
   local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
-  local over_budget = kind == "status" and number == failure.status.over_budget or kind == "signal" and number == SIGXCPU
+  local over_budget = kind == "none" or kind == "status" and number == failure.status.over_budget or kind == "signal" and number == SIGXCPU
   local message
-  if over_budget then message = "over budget: the process that planned it ran out of processor time"
-  elseif kind == "none" then message = "no process to plan it: " .. words
+  if kind == "none" then message = "no process to plan it: " .. words
+  elseif over_budget then message = "over budget: the process that planned it ran out of processor time"
   elseif kind == "status" then message = "the process that planned it ended with exit status " .. number
   else
     message = string.format("the process that planned it was ended by signal %d (%s)%s", number, words,

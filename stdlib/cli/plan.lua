@@ -51,8 +51,8 @@ With --jsonl each line is answered as soon as those before it are: by a plan, wh
 the spec's run, or by {"error": {"line", "message", "run", "status"}}. A line is at most 1 MiB, and
 may end in CRLF; lines without a spec are skipped. With --shard K/N a line's number is still that
 in all of the input, and a line of each of the N outputs in turn (paste -d '\n') is what one
-process writes. A worker that dies costs its line (status 70; 4 for want of processor time). The
-exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
+process writes. A worker that dies costs its line (status 70; 4 for want of processor time, or where
+none can be started). The exit status is the worst of all lines, in the order 70 6 2 3 4 5 1 0.
 --resume takes the k-th whole line of FILE as the answer to the k-th spec, if version, policy, date
 and the line numbers in errors agree, and the 1st, 2nd, 4th, 8th, ... and last of them, planned
 again, are the same to the byte. New answers follow: on standard output, or, with -o of the same

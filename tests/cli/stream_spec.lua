@@ -347,6 +347,14 @@ describe("a stream without enough processes", function()
     assert.same({ "", 0 }, { problem, status })
     assert.is_true(out == expected.stdout)
   end)
+
+  it("says of each line that none can be had, which is no bug of the program's: exit 4", function()
+    local none = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 6\n"
+    local out, problem, status = shell(none .. '"$P" plan --jsonl ' .. date .. "--jobs 2 <input", { input = input })
+    assert.equal(4, status)
+    assert.equal(20, select(2, out:gsub('"status":4', "")))
+    assert.matches("line 20: no process to plan it: Too many open files", problem, 1, true)
+  end)
 end)
 
 describe("--resume", function()
