@@ -22,6 +22,7 @@ static struct {
   size_t first;    /* the first that fails; 0: none */
   bool for_good;   /* and all behind it */
   size_t live;     /* blocks */
+  void (*before)(void);   /* called before each allocation, when set */
 } allocations;
 
 /* The n-th allocation from now on fails, n = 1, 2, …; 0: none. */
@@ -33,6 +34,7 @@ static inline void fail_allocation(size_t n) {
 
 static inline bool allocation_fails(void) {
   allocations.asked++;
+  if (allocations.before) allocations.before();
   return allocations.first > 0 && (allocations.for_good ? allocations.asked >= allocations.first : allocations.asked == allocations.first);
 }
 

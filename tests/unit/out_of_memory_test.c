@@ -5,7 +5,8 @@
 **
 ** Under ctest a fixed share of all N is tried. All of them: `out_of_memory_test --every [COMMAND]`, from the source tree.
 */
-#define _DEFAULT_SOURCE   /* mkstemp under a strict standard */
+#define _DEFAULT_SOURCE   /* mkstemp, fork under a strict standard */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -48,6 +51,10 @@ static command commands[] = {
     .arguments = { "check", "--policy", "tests/fixtures/function_rule.lua", "--date", "2026-11-27", "--no-witnesses", "--format", "json" } },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
+
+enum { TEXT, OUT_OF_MEMORY, WRONG };   /* how a run in a process of its own ends: its exit status */
+
+static size_t failed_at;               /* the allocation that failed; 0: none */
 
 /* -- one run -------------------------------------------------------------------------------------------------------------------------- */
 
@@ -102,81 +109,153 @@ static char *kept(const char *text) {
   return copy;
 }
 
-/* True when it ended in its text; otherwise the error says that it was memory. */
-static bool run(command *which, size_t at, bool ever_after) {
+/* Says what is wrong with the run in which allocation `at` failed, and ends the process: it is a child, or the test's own. */
+__attribute__((format(printf, 2, 3), noreturn)) static void wrong(const command *which, const char *format, ...) {
+  va_list arguments;
+  fprintf(stderr, "%s, allocation %zu: ", which->name, failed_at);
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+  fflush(stderr);
+  _exit(WRONG);
+}
+
+/* Runs a command. In a child that `branch` made it ends the process. True when it ended in its text; otherwise the error says that it was memory. */
+static bool run(command *which) {
   bool good = false;
-  fail_allocation(at);
-  allocations.for_good = ever_after;
   lua_State *L = lua_newstate(allocate, NULL);
   if (L) {
     lua_pushcfunction(L, run_command);   /* needs no memory: the stack is there */
     lua_pushlightuserdata(L, which);
     good = lua_pcall(L, 1, 1, 0) == LUA_OK;
-    allocations.first = 0;
+    fail_allocation(0);
+    allocations.before = NULL;
     const char *text = luaL_tolstring(L, -1, NULL);
     if (good && !which->expected) which->expected = kept(text);
-    if (good && strcmp(text, which->expected) != 0) fail_msg("%s: another text when allocation %zu failed", which->name, at);
-    if (!good && !strstr(text, "memory")) fail_msg("%s, allocation %zu: %s", which->name, at, text);
+    if (good && strcmp(text, which->expected) != 0) wrong(which, "another text");
+    if (!good && !strstr(text, "memory")) wrong(which, "%s", text);
     lua_close(L);
   }
-  allocations.first = 0;
-  if (allocations.live != 0) fail_msg("%s: %zu blocks are left when allocation %zu failed", which->name, allocations.live, at);
+  allocations.before = NULL;
+  fail_allocation(0);
+  if (allocations.live != 0) wrong(which, "%zu blocks are left", allocations.live);
+  if (failed_at > 0) _exit(good ? TEXT : OUT_OF_MEMORY);
   return good;
 }
 
 /* -- all N, or some ------------------------------------------------------------------------------------------------------------------- */
 
-static bool every;
-
 /*
-** All of the first `each`, then steps of one in `step`: what is made once is made early. Each N is a run of the command, so that all of them take
-** minutes to hours; a sanitizer makes each run slow.
+** One run of the command; at each N of the sweep it branches: a child goes on in which the N-th allocation and all behind it fail, then one
+** in which only the N-th does. So what comes before N is computed once, and memory that runs out for good costs only what unwinds.
+** All of the first `each`, then steps of one in `step`: what is made once is made early.
 */
 #ifdef __SANITIZE_ADDRESS__
 enum { EACH = 40, STEP = 12, CI_EACH = 60, CI_STEP = 20 };
 #else
 enum { EACH = 60, STEP = 16, CI_EACH = 150, CI_STEP = 50 };
 #endif
-static size_t next(size_t n) {
+
+static bool every;
+static struct {
+  const char *name;
+  size_t next, next_single;               /* N's at which it branches */
+  size_t runs, singles, good_singles, good_for_good;
+} sweep;
+
+static size_t after(size_t n) {
   const bool thorough = getenv("CI") != NULL;
   const size_t each = thorough ? CI_EACH : EACH, step = thorough ? CI_STEP : STEP;
   return n + (every || n < each ? 1 : n / step);
 }
 
+/* An open file's place is shared with the parent, which has yet to read it: the child gets files of its own, at the same places. */
+static void reopen_files(void) {
+  for (int file = 3; file < 64; file++) {
+    char path[32];
+    const off_t place = lseek(file, 0, SEEK_CUR);
+    if (place < 0) continue;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    const int own = open(path, O_RDONLY | O_CLOEXEC);
+    if (own < 0 || lseek(own, place, SEEK_SET) != place || dup2(own, file) != file || close(own) != 0) {
+      fprintf(stderr, "file %d cannot be opened again\n", file);
+      _exit(WRONG);
+    }
+  }
+}
+
+/* True in the child, in which allocation `asked` fails. In the parent the child has ended; `good` is whether in its text. */
+static bool branch(bool for_good, bool *good) {
+  int status;
+  const pid_t child = fork();
+  if (child == 0) {
+    reopen_files();
+    allocations.before = NULL;
+    allocations.first = failed_at = allocations.asked;
+    allocations.for_good = for_good;
+    return true;
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child) wrong(&commands[0], "no child");
+  if (!WIFEXITED(status) || (WEXITSTATUS(status) != TEXT && WEXITSTATUS(status) != OUT_OF_MEMORY)) {
+    fprintf(stderr, "%s: allocation %zu failed %s, and the command ended with wait status %d\n", sweep.name, allocations.asked,
+            for_good ? "for good" : "once", status);
+    _exit(WRONG);
+  }
+  *good = WEXITSTATUS(status) == TEXT;
+  return false;
+}
+
+static void branch_where_due(void) {
+  bool good = false;
+  if (allocations.asked == sweep.next) {
+    sweep.next = after(sweep.next);
+    if (branch(true, &good)) return;
+    sweep.runs++;
+    sweep.good_for_good += good;
+  }
+  if (allocations.asked == sweep.next_single) {
+    sweep.next_single = after(sweep.next_single + 2);
+    if (branch(false, &good)) return;
+    sweep.singles++;
+    sweep.good_singles += good;
+  }
+}
+
 /* Memory that runs out for good ends in an error; one failed allocation in the text or an error, for Lua collects its garbage and asks again. */
-static void sweep(command *which) {
-  assert_true(run(which, 0, false));
-  const size_t all = allocations.asked;
-  assert_true(all > 1000);
-  /* Lua seeds its hashes anew in each state, so the number of allocations differs a little from run to run. */
-  const size_t most = all + all / 50, least = all - all / 50;
-  size_t runs = 0, good = 0, single = 0;
-  for (size_t n = 1; n <= least; n = next(n), runs++) assert_false(run(which, n, true));
-  assert_true(run(which, most, true));
-  for (size_t n = 1; n <= all; n = every ? n + 1 : next(n + 2), single++) good += run(which, n, false);
-  assert_true(good > single / 2);
-  printf("# %s: %zu of %zu allocations failed for good, %zu once%s\n", which->name, runs, all, single,
-         every ? "" : "; each is a run of the command, and all of them take from minutes to hours: --every");
+static void survives(command *which) {
+  if (!which->expected) assert_true(run(which));
+  memset(&sweep, 0, sizeof sweep);
+  sweep.name = which->name;
+  sweep.next = sweep.next_single = 1;
+  fail_allocation(0);
+  allocations.before = branch_where_due;
+  assert_true(run(which));
+  assert_true(sweep.runs > 100);
+  assert_int_equal(sweep.good_for_good, 0);
+  assert_true(sweep.good_singles > sweep.singles / 2);
+  printf("# %s: %zu allocations failed for good, %zu once%s\n", which->name, sweep.runs, sweep.singles,
+         every ? "" : "; --every tries all");
   fflush(stdout);
 }
 
-static void plan_survives_memory_that_runs_out(void **state) { (void)state; sweep(&commands[0]); }
-static void explain_survives_memory_that_runs_out(void **state) { (void)state; sweep(&commands[1]); }
-static void simulate_survives_memory_that_runs_out(void **state) { (void)state; sweep(&commands[2]); }
+static void plan_survives_memory_that_runs_out(void **state) { (void)state; survives(&commands[0]); }
+static void explain_survives_memory_that_runs_out(void **state) { (void)state; survives(&commands[1]); }
+static void simulate_survives_memory_that_runs_out(void **state) { (void)state; survives(&commands[2]); }
 
 static void monitor_survives_memory_that_runs_out(void **state) {
   (void)state;
   const int file = mkstemp(plan_file);
   assert_true(file >= 0);
-  if (!commands[0].expected) assert_true(run(&commands[0], 0, false));
+  if (!commands[0].expected) assert_true(run(&commands[0]));
   const char *plan = commands[0].expected;
   assert_int_equal(write(file, plan, strlen(plan)), (ssize_t)strlen(plan));
   close(file);
-  sweep(&commands[3]);
+  survives(&commands[3]);
   remove(plan_file);
 }
 
-static void check_survives_memory_that_runs_out(void **state) { (void)state; sweep(&commands[4]); }
+static void check_survives_memory_that_runs_out(void **state) { (void)state; survives(&commands[4]); }
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[COMMANDS] = {
