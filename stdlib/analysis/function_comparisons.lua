@@ -9,6 +9,7 @@ not; what it computes before it compares is not seen.
 
 local conditions = require "pipeplan.policy.conditions"
 local source = require "pipeplan.analysis.function_source"
+local text_of = require "pipeplan.base.text"
 local vocabulary = require "pipeplan.vocabulary"
 
 local function_comparisons = {}
@@ -32,15 +33,20 @@ end
 
 local WORD = "[%w_.]+"
 
+-- Bytes on either side of an operator that are looked at, for its words, and of a function that is read at all: what is longer is longer
+-- than any that compares fields.
+local NEAR, MOST_BYTES = 256, 16384
+
 -- The words on both sides of an operator; nil where more than a word stands there.
-local function sides(code, file, start, stop)
-  local left_from, left_to = code:sub(1, start - 1):find("(" .. WORD .. ")%s*$")
-  local quote_from = file:sub(1, start - 1):find "[\"'][^\"'\n]*[\"']%s*$"
+local function sides(all_code, all_file, start, stop)
+  local code, file = all_code:sub(math.max(1, start - NEAR), start - 1), all_file:sub(math.max(1, start - NEAR), start - 1)
+  local left_from, left_to = code:find("(" .. WORD .. ")%s*$")
+  local quote_from = file:find "[\"'][^\"'\n]*[\"']%s*$"
   local left, before
   if left_from then left, before = code:sub(left_from, left_to):match "^%S+", code:sub(1, left_from - 1)
-  elseif quote_from then left, before = file:sub(quote_from, start - 1):match "^(.-)%s*$", code:sub(1, quote_from - 1) end
-  local rest = file:sub(stop + 1)
-  local right = rest:match "^%s*([\"'][^\"'\n]*[\"'])" or code:sub(stop + 1):match("^%s*(" .. WORD .. ")")
+  elseif quote_from then left, before = text_of.without_end(file:sub(quote_from)), code:sub(1, quote_from - 1) end
+  local rest = all_file:sub(stop + 1, stop + NEAR)
+  local right = rest:match "^%s*([\"'][^\"'\n]*[\"'])" or all_code:sub(stop + 1, stop + NEAR):match("^%s*(" .. WORD .. ")")
   if not left or not right then return nil end
   local after = rest:sub(#rest:match "^%s*" + #right + 1):match "^%s*(.?)"
   if before:find "[%+%-%*/%%%^#:%.]%s*$" or after:find "[%+%-%*/%%%^%(%[:%.{]" then return nil end
@@ -86,6 +92,7 @@ function function_comparisons.of(rule, policy)
   local from, to = source.span(file, rule.lines.first, rule.lines.last)
   local code = source.code_only(file)
   from = code:find("function", from, true) or from
+  if to - from > MOST_BYTES then return {}, 1, {} end
   local argument = code:match("^function%s*%(%s*([%a_][%w_]*)", from)
   if not argument then return {}, 0, {} end
   local known = locals_of(code, file, from, to, argument, policy)

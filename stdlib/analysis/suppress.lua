@@ -3,6 +3,7 @@
 -- at the end of the line that a finding names, or on the comment lines right above it. Several codes stand with commas between them.
 
 local findings = require "pipeplan.analysis.findings"
+local text_of = require "pipeplan.base.text"
 
 local suppress = {}
 
@@ -14,10 +15,11 @@ end
 
 -- A comment's codes and reason: { code → true }, list of codes, reason; nil: no such comment.
 local function parse(line)
-  local codes, reason = line:match "%-%-%s*check:%s*ignore%s+([%w_,%s]-)%s*:%s*(.*)$"
-  if not codes then
-    codes = line:match "%-%-%s*check:%s*ignore%s*([%w_,%s]*)$"
-    reason = ""
+  local codes, reason
+  for at in line:gmatch "%-%-%s*check:%s*ignore()" do
+    codes, reason = line:match("^%s([%w_,%s]*):(.*)$", at)
+    if not codes then codes, reason = line:match("^[%w_,%s]*$", at), "" end
+    if codes then break end
   end
   if not codes then return nil end
   local set, list = {}, {}
@@ -25,7 +27,7 @@ local function parse(line)
     set[code] = true
     list[#list + 1] = code
   end
-  return set, list, reason:match "^%s*(.-)%s*$"
+  return set, list, text_of.trimmed(reason)
 end
 
 -- The comments that speak for a line: line numbers.

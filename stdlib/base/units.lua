@@ -10,6 +10,7 @@
 -- A number without suffix is in the unit itself. Results are SI (bytes, bytes per second, seconds); integers where they are whole.
 
 local format = require "pipeplan.base.format"
+local text_of = require "pipeplan.base.text"
 
 local units = {}
 
@@ -127,7 +128,8 @@ function units.parse(value, unit, options)
     if value ~= value or value == math.huge or value == -math.huge then return nil, expected .. ", got " .. tostring(value) end
     number = whole(value)
   elseif type(value) == "string" then
-    local sign, digits, exponent, suffix = value:match("^%s*([-+]?)(%d+%.?%d*)([eE]?[-+]?%d*)%s*(.-)%s*$")
+    local sign, digits, exponent, suffix = value:match("^%s*([-+]?)(%d+%.?%d*)([eE]?[-+]?%d*)%s*(.*)$")
+    suffix = suffix and text_of.without_end(suffix)
     if not digits then return nil, expected .. got(value) end
     if exponent ~= "" and not exponent:match("^[eE][-+]?%d+$") then  -- "5E" is five exa, not an exponent
       if not exponent:match("^[eE]$") then return nil, expected .. got(value) end

@@ -5,6 +5,7 @@ local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
 local metrics = require "pipeplan.input.metrics.init"
+local text_of = require "pipeplan.base.text"
 
 local monitor = {}
 
@@ -78,13 +79,6 @@ local function stall_factor_of(text)
   return value
 end
 
-local function columns_of(text)
-  if not text then return nil end
-  local names = {}
-  for name in (text .. ","):gmatch "([^,]*)," do names[#names + 1] = name:match "^%s*(.-)%s*$" end
-  return names
-end
-
 local function check_files(parsed)
   local stdin = parsed.plan == "-" and 1 or 0
   for _, path in ipairs(parsed.metrics) do stdin = stdin + (path == "-" and 1 or 0) end
@@ -95,7 +89,7 @@ end
 
 -- Reads all files into the collectors. A GPU whose host the file does not say is named by the file.
 local function read_all(parsed, steps, counters)
-  local files, columns = {}, columns_of(parsed.columns)
+  local files, columns = {}, parsed.columns and text_of.parts(parsed.columns)
   for i, path in ipairs(parsed.metrics) do
     local host = path == "-" and "standard input" or path:match "[^/]*$"
     steps:next_file()

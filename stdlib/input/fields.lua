@@ -19,6 +19,7 @@
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
+local text_of = require "pipeplan.base.text"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -205,12 +206,6 @@ local function bound(number, low, high)
   return math.max(low or number, math.min(high or number, number))
 end
 
-local function split(text)
-  local parts = {}
-  for part in (text .. ","):gmatch("%s*(.-)%s*,") do parts[#parts + 1] = part end
-  return parts
-end
-
 -- Each checker: (entry, value) → value | nil, what was expected, nearest legal value or nil.
 local check = {}
 
@@ -249,7 +244,7 @@ function check.path(_, value)
 end
 
 function check.paths(_, value)
-  if type(value) == "string" then value = split(value) end
+  if type(value) == "string" then value = text_of.parts(value) end
   if not json.is_array(value) or #value == 0 then return nil, "the path of a file, or a list of paths" end
   local copy = {}
   for i, path in ipairs(value) do
@@ -282,7 +277,7 @@ function check.flag(_, value)
 end
 
 function check.integers(entry, value)
-  if type(value) == "string" then value = split(value) end
+  if type(value) == "string" then value = text_of.parts(value) end
   if not json.is_array(value) or #value == 0 then return nil, "a list of whole numbers such as [4, 8, 8, 4]" end
   if #value > entry.most then return nil, string.format("at most %d numbers, got %d", entry.most, #value) end
   local copy = {}
@@ -316,7 +311,7 @@ local MOST_LABELS = 24
 -- → { kernel = true, … }; {} is none.
 function check.kernels(_, value)
   local expected = "none, or a list of " .. list_of(fields.unfused_kernels)
-  if type(value) == "string" then value = split(value) end
+  if type(value) == "string" then value = text_of.parts(value) end
   if not json.is_array(value) then return nil, expected end
   if #value == 1 and value[1] == "none" then return {} end
   local set = {}
@@ -333,7 +328,7 @@ function check.recompute(_, value)
   local modules = fields.recompute_modules
   local words = { "none", "selective", "full" }
   local expected = "none, selective, full, or a list of " .. list_of(modules)
-  if type(value) == "string" then value = split(value) end
+  if type(value) == "string" then value = text_of.parts(value) end
   if not json.is_array(value) then return nil, expected end
   if #value == 1 and value[1] == "none" then return {} end
   if #value == 1 and value[1] == "full" then return { full = true } end
@@ -354,7 +349,7 @@ function check.labels(_, value)
   expected = expected:format(MOST_LABELS)
   if type(value) == "string" then
     local object = {}
-    for _, part in ipairs(split(value)) do
+    for _, part in ipairs(text_of.parts(value)) do
       local name, text = part:match "^(.-)=(.*)$"
       if not name then return nil, expected end
       object[name] = text
@@ -374,7 +369,7 @@ end
 
 local function ramp_text(value)
   local ramp = {}
-  for _, part in ipairs(split(value)) do
+  for _, part in ipairs(text_of.parts(value)) do
     local first, sequences = part:match("^(.-):(.*)$")
     ramp[#ramp + 1] = { first, sequences }
   end

@@ -29,7 +29,7 @@ end
 
 -- "all_reduce_perf" in a line or a file's name, with or without underscores: the test, true when it is none of ours.
 local function named_test(text)
-  local name = text:match "([%a_]+)_perf"
+  local name = text:match "%f[%a_]([%a_]+)_perf"
   if not name then
     local flat = text:lower():gsub("[-_]", "")
     for _, test in ipairs(known) do

@@ -21,7 +21,9 @@ local function is_gpu(name) return name and name:find "^GPU%d+$" ~= nil end
 
 -- Does a text look like the matrix?
 function topology.is(text)
-  return text:find "GPU0%s" ~= nil and text:find "GPU0[^\n]*\n.-GPU0%s+.-X" ~= nil
+  local heading = text:match "GPU0%s[^\n]*\n()"
+  local row = heading and text:match("GPU0%s+()", heading)
+  return row ~= nil and text:find("X", row, true) ~= nil
 end
 
 -- The columns' names: devices only, what follows "CPU Affinity" is not one.

@@ -154,8 +154,11 @@ local function presence(text, argument)
   return text:match("^" .. argument .. "%s*%.%s*([%a_][%w_]*)%s*~=%s*nil$")
 end
 
+local MOST_BYTES = 4096   -- of such a function: patterns take time that grows with the square of it
+
 -- The body of a function that returns one expression, and its argument's name. Several functions in the lines, or a comment: not read.
 local function expression(text)
+  if #text > MOST_BYTES then return nil end
   if select(2, text:gsub("%f[%w_]function%f[^%w_]", "")) ~= 1 or text:find("--", 1, true) or text:find("[[", 1, true) then return nil end
   local argument, body = text:match "function%s*%(%s*([%a_][%w_]*)%s*%)%s*return%s(.-)[%s;]%s*end%f[^%w_]"
   return argument, body and body:match "^%s*(.-)%s*$"

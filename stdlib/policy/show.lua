@@ -5,6 +5,7 @@ local engine = require "engine"
 local format = require "pipeplan.base.format"
 local layers = require "pipeplan.policy.layers"
 local lists = require "pipeplan.base.lists"
+local text_of = require "pipeplan.base.text"
 local units = require "pipeplan.base.units"
 
 local show = {}
@@ -128,7 +129,7 @@ end
 function show.text(policy)
   local lines = {}
   local function add(template, ...)
-    lines[#lines + 1] = (string.format(template, ...):gsub("%s+$", ""))
+    lines[#lines + 1] = text_of.without_end(string.format(template, ...))
   end
   header(policy, add)
   add("")

@@ -3,6 +3,7 @@
 
 local format = require "pipeplan.base.format"
 local page = require "pipeplan.report.page"
+local text_of = require "pipeplan.base.text"
 
 local text = {}
 
@@ -189,7 +190,7 @@ function text.render(plan)
     end
   end
   for i, line in ipairs(lines) do
-    if line:find "%s$" then lines[i] = line:gsub("%s+$", "") end
+    lines[i] = text_of.without_end(line)
   end
   return format.page(lines)
 end

@@ -37,6 +37,12 @@ local known = {
   { "eval and bash -c", "C='p 1 2'\neval $C\n" },
   { "associative arrays", "declare -A M=( [a]=1 [\"b\"]=2 )\nM[c]=3\nk=b\np ${M[a]} ${M[$k]} ${M[c]}\n" },
   { "comments, and # inside words", "# p 0\np a#b # c\n" },
+  { "and before or, in tests of both kinds", "A=1 B=2\n[[ $A == 2 && $B == 3 || $B == 2 ]] && X=1\n[ $A = 2 -a $B = 3 -o $B = 2 ] && Y=1\n"
+    .. "[[ $B == 2 || $A == 2 && $A == 3 ]] && Z=1\n[[ ! $A == 1 || $B == 3 ]] || W=1\np $X $Y $Z $W\n" },
+  { "patterns of several stars", "for t in abcabd; do\ncase $t in *a?e) X=1 ;; a*b*c*d) X=2 ;; esac\n"
+    .. "case $t in ?) Y=1 ;; *ab*ab) Y=2 ;; **a**) Y=3 ;; esac\ncase $t in *bd*) Z=1 ;; esac\ndone\np $X $Y $Z\n" },
+  { "powers", "p $((3**39)) $((2**10)) $((7**0)) $((-2**3))\n" },
+  { "what grows behind a copy of it", "A=x\nB=$A\nA+=y\nC=${D:=1}\nD+=2\nE=(1)\nF=(\"${E[@]}\")\nE+=(2 3)\np $A $B $C $D \"${E[@]}\" \"${F[@]}\"\n" },
   { "an empty variable is no word, an empty quoted one is", "E=\np $E \"$E\" x\n" },
 }
 

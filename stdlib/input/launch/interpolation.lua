@@ -4,6 +4,7 @@
 -- interpolation.new{ lookup = function(path, relative to: map) → node or nil, environment = are plain names variables? , variables } →
 --   resolve(node, map) → { text, unknown = { name, … } or nil, rests = { name → true } or nil, line, null: is it YAML's null? }
 
+local text_of = require "pipeplan.base.text"
 local tree = require "pipeplan.input.launch.yaml_tree"
 
 local interpolation = {}
@@ -35,11 +36,11 @@ local function split(text)
   for at, c in text:gmatch "()([{},])" do
     if c == "{" then depth = depth + 1 elseif c == "}" then depth = depth - 1
     elseif depth == 0 then
-      parts[#parts + 1] = text:sub(from, at - 1):match "^%s*(.-)%s*$"
+      parts[#parts + 1] = text_of.trimmed(text:sub(from, at - 1))
       from = at + 1
     end
   end
-  parts[#parts + 1] = text:sub(from):match "^%s*(.-)%s*$"
+  parts[#parts + 1] = text_of.trimmed(text:sub(from))
   return parts
 end
 

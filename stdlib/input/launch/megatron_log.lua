@@ -3,15 +3,15 @@
 
 local flags = require "pipeplan.input.launch.flags"
 local frameworks = require "pipeplan.catalog.frameworks"
+local text_of = require "pipeplan.base.text"
 
 local log = {}
 
 local MOST_LINES = 20000
+local MOST_BYTES = 8192   -- of a line: no value that is read is longer
 
 function log.has(text)
-  local block = text:find("%-%-%-+ arguments %-%-%-+") or text:find "\n[^\n]*tensor_model_parallel_size %.%.%.+ "
-                or text:find "^[^\n]*tensor_model_parallel_size %.%.%.+ "
-  return block ~= nil
+  return text:find("--- arguments ---", 1, true) ~= nil or text:find "tensor_model_parallel_size %.%.%.+ " ~= nil
 end
 
 -- Is a flag of argparse's store_false: --no-x, --disable-x whose value is called x?
@@ -36,9 +36,11 @@ function log.read(text, file)
   local number, inside = 0, false
   for line in text:gmatch "([^\n]*)\n?" do
     number = number + 1
-    if line:find "%-%-%-+ end of arguments %-%-%-+" then break end
-    if line:find "%-%-%-+ arguments %-%-%-+" then inside, launch.line = true, number end
-    local name, value = line:match "([%a_][%w_]*) %.%.+ (.-)%s*$"
+    if line:find("--- end of arguments ---", 1, true) then break end
+    if line:find("--- arguments ---", 1, true) then inside, launch.line = true, number end
+    local name, value
+    if #line <= MOST_BYTES then name, value = line:match "%f[%w_]([%a_][%w_]*) %.%.+ (.*)$" end
+    value = value and text_of.without_end(value)
     if name and not seen[name] and #launch.settings < MOST_LINES then
       seen[name] = true
       launch.line = launch.line or number

@@ -5,6 +5,7 @@
 local flags = require "pipeplan.input.launch.flags"
 local lists = require "pipeplan.base.lists"
 local script = require "pipeplan.input.launch.shell_script"
+local text_of = require "pipeplan.base.text"
 
 local megatron_script = {}
 
@@ -134,10 +135,10 @@ local function launch_of(words, file, counts)
   end
   if flagged == 0 then return nil end
   if program then
-    launch.program = words[program].text:match "[^/]*$"
+    launch.program = text_of.base_name(words[program].text)
     launch.line = words[program].line
     local mine = lists.with(counts)
-    for i = 1, program - 1 do mine.launcher = mine.launcher or launchers[words[i].text:match "[^/]*$"] end
+    for i = 1, program - 1 do mine.launcher = mine.launcher or launchers[text_of.base_name(words[i].text)] end
     counted(mine, words, 1, program - 1)
     launch.gpus = gpus_of(mine, launch)
     settings_of(words, program + 1, launch)

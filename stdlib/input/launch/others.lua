@@ -57,7 +57,9 @@ local function deepspeed(text, file)
     note("auto", "warning", auto_at, auto,
          auto .. ' is "auto": Hugging Face\'s Trainer fills that in, DeepSpeed itself ends with a TypeError', "config.py")
   end
-  local at, stage = text:match '"zero_optimization".-()"stage"%s*:%s*(%d)'
+  local zero = text:find('"zero_optimization"', 1, true)
+  local at, stage
+  if zero then at, stage = text:match('()"stage"%s*:%s*(%d)', zero) end
   if stage and tonumber(stage) >= 2 then
     note("deepspeed.zero_pipeline", "note", at, "stage", "ZeRO " .. stage .. " goes with no pipeline: with PipelineModule this ends",
          "pipe/engine.py:77")

@@ -13,13 +13,19 @@ local function quotient(a, b)
   return q < 0 and q * b ~= a and q + 1 or q
 end
 
+local function power(a, b)
+  local product = 1
+  for _ = 1, b do product = product * a end
+  return product
+end
+
 local function truth(value) return value and 1 or 0 end
 
 local function apply(op, a, b)
   if op == "+" then return a + b elseif op == "-" then return a - b elseif op == "*" then return a * b
   elseif op == "/" then return b ~= 0 and quotient(a, b) or nil
   elseif op == "%" then return b ~= 0 and a - quotient(a, b) * b or nil
-  elseif op == "**" then return b >= 0 and b < 63 and math.tointeger(a ^ b) or nil
+  elseif op == "**" then return b >= 0 and b < 63 and power(a, b) or nil
   elseif op == "<" then return truth(a < b) elseif op == "<=" then return truth(a <= b)
   elseif op == ">" then return truth(a > b) elseif op == ">=" then return truth(a >= b)
   elseif op == "==" then return truth(a == b) elseif op == "!=" then return truth(a ~= b)

@@ -29,14 +29,18 @@ end
 -- What conditions around here add to what a value rests on.
 function machine:resting(rests)
   if not next(self.conditions) then return rests end
+  self:spend(16 * #self.conditions, self.shared.line)
   local out = lists.with(rests or {})
   for _, condition in ipairs(self.conditions) do out[condition] = true end
   return out
 end
 
-local function merged(a, b)
-  if not a or not b then return a or b end
-  return lists.with(a, b)
+-- Adds what a value rests on to `into`, which its caller alone holds; nil where there is none.
+local function add_rests(into, rests)
+  if not rests then return into end
+  into = into or {}
+  for name in pairs(rests) do into[name] = true end
+  return into
 end
 
 -- -------------------------------------------------------------------------------------------------------------------------- expansion
@@ -87,14 +91,14 @@ local function text_of(pieces)
   for i, each in ipairs(pieces) do
     list[i] = each.break_here and " " or each.text
     known = known and not each.unknown
-    rests = merged(rests, each.rests)
+    rests = add_rests(rests, each.rests)
   end
   return table.concat(list), known, rests
 end
 
 local function with_rest(pieces, name)
   for _, each in ipairs(pieces) do
-    if not each.break_here then each.rests = merged(each.rests, { [name] = true }) end
+    if not each.break_here then each.rests = lists.with(each.rests or {}, { [name] = true }) end
   end
   return pieces
 end
@@ -144,7 +148,7 @@ function machine:braces(part)
   local pieces = otherwise()
   if #pieces == 0 then pieces = { piece("", part) } end
   if not found then with_rest(pieces, name) end  -- what was set to nothing here needs nobody outside
-  if kind == "=" then self.variables[name] = { pieces = pieces } end
+  if kind == "=" then self.variables[name] = { pieces = table.move(pieces, 1, #pieces, 1, {}) } end
   return pieces
 end
 
@@ -200,7 +204,11 @@ function machine:expand(parts, quoted)
       if not found and part.name:find "^[%a_]" then out[#out].unknown = part.name end
     end
   end
-  for _, each in ipairs(out) do self:spend(each.text and #each.text or 0, each.line or 0) end
+  for _, each in ipairs(out) do
+    local size = each.text and #each.text or 0
+    for _ in pairs(each.rests or {}) do size = size + 16 end
+    self:spend(size, each.line or 0)
+  end
   return out
 end
 
@@ -211,7 +219,7 @@ local function words_of(pieces)
     current = current or { texts = {}, line = from.line, open = true }
     current.texts[#current.texts + 1] = text
     if text ~= "" and #current.texts == 1 then current.line = from.line end
-    current.rests = merged(current.rests, from.rests)
+    current.rests = add_rests(current.rests, from.rests)
     if from.unknown then
       current.unknown = current.unknown or {}
       current.unknown[#current.unknown + 1] = from.unknown
@@ -270,7 +278,8 @@ function machine:assign(node)
     if held.map then held.words = nil end
     local before = node.append and self.variables[node.name]
     if before and before.words and held.words then
-      held.words = table.move(words, 1, #words, #before.words + 1, lists.with(before.words))
+      table.move(words, 1, #words, #before.words + 1, before.words)
+      held = before
     end
     self.variables[node.name] = held
     return
@@ -290,7 +299,7 @@ function machine:assign(node)
     self.variables[node.name] = held
   else
     local before = node.append and self.variables[node.name]
-    local list = before and before.pieces and table.move(before.pieces, 1, #before.pieces, 1, {}) or {}
+    local list = before and before.pieces or {}
     self.variables[node.name] = { pieces = table.move(pieces, 1, #pieces, #list + 1, list) }
   end
 end
@@ -315,33 +324,23 @@ function machine:tested(word, rests)
   return table.concat(texts)
 end
 
--- [ … ], [[ … ]], test …: true, false or nil, and what that rests on.
-function machine:test(words, rests)
-  local list, negated = {}, false
-  for _, word in ipairs(words) do
-    local only = #word == 1 and not word[1].quoted and word[1].text
-    if only ~= "[" and only ~= "[[" and only ~= "]" and only ~= "]]" and only ~= "test" then list[#list + 1] = word end
-  end
-  local function bare(word) return word and #word == 1 and not word[1].quoted and word[1].text end
-  for i, word in ipairs(list) do
-    local op = bare(word)
-    if op == "&&" or op == "||" or op == "-a" or op == "-o" then
-      local left = self:test(table.move(list, 1, i - 1, 1, {}), rests)
-      local right = self:test(table.move(list, i + 1, #list, 1, {}), rests)
-      if op == "&&" or op == "-a" then
-        if left == false or right == false then return false end
-        return left and right
-      end
-      if left or right then return true end
-      if left == nil or right == nil then return nil end
-      return false
-    end
-  end
-  if bare(list[1]) == "!" then
-    negated = true
-    table.remove(list, 1)
-  end
-  local result
+local function both(a, b)
+  if a == false or b == false then return false end
+  return a and b   -- nil where one is not known
+end
+
+local function either(a, b)
+  if a or b then return true end
+  if a == nil or b == nil then return nil end
+  return false
+end
+
+local function bare(word) return word and #word == 1 and not word[1].quoted and word[1].text end
+
+-- One condition, without what joins it to others.
+function machine:test_of(list, rests)
+  local negated, result = bare(list[1]) == "!", nil
+  if negated then table.remove(list, 1) end
   if #list == 1 then
     local text = self:tested(list[1], rests)
     if text then result = text ~= "" end
@@ -355,6 +354,25 @@ function machine:test(words, rests)
   end
   if result ~= nil and negated then result = not result end
   return result
+end
+
+-- [ … ], [[ … ]], test …: true, false or nil, and what that rests on. "And" binds tighter than "or", in a test as in [[ … ]].
+function machine:test(words, rests)
+  local any, all, list = false, true, {}
+  local function join()
+    all = both(all, self:test_of(list, rests))
+    list = {}
+  end
+  for _, word in ipairs(words) do
+    local op = bare(word)
+    if (op == "&&" or op == "-a") and #list > 0 then join()
+    elseif (op == "||" or op == "-o") and #list > 0 then
+      join()
+      any, all = either(any, all), true
+    elseif op ~= "[" and op ~= "[[" and op ~= "]" and op ~= "]]" and op ~= "test" then list[#list + 1] = word end
+  end
+  join()
+  return either(any, all)
 end
 
 function machine:under(condition, run)
@@ -421,9 +439,17 @@ function machine:branch(node)
   if node.otherwise then self:run(node.otherwise) end
 end
 
+-- A shell's pattern of * and ?. Only the last * that was met is ever tried again: what those before it took fits as well as anything.
 local function matches(text, pattern)
-  local escaped = pattern:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".")
-  return text:find("^" .. escaped .. "$") ~= nil
+  local at, from, star, taken = 1, 1, nil, nil
+  while at <= #text do
+    local c = pattern:sub(from, from)
+    if c == "*" then star, taken, from = from, at, from + 1
+    elseif c == "?" or c ~= "" and c == text:sub(at, at) then at, from = at + 1, from + 1
+    elseif star then at, from, taken = taken + 1, star + 1, taken + 1
+    else return false end
+  end
+  return pattern:find("^%**$", from) ~= nil
 end
 
 function machine:case(node)
@@ -432,7 +458,12 @@ function machine:case(node)
   if rests["no arguments"] then return end
   for _, arm in ipairs(node.arms) do
     local hit = text == nil
-    for _, pattern in ipairs(arm.patterns) do hit = hit or text and #pattern < 200 and matches(text, pattern) end
+    for _, pattern in ipairs(arm.patterns) do
+      if text and not hit and #pattern < 200 then
+        self:spend(#text * (1 + #pattern // 8), node.line)
+        hit = matches(text, pattern)
+      end
+    end
     if hit then
       if text == nil or next(rests) then self:under("the case at line " .. node.line, function() self:run(arm.body) end)
       else self:run(arm.body) end
@@ -453,7 +484,7 @@ function machine:loop(node)
   local words = self:words(node.words)
   local first = words[1]
   if first then
-    local rests = #words > 1 and merged(first.rests, { ["the loop at line " .. node.line] = true }) or first.rests
+    local rests = #words > 1 and lists.with(first.rests or {}, { ["the loop at line " .. node.line] = true }) or first.rests
     self.variables[node.name] = { pieces = { { text = first.text, line = first.line, rests = rests,
                                                unknown = first.unknown and first.unknown[1] } } }
   end

@@ -1,5 +1,6 @@
 -- yaml.lua: YAML that configures a training run → its launch: told apart by what stands in it.
 
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local files = require "pipeplan.input.files"
 local flags = require "pipeplan.input.launch.flags"
@@ -9,7 +10,8 @@ local tree = require "pipeplan.input.launch.yaml_tree"
 
 local yaml = {}
 
-local MOST_BYTES, MOST_SETTINGS = 2 ^ 20, 20000
+local MOST_BYTES, MOST_VALUES = 2 ^ 20, 20000
+local MOST_GPUS = 10 ^ 9
 
 local truths = { ["true"] = true, yes = true, on = true, ["false"] = false, no = false, off = false }
 
@@ -33,14 +35,24 @@ local function tell_duplicates(launch, duplicates, severity, says)
   end
 end
 
+-- What a launch is given counts as often as an alias names it: values, and maps that hold none.
+local function count(launch, line)
+  launch.values = (launch.values or 0) + 1
+  if launch.values > MOST_VALUES then failure.usage("%s:%d: more than %d values", launch.file, line, MOST_VALUES) end
+end
+
 -- Adds a setting of a node: a scalar, or a list of them. spell(name) is the key.
 local function add(launch, name, key, line, node, map, resolve, resolved)
   local words = {}
   for i, item in ipairs(node.kind == "list" and node.items or { node }) do
+    count(launch, line)
     if item.kind == "scalar" then words[#words + 1] = resolve(item, map)
     elseif item.kind == "list" then  -- a layout as a list of lists
       local inner = {}
-      for j, each in ipairs(item.items) do inner[j] = each.kind == "scalar" and each.text or "?" end
+      for j, each in ipairs(item.items) do
+        count(launch, line)
+        inner[j] = each.kind == "scalar" and each.text or "?"
+      end
       words[i] = { text = "[" .. table.concat(inner, ",") .. "]", line = item.line }
     end
   end
@@ -60,7 +72,6 @@ local function add(launch, name, key, line, node, map, resolve, resolved)
   end
   launch.settings[#launch.settings + 1] = setting
   launch.spelled["--" .. name:gsub("_", "-")] = true
-  if #launch.settings > MOST_SETTINGS then failure.usage("%s:%d: more than %d values", launch.file, line, MOST_SETTINGS) end
   return setting
 end
 
@@ -95,6 +106,7 @@ local left_out = { log_dir = true, details_dir = true, scripts_dir = true, pids_
 
 -- Nested maps are flattened without their own name (flagscale/runner/utils.py: flatten_dict_to_args).
 local function flatten(launch, map, resolve)
+  count(launch, map.line)
   for _, entry in ipairs(map.entries) do
     if entry.value.kind == "map" then flatten(launch, entry.value, resolve)
     elseif not left_out[entry.name] then
@@ -106,18 +118,28 @@ local function flatten(launch, map, resolve)
 end
 
 local function count_of(node)
-  return node and node.kind == "scalar" and node.text:find "^%d+$" and math.tointeger(tonumber(node.text)) or nil
+  local number = node and node.kind == "scalar" and node.text:find "^%d+$" and math.tointeger(tonumber(node.text))
+  return number and number <= MOST_GPUS and number or nil
+end
+
+-- Of so many a node; nil: nobody has as many.
+local function gpus_of(nodes, per_node, setting)
+  if nodes * per_node > MOST_GPUS then return nil end
+  return lists.with(setting, { value = nodes * per_node })
 end
 
 -- Lines "host slots=8 type=A100" of a hostfile, if it is there.
 local function slots_of(path)
-  local good, handle = pcall(io.open, path, "rb")
-  if not good or not handle then return nil end
+  local handle = engine.host.readable(path, true) and io.open(path, "rb")
+  if not handle then return nil end
   local text = handle:read(65536) or ""
   handle:close()
   local sum = 0
-  for line in text:gmatch "[^\n]+" do sum = sum + (line:find "^%s*#" and 0 or math.tointeger(tonumber(line:match "slots=(%d+)" or "0"))) end
-  return sum > 0 and sum or nil
+  for line in text:gmatch "[^\n]+" do
+    local slots = not line:find "^%s*#" and line:match "slots=(%d+)"
+    sum = sum + (slots and tonumber(slots) or 0)
+  end
+  return sum > 0 and sum <= MOST_GPUS and math.tointeger(sum) or nil
 end
 
 local function flagscale_gpus(root, file)
@@ -135,8 +157,8 @@ local function flagscale_gpus(root, file)
   per_node = per_node or devices
   if not per_node then return nil end
   local at = processes or visible
-  return { key = processes and "nproc_per_node" or "CUDA_VISIBLE_DEVICES", value = per_node * (count_of(nodes) or 1), file = file,
-           line = at.line }
+  return gpus_of(count_of(nodes) or 1, per_node, { key = processes and "nproc_per_node" or "CUDA_VISIBLE_DEVICES", file = file,
+                                                   line = at.line })
 end
 
 local function is_true(map, name)
@@ -144,11 +166,12 @@ local function is_true(map, name)
   return node ~= nil and node.kind == "scalar" and truths[node.text:lower()] == true
 end
 
--- Anywhere in a map of maps.
-local function anywhere(map, name)
+-- Anywhere in a map of maps, each of which is looked at once.
+local function anywhere(map, name, seen)
   if is_true(map, name) then return tree.at(map, name) end
+  seen[map] = true
   for _, entry in ipairs(map.entries) do
-    local found = entry.value.kind == "map" and anywhere(entry.value, name)
+    local found = entry.value.kind == "map" and not seen[entry.value] and anywhere(entry.value, name, seen)
     if found then return found end
   end
 end
@@ -161,7 +184,7 @@ local function flagscale_body(body, root, file, body_file, options)
     local map = tree.at(body, part)
     if map and map.kind == "map" then
       flatten(launch, map, resolve)
-      local hetero = anywhere(map, "enable_hetero")
+      local hetero = anywhere(map, "enable_hetero", {})
       if hetero then
         launch.judged = false
         launch.notes[#launch.notes + 1] = { id = "heterogeneous", severity = "note", line = hetero.line, key = "enable_hetero",
@@ -197,7 +220,7 @@ local function flagscale_top(root, file, duplicates, options)
       failure.usage("%s:%d: defaults name train: %s: expected the name of a file in train/", file, body_line, body_name)
     end
     body_file = files.directory_of(file) .. "train/" .. body_name:gsub("%.yaml$", "") .. ".yaml"
-    if require("engine").host.readable(body_file) then
+    if engine.host.readable(body_file, true) then
       local more
       body, more = tree.read(read_file(body_file), body_file)
       for _, twice in ipairs(more) do all[#all + 1] = lists.with(twice, { file = body_file }) end
@@ -236,6 +259,7 @@ local of_nemo = {
 }
 
 local function walk(launch, map, path, resolve, rename, level)
+  count(launch, map.line)
   for _, entry in ipairs(map.entries) do
     local key = path == "" and entry.name or path .. "." .. entry.name
     if entry.value.kind == "map" then
@@ -281,8 +305,10 @@ local function bridge(root, file, duplicates, options)
       if word then words_said(launch, "mixed_precision", word, precision.line) end
     end
     local nodes, devices = tree.at(trainer, "num_nodes"), tree.at(trainer, "devices")
-    local count, per_node = count_of(nodes), count_of(devices)
-    if count and per_node then launch.gpus = { key = "trainer.devices", value = count * per_node, file = file, line = devices.line } end
+    local hosts, per_node = count_of(nodes), count_of(devices)
+    if hosts and per_node then
+      launch.gpus = gpus_of(hosts, per_node, { key = "trainer.devices", file = file, line = devices.line })
+    end
   end
   return launch
 end

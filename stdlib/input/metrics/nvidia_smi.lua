@@ -8,16 +8,11 @@
 -- percent sign needs no names.
 
 local numbers = require "pipeplan.input.metrics.numbers"
+local text_of = require "pipeplan.base.text"
 
 local nvidia_smi = { name = "nvidia-smi", title = "nvidia-smi CSV" }
 
 local identities = { "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "index" }   -- the last that is there names the GPU
-
-local function cells_of(line)
-  local cells = {}
-  for cell in (line .. ","):gmatch "([^,]*)," do cells[#cells + 1] = cell:match "^%s*(.-)%s*$" end
-  return cells
-end
 
 -- Columns by name: { count =, value =, gpu = }; nil where utilization.gpu is none of them.
 local function columns_of(names)
@@ -61,7 +56,7 @@ function nvidia_smi.new(sink, names)
   local columns = names and columns_of(names)
   return function(line)
     if #line > 4096 or not line:find(",", 1, true) then return false end   -- no row is as long
-    local cells = cells_of(line)
+    local cells = text_of.parts(line)
     if is_header(cells) then
       columns = columns_of(cells)
       return columns.value ~= nil
