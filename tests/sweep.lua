@@ -281,6 +281,14 @@ words_kind("counters", read "examples/monitor/dmon.txt", "dmon.txt",
            function(path) return list("monitor", source .. "/tests/fuzz/seeds/plan.json", source .. "/examples/monitor/healthy.log",
              path) end)
 
+for _, launch in ipairs { { "launch script", "llama3_70b.sh" }, { "launch YAML", "dualpipev.yaml" } } do
+  local text = read("examples/launch/" .. launch[2])
+  words_kind(launch[1], text, launch[2], function(path) return list("lint", path, in_json) end)
+  words_kind("planned " .. launch[1], text, launch[2], function(path)
+    return list("plan", path, "--gpus", "64", "--accelerator", "B200", "--per_gpu", "400Gbps", "--tokens", "1T", dated, in_json)
+  end)
+end
+
 -- Parameters, by --set and by a policy's `set`.
 local tiny = source .. "/examples/models/tiny.json"
 

@@ -1,5 +1,5 @@
 -- readers.lua: each kind of file that pipeplan reads, as a command that reads it and makes what follows of it.
--- name → function(path) → exit status. Run by reader_fuzz.c, and with its seeds and regressions by tests/lua/readers_spec.lua.
+-- name → function(path) → exit status. Run by reader_fuzz.c, and by tests/lua/readers_spec.lua with the seeds that tests/fuzz/run names.
 
 local source = os.getenv "PIPEPLAN_SOURCE" or "."
 local main = require "pipeplan.cli.main"
@@ -99,6 +99,21 @@ function readers.calibration(path) return plan("--model", model, "--calibration"
 function readers.measured_plan(path)
   return run("plan", source .. "/examples/measuring/spec.json", "--measured", path .. "=" .. source .. "/examples/measuring/run-%a.log")
 end
+
+-- Launch configurations: a name's ending says what language they are in.
+local files = require "pipeplan.input.files"
+local given, open = nil, files.open
+function files.open(path, ...) return open(path:find "^launch%." and given or path, ...) end
+
+local function launched(path, name)
+  given = path
+  if one_of(true, false) then return run("lint", name, "--format", one_of("text", "json", "github")) end
+  return run("plan", name, "--accelerator", "H100-SXM", "--per_gpu", "400Gbps", "--tokens", "1T")
+end
+
+function readers.launch_script(path) return launched(path, "launch.sh") end
+
+function readers.launch_yaml(path) return launched(path, "launch.yaml") end
 
 local planned = source .. "/tests/fuzz/seeds/plan.json"
 
