@@ -4,7 +4,10 @@
 
 local boxes = {}
 
--- boxes.shape{ { cells = … }, … }: where each dimension's words are, and the mask of the last.
+-- Looks at boxes that are spent on a shape before what may be given up is: seconds, where rules fall into pieces without end.
+local MOST_LOOKS = 400000
+
+-- boxes.shape{ { cells = … }, … }: where each dimension's words are, and the mask of the last. `left`: looks that are not spent.
 function boxes.shape(dims)
   local shape, words = {}, 0
   for i, dim in ipairs(dims) do
@@ -13,7 +16,7 @@ function boxes.shape(dims)
     shape[i] = { first = words + 1, last = words + count, mask = rest == 64 and ~0 or (1 << rest) - 1, cells = #dim.cells }
     words = words + count
   end
-  shape.words = words
+  shape.words, shape.left = words, MOST_LOOKS
   return shape
 end
 
@@ -111,9 +114,16 @@ function boxes.subtract(shape, a, b, out)
   end
 end
 
--- Of a list of boxes what is left without those of another list; nil when it falls into more than `limit` pieces.
+-- Spends looks; false when there are none left.
+function boxes.look(shape, count)
+  shape.left = shape.left - count
+  return shape.left >= 0
+end
+
+-- Of a list of boxes what is left without those of another list; nil when it falls into more than `limit` pieces, or looks have run out.
 function boxes.without(shape, list, taken, limit)
   for _, box in ipairs(taken) do
+    if limit and not boxes.look(shape, #list) then return nil end
     local left = {}
     for _, piece in ipairs(list) do boxes.subtract(shape, piece, box, left) end
     list = left

@@ -32,6 +32,7 @@ local may_be_absent = { framework = true, network_per_gpu = true, expert_link = 
 
 -- Residues are told apart as long as there are at most so many: 2, 3, … 16 together are under it.
 local MOST_RESIDUES = 5040
+local MOST_PIECES = 100000  -- that what a candidate can be may fall into: of more, what is known so far
 
 -- ------------------------------------------------------------------------------------------------------------------------- samples
 
@@ -282,6 +283,7 @@ function methods:possible(list)
   for _, one in ipairs(self.impossible) do
     local before = left
     left = boxes.without(self.shape, left, { one.box })
+    if #left > MOST_PIECES then return before, nil end
     if #before ~= #left or before[1] ~= left[1] then why[#why + 1] = one.rule.why end
   end
   return left, #left == 0 and #list > 0 and table.concat(why, ", and ") or nil

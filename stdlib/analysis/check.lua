@@ -18,7 +18,8 @@ local tables = require "pipeplan.analysis.table"
 
 local check = {}
 
-local LIMIT = 20000  -- pieces into which subtracting rejects may split a rule
+local LIMIT = 20000        -- pieces into which subtracting rejects may split a rule
+local MOST_WITNESSES, MOST_UNREACHED = 200, 20  -- that are found, and not found, before none is looked for: each is up to 400 specs planned
 
 -- Parameters that the planner itself reads, wherever no rule does (stdlib/plan, stdlib/policy); tests/lua/check_spec.lua compares them
 -- with the code.
@@ -49,9 +50,10 @@ function collector:witness(finding, wanted, list)
   local possible, why = wanted.space:possible(list)
   if why then
     finding.message = finding.message .. "; no candidate can be there: " .. why
-  elseif self.witnesses then
+  elseif self.witnesses and self.found < MOST_WITNESSES and self.unreached < MOST_UNREACHED then
     finding.witness = realise.any(self.policy, wanted, possible)
     finding.unreached = not finding.witness or nil
+    if finding.witness then self.found = self.found + 1 else self.unreached = self.unreached + 1 end
   end
 end
 
@@ -111,6 +113,9 @@ local function check_rows(self, analysis)
                              redundant.row.rule.id, redundant.by.rule.id)
     relate(finding, redundant.by.rule, "would decide")
     self:witness(finding, { space = space, holds = { redundant.row.rule, redundant.by.rule } }, redundant.row.own)
+  end
+  if analysis.more_overlaps then
+    self:add("undecided", analysis.rows[1].rule, "the rows overlap in more places than are told here: %d are", #analysis.overlaps)
   end
   for _, row in ipairs(analysis.undecided) do
     self:add("undecided", row.rule, "row '%s': whether earlier rows take all of it could not be decided", row.rule.id)
@@ -210,6 +215,9 @@ local function check_effect(self, policy)
                      { boxes.intersect(space.shape, box, by[1].box) })
       end
     end
+  end
+  if space.shape.left < 0 then
+    self:add("undecided", judged[1], "the rules fall into too many pieces to find all whose candidates rejects drop")
   end
 end
 
@@ -343,7 +351,8 @@ function check.about_sites(policy, list)
 end
 
 function check.policy(policy, options)
-  local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false }, collector)
+  local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false,
+                              found = 0, unreached = 0 }, collector)
   local rules = all_rules(policy)
   if #policy.rows > 0 then
     local analysis = tables.analyse(policy.rows)

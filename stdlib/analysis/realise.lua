@@ -29,6 +29,7 @@ local realise = {}
 local TRIES = 96   -- of one box
 local VALUES = 4   -- of one field
 local BOXES = 4
+local LIMIT = 20000   -- pieces into which what is wanted may fall
 local MORE = 8     -- drafts, after one was found that is no clear case
 
 -- Models of both kinds in turn: what a spec may say in one line. First those that need a pipeline on a usual cluster, then smaller and
@@ -369,7 +370,7 @@ function realise.any(policy, wanted, list)
   for _, rule in ipairs(wanted.fails or {}) do
     if not rule.when then taken[#taken + 1] = space:box(rule) end
   end
-  list = boxes.without(space.shape, (space:possible(list)), taken)
+  list = boxes.without(space.shape, (space:possible(list)), taken, LIMIT) or {}
   local tried = 0
   for _, box in ipairs(list) do
     if tried == BOXES then break end

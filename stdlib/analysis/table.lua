@@ -20,6 +20,7 @@ local cells = require "pipeplan.analysis.cells"
 local tables = {}
 
 local LIMIT = 20000
+local MOST_OVERLAPS = 500  -- that are told
 
 local function outcome(rule)
   return table.concat(rule.try or { rule.id }, "\0")
@@ -51,10 +52,12 @@ local function gaps(space, rows)
   return boxes.without(space.shape, { boxes.all(space.shape) }, taken, LIMIT), catch_all
 end
 
+-- Pairs of rows that hold together and do not decide alike; and whether that is not all of them.
 local function overlaps(space, rows)
   local list = {}
   for i = 1, #rows do
     for j = i + 1, #rows do
+      if #list == MOST_OVERLAPS or not boxes.look(space.shape, 1) then return list, true end
       local common = outcome(rows[i].rule) ~= outcome(rows[j].rule) and boxes.intersect(space.shape, rows[i].box, rows[j].box)
       if common and #space:possible { common } > 0 then list[#list + 1] = { first = rows[i], second = rows[j], box = common } end
     end
@@ -97,8 +100,8 @@ end
 
 function tables.analyse(rules, never)
   local space, rows = read(rules, never)
-  local out = { space = space, rows = rows, overlaps = overlaps(space, rows), shadowed = {}, redundant = {},
-                undecided = {} }
+  local out = { space = space, rows = rows, shadowed = {}, redundant = {}, undecided = {} }
+  out.overlaps, out.more_overlaps = overlaps(space, rows)
   out.gaps, out.catch_all = gaps(space, rows)
   for i, row in ipairs(rows) do
     if not row.empty then
