@@ -72,6 +72,32 @@ describe("a plan written as a launch", function()
     end)
   end
 
+  -- facts of the switches: flagos-ai/FlagScale @16a2dd5b arguments.py.patch:209-264; DualPipe: FlagScale pull request 1157, its description
+  it("has FlagScale's switches of DualPipe and DualPipeV, and none where neither is planned", function()
+    local function written(parallelism)
+      local request = spec.from_table({
+        cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } }, framework = "flagscale",
+        model = { layers = 32, hidden = 2048, heads = 16, ffn = 11264, vocab = 102400, experts = 64, experts_per_token = 6, expert_ffn = 1408 },
+        training = { tokens = "1T", sequence_length = 4096, global_batch_size = 1024, precision = "bf16" },
+        parallelism = planning.merge({ pipeline = 4, expert = 8 }, parallelism),
+      }, ".")
+      local plan = planner.plan { request = request, policy = policy }
+      local text = writer.write("flagscale", plan, request)
+      local found, differences, result = judged("flagscale", text, plan)
+      assert.same({ {}, {} }, { found, differences })
+      local notes = {}
+      for _, finding in ipairs(result.findings) do notes[finding.id] = true end
+      return text, notes
+    end
+    local text = written { schedule = "dualpipev", layers_per_stage = { 3, 4, 4, 5, 5, 4, 4, 3 } }
+    for _, line in ipairs { "use_dualpipev: true", "moe_fb_overlap: true", "decoder_first_pipeline_num_layers: 6",
+                            "decoder_last_pipeline_num_layers: 10" } do assert.truthy(text:find(line, 1, true), line) end
+    local other, notes = written { schedule = "dualpipe" }
+    assert.truthy(other:find("use_dualpipe: true", 1, true) and other:find("unverified", 1, true) and notes["flagscale.dualpipe_unverified"])
+    assert.is_nil(other:find "dualpipev" or other:find "moe_fb_overlap" or other:find "layers_per" or other:find "layout")
+    assert.is_nil((written { schedule = "1f1b" }):find "dualpipe")
+  end)
+
   -- what of a launch a plan does not say: not which norm, position or recipe of fp8; a vocabulary is a small part of the parameters
   local unplanned = { ["--max-position-embeddings"] = true, ["--vocab-size"] = true, ["--normalization"] = true, ["--qk-layernorm"] = true,
                       ["--position-embedding-type"] = true, ["--moe-grouped-gemm"] = true, ["--moe-flex-dispatcher-backend"] = true,

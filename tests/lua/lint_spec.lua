@@ -86,6 +86,56 @@ describe("arguments of Megatron", function()
   end)
 end)
 
+-- megatron.training.arguments: validate_args, and TransformerConfig, of megatron-core 0.19.2: each of these was seen to end there, or not, in
+-- random sets of arguments (tests/torch/megatron_flags.py: others_of); the optimizer's in optimizer_config.py
+describe("arguments about neither layout nor schedule", function()
+  local moe = "--num-experts 8 --disable-bias-linear "
+  local cases = {
+    { "--save /x", "save_interval" }, { "--save /x --save-interval 10" },
+    { "--train-iters 10 --train-samples 10", "iterations" }, { "--train-iters 10 --lr-decay-samples 10", "iterations" },
+    { "--train-samples 10 --lr-warmup-iters 2", "samples" }, { "--train-samples 10 --lr-warmup-samples 2" },
+    { "--train-iters 10 --lr-warmup-fraction 0.1 --lr-warmup-iters 2", "warm_up" }, { "--train-iters 10 --lr-warmup-fraction 0.1" },
+    { "--lr 1e-4 --min-lr 1e-3", "least_rate" }, { "--lr 1e-4 --min-lr 1e-4" },
+    { "--mock-data --data-path /x", "two_data" }, { "--data-path /x" },
+    { "--eval-global-batch-size 12", "eval_batch" }, { "--eval-global-batch-size 16" },
+    { "--tp-comm-overlap", "tensor_overlap" }, { "--tp-comm-overlap --tensor-model-parallel-size 2 --sequence-parallel" },
+    { "--no-position-embedding", "no_positions" }, { "--no-position-embedding --position-embedding-type rope" },
+    { "--distribute-saved-activations", "saved_activations" },
+    { "--ckpt-format fsdp_dtensor", "format_fsdp" }, { "--use-megatron-fsdp", "fsdp_format" },
+    { "--use-megatron-fsdp --ckpt-format fsdp_dtensor" }, { "--use-megatron-fsdp --ckpt-format fsdp_dtensor --optimizer lion", "fsdp_optimizer" },
+    { "--use-torch-fsdp2 --untie-embeddings-and-output-weights --no-gradient-accumulation-fusion" },
+    { "--use-torch-fsdp2 --untie-embeddings-and-output-weights", "torch_fsdp" },
+    { "--multi-latent-attention --group-query-attention", "mla_groups" }, { "--moe-ffn-hidden-size 512", "expert_width" },
+    { moe .. "--moe-router-topk 1", "router_topk" }, { moe .. "--moe-router-topk 1 --moe-router-pre-softmax" },
+    { moe .. "--moe-router-topk 1 --moe-router-load-balancing-type sinkhorn" },
+    { moe .. "--moe-router-enable-expert-bias", "router_bias" },
+    { moe .. "--moe-router-enable-expert-bias --moe-router-score-function sigmoid" },
+    { moe .. "--moe-router-group-topk 2", "router_groups" }, { moe .. "--moe-router-group-topk 2 --moe-router-num-groups 3", "router_groups" },
+    { moe .. "--moe-router-group-topk 2 --moe-router-num-groups 4" }, { moe .. "--moe-enable-deepep", "deepep" },
+    { "--exp-avg-dtype bf16 --use-distributed-optimizer", "state_alone" },
+    { "--exp-avg-dtype bf16 --use-distributed-optimizer --use-precision-aware-optimizer" },
+    { "--exp-avg-dtype bf16 --use-precision-aware-optimizer", "precision_aware" },
+    { "--exp-avg-dtype bf16 --use-distributed-optimizer --use-precision-aware-optimizer --optimizer muon", "precision_aware" },
+    { "--cpu-offloading-num-layers 1 --pipeline-model-parallel-size 2", "offload_pipeline" }, { "--cpu-offloading-num-layers 1" },
+    { "--cpu-offloading-num-layers 1 --recompute-activations", "offload_recompute" },
+    { "--fp8-param-gather --fp8-format hybrid --train-iters 10", "fp8_gather" }, { "--fp8-param-gather --fp8-format hybrid" },
+    { "--fp8-format hybrid --fp4-format e2m1", "fp4" },
+  }
+
+  it("are refused as Megatron refuses them, and no others", function()
+    for _, case in ipairs(cases) do
+      assert.same({ case[1], case[2] and "megatron." .. case[2] .. ":2" }, { case[1], errors(case[1])[1] })
+    end
+  end)
+
+  it("are not asked of a tool, nor of what is still to be filled in", function()
+    local tool = first("run.sh", "python tools/preprocess_data.py --input x --tokenizer-type GPT2BPETokenizer --vocab-file v --workers 4\n")
+    assert.same({}, found(tool, "error"))
+    local template = first("run.sh", 'OUT="<some dir>/out"\ntorchrun --nproc_per_node 8 pretrain_gpt.py ' .. base .. " --load $OUT/x\n")
+    assert.same({}, found(template, "error"))
+  end)
+end)
+
 -- pipeline_parallel_layer_layout.py: parse_str_to_list, and its comments' examples
 describe("a layout string", function()
   local function stages(text)
@@ -137,6 +187,58 @@ describe("what a launch amounts to", function()
 end)
 
 describe("Megatron's log", function()
+  -- as _print_args of megatron-core 0.19.2 prints values that nobody set, and dtypes
+  it("has no finding for what Megatron itself fills in", function()
+    local result = first("run.log", [[
+------------------------ arguments ------------------------
+  accumulate_allreduce_grads_in_fp32 .............. True
+  bf16 ............................................ True
+  ckpt_format ..................................... torch_dist
+  data_path ....................................... ['a', 'b']
+  mock_data ....................................... False
+  exp_avg_dtype ................................... torch.float32
+  exp_avg_sq_dtype ................................ torch.float32
+  main_grads_dtype ................................ torch.float32
+  global_batch_size ............................... 128
+  eval_global_batch_size .......................... 128
+  eval_micro_batch_size ........................... 1
+  hidden_size ..................................... 1024
+  lr .............................................. 0.0001
+  min_lr .......................................... 1e-05
+  lr_decay_iters .................................. None
+  lr_decay_samples ................................ None
+  lr_warmup_fraction .............................. None
+  lr_warmup_iters ................................. 0
+  lr_warmup_samples ............................... 0
+  max_position_embeddings ......................... 2048
+  micro_batch_size ................................ 1
+  moe_ffn_hidden_size ............................. None
+  moe_router_topk ................................. 2
+  moe_router_load_balancing_type .................. aux_loss
+  add_position_embedding .......................... True
+  gradient_accumulation_fusion .................... True
+  use_torch_fsdp2 ................................. False
+  use_megatron_fsdp ............................... False
+  num_attention_heads ............................. 16
+  num_layers ...................................... 32
+  optimizer ....................................... adam
+  overlap_p2p_comm ................................ True
+  pipeline_model_parallel_size .................... 4
+  position_embedding_type ......................... rope
+  save ............................................ /x
+  save_interval ................................... 100
+  seq_length ...................................... 2048
+  tensor_model_parallel_size ...................... 1
+  train_iters ..................................... 1000
+  train_samples ................................... None
+  use_precision_aware_optimizer ................... False
+  world_size ...................................... 8
+-------------------- end of arguments ---------------------
+]])
+    assert.same({ {}, {} }, { found(result, "error"), found(result, "warning") })
+    assert.equal(64, reads.of(result).microbatches)
+  end)
+
   it("is read whatever stands around its block", function()
     local result = first("run.log", [[
 0: [rank0] INFO

@@ -43,6 +43,16 @@ describe("a layout string", function()
     assert.equal(122, accepted)
   end)
 
+  it("is none, soon, where it would be without end", function()
+    for _, text in ipairs { ("(t|)*9999"):rep(10000), "((t*99999)*99999)*99999", ("("):rep(90000), ("x"):rep(90000), ("t*99999"):rep(9000),
+                            ("Et|"):rep(1e6), "(" .. ("t|"):rep(40000) .. ")*99999" } do
+      assert.is_nil((layers.parse(text)))
+      layers.misplaced(text:sub(1, 100000))
+      local _, problem = of { pipeline = 2, pipeline_model_parallel_layout = text }
+      assert.truthy(problem and #problem < 2000, problem)
+    end
+  end)
+
   it("gives a spec the layers that megatron-core builds, and V", function()
     local tried = 0
     for _, f in ipairs(vectors()) do

@@ -18,6 +18,41 @@ def layout(draw, pipeline, layers, mtp):
     return text if draw.random() < 0.97 else text.replace("E", "", 1)
 
 
+def others_of(draw, say, maybe, experts, step):
+    """What is about neither layout nor schedule, and refused all the same."""
+    pick = draw.choice
+    maybe(0.02, "--save", "/nowhere")
+    if draw.random() < 0.04: say("--save", "/nowhere", "--save-interval", pick([0, 10, 100, 1000]))
+    maybe(0.01, "--train-samples", 1000)
+    maybe(0.01, pick(["--lr-decay-samples", "--lr-warmup-samples"]), 100)
+    maybe(0.04, "--lr-decay-iters", 8)
+    maybe(0.04, "--lr-warmup-fraction", 0.01)
+    maybe(0.03, "--lr-warmup-iters", pick([0, 2]))
+    maybe(0.04, "--min-lr", pick([1e-5, 1e-4, 1e-3]))
+    maybe(0.01, "--data-path", "/nowhere")
+    maybe(0.03, "--eval-global-batch-size", step * pick([1, 2, 4]) + pick([0, 0, 1]))
+    maybe(0.02, "--eval-micro-batch-size", pick([1, 1, 2, 3]))
+    maybe(0.02, "--tp-comm-overlap")
+    maybe(0.02, "--accumulate-allreduce-grads-in-fp32")
+    maybe(0.02, "--no-position-embedding")
+    maybe(0.02, "--cpu-offloading-num-layers", 1)
+    maybe(0.02, "--distribute-saved-activations")
+    maybe(0.02, "--ckpt-format", pick(["torch", "torch_dist", "torch_dist", "fsdp_dtensor"]))
+    maybe(0.01, "--moe-ffn-hidden-size", 512)
+    maybe(0.02, "--multi-latent-attention")
+    if not experts: return
+    maybe(0.1, "--moe-router-topk", pick([1, 2, 4]))
+    maybe(0.05, "--moe-router-pre-softmax")
+    maybe(0.05, "--moe-router-load-balancing-type", pick(["aux_loss", "sinkhorn", "none"]))
+    maybe(0.08, "--moe-router-score-function", pick(["sigmoid", "softmax"]))
+    maybe(0.05, "--moe-router-enable-expert-bias")
+    maybe(0.05, "--moe-router-num-groups", pick([2, 3, 4]))
+    maybe(0.05, "--moe-router-group-topk", pick([1, 2, 4]))
+    maybe(0.02, "--moe-shared-expert-intermediate-size", 512)
+    maybe(0.03, "--moe-shared-expert-overlap")
+    maybe(0.02, "--moe-enable-deepep")
+
+
 def case(seed):
     draw = random.Random(seed)
     flags, pick = list(BASE), draw.choice
@@ -87,4 +122,5 @@ def case(seed):
     maybe(0.01, "--model-parallel-size", 2)
     maybe(0.02, "--max-position-embeddings", pick([1024, 4096]))
     maybe(0.02, "--untie-embeddings-and-output-weights")
+    others_of(draw, say, maybe, experts, micro * data)
     return world, flags

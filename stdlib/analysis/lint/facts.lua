@@ -185,6 +185,8 @@ function derived.optimizer_state(f)
   return record.precision_aware and reduced and "reduced" or "fp32"
 end
 
+function derived.activation_offload(f) return f.key "--cpu-offloading" == true or (f.key "--cpu-offloading-num-layers" or 0) > 0 end
+
 function derived.optimizer(f) return f.key "--optimizer" or "adam" end
 
 function derived.tied_embeddings(f)

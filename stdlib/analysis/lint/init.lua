@@ -77,6 +77,9 @@ local function check_required(launch, entry, get, note)
   if launch.partial or launch.open or launch.resolved or not launch.program then return end
   local elsewhere = launch.spelled["--use-checkpoint-args"] or launch.spelled["--yaml-cfg"]
   if elsewhere or get("--hybrid-layer-pattern").given then return end
+  local some = launch.program:find "^pretrain"   -- a tool takes a few of the trainers' arguments, and no model
+  for key in pairs(entry.required or {}) do some = some or get(key).given end
+  if not some then return end
   for _, key in ipairs(lists.sorted_keys(entry.required or {})) do
     local found, other = get(key), entry.required[key]
     if found.key and not found.given and not launch.spelled[other] then

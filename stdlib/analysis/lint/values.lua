@@ -130,7 +130,8 @@ local function check_one(setting, entry, launch, known, note)
   end
   if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, note) end
   if known[setting.key] then tell_range(setting, known[setting.key], entry, note) end
-  if setting.stray and not names_of { values = { setting.stray } } and entry.argparse and not launch.partial then
+  local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace
+  if setting.stray and not placeholder and not names_of { values = { setting.stray } } and entry.argparse and not launch.partial then
     note { id = "stray_word", severity = "error", setting = { key = setting.key, file = setting.file, line = setting.stray.line,
                                                               values = { setting.stray } }, source = said_by(entry),
            message = string.format("%s: '%s' stands behind no argument: it is refused (are quotes missing where a variable is used?)",
@@ -139,6 +140,9 @@ local function check_one(setting, entry, launch, known, note)
 end
 
 -- --------------------------------------------------------------------------------------------------------------------------- values
+
+-- What a log and a run_config.yaml call dtypes that arguments name (arguments.py: map_dtype).
+local dtypes = { ["torch.float32"] = "fp32", ["torch.bfloat16"] = "bf16", ["torch.float16"] = "fp16", ["torch.uint8"] = "fp8" }
 
 -- The value of a key from its words; nil: they are none of its type.
 local function typed(key, setting)
@@ -156,7 +160,7 @@ local function typed(key, setting)
     end
     return out
   end
-  return words[1] and words[1].text
+  return words[1] and (dtypes[words[1].text] or words[1].text)
 end
 
 local function key_of(by_key, name)

@@ -14,6 +14,11 @@ local function spell(key) return (key:gsub("^%-%-", ""):gsub("%-", "_")) end
 
 local two_directions = "https://github.com/flagos-ai/FlagScale/pull/1157, its description"
 
+local function is_deepep(f)
+  local kernel, p = f.plan.alltoall_kernel and f.plan.alltoall_kernel.name, f.plan.parallelism
+  return (kernel == "deepep" or kernel == "deepep_v1") and p.tensor * (p.expert or 1) > 1
+end
+
 -- Layers of each rank, or nil where Megatron refuses their split anyway.
 local function ranks_of(f)
   if f.layout or layers.problem(f) then return nil end
@@ -48,6 +53,10 @@ return derive(megatron, {
   spell = spell,
   facts = { use_dualpipev = "use_dualpipev", use_dualpipe = "use_dualpipe", fb_overlap = "moe_fb_overlap" },
   writes = lists.with(megatron.writes, {
+    -- its Megatron-LM, core 0.15.0rc5, may not have --moe-flex-dispatcher-backend yet
+    ["--moe-token-dispatcher-type"] = function(f) return (f.shape.experts or 0) > 0 and (is_deepep(f) and "flex" or "alltoall") or nil end,
+    ["--moe-flex-dispatcher-backend"] = function() return nil end,
+    ["--moe-enable-deepep"] = function(f) return (f.shape.experts or 0) > 0 and is_deepep(f) end,
     use_dualpipev = function(f) return f.plan.schedule == "dualpipev" end,
     use_dualpipe = function(f) return f.plan.schedule == "dualpipe" end,
     moe_fb_overlap = function(f) return f.plan.schedule == "dualpipev" end,   -- the planned pairs hide the all-to-all

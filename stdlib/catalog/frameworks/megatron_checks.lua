@@ -293,7 +293,10 @@ local list = {
   { id = "megatron.accumulates_fp32", accumulates_fp32 = true, bf16 = true, when = function(f) return f.main_grads ~= "fp32" end,
     message = "{framework}: --accumulate-allreduce-grads-in-fp32 goes with --main-grads-dtype fp32 only", source = at "arguments.py: validate_args" },
   { id = "megatron.fp8_gather", fp8_gather = true,
-    when = function(f) return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp end,
+    when = function(f)
+      local trains = f.train_iters_said or f.train_samples_said   -- inference gathers in fp8 without an optimizer
+      return trains and not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp
+    end,
     message = "{framework}: --fp8-param-gather wants --use-distributed-optimizer", source = at "arguments.py: validate_args" },
   { id = "megatron.fp8_gather_alone", fp8_gather = true, when = function(f) return f.fp8 == nil end,
     message = "{framework}: --fp8-param-gather wants --fp8-format", source = at "transformer_config.py: __post_init__" },
@@ -303,7 +306,10 @@ local list = {
     message = "{framework}: --use-megatron-fsdp wants --ckpt-format fsdp_dtensor", source = at "arguments.py:1100" },
   { id = "megatron.format_fsdp", megatron_fsdp = false, checkpoint_format = "fsdp_dtensor",
     message = "{framework}: --ckpt-format fsdp_dtensor wants --use-megatron-fsdp", source = at "arguments.py: validate_args" },
-  { id = "megatron.fsdp_optimizer", megatron_fsdp = true, when = function(f) return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" end,
+  { id = "megatron.sharded_optimizer", by = "plan", zero = { at_least = 2 }, optimizer = "muon",
+    message = "{framework} shards gradients of Adam and SGD only: Megatron-FSDP refuses others", source = at "arguments.py:1100" },
+  { id = "megatron.fsdp_optimizer", megatron_fsdp = true,
+    when = function(f) return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" and f.optimizer ~= "muon" end,
     message = "{framework}: --use-megatron-fsdp goes with --optimizer adam or sgd", source = at "arguments.py:1100" },
   { id = "megatron.torch_fsdp", torch_fsdp = true,
     when = function(f) return f.distributed_optimizer or f.fused_accumulation or f.tied_embeddings or f.fp16 end,

@@ -8,25 +8,43 @@ local layers = {}
 -- A stage is { E, t, m, L: how many }; more stages than that no cluster has.
 local MOST_STAGES, MOST_LENGTH = 10000, 100000
 
--- "x*n" written out, the same for "(…)*n"; nil where that is too long.
-local function unrolled(text, pattern)
-  local good = true
-  local out = text:gsub(pattern, function(inner, count)
-    local times = tonumber(count)
-    if times * #inner > MOST_LENGTH then
-      good = false
-      return ""
-    end
-    return inner:rep(times)
+-- "(…)*n" written out; nil where that is too long. What the regular expression \(([^)]+)\)\*(\d+) finds, in one pass: all ( before a ) end
+-- there.
+local function without_groups(text)
+  local parts, at, left = {}, 1, MOST_LENGTH
+  while true do
+    local open = text:find("(", at, true)
+    local close = open and text:find(")", open, true)
+    if not close then break end
+    local count, stop = text:match("^%*(%d+)()", close + 1)
+    local times = count and close > open + 1 and tonumber(count)
+    local part = times and text:sub(open + 1, close - 1)
+    left = left - (times and times * #part or 0)
+    if left < 0 then return nil end
+    parts[#parts + 1] = text:sub(at, times and open - 1 or close)
+    parts[#parts + 1] = times and part:rep(times) or nil
+    at = times and stop or close + 1
+  end
+  parts[#parts + 1] = text:sub(at)
+  return table.concat(parts)
+end
+
+-- The same of "x*n".
+local function without_counts(text)
+  local left = MOST_LENGTH
+  local out = text:gsub("(.)%*(%d+)", function(letter, count)
+    left = left - tonumber(count)
+    return left >= 0 and letter:rep(tonumber(count)) or ""
   end)
-  return good and #out <= MOST_LENGTH and out or nil
+  return left >= 0 and #out <= MOST_LENGTH and out or nil
 end
 
 -- layers.parse("Et*3|(tt|)*29,m|L") → stages, or nil and why not (L: parse_str_to_list).
 function layers.parse(text)
+  if #text > MOST_LENGTH then return nil, "is longer than any pipeline" end
   local rolled = text:gsub(",", "")
-  local out = unrolled(rolled, "%(([^)]+)%)%*(%d+)")
-  out = out and unrolled(out, "(.)%*(%d+)")
+  local out = without_groups(rolled)
+  out = out and without_counts(out)
   if not out then return nil, "is longer than any pipeline" end
   local wrong = out:match "[^EtmL|]"
   if wrong then return nil, string.format("has '%s', which is none of E, t, m, L, |", wrong) end
@@ -40,8 +58,8 @@ function layers.parse(text)
   return stages
 end
 
--- Where a layout string has what stands for nothing: its position, from 1, and the string with that mended or left out; nil: nowhere.
-function layers.misplaced(text)
+-- The position of the first character of a layout string that stands for nothing, from 1; nil: there is none.
+local function misplaced(text)
   local at = 1
   local function item(from)   -- the end of a letter or | with its count, from there
     local stop = text:match("^[EtmL|],*()", from)
@@ -66,12 +84,18 @@ function layers.misplaced(text)
     if not stop then break end
     at = stop
   end
-  if at > #text then return nil end
+  return at <= #text and at or nil
+end
+
+-- The same, and the string with that mended or left out, where it is all that is wrong.
+function layers.misplaced(text)
+  local at = misplaced(text)
+  if not at then return nil end
   local letter = text:sub(at, at)
   local mended = ({ e = "E", T = "t", M = "m", l = "L" })[letter] or ""
   local _, last = text:find(utf8.charpattern, at)
   local rest = text:sub(1, at - 1) .. mended .. text:sub((last or at) + 1)
-  return at, #rest < #text + 1 and rest ~= "" and not layers.misplaced(rest) and rest or nil
+  return at, rest ~= "" and not misplaced(rest) and rest or nil
 end
 
 local letters = { embedding = "E", decoder = "t", mtp = "m", loss = "L" }

@@ -29,7 +29,8 @@ end
 -- Keys that stand twice in one map.
 local function tell_duplicates(launch, duplicates, severity, says)
   for _, twice in ipairs(duplicates) do
-    launch.notes[#launch.notes + 1] = { id = "duplicate_key", severity = severity, line = twice.line, key = twice.name,
+    local how = severity == "warning" and twice.same and "note" or severity
+    launch.notes[#launch.notes + 1] = { id = "duplicate_key", severity = how, line = twice.line, key = twice.name,
                                         file = twice.file, source = "https://github.com/omry/omegaconf, _utils.py: get_yaml_loader",
                                         message = string.format("%s stands at line %d already: %s", twice.name, twice.first, says) }
   end

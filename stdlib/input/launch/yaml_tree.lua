@@ -46,7 +46,8 @@ local function merge(map, from, count)
   end
 end
 
--- tree.read(text, file) → the root node of its first document (nil: it is empty), and keys that a map has twice: { { name, line, first } }.
+-- tree.read(text, file) → the root node of its first document (nil: it is empty), and keys that a map has twice: { { name, line, first,
+-- same: have they the same value? } }.
 function tree.read(text, file)
   local good, next_event = pcall(yaml().parser, text)
   if not good then failure.usage("%s:%s: no YAML: %s", file, select(2, told(next_event)), told(next_event)) end
@@ -72,7 +73,11 @@ function tree.read(text, file)
         return
       end
       local entry = { name = name, line = key.line, value = node }
-      if parent.by[name] then duplicates[#duplicates + 1] = { name = name, line = key.line, first = parent.by[name].line } end
+      local before = parent.by[name]
+      if before then
+        local same = node.kind == "scalar" and before.value.kind == "scalar" and node.text == before.value.text
+        duplicates[#duplicates + 1] = { name = name, line = key.line, first = before.line, same = same }
+      end
       parent.entries[#parent.entries + 1] = entry
       parent.by[name] = entry
     end
