@@ -88,7 +88,8 @@ function alternatives.sections(plan)
   table.sort(points, function(a, b) return (a.planned and 0 or 1) < (b.planned and 0 or 1) or a.planned == b.planned
              and a.seconds < b.seconds end)
   local picture = document.section("Alternatives", element.list(
-    element("p", nil, "Same GPUs, layers and tokens: step time against peak memory."), scatter.make(points, plan)), { id = "alternatives" })
+    element("p", nil, "Same GPUs, layers and tokens: step time against peak memory, with the frontier of all layouts."),
+    scatter.make(points, plan)), { id = "alternatives" })
   local listed = document.section("The same as a table",
     tables.make(columns, rows, { class = "n sort", id = "alt", sortable = true, sorted = 2 }), { class = "cont", quiet = true })
   return picture, listed
