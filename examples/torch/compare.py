@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-from pipeline import agreement, overlay, tables
+from measuring import agreement, overlay, tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNTIMES = {"torch-single": "torch-single", "torch-multi": "torch-multi", "deepseek": "deepseek", "pipeplan": "pipeplan", "ideal": "ideal",

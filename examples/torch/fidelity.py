@@ -27,7 +27,8 @@ import typing
 import torch
 import torch.distributed as dist
 
-from pipeline import control, dualpipe, grid, measured, model, options as types, profile, program, timing, torch_runtime, watchdog
+from measuring import control, measured, profile, timing
+from pipeline import dualpipe, grid, model, options as types, program, torch_runtime, watchdog
 
 
 class Kind(typing.NamedTuple):

@@ -20,8 +20,9 @@ import sys
 import torch
 import torch.distributed as dist
 
-from pipeline import grid, model, options as types, profile
-from pipeline.timing import Effort
+from measuring import profile
+from pipeline import grid, model, options as types
+from measuring.timing import Effort
 
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
 

@@ -25,9 +25,10 @@ import torch.distributed as dist
 
 import processes
 import profile_stage
-from pipeline import grid, heat, links, memory, model, options, power, profile, timing
-from pipeline.actions import Actions, Deferred
-from pipeline.control import Control
+from measuring import heat, links, memory, profile, timing
+from pipeline import grid, model, options, power
+from measuring.actions import Actions, Deferred
+from measuring.control import Control
 
 CPU = torch.device("cpu")
 SMALL = dict(hidden=16, heads=2, ffn=64, sequence_length=8)

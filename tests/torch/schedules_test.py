@@ -1,7 +1,8 @@
 """schedules_test.py: our schedules against PyTorch's own classes (torch.distributed.pipelining.schedules), without processes or GPUs.
 
 Two things are checked. The class and our constructor put the same actions in the same order on every rank; of a class with several stages a rank that
-is the table it hands to its runtime (its blanks do not count), of one with a single stage the calls that its step makes. And what `pipeplan simulate --format csv` prints is loaded, validated, lowered to sends and receives and run dry by PyTorch's runtime class.
+is the table it hands to its runtime (its blanks do not count), of one with a single stage the calls that its step makes. And what
+`pipeplan simulate --format csv` prints is loaded, validated, lowered to sends and receives and run dry by PyTorch's runtime class.
 
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
@@ -169,8 +170,8 @@ class Runtime(unittest.TestCase):
                         self.check(ours(kind, ranks, microbatches, chunks), ranks, microbatches, chunks)
 
     def test_loads_validates_lowers_and_runs_a_planned_program_whose_pairs_are_two_actions(self):
-        command = ["plan", "examples/specs/measured-4xH200.json", "--policy", "examples/sites/pipeline-anyway.lua", "--schedule", "dualpipev", "--format", "csv",
-                   "--date", "2026-11-27", "--framework", "torch"]
+        command = ["plan", "examples/specs/measured-4xH200.json", "--policy", "examples/sites/pipeline-anyway.lua", "--schedule", "dualpipev",
+                   "--format", "csv", "--date", "2026-11-27", "--framework", "torch"]
         text = subprocess.run([os.environ["PIPEPLAN"], *command], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertNotIn("OVERLAP_F_B", text)
         self.check(text, 4, 32, 2)

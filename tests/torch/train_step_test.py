@@ -186,7 +186,7 @@ class Gradients(unittest.TestCase):
 
     def test_what_is_broken_is_found(self):
         mutants = [("zb_h1", {}, "no W"), ("1f1b", {}, "B twice"), ("zb_v", {}, "input of another"), ("zb_h1", {}, None)]
-        for (name, _, mutant), found in self.check(2, 1, 0, mutants):
+        for (_, _, mutant), found in self.check(2, 1, 0, mutants):
             with self.subTest(mutant=mutant):
                 worst = max(one["worst"][0] for one in found)
                 if mutant:

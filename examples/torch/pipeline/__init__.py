@@ -1,1 +1,1 @@
-"""What the scripts of this folder share: a model cut into stages, and what runs, times and watches them."""
+"""What trains by a plan: a model cut into stages, and what runs, records and watches them. It uses nothing of measuring."""

@@ -100,7 +100,7 @@ class Heat:
     def _turn(self, count):
         self.control.barrier()
         time.sleep(min(self.seconds, 1.2))
-        marks = []
+        marks, kept = [], None
         for _ in range(count):
             for kind in "FB":
                 begin = self.clock.mark()

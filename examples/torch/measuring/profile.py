@@ -14,12 +14,13 @@ import time
 import torch
 import torch.distributed as dist
 
-from . import heat, memory, model, power
+from . import heat, memory
+from pipeline import model, power
 from .actions import Actions, Deferred
 from .control import Control
 from .links import Links
 from .timing import Clock, Effort, Timer
-from .torch_runtime import Runner, own_program
+from pipeline.torch_runtime import Runner, own_program
 
 _benches = itertools.count()     # names in the store; the same in every process, for all make the same calls
 PLACEMENTS = ("one", "loop", "v", "bidirectional")

@@ -1,7 +1,7 @@
 """What compare.py prints of compared runs, as text or markdown. Plain Python, no torch. Rows and claims: agreement.py."""
 import statistics
 
-from pipeline import agreement
+from . import agreement
 
 GIB = 2**30
 KINDS = "FBIW"

@@ -4,7 +4,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from . import power, watchdog
+from pipeline import power, watchdog
 
 
 class Steps:

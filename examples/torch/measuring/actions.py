@@ -6,7 +6,7 @@
 import torch
 from torch.distributed.pipelining._backward import stage_backward, stage_backward_input, stage_backward_weight
 
-from . import model
+from pipeline import model
 
 
 class Actions:
@@ -81,7 +81,7 @@ class Actions:
 
 class Deferred(Actions):
     def __init__(self, stage, shape, starts, ends, device, dtype):
-        from . import deferred
+        from pipeline import deferred
         self.deferred = deferred
         deferred.defer(stage)
         super().__init__(stage, shape, starts, ends, device, dtype)
