@@ -9,7 +9,7 @@ replicas, which share experts with --expert. With --microbatches it runs 1F1B to
 The model is that of examples/torch/pipeline/model.py: replace Block by your own.
 
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4,4,4 --microbatches 8,32
-  torchrun --nproc-per-node 4 examples/torch/profile_stage.py --virtual 2 --placement v --layers 2,2,2,2,2,2,2,2
+  torchrun --nproc-per-node 4 -- examples/torch/profile_stage.py --virtual 2 --placement v --layers 2,2,2,2,2,2,2,2
   torchrun --nproc-per-node 2 examples/torch/profile_stage.py --device cpu --model examples/models/tiny.json
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4 --expert 2 --shape hidden=2048,ffn=1408,experts=16
 """
