@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** embed.c: a program of the build, not of the product: writes embedded.c, which holds the Lua that ships.
 ** usage: embed OUTPUT SOURCE_DIR FILE…; FILEs are paths under SOURCE_DIR, or NAME=PATH, in ascending order.

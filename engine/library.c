@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** library.c: libpipeplan: pipeplan.h over a Lua state of its own and stdlib/embed.lua.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** main.c: the program. argv → trusted Lua (stdlib/cli/main.lua) → exit status.
 ** All judgement about status is in Lua; what Lua cannot report (no memory for a state, an error in the error path) is said here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** module.c: `require "pipeplan"` in a stock lua5.4: the same engine and the same stdlib, for tests and scripts.
 ** The interpreter brings Lua; this module links none. May longjmp.

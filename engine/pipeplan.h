@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** pipeplan.h: plans from a program of one's own: specs in, plans out, both as JSON text. Link with `pkg-config --cflags --libs pipeplan`.
 **

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Removes what `cmake --install` put in place from this build folder: the files of its manifest, and folders of ours that this empties.
 # usage: cmake --build build/release --target uninstall
 if(NOT EXISTS "${MANIFEST}")

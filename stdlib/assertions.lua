@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- assertions.lua: assert.decided for luassert (and so for busted): what tests of policies say about plans.
 --
 --   assert.decided(plan, "planned")                  the outcome

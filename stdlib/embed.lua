@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- embed.lua: what libpipeplan (engine/library.c) calls: JSON texts in and out, and never an error.
 --
 --   require "pipeplan.embed" (options) → the function that plans, answer, exit status

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: what `require "pipeplan"` returns: policies to plan with, and an assertion for their tests.
 --
 --   local site = require("pipeplan").policy "sites/aws-p5.lua"

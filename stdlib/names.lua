@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- names.lua: what a user meets under several names, once: in a spec (and so as an option, by the last part), in a rule, in a plan's JSON.
 -- One concept has one name. It differs by place only where the place says the rest (`parallelism.pipeline`, `pipeline_parallel`) or the
 -- unit (a spec's `memory_per_gpu` is "80GiB", a rule's and a plan's `device_bytes` a number). docs/design.md shows this table.

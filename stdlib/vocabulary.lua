@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- vocabulary.lua: every field that a rule may read: its scope, type, unit, domain or range, and meaning. The single source of names and of what
 -- numbers can be: conditions are checked against it, specs read by it (input/fields.lua), editor definitions and JSON Schemas generated from it,
 -- `pipeplan facts fields` prints it.

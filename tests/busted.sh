@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs busted specs under lua5.4 against the module in $PIPEPLAN_BUILD; preloads a sanitizer's runtime where the build has one.
 LUA_CPATH="$PIPEPLAN_BUILD/?.so;;"
 LUA_PATH="tests/?.lua;;"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- digest.lua: SHA-256 of texts for specs, by coreutils.
 
 local digest = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- foreign.lua: random programs that no constructor makes, and what `pipeplan simulate` must say of each in every format under every
 -- runtime. A program is written down while it is executed, so that it is one of a training step by construction; what it holds is counted
 -- beside.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hostile.lua: runs the entries of tests/hostile/corpus and the files of tests/hostile as a user would, under limits of the operating system.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hostile_names.lua: names that nobody would give a thing, and what must not be left of them where people read.
 
 local names = {}

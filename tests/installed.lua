@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- installed.lua: what `cmake --install` makes of the build under test. The build folder's own manifest, of what its user has installed, is
 -- put back; tests that install hold a lock (tests/CMakeLists.txt).
 

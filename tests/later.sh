@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs specs where it is the first of January 2031 in UTC and the second in Auckland, which is the local time: tests/later.sh SPEC…
 # No test knows today's date. Where libfaketime is not installed it says so and ends with 77, which CTest takes for skipped.
 set -eu

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 manual.lua: the pages of the manual, and what they show of the program, made anew. Between a marker and `<!-- end -->` stands one fenced
 block:

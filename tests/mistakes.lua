@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- mistakes.lua: tries every mistake of tests/policy/mistakes.lua: which of load, check, test and mutate catches it, and does it say what
 -- the corpus expects? From the source tree: LUA_CPATH="build/release/?.so;;" LUA_PATH="tests/?.lua;;" lua5.4 tests/mistakes.lua
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- monitoring.lua: a plan and logs for the tests of `monitor`, with figures that are derived by hand.
 --
 -- The plan: ZB-H1 on 4 ranks with 8 microbatches, F = I = W = 1 s. Ideal step: 8 × 3 = 24 s. ZB-H1's bubble is (P−1)(F+B−2W) = 3 × (1+2−2)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- planning.lua: specs that several tests start from, and what they ask of a plan. The figures are those of the reports named beside them.
 
 local pipeplan = require "pipeplan"  -- first: it loads the rest

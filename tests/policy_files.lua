@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- policy_files.lua: policy files for a test, in a directory that is removed when the tests of the file are done.
 
 local files = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- program.lua: runs the program as a user does, for black-box specs: what it prints on each stream, and its exit status.
 
 local program = {}

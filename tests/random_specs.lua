@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- random_specs.lua: specs of every kind, the same wherever and whenever they are made: what several properties are tried on.
 
 local planning = require "planning"

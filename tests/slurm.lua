@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- slurm.lua: a Slurm cluster of its own for a test: a real slurmctld, started by tests/slurm/up in a folder that is removed afterwards.
 
 local slurm = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 sweep.lua: every value in its turn replaced by each of a list that has broken readers, in inputs of every kind: specs, configurations of
 models, profiles, times, plans, measured links, topologies, programs, logs, policies, --set, and options of the commands.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** bubble.c: closed forms of the makespan bubble. See bubble.h.
 **

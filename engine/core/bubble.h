@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** bubble.h: closed forms of the makespan bubble, each with the conditions under which it is exact.
 */

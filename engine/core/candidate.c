@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** candidate.c: enumeration of candidates. See candidate.h.
 */

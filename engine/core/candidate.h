@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** candidate.h: which layouts and schedules a plan can be made of.
 ** Enumerates tensor, context, expert, data and pipeline degrees with every schedule that may be planned, under framework-neutral legality

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** comm.h: time of transfers over a tiered network: alpha-beta per tier, one direction, per GPU.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** condition.c: conditions over columns. See condition.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** condition.h: a table of columns, and conditions (field, operator, value) evaluated over it.
 ** This is how declarative rules run over thousands of candidates without entering Lua. Every value is a double: quantities as they are,

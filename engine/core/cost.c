@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** cost.c: seconds of blocks, stages and pairs. A block is counted as work (FLOPs by the kernel that does them, bytes by who moves them)
 ** and then timed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** cost.h: F, I, W, B and F&B seconds of a stage. The one owner of overlap.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** cost_step.c: seconds of what a step takes beside its pipeline, and of hand-overs. See cost.h.
 */

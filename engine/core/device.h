@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** device.h: what an accelerator, its kernels and its host reach: catalogue facts and measurements, passed in.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** digest.h: a short stable name for a text: to see whether two policies are the same, not to protect against anyone.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** error.c: filling a pp_error. See error.h.
 */

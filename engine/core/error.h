@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** error.h: how pure C reports a failure: a status, and a message in the caller's pp_error.
 ** Nothing in engine/core allocates for an error, prints or exits.

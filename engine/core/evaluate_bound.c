@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_bound.c: a lower bound of a step's seconds, without building anything. See evaluate_bound.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_memory.c: bytes of one candidate's ranks. See evaluate_memory.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_memory.h: bytes of a candidate's ranks, and the programs that they are counted over.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_split.c: by which seconds splits of one candidate are compared. See evaluate_split.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_split.h: by which seconds splits of one candidate are compared.
 */

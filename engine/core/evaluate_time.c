@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_time.c: seconds of one candidate's step. See evaluate_time.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluate_time.h: what a candidate's step takes.
 */

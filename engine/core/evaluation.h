@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluation.h: everything that a plan says about one candidate: its stages, its step and what that would be without overlap, without
 ** hand-overs or on cool cards, the bytes of its ranks, and the same layout under another schedule.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** event_heap.c: see event_heap.h. A binary heap that knows where each of its members is.
 */

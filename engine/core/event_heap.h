@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** event_heap.h: what happens next: a heap with a place for each thing that can happen, whose times may move both ways. Internal to
 ** engine/core. Equal times come in the order of their places, so that a run does not depend on the heap's history.

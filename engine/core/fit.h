@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** fit.h: how a candidate's layers are split, and what its fullest rank then takes: of the splits that fit into memory the fastest.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** floor.c: what a candidate takes at least. See floor.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** floor.h: what a candidate takes at least, from the prices of its layout alone: no split, no program, no bubble. What a search asks first.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** json_check.c: a strict scanner of JSON text. See json_check.h. Recursive descent; depth is limited before it recurses.
 ** The only state that outlives a value are the offsets of the keys of the objects that are open: when an object closes, its keys are sorted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** json_check.h: is this text JSON, exactly as RFC 8259 has it? Checked before lua/json.c makes values of a text.
 **

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** kernels.c: seconds of one kernel by its shape. See kernels.h.
 */

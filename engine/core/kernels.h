@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** kernels.h: seconds of one kernel by its shape: products, experts' grouped products, attention, and what only moves bytes. What a card
 ** reaches is in pp_device; where it says nothing of a shape (0) every shape of a kind runs at the same rate.

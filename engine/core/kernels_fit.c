@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** kernels_fit.c: see kernels_fit.h. The forms are those of kernels.c, asked with a rate of 1.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** kernels_fit.h: from times of kernels to what a card reaches: the numbers of pp_device with which the forms of kernels.h are nearest to what
 ** was measured.

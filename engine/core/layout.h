@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** layout.h: how a model is spread over GPUs, and which blocks each stage of its pipeline holds.
 */

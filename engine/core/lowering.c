@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** lowering.c: the messages of a program, and how a lowering writes a rank's steps. See lowering.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** lowering.h: what the lowerings of the runtimes share: writing a rank's steps. Internal to engine/core.
 */

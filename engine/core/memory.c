@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** memory.c: what a block keeps on a GPU. Elements per token are counted tensor by tensor, as backward reads them; every expression is in
 ** bytes per token until pp_memory_blocks multiplies by the tokens of a microbatch.

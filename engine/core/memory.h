@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** memory.h: bytes on each rank of a pipeline, term by term:
 **   parameters   weights in three buckets: split over TP, the same on all TP ranks (norms, router, latents), routed experts over EP ×

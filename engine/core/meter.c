@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** meter.c: counting and refusing. See meter.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** meter.h: what may be used by a computation on somebody else's behalf, such as an engine call of a policy: work, and memory.
 ** All of engine/core allocates with pp_allocate, and its loops report what they did with pp_spend, so that no function can use memory or time

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** model.c: parameters and FLOPs of a model shape, block by block.
 ** The formulas restate what the layers of each family hold; they were checked against published totals and, for FLOPs, against

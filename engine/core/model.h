@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** model.h: the shape of a transformer: its parameters and its floating-point operations, counted exactly.
 ** A model is a sequence of blocks: embedding, `layers` decoder layers (dense or MoE), head (final norm, output weights, loss), and MTP

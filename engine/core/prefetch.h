@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** prefetch.h: asking the processor for memory before it is needed, where the compiler can. A hint: it changes time and nothing else.
 */

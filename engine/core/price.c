@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** price.c: costs of one layout's blocks. See price.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** price.h: what all candidates of one search share, and what the blocks of one layout cost: its schedules only differ in how they arrange
 ** them.

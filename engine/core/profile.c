@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** profile.c: from measured stages to factors of blocks. See profile.h.
 */

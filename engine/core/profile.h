@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** profile.h: costs as measured: what stages of a pipeline took, turned into seconds and bytes of blocks, so that stages that hold other
 ** numbers of layers can be made of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime.c: event simulation of a lowered schedule. See runtime.h for the rules.
 **

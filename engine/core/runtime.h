@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime.h: what a framework's runtime makes of a schedule: in which order messages are posted, and what a step takes then.
 **

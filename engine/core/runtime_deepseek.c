@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime_deepseek.c: the order in which DeepSeek's DualPipe and DualPipeV post messages. See runtime.h; the eight steps and their phases
 ** are those of schedules_eight_step.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime_deepseek.h: the lowering of DeepSeek's package: see runtime_deepseek.c. Internal to engine/core.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime_lower.c: the presets of runtimes, what they can run, and the memory that a lowering needs. See runtime.h; the lowerings themselves
 ** are runtime_torch.h's and runtime_deepseek.h's.

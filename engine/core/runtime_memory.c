@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime_memory.c: what a runtime holds beside the activations that the schedule needs. See pp_runtime_peaks in runtime.h.
 **

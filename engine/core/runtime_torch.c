@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime_torch.c: the order in which PyTorch's pipelining posts messages. See runtime.h.
 ** Source: PyTorch 2.13, torch/distributed/pipelining/schedules.py: ScheduleGPipe and Schedule1F1B (_step_microbatches); the runtime of all

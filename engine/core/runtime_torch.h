@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** runtime_torch.h: the lowerings of PyTorch's runtimes: see runtime_torch.c. Internal to engine/core.
 */

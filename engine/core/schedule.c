@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule.c: where stages live, the program of a request, and properties of any program. Which requests are legal is schedule_request.c's
 ** subject; the orders themselves are in schedules_*.c. See schedule.h.

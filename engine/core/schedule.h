@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule.h: a pipeline schedule as a program: for each rank, the ordered actions it executes. Pure data: whether it can run is
 ** schedule_verify.h's subject, when it runs simulate.h's.

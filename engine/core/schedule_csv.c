@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_csv.c: reading PyTorch's compute-only CSV. See schedule_csv.h.
 **

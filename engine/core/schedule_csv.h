@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_csv.h: reading a schedule program from PyTorch's compute-only CSV (torch/distributed/pipelining/schedules.py: _Action.from_str,
 ** _PipelineScheduleRuntime._dump_csv with format="compute_only"), the format that schedule:csv() writes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_kinds.h: the schedules there are, a row each: what they are called and what they are. Everything else that has to know them all is
 ** made from these rows: pp_schedule_kind and pp_schedule_traits (schedule.h), who writes the program (schedule.c), the closed form of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_request.c: what schedules exist, and which requests of them are legal. See schedule.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_verify.c: what is wrong with a program. See schedule_verify.h.
 **

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_verify.h: can a program run, and does it do a training step's work? Asked of the programs that schedule.c builds and of any that
 ** comes from elsewhere, without times. What PyTorch's own check leaves out (_validate_schedule in torch/distributed/pipelining/schedules.py

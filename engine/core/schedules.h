@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules.h: what a constructor provides to schedule.c. Internal to engine/core.
 ** A constructor writes one rank's actions, or those of all ranks at once; where stages live is placement, decided before it runs.

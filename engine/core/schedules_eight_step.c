@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules_eight_step.c: DualPipe and DualPipeV: one body of eight steps, two parameterisations.
 **

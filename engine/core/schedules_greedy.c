@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules_greedy.c: schedules that are planned from times, all ranks at once, under a limit of chunks that a rank holds: zb_auto with one
 ** chunk a rank, v_half and v_min with two in a V. Several plans are run by the list scheduler (schedules_greedy.h) and the best is written:

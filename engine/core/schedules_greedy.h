@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules_greedy.h: list scheduling: what schedules that are planned from times are written with. Internal to engine/core.
 **

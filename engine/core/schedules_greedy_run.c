@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules_greedy_run.c: the list scheduler. See schedules_greedy.h.
 **

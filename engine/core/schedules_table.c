@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules_table.c: schedules that walk one table of (microbatch, chunk) entries: some forwards to warm up, then a forward and a backward
 ** in turn, then the backwards that are left. What differs between them is a handful of numbers per rank:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules_v.c: ZB-V in a fixed order: two chunks per rank, placed in a V, backwards split.
 **

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** search.h: a table of candidates as columns that conditions read, filled in as far as someone asks: bytes and seconds are computed only
 ** for the rows that are still in question.

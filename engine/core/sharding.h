@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** sharding.h: gradients and parameters that are sharded too (ZeRO-2 and -3, FSDP, HSDP): what a step's gathers and reductions take beside its
 ** compute. Sources: PyTorch torch/distributed/fsdp/_fully_shard (a unit is gathered while the one before computes); Megatron-LM

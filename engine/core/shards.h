@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** shards.h: who holds which part of a state that data parallelism shards.
 */

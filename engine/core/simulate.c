@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** simulate.c: event simulation without an event queue. See simulate.h.
 **

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** simulate.h: event simulation of a schedule program: when does each action run, given what each takes.
 ** Ideal asynchronous runtime: a rank executes its actions in order, an action starts when the rank is free and what it needs has arrived;

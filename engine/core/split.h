@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** split.h: how many layers each stage gets, so that nobody is the last to finish: embedding, head and MTP weigh as much time as they take.
 ** Every stage keeps at least one layer, but the first and the last one, which have something else to do, may keep none where `empty_ends`

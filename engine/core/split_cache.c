@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** split_cache.c: a hash table with linear probing. See split_cache.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** split_cache.h: splits that are found once for all candidates of a search that ask for the same. Schedules with the same placement, P and V
 ** whose blocks weigh the same balance their layers alike.

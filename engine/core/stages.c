@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** stages.c: splits of a model over a candidate's stages. See stages.h.
 */

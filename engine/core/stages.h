@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** stages.h: the stages of a candidate: which layers each holds, and what that takes.
 */

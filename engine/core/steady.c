@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** steady.c: simulation of a schedule's periods. See steady.h.
 **

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** steady.h: what a step of many microbatches takes, simulated with a program of few.
 **

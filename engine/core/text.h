@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** text.h: text that came from elsewhere (names, paths, messages), fit for a terminal, a log or a review: what a terminal would obey, or
 ** a reader not see, is shown escaped; and UTF-8 is never cut inside a character.

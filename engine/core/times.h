@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** times.h: from what a user knows of stages and devices to the seconds that a simulation takes: extra work of the first and the last
 ** stage, ranks of different speed, and what each action costs beside its work.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** training.h: what of a training recipe decides bytes and seconds. Filled by stdlib from the request.
 */

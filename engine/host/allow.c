@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** allow.c: the allow-list and the stubs. See allow.h.
 ** A name that stands in neither table does not exist for a policy. Before adding one, ask: can it run long without executing VM

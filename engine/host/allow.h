@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** allow.h: every name that a policy can see, and what the familiar names that it cannot see are answered with.
 ** A test walks the live state and compares it with this table, so that no upgrade of Lua or of the engine sneaks a name in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** append_file.h: a line at the end of a file that other processes append to as well, such as a record of decisions.
 **

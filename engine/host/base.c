@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** base.c: the names that a policy sees, built from allow.c, and the functions that replace Lua's own. May longjmp.
 */

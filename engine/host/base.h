@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** base.h: the names that a policy sees. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** budget.c: counting what a policy uses. See budget.h.
 **

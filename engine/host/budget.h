@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** budget.h: what a policy may use: one counter of work and a cap of memory, both sticky (core/meter.h).
 ** Work is counted in VM instructions; allocated bytes and what the engine does are charged in the same unit, and no clock is read, so that the

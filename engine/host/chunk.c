@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** chunk.c: running a policy file, once, in its environment, which has `require` for the files beside it. May longjmp.
 */

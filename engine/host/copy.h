@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** copy.h: copying plain values from one Lua state to another, or within one.
 ** Plain: nil, booleans, numbers, strings, light userdata (tags), and tables of those. Metatables are neither used nor copied.

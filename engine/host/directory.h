@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** directory.h: the files of a directory, which neither C11 nor Lua can list.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** embedded.c: finding a file among those embedded. See embedded.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** file.c: see file.h. The name is resolved first; what it resolves to, which has no links in it, is then opened step by step from the folder
 ** with O_NOFOLLOW, so that a link put there in between is an error and not followed.

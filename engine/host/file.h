@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** file.h: reading a file of a folder in which others may put what they like. No Lua: nothing here longjmps.
 */

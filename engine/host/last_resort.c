@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** last_resort.c: a timer of processor time that looks, each second, whether a policy runs. See last_resort.h.
 ** Time is sampled so that entering and leaving, which a plan does thousands of times, costs no look at a clock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** last_resort.h: the operating system's limits around policies, for what the budget forgot to count. The budget ends a policy at the same place
 ** on every machine; these limits are an order of magnitude beyond it and end the process.

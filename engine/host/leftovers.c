@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** leftovers.c: see leftovers.h. A handler knows nothing but what is static, and calls only what is safe in one: unlink, kill, waitpid, raise.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** leftovers.h: what must not be left behind when a signal ends this process: its temporary file and its child processes.
 */

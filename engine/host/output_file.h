@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** output_file.h: a file that a command writes. A regular file is there whole or not at all: what is written goes to a temporary file of a
 ** name that nobody else uses, in the same folder, which takes the file's place at the end. On any failure, and when a signal ends the process,

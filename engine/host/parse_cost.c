@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** parse_cost.c: a lexer that counts. See parse_cost.h.
 */

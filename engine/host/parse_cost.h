@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** parse_cost.h: what Lua's parser does for a text, in units of core/meter.h, told before it is asked to.
 */

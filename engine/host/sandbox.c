@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** sandbox.c: see sandbox.h. Every entry into the state goes through `enter`: protected, and judged by the budget's flags rather than by what
 ** the script did.

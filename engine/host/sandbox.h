@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** sandbox.h: a fresh Lua state for one set of policies: its names are those of allow.c, its work and memory are budgeted, whatever happens
 ** in it ends as one of four outcomes. Nothing here raises an error in the caller's state, except where a function says so.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** sandbox_state.c: see sandbox_state.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** sandbox_state.h: what the files of the sandbox share: one sandbox, and how code that runs in its state finds it.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** seal.c: what a rule's function reaches and outlives its call stays as it was when the policy was loaded, so that no call sees another one.
 ** Its variables from outside (upvalues), those of functions that it can call, and the tables in them: tables become views that refuse to be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** seal.h: a function of a policy leaves what outlives its call as it was.
 */

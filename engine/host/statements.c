@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** statements.c: the verbs, which record what a policy states and where, and the constructors of conditions. May longjmp.
 ** What a statement means is decided in stdlib/policy, on the copy.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** statements.h: the verbs of a policy file and the conditions in them. May longjmp, but for what says that it never raises.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** streams.h: what the program wants of its standard streams, whoever started it.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** terminal.h: whether somebody looks at standard output and standard error, which neither C11 nor Lua can tell; and what C itself has to say
 ** there.

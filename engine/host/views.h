@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** views.h: tables that can be read and not written. A view is an empty table whose metatable shows another one: reading, #, ipairs and the
 ** sandbox's pairs see what is behind it. For Lua's own functions that look at a table raw there is pp_view_inside.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** workers.c: see workers.h. No Lua here; what a worker does is the business of whoever starts it.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** workers.h: processes that work for this one. Each is a copy of it, made when it is started, and has a channel to it for messages. A worker
 ** ends when its channel does, and on Linux when its parent does. What it prints on either stream is for its parent, who may never look: of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** arguments.c: checking named arguments. May longjmp. See arguments.h.
 */

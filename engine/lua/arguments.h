@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** arguments.h: named arguments of an engine call: one table, every field checked.
 ** All take the stack index of the arguments table, the call's name and the field's name for messages, and raise a Lua error such as

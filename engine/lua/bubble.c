@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** bubble.c: engine.bubble{ schedule, ranks, microbatches, virtual?, group?, F, I, W, B?, FB? }, seconds of one chunk
 **   → { seconds, exact, conditions, low?, high? }, or nil and the broken rule. low and high bound the bubble, where a bound is known.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** bubble.h: engine.bubble, which is a function: the closed form of a schedule's bubble. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** class.h: classes of userdata, for what Lua holds of the C heap. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** comm.c: engine.comm: seconds of transfers. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** comm.h: engine.comm: time of transfers over a tiered network.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** conditions.c: engine.conditions. See conditions.h. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** conditions.h: reading a Lua list of conditions into pp_condition. Everything here may longjmp.
 **

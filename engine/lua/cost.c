@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** cost.c: engine.cost: seconds of blocks, stages, pairs, steps and hand-overs. May longjmp.
 */

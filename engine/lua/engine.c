@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** engine.c: the table `engine`: one field per binding file. May longjmp.
 */

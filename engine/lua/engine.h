@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** engine.h: the binding layer. One file per core module, tables in and out, nothing else.
 ** Every function named pp_open_… pushes one table and may longjmp; so may everything in engine/lua, which therefore keeps no malloc'ed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluation.c: candidates:evaluate(row): everything that a plan prints about one candidate. See evaluation.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** evaluation.h: what a plan prints about one candidate, as a table. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** host.c: engine.host. May longjmp, but never while a sandbox's state is running.
 **

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** host.h: engine.host: the sandbox of policies, for stdlib/policy.
 */

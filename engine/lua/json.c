@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** json.c: reading JSON: checked by core/json_check.h, then made into Lua values. May longjmp.
 */

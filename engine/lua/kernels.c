@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** kernels.c: engine.kernels: what a card reaches, from times of its kernels. May longjmp.
 */

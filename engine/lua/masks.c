@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** masks.c: sets of rows. See masks.h. May longjmp.
 */

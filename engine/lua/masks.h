@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** masks.h: sets of rows as Lua values: a & b, a | b, a - b, #a (how many), a == b, a:first(), a:has(row), a:rows(). Rows count from 1 in Lua.
 ** Everything here may longjmp.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** memory.c: engine.memory: bytes of blocks, and of every rank of a pipeline. May longjmp: what the C heap would hold is a userdata.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** memory.h: engine.memory: bytes of blocks and of the ranks of a pipeline.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** model.c: engine.model. May longjmp. See model.h. engine.model.fields lists the keys of a shape.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** model.h: engine.model: parameters, FLOPs and stages of a model shape (shape.h).
 */

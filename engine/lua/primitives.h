@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** primitives.h: the modules of `engine` that policies may call too: arithmetic, charged for what it does. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** process.c: engine.process: files that are written whole, worker processes, and the standard streams. For stdlib only: no policy has it.
 ** May longjmp.

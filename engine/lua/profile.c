@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** profile.c: checking measured stages. May longjmp. See profile.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** profile.h: measured stages, for the bindings that take them. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** recipe.c: checking training recipes, layouts, devices and networks. May longjmp. See recipe.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** recipe.h: training recipe, layout, device and network as Lua tables: keys are the fields of the C structs. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** results.h: filling the table on top of the stack with named results. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule.c: engine.schedule{ kind, ranks, microbatches, virtual?, group?, limit?, released?, F?, I?, W?, p2p? } → a schedule, or nil and
 ** the broken rule; group is microbatches, or "rounds". Times are for zb_auto, v_half and v_min, which are planned from them; other kinds take

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule.h: engine.schedule: the kinds there are, and schedules as objects with methods. May longjmp.
 */

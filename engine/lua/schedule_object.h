@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_object.h: schedules as Lua holds them, and the arguments that ask for one. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** search.c: candidates, what engine.search{…} gives: a table of columns, and masks over its rows. May longjmp.
 */

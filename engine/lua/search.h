@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** search.h: engine.search: candidates as a table of columns. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** search_object.h: the userdata behind engine.search{…}, which search_open.c makes and search.c answers for.
 */

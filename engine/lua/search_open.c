@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** search_open.c: engine.search{…}: reading the arguments of a search. May longjmp.
 */

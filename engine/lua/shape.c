@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** shape.c: reading a model shape from a Lua table. May longjmp. See shape.h.
 */

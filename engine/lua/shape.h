@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** shape.h: a model shape as a Lua table.
 ** Keys are the fields of pp_model, in words: attention = "gqa" | "mla", qk_norm = "none" | "head" | "full". Which layers are dense in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** simulation.c: schedule:simulate{ … } and schedule:lowered{ … }: reads what actions take and which runtime runs them, answers with
 ** tables. See engine/core/simulate.h, times.h and runtime.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** simulation.h: the methods :simulate and :lowered of schedules, and memory for simulations that the collector frees. May longjmp.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** stdlib.c: a package searcher over the embedded stdlib. May longjmp. See stdlib.h.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** stdlib.h: makes the engine and stdlib loadable in a trusted Lua state (the program's, or the interpreter that loaded the module).
 */

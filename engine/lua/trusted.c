@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** trusted.c: see trusted.h. Not in stdlib.c, which the Lua module has too: there the interpreter has opened what it will.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** trusted.h: a Lua state of ours, for whoever has none: the program and libpipeplan.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** verification.c: schedule:verify() or schedule:verify{ buffers = N } → true, or nil and the finding: is the program complete, in order,
 ** and does no rank wait for ever, where sending waits for nobody or, with N, blocks until one of N receive buffers of the stage is free, as

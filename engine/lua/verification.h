@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** verification.h: the methods :verify and :receive_buffers of schedules, and what is wrong with a program as a Lua table. May longjmp.
 */

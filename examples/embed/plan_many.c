@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** plan_many.c: 100 specs, planned under one policy by a program in C:
 **   cc -o plan_many examples/embed/plan_many.c $(pkg-config --cflags --libs pipeplan) && ./plan_many [OPTIONS as JSON]

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan_many.lua: 100 specs, planned under one policy by stock Lua:  lua5.4 examples/embed/plan_many.lua [POLICY.lua]
 -- The plans are lines of JSON on standard output; which run takes the fewest GPU-hours is said at the end, on standard error.
 

@@ -7,3 +7,5 @@ kernel  { id = "uccl_ep_wide", recommend = "uccl_ep", fabric = "efa", expert_par
 disable { id = "odd_microbatches", reason = "our DualPipeV takes odd M", expires = "2027-06-30" }
 row     { id = "long_context", sequence_length = at_least "128Ki", try = { "zb_v", "zb_h1" } }
 change  { id = "moe_with_ep", try = { "dualpipev", "zb_h1" } }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -60,3 +60,5 @@ describe("aws-p5", function()
     assert.decided(pipeplan.policy("examples/sites/aws-p5.lua", { date = "2027-07-01" }):plan(spec), "rejected", "odd_microbatches")
   end)
 end)
+
+-- SPDX-License-Identifier: Apache-2.0

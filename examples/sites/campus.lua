@@ -9,3 +9,5 @@ reject  { id = "too_long", training_days = over(60), owner = "hpc office",
           why = "the machine is down for maintenance every two months", message = "{training_days} days: nothing runs longer than 60 here" }
 disable { id = "short_run", reason = "course projects train on less than 1 B tokens", expires = "2027-03-31", owner = "teaching" }
 set     { memory_headroom = "5%", reason = "the new driver keeps less for itself", expires = "2027-06-30", owner = "hpc office" }
+
+-- SPDX-License-Identifier: Apache-2.0

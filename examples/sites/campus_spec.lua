@@ -54,3 +54,5 @@ describe("campus", function()
     assert.decided(at("2027-04-01"):plan_spec(spec(64, "0.9B")), "refused", "short_run")
   end)
 end)
+
+-- SPDX-License-Identifier: Apache-2.0

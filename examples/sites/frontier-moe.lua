@@ -11,3 +11,5 @@ reject { id = "experts_beyond_pod", expert_parallel = over(64), owner = "network
          why = "a pod has 64 GPUs, and the links between pods are oversubscribed",
          message = "EP {expert_parallel}: an expert group stays in a pod of 64" }
 change { id = "too_deep", final = true, owner = "training systems" }
+
+-- SPDX-License-Identifier: Apache-2.0

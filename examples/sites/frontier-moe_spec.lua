@@ -38,3 +38,5 @@ describe("frontier-moe", function()
     assert.decided(deep(128), "rejected", "too_deep")
   end)
 end)
+
+-- SPDX-License-Identifier: Apache-2.0

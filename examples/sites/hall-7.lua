@@ -5,3 +5,5 @@ site "hall-7"
 set    { small_run_gpus = 64 }
 reject { id = "deep_on_ethernet", fabric = "ethernet", pipeline_parallel = over(16),
          message = "P {pipeline_parallel}: over {fabric} at most 16 in this hall" }
+
+-- SPDX-License-Identifier: Apache-2.0

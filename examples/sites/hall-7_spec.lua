@@ -17,3 +17,5 @@ describe("hall-7", function()
     assert.decided(plan("infiniband", 32), "planned")
   end)
 end)
+
+-- SPDX-License-Identifier: Apache-2.0

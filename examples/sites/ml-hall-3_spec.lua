@@ -19,3 +19,5 @@ describe("ml-hall-3", function()
     assert.is_not.decided(site:plan { spec, tensor = 8 }, "rejected", "tensor_parallel_inside_node")
   end)
 end)
+
+-- SPDX-License-Identifier: Apache-2.0

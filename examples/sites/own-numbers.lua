@@ -23,3 +23,5 @@ reject { id = "dispatch_too_long", owner = "network", message = "EP {expert_para
 reject { id = "idle_at_first", schedule = "1f1b", owner = "training systems",
          message = "P {pipeline_parallel}: with a quarter of the microbatches ({microbatches}) over 20 % of a step is idle",
          when = function(f) return first_bubble(f) > 0.2 end }
+
+-- SPDX-License-Identifier: Apache-2.0

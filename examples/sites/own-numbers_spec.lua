@@ -41,3 +41,5 @@ describe("own-numbers", function()
     assert.is_not.decided(dense(44, 4, "zb_h1"), "rejected", "idle_at_first")
   end)
 end)
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -3,3 +3,5 @@
 site "pipeline-anyway"
 
 disable { id = "fits_one_gpu", reason = "the runs to compare with are of a small model" }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- cli_filter.lua: the gate on the login node, with the user's rights and before slurmctld hears of the job: it says at once what
 -- job_submit.lua would say. Advice, for a user can go around it.
 

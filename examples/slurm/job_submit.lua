@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- job_submit.lua: the gate in slurmctld: jobs as they are submitted, and as they are changed before they start. It decides.
 -- SlurmUser must be able to read the specs. Where you have a job_submit.lua already, call judge from it.
 

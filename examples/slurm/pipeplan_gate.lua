@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 pipeplan_gate.lua: judges a Slurm job by the plan of its spec. job_submit.lua (in slurmctld, which nobody goes around) and cli_filter.lua
 (on the login node, sooner) lie beside it and ask it. docs/slurm.md says how to install it. Slurm's plugins are Lua 5.1.

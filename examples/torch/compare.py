@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds measured runs against what pipeplan predicts of them from the profile alone: steps, actions, peak memory, the order of schedules.
 
 usage: examples/torch/compare.py RUNS.json [--pipeplan PROGRAM] [--format text|markdown|json] [--summary] [--svg DIR] [-o FILE]

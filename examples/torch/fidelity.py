@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Profiles a machine's pipeline stages and runs every schedule on them, in one call, for compare.py to hold predictions against.
 
 usage: torchrun --nproc-per-node N examples/torch/fidelity.py -o runs.json [options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures what one card's kernels take by their shapes, for `pipeplan plan --kernels FILE`: about half a minute.
 
 usage: python profile_kernels.py -o kernels.json              one card

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures a profile (pipeplan facts schema profile) of a transformer's pipeline stages with PyTorch, each on the card that hosts it.
 
 usage: torchrun --nproc-per-node P examples/torch/profile_stage.py [options] > profile.json

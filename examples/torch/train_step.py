@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs training steps as a plan lays them out: stages on their ranks, microbatches through them in the schedule's order, gradients summed.
 
     pipeplan plan SPEC.json --format json --output plan.json

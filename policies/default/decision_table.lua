@@ -16,3 +16,5 @@ row { id = "dense_large", gpus = at_least "large_dense_gpus", alltoall_fraction 
                                                                                    try = { "dualpipev", "zero_bubble", "interleaved_1f1b", "1f1b" } }
 row { id = "otherwise",                                             try = { "zero_bubble", "interleaved_1f1b", "1f1b" },
       source = "https://arxiv.org/abs/2401.10241" }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -31,3 +31,5 @@ reject { id = "dualpipe_tied_embeddings", schedule = "dualpipe", tied_embeddings
          source = "https://github.com/flagos-ai/FlagScale/pull/1157",
          framework = none_of { "deepseek-dualpipe" },
          message = "DualPipe as FlagScale has it needs untied embedding and output weights; DeepSeek's own package shares them" }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -7,3 +7,5 @@ invariant { id = "never_over_memory",         status = "planned", peak_bytes = o
 invariant { id = "never_dualpipe_without_ep", status = "planned", schedule = "dualpipe", expert_parallel = at_most(1), unless = "dualpipe_without_ep" }
 invariant { id = "never_dualpipe_slow",       status = "planned", schedule = "dualpipe", expert_link = at_most "slow_link", unless = "slow_interconnect" }
 invariant { id = "never_odd_microbatches",    status = "planned", schedule = { "dualpipe", "dualpipev" }, microbatches = odd, unless = "odd_microbatches" }
+
+-- SPDX-License-Identifier: Apache-2.0

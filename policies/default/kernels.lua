@@ -25,3 +25,5 @@ kernel { id = "mindspeed",     accelerator_family = "ascend", why = "the vendor'
          source = "https://github.com/Ascend/MindSpeed, docs/zh/features" }
 kernel { id = "nccl_alltoall", overlapping = false, why = "works everywhere, overlaps nothing",
          source = "https://docs.nvidia.com/deeplearning/nccl, all-to-all" }
+
+-- SPDX-License-Identifier: Apache-2.0

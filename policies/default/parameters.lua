@@ -60,3 +60,5 @@ parameter { id = "rollback_window_steps",     value = 1000,      unit = "step", 
 parameter { id = "rollback_warmup_steps",     value = 50,        unit = "step",     loosens = "none", at_most = 999999, meaning = "first steps left out of that window" }
 parameter { id = "rollback_fallback",         value = { "zero_bubble", "interleaved_1f1b", "1f1b" },
                                                                  unit = "schedule", loosens = "none", meaning = "simpler schedules to roll back to: the first that fits" }
+
+-- SPDX-License-Identifier: Apache-2.0

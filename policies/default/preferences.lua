@@ -17,3 +17,5 @@ prefer { id = "frontier_moe_depth", architecture = "moe", total_parameters = at_
 prefer { id = "shallow_on_small_cluster", gpus = under "small_run_gpus",
          source = "https://arxiv.org/abs/2104.04473, takeaway 1: tensor parallelism in a node first",
          pipeline_parallel = at_most "small_cluster_depth", within = "tie_fraction" }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -14,3 +14,5 @@ refuse { id = "no_alltoall_kernel", schedule = "dualpipe", alltoall_kernel = fal
 refuse { id = "short_run", tokens = under "short_run_tokens", pipeline_parallel = over(1),
          source = "https://arxiv.org/abs/2203.15556: 20 tokens a parameter; 1 B train 50 M parameters",
          recommend = "data_and_tensor_parallel", message = "{tokens} tokens are too few to be worth a pipeline" }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -13,3 +13,5 @@ warn { id = "host_memory_short", source = "https://arxiv.org/abs/2101.06840, 4.1
 warn { id = "pipeline_avoidable", pipeline_avoidable_seconds = over(0),
        source = "https://arxiv.org/abs/2311.05610: the least model parallelism that fits is usually the fastest",
        message = "without a pipeline (P = 1, TP {avoidable_tensor_parallel}, sharded: {avoidable_sharding}) a step is {pipeline_avoidable_seconds} faster" }
+
+-- SPDX-License-Identifier: Apache-2.0

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 boundary.lua: specs at the edges of rules: for each rule one for which it holds, and for each of its limits and conditions one on either
 side. What two policies, or a policy and a wrong version of it, may judge differently shows there.

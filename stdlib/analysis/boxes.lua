@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- boxes.lua: sets of cells of several dimensions. A box allows some cells of each dimension; what is not a box is a list of disjoint boxes.
 -- A box is a list of 64-bit words: dimension after dimension, a bit per cell. Everything costs O(words) but subtraction, which is
 -- O(words × dimensions).

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 cells.lua: what rules can tell apart. The values of each field that some rules read fall into finitely many cells: two values are in the
 same cell when every condition says the same of both. So whatever holds for one value of each cell holds for all values, and analysis of

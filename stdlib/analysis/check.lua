@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 check.lua: what is wrong, or worth knowing, about a policy that loads. Everything is decided from the rules alone (table.lua, cells.lua);
 witnesses are specs that show it (realise.lua), and where none was found the finding says so. Codes and severities: findings.lua.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 coverage.lua: how much of a policy its tests look at. Every plan that a test makes is seen (runner.lua); what counts is
   row        it decided a plan

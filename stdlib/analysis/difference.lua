@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 difference.lua: what changes for whom when one policy takes the place of another: every spec of a corpus is planned by both.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 evaluate.lua: one rule against one spec: each condition, its field's values over the candidates, how many it holds for, and the
 first candidate that the rule decides.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- findings.lua: what `pipeplan policy check` can find: code, severity, meaning, and what to do. A finding is
 --   { code, file, line, layer, id, message, related = { { file, line, message }, … }, witness = { spec, fields } | nil }
 -- severity  error    a mistake in all likelihood       warning  probably not meant       note  worth knowing in a review

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 function_comparisons.lua: what a rule's function compares, as far as its text says it: a field, or a local that stands for one, with a
 number, a name, a parameter, or a local that stands for one of these. Each is a condition, whether the function is read as conditions or

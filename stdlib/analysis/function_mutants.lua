@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 function_mutants.lua: small wrong versions of a rule's function, made in its text: a comparison turned or opened, a number moved by one or
 by a tenth. What the function reads as conditions anyway (policy/functions.lua) is mutated as those.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- function_source.lua: the text of a rule's function in the file where it stands.
 
 local function_source = {}

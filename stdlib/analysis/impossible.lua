@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- impossible.lua: what no candidate can be, whatever the policy: it follows from what the fields mean. Analysis leaves it out, or says so
 -- where it names it. Each is conditions that cannot hold together, in the shape of a rule, and why.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 invariants.lua: tries to break what must hold of every plan. Specs at the edges of all rules (boundary.lua) and seeded random ones are
 planned, and what breaks is made smaller until nothing can be taken away.

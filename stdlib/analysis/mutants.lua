@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 mutants.lua: small wrong versions of a policy: what a slip of the hand would make of it. Tests that pass for a mutant do not look at what it
 changes.

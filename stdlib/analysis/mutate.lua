@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 mutate.lua: would the tests of a policy notice if it were wrong? Runs them for each of its mutants and says which survive.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 ordinary.lua: what a rule's function says of ordinary candidates: those of a few specs under the default policy. An error there is one that
 some user will see; the same answer for all of them is rarely meant.

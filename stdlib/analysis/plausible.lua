@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 plausible.lua: what is written in a rule or parameter and is probably a slip of the hand, although it has a meaning: a bare number where a
 unit was forgotten, bytes for bits, `=` where a limit is meant, a parameter that loosens the other way, a misspelt name in a function.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 realise.lua: from what rules say to a spec that shows it. A finding about rules is a claim about some values of some fields; a spec that
 `pipeplan plan` accepts and for which the claim can be seen is its witness. Fields that a spec states are set to values of the box,

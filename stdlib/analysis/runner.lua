@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 runner.lua: runs busted specs inside the program, so that tests of policies need no other Lua than the one that plans. The specs are those
 that plain `busted --lua=lua5.4` runs; here a test that asserts nothing fails as well, and every plan that a test makes can be watched.

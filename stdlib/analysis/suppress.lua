@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- suppress.lua: findings of `policy check` that a comment at the line takes back, with a reason:
 --   -- check: ignore overlap: the order says what we mean
 -- at the end of the line that a finding names, or on the comment lines right above it. Several codes stand with commas between them.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 table.lua: what a decision table can and cannot decide, from its rows' conditions alone. Exact: cells.lua says why a few cells stand for all
 values.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 verify.lua: a plan that was handed in, derived again: what of it is not what pipeplan plans here, in the words of its subject: the engine,
 the policy, the spec, or the figures that follow from them.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 witness.lua: a spec that a policy and one of its mutants plan differently: what a test would have to plan to notice. Specs at the edge
 between the rule and its mutant (realise.lua) are planned by both; only one whose plans differ is a witness.

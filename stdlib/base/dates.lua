@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- dates.lua: days as text, "YYYY-MM-DD", of the proleptic Gregorian calendar (ISO 8601). A day is a day of UTC, whatever the time zone of
 -- the machine: the same policy holds at the same moment everywhere. So no function here asks for local time, and nothing else in stdlib
 -- asks for a date (os.time() alone is seconds, and has no zone).

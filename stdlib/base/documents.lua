@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- documents.lua: the kinds of JSON that pipeplan writes and reads, with the version of each. A document says in "$schema" what it is, a
 -- JSON Schema in "$id"; a version goes up when a field is renamed, leaves or means something else, not when one is added.
 

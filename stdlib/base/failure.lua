@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- failure.lua: errors that are answers. Raised anywhere in stdlib, caught once in cli/main.lua (and by whoever uses the Lua API).
 -- An error value that is not one of these is a bug of pipeplan (exit 70).
 

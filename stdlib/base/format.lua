@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- format.lua: quantities as people read them: GiB of memory, Gb/s of a network link, percent, GPU-hours, names of schedules.
 -- Everything shown goes through here; nothing computed does.
 

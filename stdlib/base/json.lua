@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- json.lua: JSON, both ways.
 --
 -- Writing: the same bytes on every run: keys sorted, integers as integers, other numbers with the fewest digits that read back as the same

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- layout.lua: the degrees of a layout as people write them: "P 16 · M 120 · TP 1 · EP 64 · DP 128".
 
 local format = require "pipeplan.base.format"

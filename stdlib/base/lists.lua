@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lists.lua: what Lua's table library leaves out.
 
 local lists = {}

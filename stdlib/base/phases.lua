@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- phases.lua: warm-up, steady state and cool-down of a simulated schedule.
 --
 -- A rank is warm once it has begun its first F&B pair; in a schedule without pairs, its first backward. It cools down once its last pair,

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- units.lua: quantities as people write them: "14.8T", "80GiB", "400Gbps", "128Ki", "8%". One parser for specs, options and policies.
 --
 -- The unit that is expected decides what may stand behind the number:

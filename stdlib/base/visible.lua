@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- visible.lua: what came from elsewhere (names, paths, messages) as it may stand in text for people: what a terminal would obey, or a
 -- reader not see, is escaped, by one function of the engine (engine/core/text.h). That is done where text leaves and nowhere before: by
 -- format.page and format.wrap for what is printed, by cli/output.lua for standard error. JSON and XML keep what they were given, each

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 workers.lua: work on many items in several processes, its answers in the order of the items.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- accelerators.lua: what one GPU (or TPU, NPU) is: memory, peaks, links, and what share of the peaks training reaches.
 --
 -- memory_bytes      as the driver reports it (nvidia-smi, rocm-smi), which is what a plan must fit: names lie ("141 GB" is 143,771 MiB),

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- accuracy.lua: how far off the estimates may be, from tests/oracles/table.lua.
 --
 -- time_fraction        of a step's seconds, and of everything counted in them: nine of ten lie within it of the 97 steps on which no

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- config_keys.lua: keys of a Hugging Face config.json that change no parameter of the text model, by why they do not, so that any other key
 -- is either read (input/hf_config.lua), or refused by name: a key that nobody knows may make another model of the same file.
 -- Facts of the configuration classes of Hugging Face transformers 4.46 to 5.24 and of files published with checkpoints;

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- families.lua: what the layers of each model family hold beyond the sizes in its config.json: biases, norms, ties, experts, and what a key
 -- means when it is absent. Facts of the model classes (Hugging Face transformers 4.57.6 and 5.24.0, src/transformers/models/*/; deepseek,
 -- chatglm and mimo: the modeling files that ship with their checkpoints). tests/lua/families_spec.lua holds what the classes themselves count

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- frameworks.lua: what each framework runs, asks and takes for granted: one table a framework, in frameworks/NAME.lua. Planner, reports, and
 -- whoever reads or writes a framework's files read these tables and nothing else. A test holds their shape (tests/lua/frameworks_spec.lua).
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hosts.lua: the host beside a GPU, by the GPU's family: what an offloaded optimizer has to work with, and what it needs for a step of a ring.
 --
 -- link               bytes per second between one GPU and its host, one direction, as large copies reach it

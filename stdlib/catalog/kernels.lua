@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- kernels.lua: all-to-all kernels for mixtures of experts: what each needs, where it works, what was measured with it.
 -- Facts, not judgement: which one to recommend is the policy's `kernel` statements.
 --

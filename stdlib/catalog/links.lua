@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- links.lua: what links reach: the share of their nominal speed that large transfers get, and seconds before the first byte.
 -- Planners disagree by a factor of two (Calculon 0.65 NVLink and 0.9 InfiniBand; Primus 0.91 for all; SimuMax's template 0.5; latencies
 -- 0.45 to 30 us), so a measurement of the cluster itself (nccl-tests) is always the better source. Each figure below says which one it is.

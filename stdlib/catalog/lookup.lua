@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lookup.lua: what all catalogues have in common: entries with a name and aliases, found whatever their case.
 
 local failure = require "pipeplan.base.failure"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_flags.lua: every flag of Megatron-LM's trainers, by what argparse takes behind it: the actions of megatron.training.arguments in the
 -- PyPI package megatron-core 0.19.2, in which they were listed; and flags that other programs of NVIDIA/Megatron-LM @d98e8a64 add (names alone).
 -- Without the two dashes.

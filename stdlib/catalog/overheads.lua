@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- overheads.lua: what a process takes of a GPU's memory beside tensors. Measure a process of your own (nvidia-smi less
 -- torch.cuda.memory_reserved) and give cluster.overhead. What the allocator reserves beyond what is allocated (4 to 8 %; 0.4 % with
 -- expandable_segments, in the same runs) is not among them: that is the policy's memory_headroom.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- schedules.lua: what there is to know of a schedule beside its program, names and traits (those are engine.schedule's): where it comes from, since
 -- when and elsewhere it can be run. Which frameworks run it, and under which rules of theirs, is frameworks.lua's subject.
 --

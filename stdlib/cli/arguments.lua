@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- arguments.lua: what every command does with its command line, and the options that several of them share.
 
 local failure = require "pipeplan.base.failure"

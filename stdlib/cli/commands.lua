@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- commands.lua: the commands of the program, and what `pipeplan --help` says of them.
 
 local commands = {}

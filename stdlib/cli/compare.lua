@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- compare.lua: `pipeplan plan A.json B.json … --compare`: each spec planned by itself, and what differs.
 
 local failure = require "pipeplan.base.failure"

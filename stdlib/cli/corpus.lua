@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- corpus.lua: the specs that a command is about: files, and a file with a spec on each line.
 
 local files = require "pipeplan.input.files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- facts.lua: `pipeplan facts TOPIC`: what pipeplan knows, as tables to read, and the JSON Schemas of spec and plan.
 
 local argparse = require "pipeplan.argparse"

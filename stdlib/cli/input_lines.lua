@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- input_lines.lua: standard input a line at a time, without ever waiting for it: it may be a pipe whose writer waits for an answer first.
 
 local engine = require "engine"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lines.lua: `pipeplan plan --jsonl`: one spec a line in, one plan a line out, in the same order: a stream. Each answer is written as soon
 -- as those before it are, whatever else is still to come; what is held does not grow with the number of lines.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lint.lua: `pipeplan lint FILE…`: launch configurations held against the rules of their frameworks, or against a plan.
 
 local argparse = require "pipeplan.argparse"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- main.lua: the command line. Picks the command, catches answers, decides the exit status. Results are written at
 -- the end.
 

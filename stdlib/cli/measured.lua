@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measured.lua: `pipeplan plan SPEC --measured PLAN.json[:N]=LOG …`: reads the logs of layouts that were run, and plans with what they say.
 
 local calibration = require "pipeplan.input.calibration"

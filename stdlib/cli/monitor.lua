@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- monitor.lua: `pipeplan monitor PLAN.json METRICS…`: holds a run against its plan's rollback trigger: keep (0), roll back (1) or undecided
 -- (0, and said why).
 

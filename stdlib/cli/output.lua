@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- output.lua: where the text of a command goes: standard output, or a file, which is there whole or not at all (engine/host/output_file.h).
 -- The only place that writes files. What cannot be written is a usage failure that says where and why.
 

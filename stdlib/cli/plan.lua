@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan.lua: `pipeplan plan`: specs and policies in, one plan out (or, with --jsonl, one a line).
 
 local command_line = require "pipeplan.cli.arguments"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- policy.lua: `pipeplan policy COMMAND`: what the commands are. Each is a file in policy/, with run(arguments) → text, status.
 
 local failure = require "pipeplan.base.failure"

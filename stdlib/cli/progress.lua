@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- progress.lua: how far a long command is: a line on standard error that is written over, when that is a terminal, standard output is
 -- none, and the work has taken more than a second.
 

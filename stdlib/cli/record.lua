@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 record.lua: the record of decisions, `plan --record FILE`: a line of JSON for each: when, for whom, from which spec, policy and pipeplan,
 and what came out. Lines are appended whole (engine/host/append_file.h), each before its answer is shown: what was answered is in the

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 resume.lua: what an earlier run of `plan --jsonl` answered already, read from its output, which may have been cut anywhere.
 

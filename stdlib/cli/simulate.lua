@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- simulate.lua: `pipeplan simulate NAME`: builds one schedule, or reads one from a CSV, verifies it, simulates it, and shows when each rank
 -- works and waits; or several, and shows what they come to side by side.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- calibration.lua: a site's calibration (stdlib/schema/calibration.lua) → factors of the price of a step, by family; and a calibration's
 -- factors as a request takes them.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- contradictions.lua: what a spec says that cannot all be true: GPUs against the fixed layout, microbatches against the batch, experts,
 -- layers. Exit 2. What is consistent but no schedule or policy allows (odd depth, M < 2P) is judged later, by rules.
 

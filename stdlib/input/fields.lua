@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fields.lua: every field of a spec, once: validation (spec.lua), command-line options (options.lua), the JSON Schema (schema.lua) and
 -- `pipeplan facts spec` are made from this table.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- files.lua: files that the command line or a field of a spec names.
 
 local engine = require "engine"

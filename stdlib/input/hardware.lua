@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hardware.lua: the field `cluster` of a spec, completed from the catalogues: memory, peaks and links of a GPU that is known by name.
 
 local accelerators = require "pipeplan.catalog.accelerators"

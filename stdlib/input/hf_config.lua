@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hf_config.lua: the shape of a model from its Hugging Face config.json, counted exactly or refused by name.
 -- What a key means is read here, by hf_reader.lua; what a family's layers hold stands in catalog/families.lua.
 

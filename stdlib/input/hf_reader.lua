@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hf_reader.lua: a view of one Hugging Face config.json: reads keys and complains by file and key. Whatever was not read is, at the end,
 -- known to change no parameter (catalog/config_keys.lua), or refused by name: it may make another model of the same file.
 

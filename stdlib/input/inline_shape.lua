@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 inline_shape.lua: the model of an inline shape in a spec, down to
   { architecture = "moe", total = 671e9, active = 37e9, layers = 61 }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- kernels.lua: measured kernels (stdlib/schema/kernels.lua) → what replaces the catalogue's figures in pp_device: the forms of
 -- engine/core/kernels.h that are nearest to the measurements (engine.kernels.fit).
 

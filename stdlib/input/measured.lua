@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measured.lua: the files of cluster.network.measured, nccl-tests output and nvidia-smi topo -m in any order, and what they say of each
 -- tier: the node's GPUs and links from the matrix, latency and bandwidth from the tables (engine/core/comm.c, pp_comm_fit).
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- model.lua: the field `model` of a spec: a Hugging Face config.json, or a shape written inline.
 
 local failure = require "pipeplan.base.failure"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- nccl.lua: reading what nccl-tests and rccl-tests print: a heading, a line for each rank, a table of sizes; one or several runs in a file.
 -- Lines of a launcher, of NCCL_DEBUG or of a log between them are passed over. Format: NVIDIA/nccl-tests src/common.cu and src/util.cu
 -- (2.17 names the test in a line of its own, older ones do not); bus bandwidths: doc/PERFORMANCE.md there.

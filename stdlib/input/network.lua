@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- network.lua: the links of a cluster: what the spec says of them, then what was measured, then what the catalogues have.
 
 local failure = require "pipeplan.base.failure"

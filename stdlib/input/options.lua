@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- options.lua: every field of a spec as a command-line option, by the last component of its path: cluster.network.per_gpu is --per_gpu,
 -- and --per-gpu too. Made from fields.lua; for lua-argparse.
 

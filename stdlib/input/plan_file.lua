@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan_file.lua: a plan read back from what `plan --format json` printed: what watching a run needs of it, checked field by field.
 
 local documents = require "pipeplan.base.documents"

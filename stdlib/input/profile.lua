@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- profile.lua: reading a profile (stdlib/schema/profile.lua): measured seconds and bytes of stages, messages and steps → what engine.search
 -- and the rest of a plan take. How stages with other numbers of layers are made of the measured ones: engine/core/profile.h. What one
 -- schedule's stages take, with no model: input/profile_times.lua, which reads parts of it by the functions here.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- profile_times.lua: what the actions of one schedule take, from a profile of its own stages (stdlib/schema/profile.lua): for `pipeplan
 -- simulate --profile`. No model and no cost formula: the stages of the schedule are those that were measured, on the cards that hold them.
 -- Read in two steps, as times.lua does, for how many stages there must be depends on the schedule.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- program.lua: a schedule program from a file: PyTorch's compute-only CSV, a line a rank. What cannot be read is a usage failure; what can,
 -- but is no program of a training step, is answered with a finding, as engine.schedule answers what cannot be built.
 

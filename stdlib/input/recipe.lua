@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- recipe.lua: from the request to the tables that the engine's memory and cost models take: bytes per parameter, recompute flags, tiers of
 -- the network, what the accelerator reaches. What is chosen here for the user is listed by recipe.assumptions.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 runs.lua: which layouts were measured, and in which logs: PLAN.json[:N]=LOG as the command line says it.
 

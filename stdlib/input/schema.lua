@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- schema.lua: the JSON Schema (draft 2020-12) of a spec, made from fields.lua. For editors and CI; spec.lua itself says more than a schema
 -- can (contradictions, nearest legal values).
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- spec.lua: spec files and options → the request, a plain table in SI units that everything else reads.
 -- Several files are laid over each other, field by field, later ones winning; options win over all of them. `model` is one field.
 -- What is wrong raises a usage failure of one line: where, which field, its value, what was expected, the nearest legal value.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stages.lua: how a spec divides layers over stages: a list of them, or in Megatron's words: a layout string, layers of the first and
 -- the last rank, ends that count as a layer. What is wrong with one is what Megatron says of it (catalog/frameworks/megatron_layers.lua).
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stated.lua: what a request's spec says, field by field as it was written, and a digest of it.
 
 local engine = require "engine"

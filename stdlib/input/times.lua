@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- times.lua: what the actions of a schedule take: --times, as F,I,W[,FB] or as a JSON file, in seconds and bytes. Read in two steps, for
 -- how long a list must be depends on the schedule: times.read knows numbers and units; times.check stages, chunks and ranks.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- topology.lua: reading `nvidia-smi topo -m`: which GPUs of a node NVLink joins, and how near its network cards are.
 --
 -- A cell says how a row's device reaches a column's: NV# that many NVLinks; PIX one PCIe bridge; PXB several; PHB the CPU's host bridge;

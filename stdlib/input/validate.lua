@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- validate.lua: a value against one of our JSON Schemas: the keywords that they use. What is wrong is a usage failure of one line: where,
 -- which field, its value, what was expected, the nearest legal name.
 

@@ -1,4 +1,5 @@
 ---@meta _
+-- SPDX-License-Identifier: Apache-2.0
 
 -- The engine's arithmetic, for `when` functions. Ranks, stages and microbatches are numbered from 0.
 -- Made by scripts/generate-meta for LuaLS; a test compares. Edit what it is made from, not this file.

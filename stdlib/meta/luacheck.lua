@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The luacheck std of pipeplan's policy files: stds.policy = dofile "…/luacheck.lua" in .luacheckrc.
 -- Made by scripts/generate-meta; a test compares. Edit what it is made from, not this file.
 

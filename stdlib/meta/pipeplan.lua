@@ -1,4 +1,5 @@
 ---@meta pipeplan
+-- SPDX-License-Identifier: Apache-2.0
 
 -- What `require "pipeplan"` returns.
 -- Made by scripts/generate-meta for LuaLS; a test compares. Edit what it is made from, not this file.

@@ -1,4 +1,5 @@
 ---@meta _
+-- SPDX-License-Identifier: Apache-2.0
 
 -- What a policy file can say.
 -- Made by scripts/generate-meta for LuaLS; a test compares. Edit what it is made from, not this file.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- counters.lua: means of the GPUs' counters, and which of them can see a bubble.
 --
 -- A rank that waits runs a receive kernel: the GPU is "busy" all the same. So GPU utilisation and graphics-engine active see nothing. SM

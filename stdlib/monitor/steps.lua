@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- steps.lua: the steps of a run as its log's lines tell them: which of them count, which are left out and why, and what they come to.
 --
 -- A line of iteration i tells the mean of the steps since the line before it, at most an interval of them (the commonest distance between

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- verdict.lua: keep, roll back, or undecided: the plan's rollback rule, held against what was measured.
 --
 -- The rule is the plan's: utilisation, ideal step ÷ measured step over the window, below its threshold. What is added here is only when a

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 advice.lua: what else there is to do, each with what comes of it: { id, message, changes, options, outcome, saved_fraction }.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- advise.lua: what the plan's reader should know beside the plan: warnings, which schedule would be faster, the all-to-all kernel, where
 -- the schedule can be run, and the condition under which to roll back.
 

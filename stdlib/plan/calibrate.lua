@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- calibrate.lua: a profile's own runs, simulated from its own stages: how far off the plan's model is on this machine.
 
 local accuracy = require "pipeplan.catalog.accuracy"

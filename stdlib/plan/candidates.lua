@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- candidates.lua: the candidates of a request, and for each rule the candidates that it holds for. What drops a candidate is an entry
 -- { id, kind, mask, rule }: rejects and refusals of the policy, what the engine cannot build, what the framework cannot run, what does not
 -- fit. Masks are sets of rows of engine.search (engine/lua/masks.h).

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 choices.lua: what a plan may choose of the recipe where the spec leaves it out: microbatch size, recompute, sharding, GPUs left idle. What
 is offered is the policy's (micro_batch_choices, recompute_choices, sharding_choices, idle_gpus); what a framework cannot run is left out.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 choose.lua: from a request and a policy to the plan's candidate, or to a verdict and what to do instead.
 

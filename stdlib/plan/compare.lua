@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- compare.lua: what a plan is compared with: the other schedules, those that would be faster, no pipeline at all. All by step time.
 
 local accuracy = require "pipeplan.catalog.accuracy"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- enough.lua: how many GPUs it would take when nothing fits: the same request on more GPUs, until one is planned.
 
 local advice = require "pipeplan.plan.advice"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- explain.lua: how the plan was decided, why each rule did or did not fire for it, what overrides hide and what that would have said, the
 -- nearest change of the spec with another outcome, which formula each figure comes from, and why another choice lost.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- facts.lua: what follows from the request alone: the record of request fields that rules read, the arguments of the search, and whether
 -- the model would fit one GPU. Fills in the batch where the spec gives none.
 

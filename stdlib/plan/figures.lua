@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- figures.lua: where each number of a plan comes from: the formula by name and in words, the numbers that went into it, and its source.
 -- For --explain. A figure that the plan does not have is left out.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 flip.lua: how far a spec is from another answer. For each field that the spec states: the nearest value with which the outcome would be
 another. Of a spec that is not planned: with which it is; of a planned one: with which another row of the decision table decides, another

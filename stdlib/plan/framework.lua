@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- framework.lua: what the framework of a request cannot run, over a set of candidates: schedules that it lacks, rules of its table
 -- (catalog/frameworks), splits of layers that it has no way to say. No policy disables these. Where no framework is named, a rule about a
 -- schedule holds that all frameworks which run it share.

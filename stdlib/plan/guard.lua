@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- guard.lua: what no planned result may satisfy: the policy's invariants, which are an answer (the plan is rejected); and what must hold of
 -- every plan, whatever the policy says, and is a bug where it does not.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- host.lua: what a plan asks of the nodes and their storage: memory for an offloaded optimizer, and the bytes of a checkpoint.
 
 local host = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: a request and a policy → a plan: facts, choice, measurement, advice. The plan's fields are those of stdlib/schema/plan.lua;
 -- a field that does not apply is absent here and null in JSON.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measure.lua: the chosen candidate in full: what the plan says about layout, time, memory, replication, and what was saved. Reads
 -- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 measured.lua: layouts that were measured: what was predicted of each, which is the fastest, what that makes of the plan, and what the
 residuals say of the price.

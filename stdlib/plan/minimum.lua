@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- minimum.lua: gpus "minimum": on how few GPUs of this kind the run fits, and what keeps it from fewer. Counts are tried from below: those
 -- that divide a node, then whole nodes one by one, from where weights, gradients and optimizer fit at all.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- pins.lua: the changes over a spec that leave one candidate only: path → value, as the spec would say it.
 
 local lists = require "pipeplan.base.lists"

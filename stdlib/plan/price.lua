@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- price.lua: what the seconds of a step are made of, by what a run could teach: the terms of a layout's price. They sum to the step.
 
 local terms = require "pipeplan.plan.terms"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- program.lua: the plan's schedule, action by action, as its step was simulated: for pictures and for the phases of a step. The search
 -- keeps no program, so this one is built again, from the plan's own seconds; where it does not come to the plan's makespan nothing is
 -- shown of it, and why is said.

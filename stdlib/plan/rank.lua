@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- rank.lua: which of the candidates that no rule drops is the plan. In this order:
 --   1  preferences "within any": each keeps the matching candidates, when there are any
 --   2  step time: those within wanted_tolerance of the fastest (a row of the decision table may say another tolerance)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- reasons.lua: why a candidate was dropped, in words: { id, kind, message, source, layer, file, line, recommend, nearest }.
 
 local conditions = require "pipeplan.policy.conditions"

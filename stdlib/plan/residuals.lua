@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 residuals.lua: what measured steps say of the price of a step: one factor of everything and, where the runs show it, one of a single
 family of terms beside it (docs/measuring.md says why no more).

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 sensitivity.lua: where the choice turns: what would be planned if a figure that the plan rests on were another.
 

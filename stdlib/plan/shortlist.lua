@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 shortlist.lua: the layouts that are worth measuring beside the plan: those that a comparison cannot tell from it, and that differ most.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 side_by_side.lua: plans of several specs beside each other: what differs in the specs, in the choice and in what it takes, each difference
 beside the error that such a comparison can have. Each is compared with the first.

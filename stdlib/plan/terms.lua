@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- terms.lua: what the seconds of a plan's layer are made of, as the cost model has them: for --explain.
 
 local engine = require "engine"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- ways.lua: where nothing fits: what of the spec could be otherwise so that it does, the cheapest by step time first. One change at a time;
 -- where none does, some together.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- what_if.lua: the layout that would be planned for a request with something else in it: more GPUs, more recompute, another microbatch.
 
 local choose = require "pipeplan.plan.choose"

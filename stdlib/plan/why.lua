@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- why.lua: why another choice is not the plan, for who has to defend the plan in a review: the best candidate that has the value, which
 -- rules drop it or what it lost by and how much, and where the wanted schedule is not there, why not. And the steps that led to the plan.
 

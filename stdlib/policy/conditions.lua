@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- conditions.lua: what stands behind a field in a rule. Reads a condition (types, units, names), shows it, evaluates it.
 --
 -- A condition is { field =, op =, … } with op one of

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 examples.lua: an example of each statement and of each primitive of the engine, from which documents, editor definitions and
 `pipeplan facts statements` and `primitives` are made. tests/lua/reference_spec.lua runs every one of them.

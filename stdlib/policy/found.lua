@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 found.lua: the policies of a machine, which hold without being named: company and hall in /etc/pipeplan/policies.d, the user's in
 $XDG_CONFIG_HOME/pipeplan (~/.config/pipeplan), and what PIPEPLAN_POLICY names, separated by colons. In that order they lie between the

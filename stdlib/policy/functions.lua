@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 functions.lua: rules whose condition is a function of Lua: `when = function(f) … end`.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- layers.lua: what the statements of several layers make together. default ← each --policy ← --set: a later layer adds rules, changes and
 -- disables those of an earlier one, and sets parameters. Every rule and parameter remembers where it comes from and what it hides.
 

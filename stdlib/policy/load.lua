@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- load.lua: from files to a policy. Reads them in a fresh sandbox, puts the layers together, and raises everything that is wrong at once.
 
 local dates = require "pipeplan.base.dates"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- loosening.lua: does an override let more plans through? Then it needs a reason.
 -- What cannot be proved to be as strict as before counts as loosening.
 

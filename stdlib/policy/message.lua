@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- message.lua: the texts of rules. "{name}" becomes the value of that field or parameter, in the unit people read it in.
 
 local format = require "pipeplan.base.format"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 overrides.lua: what the statements of a layer do to those of earlier ones: set, change, disable, enable, pin; and what holds of all that
 loosens, whichever statement does it: it needs a reason, it falls away when it has expired, and it may not touch what is final.

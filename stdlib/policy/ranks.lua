@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 ranks.lua: what a rule says of any or of every rank of a plan:
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- renamed.lua: fields that had other names before (vocabulary.lua). A policy that uses one means the new one, and is told so.
 
 local lists = require "pipeplan.base.lists"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 repeated.lua: names that stand twice in one table of a policy file: { gpus = over(8), gpus = under(64) }. Lua keeps the last and says
 nothing, so the text is read for them.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- show.lua: the effective policy as text and as data: every row, rule and parameter, where it comes from, and what each override hides.
 
 local conditions = require "pipeplan.policy.conditions"

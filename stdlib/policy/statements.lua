@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- statements.lua: what each verb of a policy file may say. Reads one recorded statement into
 --   { verb, id, conditions = { field → condition }, properties = { name → value }, when, reason, expires, values, layer, file, line }
 -- and says what is wrong with it. What statements do to each other is decided in layers.lua.

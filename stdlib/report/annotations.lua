@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- annotations.lua: findings for other programs: SARIF 2.1.0 (OASIS; what code scanning reads) and GitHub's workflow commands
 -- ("::warning file=…,line=…::…").
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- comparison.lua: several simulated schedules side by side, on the same ranks, microbatches and work: a schedule whose ranks hold V chunks
 -- has chunks of a V-th of the work, and what a rank holds is counted in microbatches of all its chunks together.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- difference.lua: changes between two policies as text and JSON.
 
 local difference = require "pipeplan.analysis.difference"

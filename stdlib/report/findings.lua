@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- findings.lua: findings of `pipeplan policy check` as text, JSON, SARIF and GitHub's annotations.
 
 local annotations = require "pipeplan.report.annotations"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lint.lua: what `pipeplan lint` found, as text, JSON, SARIF and GitHub's annotations.
 
 local annotations = require "pipeplan.report.annotations"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- markdown.lua: a plan as Markdown, for a review or a ticket: everything the page says, nothing cut.
 
 local format = require "pipeplan.base.format"

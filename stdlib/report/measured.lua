@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measured.lua: what measured layouts came to, as text: each beside its prediction, which is the fastest, what that changes, and what the
 -- residuals say of the price.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- mutants.lua: results of `pipeplan policy mutate` as text and JSON.
 
 local documents = require "pipeplan.base.documents"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- others.lua: the end of the page: what was compared with the plan, what rules dropped, what was assumed, and by which policy.
 
 local format = require "pipeplan.base.format"

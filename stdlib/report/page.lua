@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- page.lua: what the one page says about a plan, before it is laid out: sections in reading order, most important first, rollback last.
 -- text.lua fits them to 66 lines of 80 columns, markdown.lua writes them all.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- program.lua: a plan's schedule as a program for PyTorch's pipelining runtime: its compute_only CSV, one rank a line.
 --
 -- F&B pairs are written as two actions, the F and then the B, each of which sends what it has as soon as it is done. PyTorch lowers a

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- rows.lua: what the pictures of a simulated schedule (timeline.lua, svg.lua, trace.lua) draw: the actions of each rank with their times.
 
 local rows = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- run.lua: the middle of the page: the run, its stages, memory, time, traffic, copies of the parameters, the all-to-all kernel, and where
 -- the schedule can be run. Each function returns a paragraph, a list of them, or nil where there is nothing to say.
 

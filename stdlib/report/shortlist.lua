@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- shortlist.lua: the layouts that are worth measuring as text: what each takes, what a run of it tells, and the options that plan it.
 
 local format = require "pipeplan.base.format"

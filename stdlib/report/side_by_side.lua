@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- side_by_side.lua: plans of several specs as a table, and as JSON. See stdlib/plan/side_by_side.lua for what is compared.
 
 local documents = require "pipeplan.base.documents"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- simulation.lua: one simulated schedule as text, JSON and CSV. A run is what cli/simulate.lua puts together: the request and the times
 -- that were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form
 -- of its bubble, which a program from a file has not; with a profile also step_seconds, held_bytes and peak_bytes of each rank, or why they

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- svg.lua: a simulated schedule as a picture: one row a rank, time from left to right, each action as wide as it takes long, with its
 -- microbatch where that fits. A pair is drawn in two halves, forward above backward; chunks after a rank's first are paler. The picture
 -- stands alone: no script, no font, no link; it brings a light and a dark background, and says in words what it shows.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 --[[
 terse.lua: what a gate asks of a plan, a line for each answer: a word, a space, the answer. Words stand in this order; what does not apply
 has no line.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- tests.lua: results of `pipeplan policy test` as text, TAP (version 13), JUnit XML and JSON, with the coverage of the policy.
 
 local coverage = require "pipeplan.analysis.coverage"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- text.lua: a plan as one page of at most 66 lines of 80 columns that ends with the rollback paragraph, whatever the plan holds.
 -- What does not fit is cut where it matters least, and said: "… 7 more, see --format json".
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- ticks.lua: where the marks of an axis stand.
 
 local ticks = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- timeline.lua: a simulated schedule as text: one row per rank, time from left to right, each action as wide as it takes long.
 --
 --   F0 B0 I0 W0  action and microbatch of the rank's first chunk, f0 b0 i0 w0 of its others (the other direction in DualPipe)

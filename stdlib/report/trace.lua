@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- trace.lua: a simulated schedule as a Chrome trace (the JSON object format of chrome://tracing, which Perfetto reads too):
 --   a process per rank, thread 0 its actions, thread 1 the backward of its pairs, for slices of a thread may nest but not overlap
 --   X  an action                         M  the names of processes and threads

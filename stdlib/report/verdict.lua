@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- verdict.lua: the first lines of the page: whether the plan fits, its bubble, what it saves and takes, which rules decided, what would be
 -- faster, what is loosened, and warnings. Each function returns a paragraph or a list of them.
 

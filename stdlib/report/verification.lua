@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- verification.lua: what became of a plan that was derived again, as text and JSON.
 
 local documents = require "pipeplan.base.documents"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- xml.lua: text in XML 1.0, between tags or in an attribute, for SVG and JUnit. What a reader would not see is a character reference; what
 -- XML 1.0 cannot hold at all (most control characters, bytes that are no UTF-8) is shown escaped, as in text.
 

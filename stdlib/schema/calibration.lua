@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- calibration.lua: the JSON Schema of a site's calibration (draft 2020-12): what measured runs say of the price of a step, as
 -- `pipeplan plan --measured … --keep FILE` writes it and cluster.calibration reads it. docs/measuring.md: what may be corrected, and why.
 

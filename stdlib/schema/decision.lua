@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- decision.lua: the JSON Schema of a line of `plan --record` (draft 2020-12), as a Lua table.
 
 local documents = require "pipeplan.base.documents"

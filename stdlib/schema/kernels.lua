@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- kernels.lua: the JSON Schema of measured kernels (draft 2020-12): what one card's kernels take by their shapes, as
 -- examples/torch/profile_kernels.py writes them. Everything is optional: what is missing stays as the catalogue has it. Times in seconds,
 -- of one kernel, without its launch.

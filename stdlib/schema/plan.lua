@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan.lua: the JSON Schema of a plan (draft 2020-12), as a Lua table. It is the contract with everything that reads plans, and
 -- base/json.lua fills in from it what a plan leaves out: every declared property is there, null where it does not apply.
 -- Names carry units: _seconds, _bytes, _fraction.

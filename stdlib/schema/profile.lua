@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- profile.lua: the JSON Schema of a profile (draft 2020-12): what a few steps on the machine itself measured, in place of what pipeplan
 -- computes. Everything is optional but F and B of one temperature a stage. Times in milliseconds or microseconds, as their names say.
 -- luacheck: no max line length

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs every bench and prints one table: what was timed, the case, its figures, a note. Wants a release build and a quiet machine.
 # usage: tests/bench/bench.sh BUILD_DIRECTORY     (cmake --build --preset release --target bench)
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # CPU milliseconds of whole processes from a cold start, median of 21 runs each: an empty command, the headline plan, and their ratio.
 # Wanted: the headline at most 20 ms. Rows of bench.sh.
 # usage: tests/bench/cold_start.sh build/release/pipeplan

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """plan_growth.py PIPEPLAN: CPU seconds and peak memory of one plan at a thousand to ten million microbatches, all else equal; rows of bench.sh.
 
 Steps of up to two million actions are simulated whole, longer ones by the periods of their schedule, so that from there on neither may grow:

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- policy_bench.lua: what policies cost: decisions, analysis of a table, mutation of the default policy. Rows of bench.sh.
 -- A decision is all rows and rules for one candidate. Wanted: 100,000 a second; a table of 200 rows and 8 columns in seconds; mutation of
 -- the default policy under a minute on two cores.

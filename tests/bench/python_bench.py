@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the same schedules cost elsewhere, as ratios to ours in one run: PyTorch's own generator, where PyTorch is, and a straightforward simulator in
 Python (tests/oracles/simulator.py). Rows of bench.sh. usage: python_bench.py schedule_bench pipeplan"""
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_bench.c: nanoseconds an action for building, verifying and simulating schedules of a thousand to ten million actions: all three
 ** are linear, so the time of an action may grow only by what no longer fits the caches. CPU time of the fastest of several runs. Rows of

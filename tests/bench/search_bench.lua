@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- search_bench.lua: processor time of choosing a plan, in milliseconds, best of several. Rows of bench.sh.
 -- Wanted: the DeepSeek-V3 headline under 10 ms, a free search on 16,384 GPUs under a second.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """plan --jsonl as a stream: lines a second, and the memory of its processes on the way, which must stay what it is.
 
 usage: tests/bench/stream_bench.py build/release/pipeplan [LINES [JOBS [plan | error]]]    (default 2000 2 plan)

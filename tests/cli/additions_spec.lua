@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- docs/design.md says where a new thing goes. Each is added here to a copy of the tree, in the files that its row names and in no other; then it
 -- works, and the tests that the row names pass in the copy. What is forgotten fails in them.
 

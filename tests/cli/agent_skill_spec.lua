@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- examples/agent-skill/SKILL.md: each question's command runs, and what the page says is its answer is there; the answer that it shows as a
 -- form is what the program says.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Bad input through the program: one clear line on stderr (where, field, value, expected, nearest legal), exit 2, nothing on stdout.
 
 local program = require "program"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // node --experimental-websocket check_page.mjs PAGE.html … [--shots FOLDER]: opens pages in a headless Chromium, speaking its DevTools protocol,
 // and prints what is wrong with each, a line a finding; nothing: all is well. Checked: no console message, nothing wider than the screen at
 // 360, 768 and 1280 px, text contrast AA in light and dark, the keyboard on the timeline, sorting, no growth under the pointer, one sheet of

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Says what is unsound in a page of pipeplan: elements that do not close in order, what would be fetched, an id twice. Nothing: all is well."""
 import re
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads an SVG on standard input with a strict XML parser and checks that it stands alone, says what it is, and keeps what it draws inside
 its own frame. Prints how many rectangles of each class there are: "B 3, F 8, ...", classes sorted, letters of both cases together."""
 import sys

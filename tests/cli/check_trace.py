@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a Chrome trace on standard input and checks it as a viewer would, knowing nothing of pipelines. Prints what it counted:
 slices, flows, processes, then the largest value of each process's counter in the order of their pids, comma-separated."""
 import json

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The examples for CI and editors: each command of examples/ci runs, on the site that `pipeplan policy init` writes, and fails where it should;
 -- the luacheck configuration knows what policies may use.
 

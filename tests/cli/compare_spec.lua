@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- examples/torch/compare.py: what it predicts of the runs measured on 4 × H200, against measured_runs.lua, which asks the engine without
 -- profile or program; what it makes of runs whose numbers are worked out by hand; and what is said of files that cannot be compared.
 

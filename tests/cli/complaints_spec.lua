@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What users of other policy engines complain about, as right behaviours here, each named after the report it comes from. Those about
 -- sandbox and budgets have specs of their own (tests/lua/sandbox_spec.lua, tests/hostile).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """complete.py: what Tab makes of a line in a real, interactive shell, where pipeplan prints its arguments.
 usage: complete.py bash|zsh COMPLETION LINE…     for each LINE the arguments after Tab and Enter
 """

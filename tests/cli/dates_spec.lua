@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A date is a day of UTC on every machine: the default of --date, and how long an override still holds.
 
 require "pipeplan"

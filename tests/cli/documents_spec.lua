@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Each JSON document says in "$schema" what it is, in which version; a schema says the same in "$id"; what reads one looks.
 
 require "pipeplan"

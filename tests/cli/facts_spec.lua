@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan facts`: tables to read and schemas to check with.
 
 local json = require "cjson"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan simulate` of random programs whose ranks hold unequally many stages, each under every runtime in some of the formats: the share of
 -- tests/fuzz/reports.lua that runs with the tests.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The program, the module and the library are built as one ships them: what readelf and objdump say of them. A sanitizer's build checks in its own way and
 -- is left out.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `--help` of every command: on standard output, no wider than a terminal, with examples that run.
 
 require "pipeplan"

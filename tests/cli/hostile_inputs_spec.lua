@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Hostile specs, command lines and files: exit status, message, and what they may take. See tests/hostile.lua.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Hostile policies, each as a file that a user lays over a plan: exit status, message, and what it may take. See tests/hostile.lua.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `cmake --install` gives a tree that works by itself: program, module, editor definitions, examples, licence.
 
 local installed = require "installed"

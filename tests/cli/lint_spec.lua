@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan lint` as a user sees it: exit statuses, formats, a launch against its plan, published configurations, hostile ones.
 
 local json = require "cjson"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The manual, README.md and docs/*.md: shown outputs are what the program prints (scripts/update-readme writes them), every command runs or
 -- says why not, and every file, link and option that a page names exists. A page's sessions run in order, in one directory.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan plan SPEC --measured PLAN.json[:N]=LOG`: logs of layouts that were run, what they choose and keep, and what is wrong with them.
 
 require "pipeplan"

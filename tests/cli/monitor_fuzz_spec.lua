@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Whatever a log holds, `monitor` answers with one of its exit statuses, never a crash: logs of all formats, cut and changed at random.
 
 require "pipeplan"

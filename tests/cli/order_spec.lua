@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The same spec has the same plan, to the byte: whatever was planned before it, in which process, in how many, and where that process runs.
 
 local program = require "program"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Files that the program writes (-o): whole or not at all, in the place that their name leads to.
 
 local files = require "policy_files"

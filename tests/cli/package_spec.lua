@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The Debian package of a build: what is in it plans without the source tree.
 
 local build = os.getenv "PIPEPLAN_BUILD"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `--format html`: pages for a browser. What can be seen in their text is tested here; what only a browser shows by check_page.mjs, where
 -- Chromium and Node are installed.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The program and the module are one planner: the same bytes for the same spec, policies and date.
 
 local pipeplan = require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The pictures of `pipeplan simulate`, checked by readers that are not ours: Python's JSON and XML parsers (check_trace.py, check_svg.py),
 -- against counts that follow from the schedule by hand.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `plan --format csv`: the planned program for PyTorch's runtime, against the tables that PyTorch's own schedule classes made
 -- (tests/data/pytorch), and what is said where there is no program.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan plan` as a user runs it: the page, the JSON, the exit status.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan policy check`: what it prints in each format, and its exit status.
 
 local files = require "policy_files"

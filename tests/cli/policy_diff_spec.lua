@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan policy diff` and `pipeplan policy init`.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan policy eval`, findings that a comment takes back, and print under --debug.
 
 require "pipeplan"  -- first: it loads the rest

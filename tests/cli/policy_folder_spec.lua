@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What is read of a policy's folder, and what is not: regular files only, each of them in the digest, and the rest named.
 
 local pipeplan = require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan policy mutate`: small mistakes in a policy, and whether its tests notice.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan policy show`, and what the program says about policies that cannot be used.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Whole stacks of layers on the command line: diff on both sides, test under the layers below.
 
 local files = require "policy_files"

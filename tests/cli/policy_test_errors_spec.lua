@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Tests that teach: what is wrong in a test is told at its line, files lie beside it, and one that does not end is ended.
 
 local files = require "policy_files"

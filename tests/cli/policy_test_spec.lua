@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan policy test`: runs busted specs of policies, and says what they do not look at.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The tests of the default policy (tests/policy) and of the example sites look at all of it, and notice every mistake that a test can notice: `policy test` and
 -- `policy mutate` say so. All mutants take half a minute of two processors: they are tried where $CI is set, elsewhere those of a few rules.
 

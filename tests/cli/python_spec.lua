@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- examples/torch is a package: pyproject.toml names what there is, what trains uses nothing of what measures, and ruff finds nothing.
 
 local function output_of(command)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan plan --record`: one line of JSON for each decision, appended whole, before the answer is shown.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan --jsonl --shard K/N: N processes read the same specs and plan a share each; a line of each in turn is what one process writes, to the
 -- byte, errors with the number of their line in all of the input.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Man pages and completions, which are made from the parsers: every option that a command's help shows is in them; they are good roff and good
 -- scripts of their shells, and Tab completes in them.
 

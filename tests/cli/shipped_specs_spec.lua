@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The shipped specs through the program: each rule's spec is decided by its rule, each model's spec is planned as the rulings say.
 
 local cjson = require "cjson"

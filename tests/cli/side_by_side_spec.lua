@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan plan A.json B.json --compare`: what two specs differ in, what is chosen, and what it takes, beside the error of the comparison.
 
 require "pipeplan"

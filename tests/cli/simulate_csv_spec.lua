@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan simulate FILE.csv`: a program from elsewhere is verified before it is simulated.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `simulate --profile`: what it takes from a profile, against schedules of two ranks that are worked out by hand, and what is said of a
 -- profile that does not fit the schedule. How well the predictions meet measured steps: compare_spec.lua.
 

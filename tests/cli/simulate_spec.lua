@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan simulate` as a user runs it: what is on stdout, on stderr, and the exit status.
 
 require "pipeplan"

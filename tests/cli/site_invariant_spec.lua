@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- An invariant that a site states, and that a plan breaks: an answer like any other (exit 1), with its words, its place and its layer.
 
 local files = require "policy_files"

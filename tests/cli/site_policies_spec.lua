@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Policies of a machine, which hold without being named: where they are found, that a plan says so, --no-site, and --policy-digest.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The gate of examples/slurm before a real slurmctld: which jobs it takes, which it refuses, and what their users are told.
 
 local cjson = require "cjson"

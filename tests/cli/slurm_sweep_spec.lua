@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The sweep of examples/slurm as an array on a real Slurm: what its tasks wrote, one of them killed and requeued, is merged to the bytes of one
 -- process. tests/slurm/sweep does it, by the commands of docs/slurm.md, with as many specs as it is told.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan --jsonl as what it is, a stream: who reads and writes at its ends may wait for each other, and anybody may be killed.
 
 local files = require "policy_files"

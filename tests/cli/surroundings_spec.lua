@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Nothing that lies about is run: not in the current directory, not in a home, not where the environment points. An installed program reads
 -- the files that it is given, and no Lua of the machine it runs on.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A share of tests/sweep.lua, the same in every run: each input damaged in each place answers with a documented exit status and a message
 -- that names where. The whole of it is a command of its own: see there.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `simulate --times FILE.json`: what each field does, against schedules of two ranks that are worked out by hand, and what is said of a
 -- file that cannot be used.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan simulate FILE.csv` of programs whose ranks hold unequally many stages: every runtime that runs them, every format.
 
 require "pipeplan"

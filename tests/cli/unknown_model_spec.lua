@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- No silent model: a config.json that pipeplan cannot be sure of is an error on stderr and nothing on stdout, through the program.
 
 local program = require "program"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan --format verdict: what a gate reads of a plan, a word and its answer a line.
 
 local files = require "policy_files"

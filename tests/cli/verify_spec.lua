@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- `pipeplan plan --verify`: exit statuses, what is printed, and where policies lie elsewhere than when the plan was made.
 
 require "pipeplan"

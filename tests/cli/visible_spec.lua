@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What the program says of a name that nobody would give a thing is plain on both streams: no character that a terminal obeys or nobody sees,
 -- no line that the name made; and it is no bug.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A wrong rule in a site's policy, hall-7's limit of 16 stages typed as 160, under tests that all pass: check, diff and mutate find it, each in
 -- its own way. What each should say follows from the default policy, where too_deep rejects all beyond 64.
 

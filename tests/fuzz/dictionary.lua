@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- dictionary.lua: words that files of pipeplan hold, for libFuzzer: names of fields, keys of config.json, statements, schedules, log lines.
 -- lua5.4 tests/fuzz/dictionary.lua > DICTIONARY
 

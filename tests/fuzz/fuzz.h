@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** fuzz.h: what fuzz targets share: a check that ends the run, and bytes as numbers. Each target is one file *_fuzz.c, built by the CMake
 ** preset `fuzz` and run by hand:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** program_fuzz.c: any schedule program, through all that uses one: reader → verification → simulation → every runtime × queues × receives ×
 ** pairs, cool and hot → peaks → lowering → CSV, which is read again. The first byte says where a program comes from:

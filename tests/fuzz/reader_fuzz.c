@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** reader_fuzz.c: any bytes as one of the files that pipeplan reads, and all that follows from it: the command that reads it runs as typed, in
 ** this process, and must end with a status that is no bug of ours. PIPEPLAN_READER names the file (tests/fuzz/readers.lua lists them).

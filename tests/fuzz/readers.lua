@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- readers.lua: each kind of file that pipeplan reads, as a command that reads it and makes what follows of it.
 -- name → function(path) → exit status. Run by reader_fuzz.c, and by tests/lua/readers_spec.lua with the seeds that tests/fuzz/run names.
 

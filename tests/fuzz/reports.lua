@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- reports.lua: `pipeplan simulate` of random programs whose ranks hold unequally many stages, in every format under every runtime:
 --   PIPEPLAN=build/asan/pipeplan lua5.4 tests/fuzz/reports.lua [FIRST SEED] [PROGRAMS]
 -- Prints each program of which something is wrong, and how many there were; ends with 1 if any. A share of it runs with the tests

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** bounded.c: runs a command under limits of the operating system and writes what it took:
 **   bounded CPU_SECONDS MEGABYTES REPORT COMMAND [ARGUMENT…]

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- docs/accuracy.md is what tests/oracles/accuracy.lua prints, and what plans say of their errors is borne out by the same data.
 
 local accuracy = require "oracles.accuracy"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Every suggestion of a plan was planned: its changes, laid over the spec, give its outcome. What was chosen, given, changes nothing. The
 -- frontier has no point that another candidate beats in both. Expected values are other runs of the planner: what is asked is that they agree.
 

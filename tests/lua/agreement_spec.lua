@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What a plan says in two places, or by two ways, agrees: the columns that rules read with what is printed of the candidate, the terms of a rank
 -- with their sum, the verdict with the bytes. C's halves of it: tests/unit/agreement_test.c.
 --

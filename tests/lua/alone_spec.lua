@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The all-to-all of experts without a pipeline: one microbatch's forward beside the backward of the one before, as Megatron-LM runs it
 -- (core/pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining).
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The Lua API: policies to plan with, answers as errors, and the assertion for tests.
 
 local pipeplan = require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Layers with authority: company → hall → team → command line. What is final stays; what is disabled can be brought back; a site can be
 -- pinned to the default policy that it was written for; what has expired falls away.
 

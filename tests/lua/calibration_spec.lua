@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Factors of a site's calibration: what they multiply, exactly, and what is refused.
 
 local planning = require "planning"  -- first: it loads the module

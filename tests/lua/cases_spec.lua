@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Public cases with a known right answer: what people asked, or shipped, and what it should have been told. Each names its source.
 
 local planning = require "planning"  -- first: it loads the module

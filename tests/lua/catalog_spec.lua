@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/catalog: the fact tables are complete, sourced, and speak the vocabulary's names.
 
 require "pipeplan"

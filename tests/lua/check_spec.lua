@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Analysis of policies: what `policy check` finds, against brute force and against what is known of the shipped table.
 
 local pipeplan = require "pipeplan"

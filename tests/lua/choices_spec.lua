@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What a spec leaves out is chosen: microbatch size, recompute, sharding, GPUs left idle. The expected values are what brute force over the
 -- same choices finds, or follow from what is asked: more may be chosen from, never slower.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- choose.lua: filter, rank, refusing a schedule, nothing left. Real models on clusters of the reports that describe them; the policy is the
 -- default one, with what a test changes in a layer above it.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.comm: named arguments in, seconds out; the formulas are tested in tests/unit/comm_test.c.
 
 local engine = require("pipeplan") and require "engine"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.conditions: conditions as plain data, over one record or over columns.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.cost: named arguments in, seconds out; the arithmetic is tested in tests/unit/cost_test.c.
 
 local engine = require("pipeplan") and require "engine"

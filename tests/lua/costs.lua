@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- costs.lua: shapes and recipes for the specs of memory, comm and cost, from published configurations.
 
 local costs = {}

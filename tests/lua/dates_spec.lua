@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Days by the calendar and by UTC.
 
 require "pipeplan"

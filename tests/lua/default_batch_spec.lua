@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The batch of a spec that gives none: 16 Mi tokens a step (parameter default_batch_tokens), in whole sequences that every data-parallel
 -- degree divides. Expected: by hand, 16,777,216 / sequence length, to the nearest multiple of GPUs × microbatch size.
 

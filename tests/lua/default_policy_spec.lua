@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The default policy, rule by rule, at the values where each begins and ends.
 -- Expected values are those of the requirements that the tags name, not of the policy files.
 

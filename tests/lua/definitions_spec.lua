@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The definitions that editors read (stdlib/meta): made anew, complete, and without a type that nothing declares.
 
 require "pipeplan"  -- before the path below, on which its own definitions lie

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Which way arrows point. docs/design.md says what may use what; this reads every `require` of the Lua, every `#include` and call of the C.
 
 local source = os.getenv "PIPEPLAN_SOURCE"

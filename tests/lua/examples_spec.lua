@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The shipped specs: each is read, and is what it says it is.
 
 require "pipeplan"

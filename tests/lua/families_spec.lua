@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- catalog/families.lua and config_keys.lua against the model classes themselves: tests/oracles/transformers_4.json and _5.json hold what the
 -- classes of two releases of Hugging Face transformers count for the files that they save, and for the same files with a key left out, null,
 -- changed or added (written by tests/oracles/transformers_families.py).

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/input/fields.lua and what is made of it: options and the JSON Schema.
 
 require "pipeplan"

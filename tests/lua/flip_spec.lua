@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The nearest change of a spec that has another outcome, and what --explain says of overrides. The expected values are derived by hand, from
 -- the limits of the rules and the figures in the specs.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Quantities as a reader of a plan expects to see them.
 
 require "pipeplan"

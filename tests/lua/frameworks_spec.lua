@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- frameworks_spec.lua: the tables of frameworks have the shape that stdlib/catalog/frameworks.lua says, and plans obey them. Each case names
 -- the line of the framework's source that decides it.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- frameworks_verdicts_spec.lua: lint, with the rules of Megatron's table, against what Megatron itself said of flags (tests/data/frameworks),
 -- and plans for Megatron against its rules written down a second time, from its source: where each stands is said beside it.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Adapters of low rank (LoRA): the weights are frozen, and only the adapters have gradients, state and W.
 
 local pipeplan = require "pipeplan"

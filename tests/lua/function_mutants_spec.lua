@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Mistakes in the text of a rule's function: its comparisons and numbers.
 
 local planning = require "planning"  -- first: it loads the module

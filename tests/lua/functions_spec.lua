@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Rules whose condition is a function: the same semantics as conditions.
 
 local planning = require "planning"  -- first: it loads the module

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The headline, DeepSeek-V3 on 2,048 H800, against what is known of it from outside: the published GPU-hours, the schedule's law, and a
 -- replay of the plan's schedule by a simulator of this file's own.
 

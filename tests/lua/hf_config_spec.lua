@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Reading config.json: exact totals, class defaults, refusals by name, and files that are no config of a language model.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What a plan says of hosts and storage: memory that an offloaded optimizer takes there, bytes and seconds of a checkpoint.
 
 local planning = require "planning"

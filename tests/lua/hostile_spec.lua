@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The hostile policies of tests/hostile/corpus through the module, as somebody's interpreter meets them: the same ends as on the command line,
 -- within the budget that was given. tests/cli/hostile_policies_spec.lua has the command line.
 

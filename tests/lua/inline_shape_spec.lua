@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Inline shapes: what is derived is plausible, listed, and adds up.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The search for plans that break what must hold of them.
 
 local files = require "policy_files"

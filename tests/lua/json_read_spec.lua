@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Reading JSON: what comes out of a JSON file, and what is said when it is none.
 
 require "pipeplan"

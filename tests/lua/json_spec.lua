@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Writing JSON: what must hold so that two runs give the same bytes and any reader gets the same numbers (RFC 8259).
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan --kernels FILE: stdlib/input/kernels.lua, from times to the forms of engine/core/kernels.h, and through whole plans. Times are made here
 -- from known forms; what comes back is compared with them.
 

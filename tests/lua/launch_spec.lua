@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- launch_spec.lua: plans written as launches of Megatron-LM and FlagScale (report/launch) are launches that lint finds nothing in, and that are
 -- the plan; one that is changed is not. Megatron's own word on the same scripts is tests/torch/megatron_plans_test.py.
 

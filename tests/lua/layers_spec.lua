@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Layers: default ← each --policy ← --set. What a later layer does to an earlier one, what it must say for it, and what it hides.
 
 local failure = require("pipeplan") and require "pipeplan.base.failure"

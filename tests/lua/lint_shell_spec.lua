@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lint_shell_spec.lua: what of a shell script reaches the program that it starts, by what bash itself passes on, where it is installed.
 
 require "pipeplan"

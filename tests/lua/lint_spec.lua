@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lint_spec.lua: what lint says of launches: the rules of each framework's table on settings of files, with their lines, and what a launch
 -- amounts to. Whose word it is that something is refused stands beside each case; Megatron's own is in frameworks_verdicts_spec.lua.
 

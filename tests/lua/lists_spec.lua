@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What Lua's table library leaves out: stdlib/base/lists.lua.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What loosens is told, whichever statement does it.
 
 local planning = require "planning"  -- first: it loads the module

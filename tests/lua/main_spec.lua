@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What the command line says when a command fails in a way that is no answer.
 
 require "pipeplan"

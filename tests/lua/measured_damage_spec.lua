@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Damaged files of measurements: whatever they hold, the answer is a request or a usage failure, never an error of ours.
 
 require "pipeplan"

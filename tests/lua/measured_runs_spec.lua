@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Steps and peaks measured on 4 × H200 (tests/data/gpu) against predictions from times of single actions; tests/oracles/measured_runs.lua
 -- prints the tables. Nothing is fitted to what is compared.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- cluster.network.measured: files of nccl-tests and nvidia-smi that replace what the catalogues say of links. Tables are made here from a
 -- latency and a speed, which the plan must find again.
 

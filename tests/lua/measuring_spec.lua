@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Measuring a shortlist in a world whose all-to-all takes half as long again as is computed: what the runs choose, and what they say of the
 -- price. The world is the engine's own, with a factor: the truth is known, and what is found is held against it.
 

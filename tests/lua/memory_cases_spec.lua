@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Public cases about memory by stage, each with its source. The rest of them stands in cases_spec.lua and in the oracle table (tests/oracles:
 -- fits_cases.lua, memory_*.lua). Not here, for no shape of ours has their layers: Kimi-K3's headroom (ROCm/Megatron-LM#161, #162: delta
 -- attention) and Nemotron-3-Nano's recompute (Megatron-Bridge's recompute skill: Mamba).

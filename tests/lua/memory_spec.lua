@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.memory: named arguments in, bytes out; the arithmetic itself is tested in tests/unit/memory_test.c.
 
 local engine = require("pipeplan") and require "engine"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Readers of logs and counters: what each takes of a line. Samples are our own, made from the descriptions of the formats that are cited with
 -- each; so are the expected values, by hand.
 

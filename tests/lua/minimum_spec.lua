@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- gpus "minimum": on how few GPUs of a kind, and what keeps a run from fewer.
 
 local planning = require "planning"

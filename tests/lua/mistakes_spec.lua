@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Plausible mistakes of policy authors (tests/policy/mistakes.lua): each is caught, and in words that say what to do.
 
 local planning = require "planning"  -- first: it loads the module

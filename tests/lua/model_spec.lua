@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.model: what Lua sees of parameters, FLOPs and stages. The figures themselves are tested in tests/unit/model_test.c.
 
 require "pipeplan"

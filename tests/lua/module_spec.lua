@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The Lua module in a stock interpreter.
 
 describe("require 'pipeplan'", function()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Which steps of a log count, what they come to, and what is decided. The plan is tests/monitoring.lua's: ideal step 24 s, own step 27 s,
 -- threshold 24/33 (a step of 33 s), window of 100 steps, 10 of them warm-up.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- One concept, one name: stdlib/names.lua against specs, options, fields and the plan's schema; old names; and how prose spells.
 
 require "pipeplan"  -- before the path below, on which its own definitions lie

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/input/nccl.lua: what nccl-tests prints, in the forms that its versions have. Lines are made here as its sources print them:
 -- NVIDIA/nccl-tests src/util.cu (writeBenchmarkLinePreamble, writeBenchmarkLineBody), src/common.cu; older: src/alltoall.cu of 2019.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A cluster that is one host needs no network, and none is made up for it: without network.per_gpu nothing is planned across hosts.
 
 local files = require "policy_files"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Predictions against measured runs: the bands stand with the efficiencies in stdlib/catalog/accelerators.lua.
 -- `lua5.4 tests/oracles/calibrate.lua` prints the whole table.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The oracle table: no row outside its band, and every verdict about memory right. `lua5.4 tests/oracles/table.lua` prints all rows.
 
 local oracles = require "oracles.table"

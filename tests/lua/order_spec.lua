@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Order of layouts against sweeps that others ran (tests/oracles/order.lua): groups on which nothing was chosen.
 
 local order = require "oracles.order"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- base/phases.lua: warm-up, steady state and cool-down, against orders of actions written out by hand.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Whatever a spec asks for, the answer is a plan, a refusal or one clear line; its page fits, its JSON has no NaN, its layout adds up.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What a plan says about a candidate that was chosen: sums and ratios of its evaluation, checked by hand.
 
 require "pipeplan"

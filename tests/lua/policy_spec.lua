@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Policy files: what each statement may say, and how every mistake in one is told: file, line, what was expected, the nearest name.
 
 local failure = require("pipeplan") and require "pipeplan.base.failure"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The description of the engine's primitives, from which their definitions are made, says what the bindings do: each name, what must be
 -- there, and each limit.
 

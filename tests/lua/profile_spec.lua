@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A profile in place of computed costs: stdlib/input/profile.lua, through whole plans. What a profile's stages become is tested in
 -- tests/unit/profile_test.c; here, that plans take it, what they say of it, and how near it comes to measured steps.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The line that says how far a long command is.
 
 require "pipeplan"

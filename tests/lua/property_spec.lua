@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Whatever is asked: a value that the planner chose never fails a rule. Random specs; each plan's whole layout, given as a spec,
 -- is planned again as the same plan, and so is each recommendation.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What numbers can be: fields of the vocabulary, parameters, tables. Whoever reads one refuses what the engine would not take, and says what it
 -- would.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/input/recipe.lua: bytes, flags and tiers that follow from a request.
 
 require "pipeplan"

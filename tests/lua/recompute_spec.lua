@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Recompute with a split backward, by framework. Counted under PyTorch 2.13 on a CPU: with full recompute a layer of seven weights runs forward
 -- nine times a microbatch: once in F, once in I and once for each weight in W; with a whole backward twice.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Every statement and every primitive has an example (stdlib/policy/examples.lua), and each does what it says.
 
 local planning = require "planning"  -- first: it loads the module

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The page and its Markdown: what must hold of every plan, shown on plans written by hand.
 
 require "pipeplan"

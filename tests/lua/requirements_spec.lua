@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The requirements R1 to R17 and R24, each by its number: what goes in, what a plan says, what is rejected and what refused, on both sides
 -- of every boundary. Expected values are the requirement's own, or arithmetic that stands beside them.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What measured steps say of the price, on runs made by hand: a step of so many seconds of compute and so many of all-to-all, one behind the
 -- other, so that a factor on one of them gives what the sum does.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The rollback trigger lies below what the plan predicts: a run as predicted is kept.
 
 local pipeplan = require "pipeplan"

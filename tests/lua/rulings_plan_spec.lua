@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Rulings 13 to 24, each by its number: what a plan says of replaced schedules, savings, ramps, memory, roll-back and alternatives. Expected
 -- values are the ruling's own, or arithmetic that stands beside them.
 

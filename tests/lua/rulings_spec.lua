@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Where the requirements are unclear a ruling decides; each by its number. Expected values are the ruling's own, or arithmetic that stands
 -- beside them.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- In which order runtimes post messages, against what PyTorch's and DeepSeek's own code does. tests/torch/runtime_lowering.py and
 -- tests/oracles/deepseek_messages.py made the digests.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The sandbox of policies: what it shows, what it stops, and how each way of misbehaving ends.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The orders of actions against those of others: what DeepSeek's own package executes, what PyTorch dumped, digests and sequences worked out
 -- elsewhere.
 

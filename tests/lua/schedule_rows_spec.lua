@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A schedule is a row of engine/core/schedule_kinds.h: one that lacks something does not compile.
 
 local source = os.getenv("PIPEPLAN_SOURCE") or "."

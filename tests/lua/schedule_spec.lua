@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.schedule and engine.bubble: what they answer and refuse, and an independent simulator's table. Orders: schedule_orders_spec.lua.
 
 require "pipeplan"

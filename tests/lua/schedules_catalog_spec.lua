@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The catalogue of schedules and the engine's kinds speak of the same things.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.search: candidates as a table of columns, masks over its rows, and what is filled in on demand.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Sharded gradients and parameters (ZeRO-2 and -3, FSDP, HSDP): bytes and seconds by hand.
 
 local pipeplan = require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The layouts that are worth measuring: each is reproduced by its changes, lies within the error of its comparison and is no twin of another.
 
 local planning = require "planning"  -- first: it loads the module

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- schedule:simulate: what it takes beside four numbers, worked out by hand on two ranks; runtimes; what it refuses.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- schedule:simulate{} against an independent simulator in Python (tests/oracles/simulator.py), which reads the program as text: random
 -- schedules of every kind, every stage with times of its own, hops.
 

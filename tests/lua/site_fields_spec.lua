@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What sites want to say of a run: whose it is, how it is trained, what it costs and how long it takes.
 
 local planning = require "planning"  -- first: it loads the module

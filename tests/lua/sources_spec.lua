@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Sources that lead somewhere: each fact of the catalogue, each rule of the default policy and each explained figure says where it is from,
 -- with a link, a file of this tree, or the word that it is assumed.
 

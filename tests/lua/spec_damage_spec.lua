@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Damaged specs: whatever stands in a field, the answer is a request or one clear line, never a bug (exit 70).
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/input/spec.lua: from spec files and options to the request, and one clear line for everything that is wrong.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Random stacks of two layers, with functions that compare, changes, disable, enable and final: what the loader makes of them, and what
 -- check says of that, against counting on a grid of all values that matter. The grid's own reading of the statements is written here.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stages_spec.lua: layers of the stages in Megatron's words, in a spec: what megatron-core itself makes of a layout, of ends with layers of their
 -- own and of ends that count as layers; and what is said where it refuses.
 

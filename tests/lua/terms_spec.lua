@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.cost.terms: what the seconds of a block are made of; that --explain shows them; and what training.data_overlap hides of a step.
 -- Expected values are arithmetic that stands beside them.
 

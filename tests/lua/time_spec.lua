@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What a plan makes of its step: days, GPU-hours, money, MFU; the even split beside the planned one; and where each figure comes from.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/input/topology.lua: nvidia-smi topo -m. tests/data/measured/topo-4xH200.txt is a real one; the others are written in its format,
 -- with matrices that are known of those machines.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Programs whose ranks hold unequally many stages, as the Lua interface takes them: every runtime, verified, in bytes, and as CSV again.
 
 require "pipeplan"

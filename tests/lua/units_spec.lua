@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stdlib/base/units.lua: quantities with units, checked for their dimension.
 
 require "pipeplan"

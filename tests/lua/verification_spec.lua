@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- schedule:verify, schedule:receive_buffers and engine.schedule.from_csv as Lua sees them: findings, where they are, the cycle of a deadlock.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A plan that is handed in is derived again: the same where nothing was touched, and each kind of change is named by its subject. What is
 -- changed here is JSON, so what is expected comes from what was changed.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Whatever a thing is called, what people read of it is plain: valid UTF-8 without a character that a terminal obeys or nobody sees, and one
 -- line where one is meant. What machines read keeps the name.
 

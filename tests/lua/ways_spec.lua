@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What is said where nothing fits: how much is missing, of what, and what could be otherwise so that it fits, the cheapest first.
 
 local planning = require "planning"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Why another choice is not the plan: named candidate, rule or step, and by how much. Figures are read from the answer's own candidate.
 
 require "pipeplan"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- pipeplan.base.workers: work in several processes, and its answers in order.
 
 require "pipeplan"

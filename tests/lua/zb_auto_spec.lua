@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- zb_auto in plans: the limit that it is planned under, and what follows from it.
 
 local planning = require "planning"  -- first: it loads the module

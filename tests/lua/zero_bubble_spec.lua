@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Measured throughput of the zero-bubble paper, from simulated bubbles. The work of a rank does not depend on the schedule, so with bubble rate r
 -- a step takes work / (1 − r), and one schedule's throughput is another's times (1 − r) / (1 − r of the other). Rates are of the longest
 -- stage's time with hops, as the paper's; that the simulated ones are the paper's is tests/unit/simulate_test.c's subject.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Mutation testing: changes one place of engine/core or stdlib at a time and sees whether a test notices.
 
     tests/mutation/run.py [--engine 200] [--stdlib 100] [--seed 1] [--jobs 2] [--list] [--only REGEX] [--budget SECONDS]

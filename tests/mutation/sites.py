@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a source of C or Lua can be changed a little, and how: what run.py draws its mutants from.
 
 A mutant is (kind, start, end, replacement) over the text of one file. Only what the grammar makes plain is touched: comments, strings and

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- accuracy.lua: docs/accuracy.md: every figure of how right plans are, from the data at hand, in one command.
 --
 -- usage, from the root of the repository, some half a minute:

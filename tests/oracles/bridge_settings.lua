@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- bridge_settings.lua: the settings of Megatron-Bridge's pre-training tables (data/oracles/megatron_bridge_pretraining.csv: docs/
 -- performance-summary and its archive @067f987), each once: { case, model, accelerator, gpus, precision, nvfp4, batch, micro_batch,
 -- sequence, tensor, pipeline, context, virtual, expert, tokens_per_second (of its newest release), release, unplannable }. model: a

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- calibrate.lua: what the engine predicts for measured runs, with the efficiencies of stdlib/catalog/accelerators.lua. Run it after
 -- changing one, and put the ratios where the efficiencies stand:
 --   LUA_CPATH="build/dev/?.so;;" LUA_PATH="tests/?.lua;;" lua5.4 tests/oracles/calibrate.lua

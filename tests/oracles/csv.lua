@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- csv.lua: comma-separated values with a heading and quoted cells, as the oracle data have them.
 
 local csv = {}

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Drives step() of DeepSeek's own DualPipe and DualPipeV as deepseek_orders.py does, and prints digests of what it posts between its actions.
 
     PYTHONPATH=path/to/DualPipe python3 tests/oracles/deepseek_messages.py > tests/data/deepseek_messages.txt

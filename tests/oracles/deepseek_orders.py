@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Drives step() of DeepSeek's own DualPipe and DualPipeV, one rank at a time, and prints the digest of the orders it executes.
 
     PYTHONPATH=path/to/DualPipe python3 tests/oracles/deepseek_orders.py > tests/data/deepseek_orders.txt

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fits.lua: does a run whose layout is known fit, by the planner? For the sources fits_published.lua, fits_bridge.lua and fits_cases.lua.
 
 local planning = require "planning"  -- first: it loads the module

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fits_bridge.lua: Megatron-Bridge's pre-training runs (bridge_settings.lua): they ran, so they must fit, with what their recipes
 -- recompute. NVFP4 is planned as fp8, which takes no less.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fits_cases.lua: what people asked, or shipped, about memory, and what became of it: what ran out of memory must not fit, what ran must.
 -- Recompute that a source does not tell is full where it ran and none where it did not: the choice that helps our verdict least.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fits_published.lua: published plans that ran (data/oracles/published_configs.csv, each with its source): they must fit, with what they
 -- recomputed (recipes.lua). Two rows are there because their batch arithmetic is wrong; they never ran.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runs measured on 4 × H200 (tests/data/gpu) as a runs.json for examples/torch/compare.py, with the profiles that measured_runs.lua
 predicts them from.
 

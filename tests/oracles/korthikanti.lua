@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- korthikanti.lua: measured steps of Korthikanti et al. 2205.05198, Table 5, on A100-80GB: full recompute without sequence parallelism, and
 -- selective recompute with it. TP 8; interleaved where virtual > 1; unfused attention, dropout, fp16.
 

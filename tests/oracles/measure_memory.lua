@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measure_memory.lua: bytes of a run's ranks from the engine alone, for the oracle sources about memory.
 
 local engine = require("pipeplan") and require "engine"

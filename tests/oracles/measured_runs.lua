@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measured_runs.lua: steps measured on 4 × H200 (tests/data/gpu) against what is predicted from times of single actions, the time of one
 -- message and the runtime that ran them. Nothing is fitted to the runs but a number of steps (EARLIER_STEPS). Prints tables; a test holds
 -- the errors to their bands. Run it with

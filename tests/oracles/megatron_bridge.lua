@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_bridge.lua: measured pre-training runs with their whole parallel settings: NVIDIA-NeMo/Megatron-Bridge
 -- docs/performance-summary and its archive @067f987. Force-balanced, dropless routing; MTP in DeepSeek-V3 unless said. The newest
 -- release of each setting. kernel: its dispatcher; absent: DeepEP or Hybrid-EP (scripts/performance/configs of the time:

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tests/data/frameworks/megatron_layouts.txt: what megatron-core's own PipelineParallelLayerLayout says of random layout strings, without PyTorch:
 its class and its enum are taken out of their files. usage: tests/oracles/megatron_layouts.py FOLDER-OF-megatron >FILE"""
 import ast, copy, enum, functools, logging, random, re, sys, typing

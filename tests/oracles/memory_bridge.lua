@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory_bridge.lua: peaks of allocated memory of Megatron on H100. From Megatron-Bridge's skills nemo-mbridge-perf-memory-tuning and
 -- nemo-mbridge-perf-activation-recompute @067f987, with the recipes that they name, in GB of 10^9 (training/utils/train_utils.py,
 -- report_memory); from NVIDIA/Megatron-LM PR 6311, MB taken as 10^6. Not modelled, hence wider bands: pools of CUDA graphs, user buffers of

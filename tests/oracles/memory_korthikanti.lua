@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory_korthikanti.lua: Korthikanti et al. 2205.05198, Table 2 and Fig. 1, Fig. 7: state and activations of the first stage's transformer
 -- layers, GiB a GPU, and activations relative to those without any technique. The figures are what the paper's formulas give; calculon-ai/
 -- calculon validation/seqsel holds the same. TP 8, fp16, dropout, unfused attention, 18 bytes of state a parameter (12·L·h²).

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory_megatron.lua: Megatron-LM's own estimator (megatron/training/theoretical_memory_usage.py @d98e8a6), run for shapes that it handles
 -- right: parameters in billions, and GiB of weights, gradients and optimizer of the most loaded shard. Not held
 -- against it: its activations of models with SwiGLU (18 + 4f/h leaves out 2f/h), of mixtures of experts (priced as dense), its stages of

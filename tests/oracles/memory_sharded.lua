@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory_sharded.lua: peaks of FSDP2 in torchtitan (rows of sharded_rows.csv in the folder $PIPEPLAN_DATA/oracles that give one), planned
 -- by `plan` itself. What was measured is what PyTorch's allocator reserved: 4 to 8 % more than tensors take (tests/data/gpu:
 -- megatron_core_H200.jsonl), 6 % taken, without what lies beside it. The loss is PyTorch's cross entropy in fp32, which was not compiled

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory_simumax.lua: peaks of allocated memory, measured on 8 B200 with Megatron-LM (MooreThreads/SimuMax docs/b200/
 -- b200_release_v1.2_summary.md @4dcaae5, "real alloc GiB"): models cut to 4 or 12 layers, M 4, 8 and 32 a pipeline, fused cross entropy,
 -- one microbatch of one sequence. Their own estimator stays within 1.4 %. On an A100 host what that estimator computes is compared:

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory_zero_bubble.lua: memory of GPT models on A100 (Qi et al. 2401.10241, Table 4, GB): pipeline parallelism alone, sequences of 1,024
 -- tokens, a layer less on the first and the last stage; 1F1B-I with one layer a chunk. Megatron-LM of that time: unfused attention and
 -- dropout, which the paper does not say and which its figures do: with fused attention 27 to 59 % of them would be missing.

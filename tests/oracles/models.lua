@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- models.lua: shapes of the models in the oracle tables, from their published configurations.
 
 local models = {}

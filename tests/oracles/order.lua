@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- order.lua: are layouts put in the right order? Groups of one job on one hardware and software (ranking_groups.csv in the folder
 -- $PIPEPLAN_DATA/oracles), each row of which is planned as it ran, by `plan` itself. Of a group: regret (how much slower than its best is
 -- the row that we price lowest, of those that fit and ran), Kendall's tau of the rows that ran, whether the row that we price lowest of

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- pairs.lua: errors of comparisons: of two runs that differ in one thing, how far the ratio of our seconds is from the ratio of the
 -- measured
 -- ones. What kernels reach cancels in it, what is missing of one and not of the other does not. stdlib/catalog/accuracy.lua has what comes

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- predict.lua: a published run → a spec, and what `plan` says of it: seconds of a step. Used by the sources of the oracle table. What no
 -- spec can say of a run is an excuse, printed with its row.
 

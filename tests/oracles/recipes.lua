@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- recipes.lua: what published runs recomputed and how they kept their state, as far as their repositories say.
 --
 -- A recipe: { recompute = "none" | "full" | list, gradients, moments, … as in a spec's training; schedule; fsdp: sharded fully, without a

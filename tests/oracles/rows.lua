@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- rows.lua: what the sources of the oracle table (table.lua) return: lists of rows.
 --
 -- A row compares one published or measured figure with ours:

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- sets.lua: which sets of measurements calibrate and which test, and the constants of the cost model with their origin. Written before
 -- a fit, not after it: a row that moves from one to the other is a change of this file.
 

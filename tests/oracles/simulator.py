@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """simulator.py: an independent simulator of schedule programs, as straightforward as it gets, for tests and for bench comparisons.
 
 A program is text: a row a rank, actions separated by commas, "3F0", "(0F3;3B1)OVERLAP_F_B". Stages s and s + 1 of a chain depend on each other; a

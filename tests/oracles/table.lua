@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- table.lua: every published or measured figure that pipeplan is held against: case, published, ours, error, band. Fails when a row lies
 -- outside its band; rows that we do not claim are printed with the reason.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_bridge.lua: tokens per second of Megatron-Bridge's pre-training runs (bridge_settings.lua), by model family and twice: from the
 -- catalogue as it is, and with one calibration factor an accelerator and precision: the geometric mean of measured / ours over the rows
 -- of all OTHER families there (none: no factor): groups "calibrated". Efficiencies of the catalogue were chosen on the settings that

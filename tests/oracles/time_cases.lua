@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_cases.lua: what others measured of one schedule against another, or of one plan before and after a change: mostly ratios, in
 -- which what kernels reach cancels. Each row names its source. Where a source does not say M, V or P, the row says which were taken.
 

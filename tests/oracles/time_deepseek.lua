@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_deepseek.lua: DeepSeek-V3's own pre-training, on which no efficiency was calibrated, though two terms of the cost model were
 -- added with it in sight: 2,048 H800, PP 16, EP 64 over 8 nodes, no TP, ZeRO-1, DualPipe, 15,360 sequences of 4,096 tokens; 20 SMs for
 -- communication; fp8 caches, bf16 moments; norms, MLA up-projections and SwiGLU recomputed; four nodes a token (the report 2412.19437,

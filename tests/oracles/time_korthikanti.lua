@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_korthikanti.lua: step seconds of Korthikanti et al. 2205.05198, Table 5 (korthikanti.lua), and its model FLOP/s utilisations.
 -- The efficiencies of Ampere (stdlib/catalog/accelerators.lua) were chosen on these rows: three numbers for eight steps.
 

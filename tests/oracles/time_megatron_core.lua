@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_megatron_core.lua: our own runs of megatron-core 0.19.2 on H200 (tests/data/gpu/megatron_core_H200.jsonl), from the catalogue alone:
 -- seconds of a step, GiB that tensors take on each rank at most, and GiB of the card that is used. Models shaped like Llama, untied, bf16
 -- with fp32 gradients, local layer specs: rotary embedding, norms and SwiGLU are PyTorch's own operations, experts run one by one.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_mtnlg.lua: strong scaling of MT-NLG 530B (Smith et al. 2201.11990 §2.3; cli99/llm-analysis
 -- examples/megatron-turing-nlg/README.md): TP 8, PP 35, 1,920 sequences of one, on 2,240, 2,800 and 3,360 A100: 60.1, 50.2 and 44.4 s.
 -- Of two of the points we take the seconds of a microbatch's forward and backward and the seconds beside the pipeline, and predict the

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_narayanan.lua: Narayanan et al. 2104.04473, Table 1: GPT models of 1.7 to 1,008 billion parameters on 32 to 3,072 A100-80GB.
 -- Nothing is fitted to these rows. Seconds of a step: the FLOPs of its equation 3 (with full recompute) over the table's rate.
 --

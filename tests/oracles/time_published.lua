@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_published.lua: steps of published plans (data/oracles/published_configs.csv, each with its source) that no other source of the
 -- table has: seconds, or tokens per second and GPU, or for GPT models TFLOP/s a GPU by equation 3 of 2104.04473 (which counts full
 -- recompute). What they recomputed and kept: recipes.lua. Nothing is fitted to these rows.

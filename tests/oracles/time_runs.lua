@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_runs.lua: steps measured on 4 × H200 (tests/data/gpu; measured_runs.lua): each run's own file gives the isolated times of single
 -- actions and of one message, and nothing else goes in. And those of the second day, from the times of each card that were measured
 -- then.

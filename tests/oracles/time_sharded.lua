@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_sharded.lua: tokens per second of runs without a pipeline whose gradients and parameters are sharded (sharded_rows.csv in the folder
 -- $PIPEPLAN_DATA/oracles), planned by `plan` itself. Shapes: MPT as mosaicml/llm-foundry scripts/train/benchmarking builds them (tied
 -- embeddings, no biases, 4 × hidden, vocabulary 50,368), Llama as published, InternLM-7B as Llama-7B with a vocabulary of 103,168.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- time_vtrain.lua: step seconds of vTrain's validation (vtrain.lua). Odd rows of its file fit one number, the factor that all our
 -- seconds are multiplied by; even rows are reported with it. Ampere's gemm and layer_latency in the catalogue were chosen on odd rows
 -- too, with Korthikanti's; that there is such a latency was seen on all rows. Nothing else is fitted. vTrain's own mean error over all

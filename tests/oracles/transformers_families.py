@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes what the model classes of the installed Hugging Face transformers say, for small models of each family, built on PyTorch's meta
 device: the config.json that the release saves, the parameters (unique ones, and the e_score_correction_bias buffers that checkpoints hold),
 and the parameters of the same file with one key left out, null, changed or added, where they are others.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- vtrain.lua: the rows of vTrain's validation (VIA-Research/vTrain data/ground_truth_multi.csv; Bang et al. 2312.12391 §IV): GPT models
 -- of 3.6 to 175 billion parameters with Megatron-DeepSpeed on up to 64 hosts of 8 A100-80GB. Their setting: full recompute, tensor
 -- parallelism by all-reduce, unfused attention with dropout, fp16, 1F1B; four 200 Gb/s ports a host.

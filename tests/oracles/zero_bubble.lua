@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- zero_bubble.lua: what Qi et al. measured and calculated ("Zero Bubble Pipeline Parallelism", arXiv 2401.10241: its tables of
 -- models, throughput and memory, bubble rates and profiled times). A100-80 SXM, eight a node, RoCE between nodes.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The decision table: which schedule is wanted, at the numbers of GPUs and the share of the all-to-all where its rows begin and end (R6,
 -- rulings 1, 2, 3). The specs are eight GPUs; how many the rules see is a fact that each test states, so that nothing large is planned.
 

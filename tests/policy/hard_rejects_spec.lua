@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The hard rejects: each at the last value that it lets through and the first that it does not (R11 to R14, R24, rulings 7, 10).
 
 local policy = require("pipeplan").policy():with { fits_one_gpu = false }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The all-to-all kernel: which one for which accelerators, networks and sizes of the expert group (R9, ruling 16). Where each kernel works
 -- is what its own documentation says; `pipeplan facts kernels` names the sources.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Plausible mistakes in a site's policy, and what catches each: { name, what catches it, a part of what is said, the policy [, its tests] };
 -- beside it set = what --set says, below = a layer under it, helper = what its helper.lua says.
 -- load   it does not load             check  `policy check` finds it, at least as a warning

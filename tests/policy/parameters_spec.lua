@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Parameters that no rule compares with: what the planner does with each, on both sides of its value.
 
 local pipeplan = require "pipeplan"

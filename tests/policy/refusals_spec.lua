@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The refusals: at the last value where each holds and the first where it does not, and what is planned instead (R15 to R17, rulings 4, 16).
 
 local policy = require("pipeplan").policy("tests/fixtures/wide.lua"):with { fits_one_gpu = false, gpus = 128 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """dualpipe_test.py: our executor of DualPipe and DualPipeV (examples/torch/pipeline/dualpipe.py) on real processes, over gloo on the CPU.
 
 Losses and gradients are those of the unpipelined model, which plain autograd computes (fp64); messages are posted in the order that the engine's

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """examples/torch/fidelity.py on two processes on the CPU: it profiles, runs schedules, and writes what examples/torch/compare.py reads.
 
 usage: PIPEPLAN=build/release/pipeplan tests/torch/fidelity_test.py     (PyTorch >= 2.9, about a minute)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """forked_torchrun.py: torchrun --nproc-per-node N FILE ARGUMENTS… for tests: its processes are forked, so that PyTorch is imported once for all.
 Its command line is read by torchrun's own parser."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """loop_test.py: the commands of docs/running.md, pasted as they stand into one shell: every one ends as the page says, with what
 it is there to show. Only the line that installs PyTorch is left out, and torchrun is forked_torchrun.py, in half the time.
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random arguments of Megatron-LM, from a seed: (GPUs, flags). Sizes are small and mostly divide, so that half of them are legal."""
 import random
 

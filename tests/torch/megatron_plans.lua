@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_plans.lua: plans for Megatron-LM of random specs, as launches. `lua5.4 tests/torch/megatron_plans.lua FIRST COUNT MOST` prints
 -- COUNT lines of JSON, { seed, gpus, text: of `plan --format megatron`, plan: what it says that the launch must be }, of plans on at most
 -- MOST GPUs. Specs that are not planned are passed over.

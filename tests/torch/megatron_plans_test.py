@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Plans for Megatron-LM, as `pipeplan plan --format megatron` writes them, before megatron-core itself: does it start with them, and does it build
 the layers, microbatches and groups of the plan? usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 10, on at most 1,024 GPUs."""
 import json, os, shlex, subprocess, sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`pipeplan lint` against megatron-core itself: does it start with these arguments, and what layers does it build on each stage?
 usage: megatron_test.py [CASES [FIRST SEED]]    default 25; 500 take some minutes. Needs build/megatron: scripts/megatron.
 Seeds 2001 to 2500 agree, 134 of them accepted by megatron-core."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Would Megatron-LM start with these arguments, and what layers would it build? Its own code decides, on a processor, without a GPU, Transformer
 Engine or other processes: parse_args, validate_args, TransformerConfig, groups of a world of that size on a fake backend, the layers of every rank
 and chunk, and the interleaved schedule's check of M."""

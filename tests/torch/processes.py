@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """processes.py: runs a function or a file in several processes that make one process group, without torchrun, which would import PyTorch once more for
 each.
 """

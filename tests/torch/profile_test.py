@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """profile_test.py: examples/torch/profile_stage.py and what it is made of, on CPUs over gloo. No time is compared with anything.
 
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.

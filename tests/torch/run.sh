@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs one test of this folder where there is a PyTorch of 2.9 or newer (runtime_lowering: of 2.13 or newer, which can defer receives); otherwise
 # says why not and exits 77, which ctest counts as skipped.
 # usage: PIPEPLAN=build/release/pipeplan tests/torch/run.sh NAME     NAME.py

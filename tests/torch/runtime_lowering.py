@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Is the order in which our torch-multi runtime posts sends and receives PyTorch's own, message for message?
 
 usage: LUA_CPATH="build/release/?.so;;" tests/torch/runtime_lowering.py [--digests]     (PyTorch >= 2.13, which can defer receives; on the CPU, about 20 s)

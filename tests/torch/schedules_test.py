@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """schedules_test.py: our schedules against PyTorch's own classes (torch.distributed.pipelining.schedules), without processes or GPUs.
 
 Two things are checked. The class and our constructor put the same actions in the same order on every rank; of a class with several stages a rank that

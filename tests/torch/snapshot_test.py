@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """snapshot_test.py: the table of what is alive at a step's peak (examples/torch/pipeline/snapshot.py), from histories written by hand.
 
 An entry of a history is as PyTorch documents it (torch.cuda.memory._snapshot, device_traces): action, addr, size, time_us, frames.

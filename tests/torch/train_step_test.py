@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """train_step_test.py: steps through a pipeline of processes (gloo, CPU, fp64) have the loss and the gradients of the model in one piece.
 
 The expected values are plain autograd's on the whole model, one microbatch after the other, here and not in the code under test. One process

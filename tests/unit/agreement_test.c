@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** What the engine computes in two ways agrees: over random problems, with every optional term switched on at some time.
 ** PIPEPLAN_PROBLEMS=N tries N times as many.

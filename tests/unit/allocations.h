@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** allocations.h: allocations that fail on demand, and a count of what was not given back. The linker sends everything that the test's
 ** own objects and libpipeplan allocate here (--wrap, tests/CMakeLists.txt); shared libraries keep theirs. Include after cmocka.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arguments.c: what a caller reads when an argument is wrong. */
 #include <math.h>
 #include <setjmp.h>

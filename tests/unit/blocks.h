@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blocks.h: the bytes of a model's blocks, for the tests of memory. */
 #ifndef PP_TEST_BLOCKS_H
 #define PP_TEST_BLOCKS_H

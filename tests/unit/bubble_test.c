@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bubble.c: each closed form against the simulation of the program, over random times inside its conditions, and where it stops to hold. */
 #include "core/bubble.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE   /* wait4 under a strict standard */
 /*
 ** What a policy really takes, measured from outside: each engine call that a policy can reach, with sizes as large as it likes, ends over

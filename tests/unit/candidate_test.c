@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* candidate.c: which layouts and schedules are enumerated, and which of them cannot be built. */
 #include <math.h>
 #include <setjmp.h>

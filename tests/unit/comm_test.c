@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comm.c: alpha-beta times, against their formulas and against published kernel measurements. */
 #include <math.h>
 #include <setjmp.h>

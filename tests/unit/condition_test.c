@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* condition.c: what each operator means, for values, absent values and columns. The meanings are those that condition.h states. */
 #include <math.h>
 #include <setjmp.h>

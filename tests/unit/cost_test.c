@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c: seconds of blocks, stages, pairs and steps, against hand derivations. */
 #include <math.h>
 #include <setjmp.h>

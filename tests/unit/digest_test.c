@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* digest.c against the test vectors of the authors of FNV (http://www.isthe.com/chongo/src/fnv/test_fnv.c, FNV-1a 64). */
 #include <setjmp.h>
 #include <stdarg.h>

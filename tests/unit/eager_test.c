@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c, memory.c: what a framework takes whose kernels are launched one by one and not fused. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.c: what a caller finds in a pp_error. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: bytes, seconds and bounds of a candidate. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that no constructor makes: ranks of unequally many stages, one rank, one stage, a direction each way; worked out by hand. */
 #define _XOPEN_SOURCE 700
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_check.c: what is JSON by RFC 8259 and what is not, and where. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c: seconds of products, grouped products and attention, by hand and against measured ones; which products a layer has. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c: which blocks each stage holds. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** library_test.c: pipeplan.h as a program in C uses it: statuses, answers, one planner after a failure, two threads with a planner each.
 */

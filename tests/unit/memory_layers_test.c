@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c: activations of a layer, against papers and other estimators' published values. */
 #include <math.h>
 #include <setjmp.h>

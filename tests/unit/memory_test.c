@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c: bytes per rank, against papers, other estimators' published values and measurements. Layers: memory_layers_test.c. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** Work and memory of a computation end where its meter says, and are given back to the meter that counted them.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** model.c: exact parameters and FLOPs.
 ** Totals of shapes whose config.json is public are tested in tests/lua/hf_config_spec.lua too; here every family stands as a shape.

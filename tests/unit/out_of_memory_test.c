@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** Commands, from an empty Lua state to the text that they print, in a process whose memory runs out at the N-th allocation for N = 1, 2, 3, …: each
 ** ends in that text or in a Lua error that says it was memory, and gives back all it took. Lua's allocations, those of the policy's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output_file.c and leftovers.c where a process is ended by a signal: what is not whole yet is gone, the old file is as it was. */
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c, stages.c, evaluate_time.c: what runs beside what, and what waits: TP's collectives, pairs on two streams, gradients that W adds to,
 ** hand-overs. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** problems.h: random problems in which every optional term is switched on at some time: what one part of the engine computes twice, or
 ** bounds, is compared over them. Include after cmocka.h. The same seed gives the same problem on every machine.

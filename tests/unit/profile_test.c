@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* profile.c: measured stages as blocks. Costs here are round numbers, so that what should come out can be told by hand. */
 #include <math.h>
 #include <setjmp.h>

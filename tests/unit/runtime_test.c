@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runtime*.c: what in-order queues and batches do to a step, worked out by hand for two ranks; what the lowerings post, and deadlocks. */
 #include "schedules.h"
 

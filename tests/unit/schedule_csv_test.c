@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_csv.c: what a text is read as, and where it is wrong. */
 #include "schedules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_laws_test.c: the published laws of schedules over hundreds of random times, on both sides of their conditions. bubble_test.c holds our
 ** closed forms against simulation; here the laws are written out as their sources print them, with what becomes of them where they end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of schedules and simulations: each allocation fails once; nothing leaks, nothing is left half made, the status says so. */
 #include "schedules.h"
 

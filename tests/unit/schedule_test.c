@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.c and schedules_*.c: which requests are legal, what the programs are, what makes a program wrong. */
 #include "schedules.h"
 

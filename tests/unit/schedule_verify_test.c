@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedule_verify.c: what makes a program wrong. Whether ranks wait for each other is held against a second, slow executor that is written
 ** differently: it keeps the messages of each stage in lists and lets any rank go on that can.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** schedules.h: what the tests of schedules share: random numbers with a seed, one-line builders, simulation with equal stages.
 */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schedules_greedy*.c: zb_auto, v_half and v_min: planned from times, under a limit of chunks held. */
 #include "schedules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* candidate.c, evaluate.c, search.c and what they call, json_check.c: each allocation fails once; the status says so and nothing is left behind. */
 #include <math.h>
 #include <setjmp.h>

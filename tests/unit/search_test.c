@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* search.c: the table of candidates, and the fastest of a mask without simulating all of it. */
 #include <math.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* searches.h: problems that the tests of candidates, evaluation and search share. Include after cmocka.h. */
 #ifndef PP_TEST_SEARCHES_H
 #define PP_TEST_SEARCHES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shapes.h: model shapes for the tests of memory and cost, from their published configurations. */
 #ifndef PP_TEST_SHAPES_H
 #define PP_TEST_SHAPES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c: published bubble rates, worked totals, unequal stages, hops, deadlocks, bad input. */
 #include "schedules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* split.c: layers per stage. Expected splits are worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stages.c: splits of published models over their stages. */
 #include <math.h>
 #include <setjmp.h>

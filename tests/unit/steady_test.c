@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steady.c: the step of many microbatches, by periods, against the simulation of the whole program. */
 #include "schedules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_test.c: text that came from elsewhere, as a terminal may have it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One microbatch's F, B, I and W of a stage, with nothing around them: what profiles time and weigh. Executed as by what runs the schedule:
 
     Actions    torch.distributed.pipelining (stage.py: forward_one_chunk with the loss, backward_one_chunk, backward_weight_one_chunk)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well predictions meet measurements: errors, order, and what the runs say of some claims. Plain Python, no torch.
 
 A row is one run as compare.py completes it: { name, schedule, runtime, pairs, queues, model, ranks, microbatches, layers_per_stage,

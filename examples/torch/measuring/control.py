@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What processes tell each other on the host, through the store of the process group: neither a GPU nor a communicator takes part, so that
 it can be used while messages are pending, and leaves cards idle."""
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much longer a card takes the more of the time it works: power cap and temperature. The model, as pipeplan simulates it:
 
     a card takes 1 + slope × max(0, u − onset) / (1 − onset) times as long, where u is the share of time that it was busy, averaged over tau

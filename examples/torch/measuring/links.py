@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What messages take: between neighbours of a pipeline, sent as PyTorch's runtime sends them (batch_isend_irecv on the pipeline's group), and
 collectives over expert and data groups; and a receive that waits while something else is timed."""
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of a runner, timed: what runs.json (fidelity.py, compare.py) says of one run."""
 import time
 

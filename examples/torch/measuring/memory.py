@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stage and one of its microbatches take, in bytes: from the allocator on a GPU, elsewhere by following the storages that operations
 make. Of PyTorch's runtime the stage's input and the gradient of its output are outside of it: they lie in its buffers for messages."""
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measured step above the predicted one, rank by rank on one time axis, as an SVG that stands alone. Plain Python, no torch.
 
 A timeline: by rank a list of (kind, stage, microbatch, start_ms, end_ms, half); half: "upper" or "lower" of what runs as one pair, or None.

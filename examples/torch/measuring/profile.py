@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composes a profile (pipeplan facts schema profile) of a model's stages, each measured on the rank that hosts it.
 
     made = profile(shape, [4, 4, 4, 4], "one", grid, device, dtype, Options(), cache={})    # a dict on world rank 0, None elsewhere

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What compare.py prints of compared runs, as text or markdown. Plain Python, no torch. Rows and claims: agreement.py."""
 import statistics
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What F, B, I, W and a pair F&B of a stage take, each timed directly: events around that action alone, what it needs made before. Three ways:
 
     cold       after a pause that is longer than what was timed, so that the card is busy less than half of the time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a DualPipe or DualPipeV on DeepSeek's own package, github.com/deepseek-ai/DualPipe, which is not part of this repository.
 
     runner = Runner(folder, program, modules, grid, shape, device)     # folder: the package's checkout; the rest as dualpipe.Executor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear layers whose weight gradients can wait, so that a backward can be cut into I (for the input) and W (for the weights).
 
     defer(module)                         # its nn.Linear can wait from now on; nothing else about it changes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the program of a DualPipe or DualPipeV (pipeplan simulate dualpipe --format csv) on this rank of a pipeline.
 
     executor = Executor(program, modules, grid, shape, device)     # modules: stage → module, of executor's stages, see stages_of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which messages DualPipe and DualPipeV post before which action, so that no rank waits for another in a circle.
 
 A rank collects its sends and receives, and right before an action posts all that it has collected as one group, and waits for the whole

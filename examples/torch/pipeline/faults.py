@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong in a run, on purpose: a rank that is slow, dies, waits for ever, or computes no numbers. To see that it is noticed.
 
     2:1.5          rank 2 takes half as long again over each action

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of a step beside the pipeline: their sum over replicas, their norm, and whether they are those of the model without a pipeline."""
 import torch
 import torch.distributed as dist

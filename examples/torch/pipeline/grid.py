@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process is what: pipeline rank, data-parallel replica, member of an expert group; and the device and backend it runs on."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run leaves behind: a line a step as Megatron-LM logs it, which `pipeplan monitor` reads, and the record of a run for compare.py."""
 import datetime
 import json

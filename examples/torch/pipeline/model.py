@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model that the examples train: transformer blocks, dense or with experts, cut into pipeline stages. Replace Block by your own.
 
 On one kind of device a layer's weights depend on its number and the seed alone, an expert's on its own number too: however the model is

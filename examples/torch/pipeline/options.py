@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of command line options, for argparse: what cannot be read is said with what was expected."""
 import argparse
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SM clock and power of this process's card, sampled while it works: through NVML, or nvidia-smi where that cannot be loaded; nothing
 without a GPU.
 

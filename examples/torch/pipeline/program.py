@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is to run: a schedule's program, as `pipeplan simulate … --format csv` writes it, and the plan, from `pipeplan plan --format json`.
 
 A program has one row a rank, as PyTorch's pipelining has it (compute_only): cells are actions <stage><F|I|W|B><microbatch>, forward, backward

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is alive on this GPU when a step holds most: from the allocator's own history, as a short table by the line of Python that asked for it.
 
     snapshot = Snapshot(device)

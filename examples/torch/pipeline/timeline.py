@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When the actions of a step ran on this rank: CUDA events on a GPU, the clock elsewhere. Costs nothing in steps that are not recorded.
 
     timeline = Timeline(device)

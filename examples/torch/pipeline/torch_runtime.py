@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program on torch.distributed.pipelining, PyTorch's own runtime (2.9 or newer).
 
     runner = Runner(program, {stage: module, …}, grid, shape, device)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No step hangs: a thread that ends this process, and says where it was, when nothing moves any more or another process has died.
 
     watchdog = Watchdog(30, rank, device)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- against.lua: a launch held against the plan that it should run (what `pipeplan plan --format json` prints): a finding for each field in
 -- which they differ, at the line that says otherwise.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- facts.lua: the record that rules of frameworks read (stdlib/catalog/frameworks.lua), of a launch that a file describes. Each fact knows
 -- the settings that it came from, so that a finding can say its line and what it rests on, and says when something that it needs is not
 -- known.

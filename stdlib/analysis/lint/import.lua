@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- import.lua: launch configurations in place of specs: what of a spec they say, and what they lack.
 
 local failure = require "pipeplan.base.failure"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: what is wrong with a launch configuration, by the rules of its framework's table, and what it amounts to. Nothing is run.
 --
 -- lint.of(launch, { gpus = number or nil }) → { framework, version, file, findings, unresolved, missing, undecided, record, trace }. A

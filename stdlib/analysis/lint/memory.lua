@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory.lua: what a launch takes of its GPUs, where the accelerator is known: planned as it is, with nothing of it left to choose.
 
 local failure = require "pipeplan.base.failure"

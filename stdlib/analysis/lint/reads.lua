@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- reads.lua: what a launch amounts to: its layout, its microbatches, the layers that are built on each stage, the bubble that follows where
 -- stages take equally long; and the spec that says so (input/fields.lua), for planning it.
 

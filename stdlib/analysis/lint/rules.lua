@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- rules.lua: the rules of a framework's table over the facts of a launch. A rule that needs what is not known says nothing.
 
 local engine = require "engine"

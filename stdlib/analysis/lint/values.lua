@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- values.lua: the settings of a launch (input/launch) by the keys of its framework's table: what each key is set to, or what holds when
 -- nobody says; and what is wrong with a key by itself: not known, gone, without a value, of another type, said twice.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- colossalai.lua: Colossal-AI's HybridParallelPlugin, hpcaitech/ColossalAI colossalai/booster/plugin/hybrid_parallel_plugin.py. Arguments of
 -- a Python constructor.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- deepseek_dualpipe.lua: DeepSeek's package of two schedules, deepseek-ai/DualPipe @3da1bbe. Arguments of Python constructors.
 
 local source = "https://github.com/deepseek-ai/DualPipe, dualpipe.py, dualpipev.py"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- deepspeed.lua: DeepSpeed's pipeline. C = deepspeed/runtime/config.py, E = deepspeed/runtime/pipe/engine.py, M = deepspeed/runtime/pipe/
 -- module.py, U = deepspeed/runtime/utils.py of PyPI deepspeed 0.19.8, G = deepspeed/utils/groups.py; "run": seen on a CPU. The file is HJSON.
 -- P, TP, layers and model stand in Python (PipelineModule) or in the launcher's flags, not in the file.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- derive.lua: a framework that is another one with changes, without a copy of it. Of the change
 --   spell      function: how it writes a key of the base
 --   renamed    { ["--base-key"] = its key } for those that it writes otherwise

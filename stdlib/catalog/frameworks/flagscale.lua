@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- flagscale.lua: FlagScale, patches over Megatron-LM: what differs from it. Q = flagscale/backends/Megatron-LM/megatron/training/
 -- arguments.py.patch, R = flagscale/runner/runner_train.py, U = flagscale/runner/utils.py, H = flagscale/train/arguments.py, of
 -- flagos-ai/FlagScale @16a2dd5b; Megatron core 0.15.0rc5 @8479eb35 under it. A key stands in system, model or data, in any of them.

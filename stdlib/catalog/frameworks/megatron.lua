@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron.lua: Megatron-LM and Megatron-Core. What a table holds is said in ../frameworks.lua.
 -- A = megatron/training/arguments.py, T = megatron/core/transformer/transformer_config.py, B = megatron/core/transformer/transformer_block.py,
 -- L = megatron/core/transformer/pipeline_parallel_layer_layout.py, S = megatron/core/pipeline_parallel/schedules.py,

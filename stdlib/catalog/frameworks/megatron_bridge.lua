@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_bridge.lua: NVIDIA's recipes over Megatron-Core: what differs from it. G = src/megatron/bridge/training/config.py,
 -- O = src/megatron/bridge/training/comm_overlap.py, X = src/megatron/bridge/training/mixed_precision.py, of
 -- NVIDIA-NeMo/Megatron-Bridge @067f987d. A recipe is a Python function; what can be read is run_config.yaml, which it writes.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_checks.lua: what Megatron-LM refuses of its flags, beside the rules that plans are held against: no plan says such a thing, so only
 -- who reads a file asks (by = "engine"). Names of files as in megatron.lua, lines of @d98e8a64; what was seen on a CPU with the PyPI package
 -- 0.19.2 is in tests/data/frameworks.

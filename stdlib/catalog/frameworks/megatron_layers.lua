@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_layers.lua: how Megatron-Core splits a model's layers over stages, from its flags: the layers that it builds on each stage, or why
 -- it refuses. Stage k is chunk k div P of rank k mod P. What is read of a record f: layers, pipeline_parallel, virtual, mtp_layers, layout,
 -- first_layers, last_layers, account_embedding, account_loss, layers_a_chunk.

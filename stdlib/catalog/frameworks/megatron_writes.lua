@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_writes.lua: how Megatron's keys follow from a plan, where that is no single field of it (megatron.lua says those that are).
 --
 -- writes[key] = function of { plan, request, entry, shape: of the model, training: the request's, with the plan's sharding } → the value; nil

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- mindspeed.lua: Ascend MindSpeed, patches over Megatron-LM: what differs from it.
 
 local derive = require "pipeplan.catalog.frameworks.derive"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- nanotron.lua: Hugging Face's nanotron, huggingface/nanotron @2411b02. A file of YAML.
 
 local source = "https://github.com/huggingface/nanotron/tree/2411b02"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- primus.lua: AMD's Primus over Megatron-LM: what differs from it. Names are Megatron's with _ for -, in modules.pre_trainer.overrides.
 -- AMD-AGI/Primus @fd1eeabb. Two runtimes of zero bubble, never both: sail's (patch_zero_bubble) and its own (patch_primus_pipeline).
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- torch.lua: torch.distributed.pipelining. S = torch/distributed/pipelining/schedules.py, W = torch/distributed/pipelining/_backward.py, of
 -- PyTorch 2.13; "run": seen with it on a CPU.
 

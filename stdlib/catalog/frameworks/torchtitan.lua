@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- torchtitan.lua: torchtitan. C = torchtitan/config/configs.py, T = torchtitan/trainer.py, PP = torchtitan/distributed/pipeline_parallel.py,
 -- D = torchtitan/distributed/parallel_dims.py of the PyPI package 0.3.0, S = torch/distributed/pipelining/schedules.py of PyTorch 2.13;
 -- "run": seen with both on a CPU.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- zero_bubble.lua: sail-sg's fork of Megatron-LM: what differs from it. sail-sg/zero-bubble-pipeline-parallelism @39f2c186. It forked before
 -- there was a layout string, and without Transformer Engine.
 

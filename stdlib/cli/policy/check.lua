@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- check.lua: `pipeplan policy check`: what is wrong with a policy, or worth knowing in a review.
 
 local argparse = require "pipeplan.argparse"

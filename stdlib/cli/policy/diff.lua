@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- diff.lua: `pipeplan policy diff`: which specs two policies plan differently, newly accepted first.
 
 local argparse = require "pipeplan.argparse"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- eval.lua: `pipeplan policy eval RULE SPEC`: one rule against one spec.
 
 local argparse = require "pipeplan.argparse"

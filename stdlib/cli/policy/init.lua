@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: `pipeplan policy init SITE`: writes a site's policy with one override, and its test, for the team to go on from.
 
 local argparse = require "pipeplan.argparse"

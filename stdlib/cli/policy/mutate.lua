@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- mutate.lua: `pipeplan policy mutate`: makes small mistakes in a policy and says which of them its tests do not notice.
 
 local argparse = require "pipeplan.argparse"

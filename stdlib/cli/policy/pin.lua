@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- pin.lua: `pipeplan policy pin SITE`: saves the default policy that a site was written for and pins the site to it; over another default
 -- shows what that changes for the site's own specs, before it is taken.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- show.lua: `pipeplan policy show`: the effective policy, with the layer, file and line of everything in it.
 
 local argparse = require "pipeplan.argparse"

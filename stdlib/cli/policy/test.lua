@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- test.lua: `pipeplan policy test`: runs busted specs of policies, and says what of the policy they do not look at.
 
 local argparse = require "pipeplan.argparse"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- bash.lua: completion for bash. It needs no other file: bash alone reads it.
 
 local grammar = require "pipeplan.cli.shell.grammar"

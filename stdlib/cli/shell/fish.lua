@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fish.lua: completion for fish.
 
 local grammar = require "pipeplan.cli.shell.grammar"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- grammar.lua: what every command takes, read from its parser: for man pages (man.lua) and completions (bash.lua, zsh.lua, fish.lua).
 --
 -- A command  { page, words, summary, usage, arguments, groups, epilog, follow }

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- man.lua: a command's man page, in roff's man macros.
 
 local engine = require "engine"

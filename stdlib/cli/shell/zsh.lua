@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- zsh.lua: completion for zsh, by _arguments.
 
 local grammar = require "pipeplan.cli.shell.grammar"

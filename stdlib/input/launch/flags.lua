@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- flags.lua: what argparse takes behind each flag of Megatron-LM (catalog/megatron_flags.lua), looked up by name.
 
 local catalogue = require "pipeplan.catalog.megatron_flags"

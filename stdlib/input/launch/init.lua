@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: a file that starts a training run → the launches in it, whatever language it is in. A launch is
 --   { framework, version, file, line, program, settings = { setting, … }, gpus = setting or nil, unresolved = { { key, file, line }, … },
 --     partial: why absent keys are not known, or nil; open: a word that may be any arguments; resolved: it is what a run printed;

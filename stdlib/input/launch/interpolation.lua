@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- interpolation.lua: ${…} in values of YAML: OmegaConf's (${a.b}, ${.b}, ${oc.env:X,default}, NeMo's ${multiply:a,b}) and those of the
 -- environment (${X}, ${X:default}, as Primus and Megatron's test files have them). What cannot be told stays as it was written.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_log.lua: the block of arguments that Megatron-LM prints when it starts ("---- arguments ----", a resolved value a line):
 -- whatever launched it, that is what ran. Lines of other ranks and of loggers may stand around it and before its names.
 

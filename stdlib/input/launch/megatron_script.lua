@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron_script.lua: a shell script that starts Megatron-LM → the flags that its program would get, with the line of each, and on how
 -- many GPUs. A script that only passes flags on to another script, or only keeps them in variables, is read too: what it does not say is
 -- then not known, instead of what Megatron takes when nobody says.

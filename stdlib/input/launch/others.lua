@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- others.lua: files of frameworks whose launches are not judged: what they are is told, and what can be said of them without it.
 
 local failure = require "pipeplan.base.failure"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- shell_arithmetic.lua: $((…)) of a shell over whole numbers. What is not known, or no arithmetic, gives nil.
 
 local arithmetic = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- shell_script.lua: what the commands of a shell script would be given, as far as the script itself says. Nothing is executed: $(…),
 -- files that a script sources, its arguments and variables that come from outside are not known, and what needs them says so.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- shell_syntax.lua: the text of a shell script → its commands, as a tree. Nothing is expanded here, and nothing executed anywhere. What is
 -- read is what launch scripts are written in: words, quotes, $ in all its forms, assignments, arrays, if, case, loops, functions, here
 -- documents. A quote or a bracket that never ends is a usage failure with its file and line.

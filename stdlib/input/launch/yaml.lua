@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- yaml.lua: YAML that configures a training run → its launch: told apart by what stands in it.
 
 local engine = require "engine"

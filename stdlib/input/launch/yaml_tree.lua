@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- yaml_tree.lua: YAML → a tree in which every value knows its line. From libyaml's events (Debian: lua-yaml), never from lyaml's tables:
 -- those have no lines, take the last of two equal keys without a word, and copy what an alias names as often as it is named.
 --

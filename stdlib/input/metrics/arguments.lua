@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- arguments.lua: what a run's log says of the run itself: its layout and its model.
 --
 --   tensor_model_parallel_size ...................... 2

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- counters.lua: what tools call those counters of a GPU that are about how busy it is, and in what unit they print them.
 --
 -- Sources: NVIDIA/DCGM dcgmlib/dcgm_fields.h (names, units; from 4.6 on new names, the old ones stay as aliases; DEV_GPU_UTIL_RATIO is an

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- dmon.lua: what `dcgmi dmon -e 1001,1002,1003,1004,1005` prints: two lines of headings, again every few rows, then a row for each GPU:
 --
 --   #Entity   GRACT  SMACT  SMOCC  TENSO  DRAMA

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: reading the files that `pipeplan monitor` is given. Each line is offered to the readers in turn, so that one file may hold
 -- several formats (a job's output with dmon's rows between the log's lines), and what none of them knows is passed over.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- lines.lua: the lines of a log of any size, one after the other: what is held never exceeds a block and a line.
 --
 -- A carriage return ends a line too, for progress bars write over themselves. What stands after the last line end may be torn: whoever

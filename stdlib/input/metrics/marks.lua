@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- marks.lua: lines of a training log that say why the step after them takes longer: a checkpoint was written, the model was evaluated, a
 -- process began. Words of NVIDIA/Megatron-LM (training.py, checkpointing.py: "saving checkpoint at iteration", "successfully saved
 -- checkpoint", "validation loss at iteration", "before the start of training step") and of pytorch/torchtitan (checkpoint.py: "Saving the

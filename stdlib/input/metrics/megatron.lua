@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron.lua: log lines of Megatron-LM and of what is made of it.
 --
 --   [2026-11-27 10:15:02.412345] iteration      120/   50000 | consumed samples: … | elapsed time per iteration (ms): 8123.4 | … |

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- numbers.lua: numbers as logs write them. What is no finite number of a sane size is nil, never an error.
 
 local numbers = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- nvidia-smi's CSV (nvidia-smi --query-gpu=… --format=csv[,noheader][,nounits]):
 --
 --   timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- prometheus.lua: Prometheus text as dcgm-exporter serves it (NVIDIA/dcgm-exporter, port 9400), one scrape or many after each other:
 --
 --   DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="3",UUID="GPU-0a1b",device="nvidia3",hostname="node17"} 0.412733

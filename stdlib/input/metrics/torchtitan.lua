@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- torchtitan.lua: log lines of torchtitan:
 --
 --   step: 10  loss: 2.34567  grad_norm: 0.5123  memory: 61.20GiB(77.25%)  tps: 8,412  tflops: 412.60  mfu: 41.72%

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- api.lua: definitions of what `require "pipeplan"` returns: policies to plan with, what a spec may say, and the plan as its schema has it.
 
 local fields = require "pipeplan.input.fields"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- between.lua: a page of the manual with what stands between `<!-- marker -->` and `<!-- end -->` made anew.
 
 return function(page, marker, text)

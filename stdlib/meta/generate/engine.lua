@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- engine.lua: definitions of the engine's primitives, from their description.
 
 local examples = require "pipeplan.policy.examples"

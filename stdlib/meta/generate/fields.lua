@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- fields.lua: the tables of a spec's fields in docs/spec.md, from stdlib/input/fields.lua: one for each object of a spec.
 
 local between = require "generate.between"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- luacheck.lua: the luacheck std of policy files, from the allow-list of their sandbox: it knows what a policy has and nothing else.
 
 local engine = require "engine"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- names.lua: the table of names in docs/design.md, from stdlib/names.lua.
 
 local between = require "generate.between"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- policy.lua: definitions of what a policy file can say: statements from their schemas, fields from the vocabulary, parameters and rules
 -- from the default policy.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- primitives.lua: the engine's functions that a `when` function may call: arguments, results, units, ranges. A test calls each of them at
 -- the limits given here and compares the names with those that the bindings read (engine/lua).
 --

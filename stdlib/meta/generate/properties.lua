@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- properties.lua: the tables of a plan's properties in docs/plan.md, from stdlib/schema/plan.lua: the plan's own first, then those of each
 -- object in it.
 

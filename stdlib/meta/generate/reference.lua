@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- reference.lua: docs/reference.md: every statement of a policy and every primitive of the engine, with an example that a test runs, from
 -- their descriptions and policy/examples.lua.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- writer.lua: what the definition files share: lines, classes, and fields that read as LuaLS wants them.
 
 local writer = {}

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- alternatives.lua: other schedules on the same devices, layers and tokens: a scatter and the same as a table that sorts.
 
 local document = require "pipeplan.report.html.document"

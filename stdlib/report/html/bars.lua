@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- bars.lua: the actions of a schedule as a few SVG paths: one of each kind and height, a bar being a stroke along the row, "h" its length.
 -- A rectangle for each action would be nine times as large. Two codes tell kinds apart, for whoever sees no hue: F and B fill the row, I
 -- two thirds of it and W one (B = I + W), and a pair has two stripes.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- bubble.lua: the bubble of a simulated schedule, by the definitions that papers use, and its closed form.
 
 local document = require "pipeplan.report.html.document"

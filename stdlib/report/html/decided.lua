@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- decided.lua: which rules decided, with the file and line of each; what would change the decision; where the figures come from; what was
 -- assumed; and how to make the page again.
 

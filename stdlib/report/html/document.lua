@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- document.lua: the page around its sections: one file, nothing fetched (its policy forbids it), nothing that needs the script.
 
 local element = require "pipeplan.report.html.element"

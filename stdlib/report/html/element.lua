@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- element.lua: HTML by construction: what is text is escaped, what is markup was made here.
 --
 -- element("p", { class = "sub" }, "a < b", other): attributes stand in the order of their names; true is an attribute without a value,

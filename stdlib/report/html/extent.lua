@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- extent.lua: what of a program a page shows action by action, and what only as an overview. A page has room for some thousand actions;
 -- of more, the warm-up, a piece of the steady state and the cool-down are exact, and between them each column shows what takes most of it.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: what commands print as a page for a browser (--format html): one file, whose parts stand in this folder, each by its subject.
 
 local html = {}

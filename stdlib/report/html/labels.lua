@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- labels.lua: where the names of a chart's points stand, so that none covers another, a point, or leaves the chart. Solved at the narrowest
 -- width that the chart has on a screen: a wider one has more room, and names keep their side.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- measured.lua: the profile's own runs, measured above predicted.
 
 local document = require "pipeplan.report.html.document"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- memory.lua: the memory of each rank, stacked against what its GPU has.
 
 local document = require "pipeplan.report.html.document"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- monitor.lua: a monitored run as a page: the verdict, utilisation beside plan and threshold, each rank's counter above what the plan
 -- expects of it, and all that the text says.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- plan.lua: a plan as a page: verdict, warnings, one step in time, memory and alternatives, what decided, what would change it, when to
 -- roll back, assumptions, how to make it again. The plan has its explanation.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- refused.lua: the page of a spec that is not planned: why, what instead as a whole plan, which changes would be planned, and what would
 -- fit. The plan has its explanation.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- rollback.lua: when to give up on the plan: the threshold and the plan on one scale of utilisation, and the rule in words.
 
 local document = require "pipeplan.report.html.document"

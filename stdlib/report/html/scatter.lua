@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- scatter.lua: step time against memory of the fullest rank, of the plan and its alternatives, with the frontier: what nothing that fits
 -- beats in both. Linear to twice the GPU's memory and to 2.2 times the plan's step; what lies beyond stands at the edge, with its value.
 

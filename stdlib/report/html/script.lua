@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- script.lua: the page's script. Without it the page says the same; with it the timeline zooms and tells what an action is, and tables
 -- sort.
 -- luacheck: no max line length

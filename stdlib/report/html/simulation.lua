@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- simulation.lua: one simulated schedule as a page: the result in a sentence, the timeline, the bubble by its definitions, each rank.
 
 local bubble = require "pipeplan.report.html.bubble"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- style.lua: how the page looks: on a screen, light or dark as the reader's system is; on a narrow one; and on one sheet of A4, which is
 -- light whatever the screen is. Orange and blue are told apart by all who see colours, and heights by all who do not (bars.lua).
 -- luacheck: no max line length

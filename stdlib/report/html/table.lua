@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- table.lua: tables of the page. A column: { title, class = of its cells }; a cell is text, markup, or { content, value = to sort by }.
 
 local element = require "pipeplan.report.html.element"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- timeline.lua: one step in time: a row for each rank, its actions as bars, phases above and seconds below; the numbers that the script
 -- needs to zoom and to say what an action is; and the words beside it.
 

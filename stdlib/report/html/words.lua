@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- words.lua: the verdict on a plan in one sentence, how sure it is, and what its reader is warned of.
 
 local element = require "pipeplan.report.html.element"

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- flagscale.lua: the top file of a FlagScale experiment with its body in it, from the settings of a plan (settings.lua).
 
 -- Where FlagScale's own files have a key; it takes each in either.

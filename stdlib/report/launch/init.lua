@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- init.lua: a plan as the launch of the framework that runs it: what starts it on as many GPUs as the plan uses, with every key that the
 -- plan needs and no other. What no plan says, data, tokenizer, checkpoints, learning rates, is left to whoever starts it.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- megatron.lua: a shell script that starts Megatron-LM, from the settings of a plan (settings.lua).
 
 -- As a shell takes it for one word.

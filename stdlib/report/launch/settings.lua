@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- settings.lua: what a plan sets of the framework that runs it: the keys of its table (catalog/frameworks) that a launch must say, with
 -- their values, in the table's order.
 --
