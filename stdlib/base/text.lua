@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- text.lua: what patterns do in time that grows with the square of a text's length, done in time that grows with its length: what is read
 -- may hold a megabyte of anything. "^%s*(.-)%s*$" looks at each run of spaces from each of its places, "[^/]*$" at each word.
 

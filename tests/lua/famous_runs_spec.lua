@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- docs/famous-runs.md is what tests/oracles/famous.lua prints; and of ten published runs the policy chooses nothing that we price slower than
 -- what was run by more than what it may cost.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The readers that tests/fuzz fuzzes, on some of the files that it starts from and on all that it has found: whatever a file holds ends with
 -- a status of the program's, and none of them is a bug.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- famous.lua: ten published runs whose layout and speed are known: what they ran and what it took, what we say that takes, what the shipped
 -- policy chooses where the layout and the recipe are left out, and which term of the price makes the difference. Nothing is fitted here.
 -- docs/famous-runs.md:
