@@ -25,7 +25,8 @@ local MOST_WITNESSES, MOST_UNREACHED = 200, 20  -- that are found, and not found
 -- Parameters that the planner itself reads, wherever no rule does (stdlib/plan, stdlib/policy); tests/lua/check_spec.lua compares them
 -- with the code.
 check.planner_parameters = {
-  "context_rank_tokens", "default_batch_tokens", "idle_gpus", "memory_headroom", "micro_batch_choices", "recompute_choices",
+  "context_rank_tokens", "default_batch_tokens", "idle_gpus", "measured_least_steps", "measured_warmup_steps", "memory_headroom",
+  "micro_batch_choices", "recompute_choices",
   "rollback_fallback", "rollback_warmup_steps", "rollback_window_steps", "schedules", "sharding_choices",
   "split_gain_fraction", "split_overfull_fraction", "split_tie_fraction", "tie_fraction", "tight_fraction", "wanted_tolerance",
   "zero_bubble_members",

@@ -75,7 +75,7 @@ describe("bad input", function()
                  headline "--tokens 'ten trillion'")
   end)
 
-  it("with microbatches that contradict the batch", function()  -- ruling 12
+  it("with microbatches that contradict the batch", function()
     assert.equal("pipeplan: command line: --microbatches is 100: microbatches 100 × microbatch size 1 × data 128 is 12800, " ..
                  "but the batch is 15360; nearest: 120", headline "--microbatches 100 --data 128")
   end)

@@ -57,7 +57,7 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
     assert.is_true(answer.memory.fit ~= "does_not_fit")
   end)
 
-  it("has rank 0 hold embedding, head and MTP at once, and prints its activations and headroom", function() -- R8, ruling 17
+  it("has rank 0 hold embedding, head and MTP at once, and prints its activations and headroom", function()
     local depth = answer.parallelism.pipeline
     assert.same({ 0, depth - 1 }, answer.placement[1])
     local page = run(headline).stdout
@@ -65,13 +65,13 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
     assert.matches("headroom of", page, 1, true)
   end)
 
-  it("keeps M × DP × microbatch size at the batch of 15,360", function() -- R5
+  it("keeps M × DP × microbatch size at the batch of 15,360", function()
     assert.equal(15360, answer.global_batch_size)
     assert.equal(15360, answer.microbatches * answer.parallelism.data * answer.micro_batch_size)
     assert.equal(answer.microbatches / answer.parallelism.pipeline, answer.microbatches_per_rank)
   end)
 
-  it("adds its figures up: days, GPU-hours, savings, step", function() -- R7, ruling 14
+  it("adds its figures up: days, GPU-hours, savings, step", function()
     assert.near(answer.training_days * 24 * 2048, answer.gpu_hours, 1e-6 * answer.gpu_hours)
     local steps = 14.8e12 / (15360 * 4096)
     assert.near(steps * answer.step_seconds * 2048 / 3600, answer.gpu_hours, 1e-6 * answer.gpu_hours)
@@ -115,14 +115,14 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
     assert.equal("mean_idle", answer.bubble.definition)
   end)
 
-  it("names an all-to-all kernel, what it needs, and where the schedule can be run", function() -- R9
+  it("names an all-to-all kernel, what it needs, and where the schedule can be run", function()
     assert.equal("deepep", answer.alltoall_kernel.name)
     assert.equal("stated in the spec", answer.alltoall_kernel.why)
     assert.is_true(#answer.alltoall_kernel.needs > 0)
     assert.same({ "flagscale", "deepseek-dualpipe" }, answer.available_in)
   end)
 
-  it("ends with the condition to roll back: metric, threshold, window, simpler schedule", function() -- R10, ruling 18
+  it("ends with the condition to roll back: metric, threshold, window, simpler schedule", function()
     local rollback = answer.rollback
     assert.equal("ideal step / measured step", rollback.metric)
     assert.equal(1000, rollback.window_steps)
@@ -139,7 +139,7 @@ describe("the headline, DeepSeek-V3 on 2,048 H800", function()
     assert.equal(rollback.paragraph, page:sub(-#rollback.paragraph - 1, -2))
   end)
 
-  it("measures both where the difference is inside the error band", function() -- ruling 18
+  it("measures both where the difference is inside the error band", function()
     local rollback = answer.rollback
     local gain = math.abs(answer.predicted_utilisation_fraction / rollback.threshold_fraction - 1)
     assert.equal(gain < answer.expected_error.comparison_fraction, rollback.inside_error_band)
@@ -173,7 +173,7 @@ local function freed(name, ...)
   return cjson.encode(spec)
 end
 
-describe("a batch ramp", function() -- ruling 15
+describe("a batch ramp", function()
   local result = run("- --format json", freed("deepseek-v3-ramp", "pipeline"))
   local answer = cjson.decode(result.stdout)
 
@@ -213,7 +213,7 @@ describe("a batch ramp", function() -- ruling 15
 end)
 
 describe("a wanted schedule that is replaced", function()
-  it("gives way to DualPipeV over slow links, and the reason stands in the first lines", function() -- R15, ruling 16
+  it("gives way to DualPipeV over slow links, and the reason stands in the first lines", function()
     local answer = plan(rule "slow_interconnect")
     assert.equal("dualpipev", answer.schedule)
     assert.equal("dualpipe", answer.schedule_wanted)
@@ -222,7 +222,7 @@ describe("a wanted schedule that is replaced", function()
     assert.matches("wanted +DualPipe %(row moe_with_ep%), replaced by DualPipeV +slow_interconnect: 200 Gb/s", head)
   end)
 
-  it("counts DualPipeV's one copy at equal devices, and says so", function() -- ruling 11
+  it("counts DualPipeV's one copy at equal devices, and says so", function()
     local answer = plan(rule "slow_interconnect")
     assert.equal(1, answer.replication.copies)
     assert.equal(0, answer.replication.extra_bytes)
@@ -232,11 +232,11 @@ describe("a wanted schedule that is replaced", function()
   end)
 end)
 
-describe("schedules that simulation says are faster", function() -- ruling 22
+describe("schedules that simulation says are faster", function()
   local answer = plan "examples/specs/mixtral-8x7b.json --recompute none --micro-batch-size 1 --sharding optimizer"
 
   it("stand in the first lines, by how much, with what would change it, and as ties under 5 %", function()
-    assert.equal("small_run", answer.decision)  -- R6: under 100 GPUs
+    assert.equal("small_run", answer.decision)  -- under 100 GPUs
     assert.equal("1f1b", answer.schedule_wanted)
     assert.is_true(answer.policy_cost.fraction <= 0.05)
     for _, other in ipairs(answer.dominated_by) do
@@ -248,24 +248,24 @@ describe("schedules that simulation says are faster", function() -- ruling 22
     assert.equal(#plan("examples/specs/mixtral-8x7b.json").dominated_by > 0, head:find("\nfaster ", 1, true) ~= nil)
   end)
 
-  it("are in the table of alternatives too, with bubble and memory side by side", function() -- R18, ruling 1
+  it("are in the table of alternatives too, with bubble and memory side by side", function()
     local seen = {}
     for _, other in ipairs(answer.alternatives) do
       seen[other.schedule] = true
       assert.is_true(#other.why_not > 0, other.schedule)
     end
     assert.is_true(seen.dualpipe)
-    assert.is_true(seen.none)  -- ruling 20
+    assert.is_true(seen.none)
   end)
 
-  it("have less depth or no pipeline to fall back to from 1F1B", function() -- ruling 18
+  it("have less depth or no pipeline to fall back to from 1F1B", function()
     local fallback = answer.rollback.fallback
     assert.is_true(fallback == cjson.null or fallback.pipeline < answer.parallelism.pipeline)
   end)
 end)
 
 describe("a plan that is none", function()
-  it("is refused under a billion tokens, with a whole layout without a pipeline instead", function() -- R17
+  it("is refused under a billion tokens, with a whole layout without a pipeline instead", function()
     local answer = plan(rule "short_run")
     assert.equal("refused", answer.status)
     local reason = ids(answer.reasons).short_run
@@ -279,7 +279,7 @@ describe("a plan that is none", function()
     assert.equal(cjson.null, answer.rollback)
   end)
 
-  it("is rejected when the model fits one GPU, with the memory of data parallelism and ZeRO-3 beside it", function() -- R14, ruling 6
+  it("is rejected when the model fits one GPU, with the memory of data parallelism and ZeRO-3 beside it", function()
     local answer = plan(rule "fits_one_gpu")
     assert.equal("rejected", answer.status)
     assert.is_not_nil(ids(answer.reasons).fits_one_gpu)
@@ -294,7 +294,7 @@ describe("a plan that is none", function()
   end)
 end)
 
-describe("a pipeline that could be avoided", function() -- R21, ruling 20
+describe("a pipeline that could be avoided", function()
   it("is a warning with how much faster a step is without it, and the layout stands among the alternatives", function()
     local answer = plan("--gpus 64 --accelerator H100-SXM --per-gpu 400Gbps --model examples/models/llama-3-70b.json --tokens 2T "
                         .. "--sequence-length 8192 --recompute full --global-batch-size 16 --pipeline 32 --schedule gpipe")
@@ -318,7 +318,7 @@ describe("sequences longer than the model's maximum", function()
   end)
 end)
 
-describe("a run that fits nowhere", function() -- ruling 21
+describe("a run that fits nowhere", function()
   local arguments = "examples/specs/llama-3.1-405b.json --gpus 64"
 
   it("is refused with the rank, the missing memory, and a count of GPUs that would do", function()
@@ -330,7 +330,7 @@ describe("a run that fits nowhere", function() -- ruling 21
   end)
 end)
 
-describe("M/P outside the usual range", function() -- R5, ruling 9
+describe("M/P outside the usual range", function()
   it("is a warning that says what would move it and by how much, never a refusal", function()
     local answer = plan(headline .. " --global-batch-size 7680")
     assert.equal("planned", answer.status)

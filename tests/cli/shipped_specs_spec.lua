@@ -20,19 +20,19 @@ end
 
 -- spec → status, the rules that decided it, what is planned or recommended (nil: not pinned)
 local rules = {
-  dualpipe_without_ep = { "rejected", { "dualpipe_without_ep" } },                                    -- R11
-  too_deep = { "rejected", { "too_deep" } },                                                          -- R12
-  odd_microbatches = { "rejected", { "odd_microbatches" } },                                          -- R13
-  fits_one_gpu = { "rejected", { "fits_one_gpu" }, "none" },                                          -- R14
-  slow_interconnect = { "planned", { "slow_interconnect" }, "dualpipev" },                            -- R15
-  no_alltoall_kernel = { "planned", { "no_alltoall_kernel" }, { "zb_h1", "zb_v", "zb_h2", "zb_auto" } },         -- R16
-  slow_interconnect_without_kernel = { "planned", { "slow_interconnect", "no_alltoall_kernel" }, "dualpipev" },  -- ruling 4
-  short_run = { "refused", { "short_run" }, "none" },                                                 -- R17
-  too_few_microbatches = { "rejected", { "too_few_microbatches" } },                                  -- R24, ruling 7
-  dualpipe_odd_depth = { "rejected", { "dualpipe_odd_depth" } },                                      -- R24
-  dualpipe_virtual = { "rejected", { "dualpipe_virtual" } },                                          -- R24
-  dualpipe_tied_embeddings = { "rejected", { "dualpipe_tied_embeddings" } },                          -- R24
-  does_not_fit = { "refused", { "does_not_fit" } },                                                   -- ruling 21
+  dualpipe_without_ep = { "rejected", { "dualpipe_without_ep" } },
+  too_deep = { "rejected", { "too_deep" } },
+  odd_microbatches = { "rejected", { "odd_microbatches" } },
+  fits_one_gpu = { "rejected", { "fits_one_gpu" }, "none" },
+  slow_interconnect = { "planned", { "slow_interconnect" }, "dualpipev" },
+  no_alltoall_kernel = { "planned", { "no_alltoall_kernel" }, { "zb_h1", "zb_v", "zb_h2", "zb_auto" } },
+  slow_interconnect_without_kernel = { "planned", { "slow_interconnect", "no_alltoall_kernel" }, "dualpipev" },
+  short_run = { "refused", { "short_run" }, "none" },
+  too_few_microbatches = { "rejected", { "too_few_microbatches" } },
+  dualpipe_odd_depth = { "rejected", { "dualpipe_odd_depth" } },
+  dualpipe_virtual = { "rejected", { "dualpipe_virtual" } },
+  dualpipe_tied_embeddings = { "rejected", { "dualpipe_tied_embeddings" } },
+  does_not_fit = { "refused", { "does_not_fit" } },
 }
 
 describe("the spec of rule", function()
@@ -62,7 +62,7 @@ describe("the plan of", function()
     for _, rank in ipairs(plan.memory.ranks) do assert.is_true(rank.total_bytes < 80 * 2 ^ 30) end
   end)
 
-  it("DeepSeek-V3 with its ramp replaces DualPipe: M is 24 where 2P is 32", function()  -- ruling 15
+  it("DeepSeek-V3 with its ramp replaces DualPipe: M is 24 where 2P is 32", function()
     local plan = plan_of "deepseek-v3-ramp"
     assert.equal("planned", plan.status)
     assert.equal("dualpipe", plan.schedule_wanted)
@@ -82,7 +82,7 @@ describe("the plan of", function()
     assert.is_true(reasons(plan).too_few_microbatches)
   end)
 
-  it("Mixtral on 64 A100 is 1F1B: a small run comes first", function()  -- ruling 1
+  it("Mixtral on 64 A100 is 1F1B: a small run comes first", function()
     assert.equal("1f1b", plan_of("mixtral-8x7b").schedule)
   end)
 
@@ -91,7 +91,7 @@ describe("the plan of", function()
     assert.equal("dualpipe", plan_of("kimi-k2").schedule)
   end)
 
-  it("a 7B on 64 GPUs has no pipeline", function()  -- R14
+  it("a 7B on 64 GPUs has no pipeline", function()
     local plan = plan_of "7b-fits-one-gpu"
     assert.equal("rejected", plan.status)
     assert.is_true(reasons(plan).fits_one_gpu)

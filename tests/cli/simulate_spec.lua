@@ -50,14 +50,14 @@ describe("pipeplan simulate", function()
     end
   end)
 
-  it("draws the 1F1B timeline of 4 ranks and 8 microbatches as textbooks do", function() -- R19
+  it("draws the 1F1B timeline of 4 ranks and 8 microbatches as textbooks do", function()
     local result = simulate "1f1b --ranks 4 --microbatches 8"
     has(result.out, "rank 0 F0F1F2F3............B0--F4B1--F5B2--F6B3--F7B4--..B5--..B6--..B7--\n")
     has(result.out, "rank 3 ......F0B0--F1B1--F2B2--F3B3--F4B4--F5B5--F6B6--F7B7--............\n")
     has(result.out, "1 − Σ busy / (P × makespan)")
   end)
 
-  it("shows a bubble of 3/35 for 1F1B on 4 ranks with 32 microbatches", function() -- R19
+  it("shows a bubble of 3/35 for 1F1B on 4 ranks with 32 microbatches", function()
     has(simulate("1f1b --ranks 4 --microbatches 32").out, "bubble           8.57 %")
     local value = cjson.decode(simulate("1f1b --ranks 4 --microbatches 32 --format json").out)
     assert.is_true(math.abs(value.bubble.fraction - 3 / 35) < 1e-12)

@@ -143,7 +143,7 @@ describe("kernels", function()
     end
   end)
 
-  -- ruling 16: the plain all-to-all does not count as one that overlaps
+  -- the plain all-to-all does not count as one that overlaps
   it("do not count NCCL's all-to-all as overlapping", function()
     assert.is_false(kernels.find("nccl_alltoall").overlapping)
     assert.is_true(kernels.find("deepep").overlapping)

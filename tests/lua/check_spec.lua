@@ -43,7 +43,7 @@ describe("the shipped decision table", function()
     "moe_with_ep otherwise", "dense_large otherwise",
   }
 
-  it("has exactly the overlaps that are meant (ruling 2)", function()
+  it("has exactly the overlaps that are meant", function()
     local analysis, pairs_found = tables.analyse(policy_of(nil).rows), {}
     for i, overlap in ipairs(analysis.overlaps) do pairs_found[i] = overlap.first.rule.id .. " " .. overlap.second.rule.id end
     table.sort(pairs_found)
@@ -51,7 +51,7 @@ describe("the shipped decision table", function()
     assert.same(expected, pairs_found)
   end)
 
-  it("has no row that never decides, and one that covers the rest (ruling 2)", function()
+  it("has no row that never decides, and one that covers the rest", function()
     local analysis = tables.analyse(policy_of(nil).rows)
     assert.same({}, analysis.shadowed)
     assert.same({}, analysis.undecided)
@@ -281,7 +281,7 @@ describe("policy check", function()
 
   it("knows which parameters the planner itself reads", function()
     local found = {}
-    for _, directory in ipairs { "plan", "policy", "report", "input" } do
+    for _, directory in ipairs { "plan", "policy", "report", "input", "cli" } do
       local handle = assert(io.popen("cat " .. os.getenv "PIPEPLAN_SOURCE" .. "/stdlib/" .. directory .. "/*.lua"))
       local text = handle:read "a"
       handle:close()

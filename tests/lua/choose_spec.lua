@@ -116,7 +116,7 @@ describe("ranking", function()
     assert.equal(2, decide(mixtral, {}, absurd).evaluation.pipeline)
   end)
 
-  it("keeps the wanted schedule though another is faster, and says which", function()  -- rank 2, rulings 1 and 22
+  it("keeps the wanted schedule though another is faster, and says which", function()
     local result = decide(mixtral)
     assert.equal("small_run", result.decision)
     assert.equal("1f1b", result.evaluation.schedule)
@@ -127,7 +127,7 @@ describe("ranking", function()
     assert.equal(first.gain_fraction < 0.05, first.tie)
   end)
 
-  it("takes another where the wanted schedule is slower than the fastest by more than the tolerance", function()  -- rank 2, ruling 13
+  it("takes another where the wanted schedule is slower than the fastest by more than the tolerance", function()
     local result = decide(mixtral, {}, policy_of [[set { wanted_tolerance = "1%" }]])
     assert.equal("zb_v", result.evaluation.schedule)   -- its row lists 1F1B and interleaved 1F1B, and neither is that close
     assert.is_true(result.replaced)
@@ -150,7 +150,7 @@ describe("ranking", function()
     assert.is_not_nil(contains(none.reasons, "dualpipe_without_ep"))
   end)
 
-  it("takes the others, and says why, where the wanted schedule has no candidate that may be planned", function()  -- ruling 15
+  it("takes the others, and says why, where the wanted schedule has no candidate that may be planned", function()
     local result = decide(deepseek, { training = { global_batch_size = { { 0, 3072 }, { "469B", 15360 } } }, parallelism = { pipeline = 16 } })
     assert.equal("planned", result.status)
     assert.equal("dualpipe", result.schedule_wanted)
@@ -170,7 +170,7 @@ describe("ranking", function()
     assert.equal(fastest, result.evaluation.step_seconds)
   end)
 
-  it("lets a preference within a fraction decide among what comes that close", function()  -- rank 4, R4, ruling 19
+  it("lets a preference within a fraction decide among what comes that close", function()
     local wide = policy_of [[prefer { id = "wide", tensor_parallel = 2, within = "50%" }]]
     local narrow = policy_of [[prefer { id = "wide", tensor_parallel = 2, within = "0.01%" }]]
     assert.equal(1, decide(mixtral).evaluation.tensor)
@@ -178,7 +178,7 @@ describe("ranking", function()
     assert.equal(1, decide(mixtral, {}, narrow).evaluation.tensor)
   end)
 
-  it("prefers 16 to 32 ranks for a frontier MoE only among ties", function()  -- R4, ruling 19
+  it("prefers 16 to 32 ranks for a frontier MoE only among ties", function()
     local loose = policy_of [[set { tie_fraction = "60%" }]]
     local free = { parallelism = { tensor = 1, expert = 32 } }
     local result = decide(deepseek, free, loose)
@@ -208,7 +208,7 @@ describe("ranking", function()
     assert.same(least, { result.evaluation.pipeline, result.evaluation.virtual, result.evaluation.tensor })
   end)
 
-  it("plans the fastest member of a family, the earlier in a tie", function()  -- ruling 5
+  it("plans the fastest member of a family, the earlier in a tie", function()
     local result = decide(llama, { parallelism = { tensor = 8, pipeline = 4 } })
     assert.equal("dense", result.decision)
     assert.equal("zero_bubble", result.schedule_wanted)
@@ -218,7 +218,7 @@ describe("ranking", function()
     assert.equal("zb_v", decide(llama, { parallelism = { tensor = 8, pipeline = 4 } }, first).evaluation.schedule)
   end)
 
-  it("reads the decision table from the top", function()  -- R6, rulings 1, 2, 3
+  it("reads the decision table from the top", function()
     local function decision(base, changes) return decide(base, changes).decision end
     assert.equal("small_run", decision(mixtral))
     assert.equal("moe_with_ep", decision(deepseek))
@@ -228,7 +228,7 @@ describe("ranking", function()
 end)
 
 describe("refusing a schedule", function()
-  it("puts DualPipeV in DualPipe's place on slow links", function()  -- R15
+  it("puts DualPipeV in DualPipe's place on slow links", function()
     local result = decide(deepseek, { cluster = { network = { per_gpu = "200Gbps" } } })
     assert.equal("planned", result.status)
     assert.equal("dualpipev", result.evaluation.schedule)
@@ -245,7 +245,7 @@ describe("refusing a schedule", function()
     assert.equal(given.evaluation.step_seconds, picked.evaluation.step_seconds)
   end)
 
-  it("puts Zero Bubble in DualPipe's place without a kernel", function()  -- R16
+  it("puts Zero Bubble in DualPipe's place without a kernel", function()
     local result = decide(deepseek, { cluster = { alltoall_kernel = false } })
     assert.equal("planned", result.status)
     assert.equal("no_alltoall_kernel", result.reasons[1].id)
@@ -253,7 +253,7 @@ describe("refusing a schedule", function()
     assert.is_false(result.kernel.name)
   end)
 
-  it("lets the first of two refusals decide and reports the other", function()  -- ruling 4
+  it("lets the first of two refusals decide and reports the other", function()
     local result = decide(deepseek, { cluster = { alltoall_kernel = false, network = { per_gpu = "200Gbps" } } })
     assert.equal("dualpipev", result.evaluation.schedule)
     assert.same({ "slow_interconnect", "no_alltoall_kernel" }, ids(result.reasons))
@@ -281,14 +281,14 @@ describe("refusing a schedule", function()
 end)
 
 describe("nothing left", function()
-  it("rejects DualPipe without expert parallelism", function()  -- R11
+  it("rejects DualPipe without expert parallelism", function()
     local result = decide(mixtral, { parallelism = { schedule = "dualpipe", expert = 1, pipeline = 8, tensor = 4 } })
     assert.equal("rejected", result.status)
     assert.equal("dualpipe_without_ep", result.reasons[1].id)
     assert.is_not_nil(result.recommend)
   end)
 
-  it("rejects more than 64 ranks and names the limit", function()  -- R12, ruling 12
+  it("rejects more than 64 ranks and names the limit", function()
     local result = decide(llama, { cluster = { gpus = 1280 }, training = { global_batch_size = 2560 },
                                    parallelism = { pipeline = 80, tensor = 8 } })
     assert.equal("rejected", result.status)
@@ -298,14 +298,14 @@ describe("nothing left", function()
     assert.equal("pipeline", result.recommend.freed)
   end)
 
-  it("rejects odd numbers of microbatches and says what batch would do", function()  -- R13
+  it("rejects odd numbers of microbatches and says what batch would do", function()
     local result = decide(deepseek, { parallelism = { schedule = "dualpipev", pipeline = 16 }, training = { global_batch_size = 33 * 128 } })
     assert.equal("rejected", result.status)
     assert.same({ "odd_microbatches" }, ids(result.reasons))
     assert.equal("microbatches", result.reasons[1].nearest.field)
   end)
 
-  it("rejects a pipeline where the model fits one GPU, and recommends data parallelism", function()  -- R14, rulings 6 and 24
+  it("rejects a pipeline where the model fits one GPU, and recommends data parallelism", function()
     local small = merge(llama, { model = "examples/models/llama-3.1-8b.json", cluster = { gpus = 64 },
                                  training = { recompute = "full", global_batch_size = 512 } })
     local result = decide(small)
@@ -317,7 +317,7 @@ describe("nothing left", function()
     assert.equal("planned", decide(small, { parallelism = { pipeline = 1 } }).status)
   end)
 
-  it("refuses a pipeline for less than a billion tokens", function()  -- R17
+  it("refuses a pipeline for less than a billion tokens", function()
     local result = decide(llama, { training = { micro_batch_size = 1, sharding = "optimizer", tokens = "500M", recompute = "full" } })
     assert.equal("refused", result.status)
     assert.same({ "short_run" }, ids(result.reasons))
@@ -326,7 +326,7 @@ describe("nothing left", function()
     assert.is_true(result.recommend.evaluation.tensor > 1)
   end)
 
-  it("refuses what fits nowhere, with the rank and what is missing", function()  -- ruling 21
+  it("refuses what fits nowhere, with the rank and what is missing", function()
     local result = decide(llama, { cluster = { gpus = 8 }, training = { global_batch_size = 64 } })
     assert.equal("refused", result.status)
     assert.same({ "does_not_fit" }, ids(result.reasons))
@@ -334,7 +334,7 @@ describe("nothing left", function()
     assert.is_true(result.reasons[1].missing_bytes > 0)
   end)
 
-  it("tells apart what only a second copy makes too large", function()  -- R8
+  it("tells apart what only a second copy makes too large", function()
     local result = decide(deepseek, { parallelism = { schedule = "dualpipe", pipeline = 8, tensor = 2, expert = 16 } })
     assert.equal("refused", result.status)
     assert.same({ "replication_does_not_fit" }, ids(result.reasons))
@@ -398,7 +398,7 @@ describe("rules beyond a candidate's own fields", function()
 end)
 
 describe("a plan without a pipeline", function()
-  it("is made only where the spec fixes depth 1", function()  -- rulings 20 and 24
+  it("is made only where the spec fixes depth 1", function()
     local full = { training = { recompute = "full", sharding = "optimizer" } }
     local free, fixed = decide(llama, full), decide(llama, merge(full, { parallelism = { pipeline = 1 } }))
     assert.is_true(free.evaluation.pipeline > 1)

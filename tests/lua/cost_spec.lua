@@ -35,7 +35,7 @@ describe("engine.cost.stage", function()
     assert.is_true(plain.alltoall_forward > stage({ moe = 1 }).alltoall_forward)
   end)
 
-  -- ruling 23: recompute is part of I
+  -- recompute is part of I
   it("pays full recompute in I", function()
     local none = stage { dense = 4 }
     local full = stage({ dense = 4 }, function(a) a.training.recompute = { full = true } end)
@@ -45,7 +45,7 @@ describe("engine.cost.stage", function()
 end)
 
 describe("engine.cost.pair", function()
-  -- ruling 14: clamp(max(compute, all-to-all) + overhead, max(F, B), F + B)
+  -- clamp(max(compute, all-to-all) + overhead, max(F, B), F + B)
   it("hides all-to-all behind compute, never under max(F, B), never over F + B", function()
     local seconds = { forward = 6, full = 9, alltoall_forward = 4, alltoall_backward = 5 }
     local device = costs.h100()

@@ -46,11 +46,11 @@ local function rows_for(record)
 end
 
 describe("the decision table", function()
-  it("has its rows in the order that decides", function() -- R6, ruling 1
+  it("has its rows in the order that decides", function()
     assert.same({ "small_run", "moe_with_ep", "dense", "dense_large", "otherwise" }, ids(policy.rows))
   end)
 
-  it("wants what the requirement says", function() -- R6, rulings 1, 2, 3
+  it("wants what the requirement says", function()
     for _, case in ipairs {
       { wants = "1f1b",        gpus = 99,   architecture = "dense", expert_parallel = 1,  alltoall_fraction = 0 },
       { wants = "1f1b",        gpus = 64,   architecture = "moe",   expert_parallel = 8,  alltoall_fraction = 0.3 },
@@ -68,7 +68,7 @@ describe("the decision table", function()
     end
   end)
 
-  it("decides every combination at the boundaries, and has no row that nothing reaches", function() -- ruling 2
+  it("decides every combination at the boundaries, and has no row that nothing reaches", function()
     local reached = {}
     for _, record in ipairs(grid()) do
       local first = rows_for(record)[1]
@@ -78,7 +78,7 @@ describe("the decision table", function()
     for _, row in ipairs(policy.rows) do assert.is_true(reached[row.id], row.id) end
   end)
 
-  it("has these overlapping rows with different outcomes, and no others", function() -- ruling 2
+  it("has these overlapping rows with different outcomes, and no others", function()
     local pairs_found = {}
     for _, record in ipairs(grid()) do
       local matching = rows_for(record)
@@ -98,7 +98,7 @@ describe("the decision table", function()
     assert.same(expected, list)
   end)
 
-  it("leaves to `otherwise` alone only 500 GPUs or more, without EP, with heavy all-to-all", function() -- ruling 2
+  it("leaves to `otherwise` alone only 500 GPUs or more, without EP, with heavy all-to-all", function()
     local found = 0
     for _, record in ipairs(grid()) do
       local matching = rows_for(record)
@@ -109,24 +109,24 @@ describe("the decision table", function()
     assert.is_true(found > 0)
   end)
 
-  it("names the members of Zero Bubble in order", function() -- ruling 5
+  it("names the members of Zero Bubble in order", function()
     assert.same({ "zb_h1", "zb_v", "zb_h2", "zb_auto" }, policy.members.zero_bubble)
   end)
 end)
 
 describe("a hard reject", function()
-  it("R11: DualPipe without expert parallelism", function() -- R11, ruling 3
+  it("DualPipe without expert parallelism", function()
     assert.is_true(holds("dualpipe_without_ep", { schedule = "dualpipe", expert_parallel = 1 }))
     assert.is_false(holds("dualpipe_without_ep", { schedule = "dualpipe", expert_parallel = 2 }))
     assert.is_false(holds("dualpipe_without_ep", { schedule = "dualpipev", expert_parallel = 1 }))
   end)
 
-  it("R12: P over 64", function() -- R12, ruling 10
+  it("P over 64", function()
     assert.is_false(holds("too_deep", { pipeline_parallel = 64 }))
     assert.is_true(holds("too_deep", { pipeline_parallel = 65 }))
   end)
 
-  it("R13: odd M for DualPipe or DualPipeV", function() -- R13, ruling 7
+  it("odd M for DualPipe or DualPipeV", function()
     for _, schedule in ipairs(vocabulary.schedules) do
       local two = schedule == "dualpipe" or schedule == "dualpipev"
       assert.equal(two, holds("odd_microbatches", { schedule = schedule, microbatches = 33 }))
@@ -134,21 +134,21 @@ describe("a hard reject", function()
     end
   end)
 
-  it("R14: any pipeline when the model fits one GPU, with data parallelism instead", function() -- R14
+  it("any pipeline when the model fits one GPU, with data parallelism instead", function()
     assert.is_true(holds("fits_one_gpu", { fits_one_gpu = true, pipeline_parallel = 2 }))
     assert.is_false(holds("fits_one_gpu", { fits_one_gpu = true, pipeline_parallel = 1 }))
     assert.is_false(holds("fits_one_gpu", { fits_one_gpu = false, pipeline_parallel = 2 }))
     assert.equal("data_parallel", policy.rules.fits_one_gpu.recommend)
   end)
 
-  it("R24: M below 2 P for DualPipe and DualPipeV", function() -- R24, ruling 7
+  it("M below 2 P for DualPipe and DualPipeV", function()
     assert.is_true(holds("too_few_microbatches", { schedule = "dualpipe", microbatches_per_rank = 31 / 16 }))
     assert.is_true(holds("too_few_microbatches", { schedule = "dualpipev", microbatches_per_rank = 1 }))
     assert.is_false(holds("too_few_microbatches", { schedule = "dualpipe", microbatches_per_rank = 2 }))
     assert.is_false(holds("too_few_microbatches", { schedule = "zb_v", microbatches_per_rank = 1 }))
   end)
 
-  it("R24: odd P, virtual stages, and tied embeddings for DualPipe", function() -- R24
+  it("odd P, virtual stages, and tied embeddings for DualPipe", function()
     assert.is_true(holds("dualpipe_odd_depth", { schedule = "dualpipe", pipeline_parallel = 3 }))
     assert.is_false(holds("dualpipe_odd_depth", { schedule = "dualpipe", pipeline_parallel = 4 }))
     assert.is_false(holds("dualpipe_odd_depth", { schedule = "dualpipev", pipeline_parallel = 3 }))
@@ -166,7 +166,7 @@ describe("a hard reject", function()
 end)
 
 describe("a refusal", function()
-  it("R15: DualPipe over links of 200 Gb/s or less, DualPipeV instead", function() -- R15, ruling 16
+  it("DualPipe over links of 200 Gb/s or less, DualPipeV instead", function()
     assert.is_true(holds("slow_interconnect", { schedule = "dualpipe", expert_link = 25e9 }))
     assert.is_false(holds("slow_interconnect", { schedule = "dualpipe", expert_link = 25e9 + 1 }))
     assert.is_true(holds("slow_interconnect", { schedule = "dualpipe", expert_link = 12.5e9 }))
@@ -175,27 +175,27 @@ describe("a refusal", function()
     assert.equal("dualpipev", policy.rules.slow_interconnect.recommend)
   end)
 
-  it("R16: DualPipe without a custom all-to-all kernel, Zero Bubble instead", function() -- R16
+  it("DualPipe without a custom all-to-all kernel, Zero Bubble instead", function()
     assert.is_true(holds("no_alltoall_kernel", { schedule = "dualpipe", alltoall_kernel = false }))
     assert.is_false(holds("no_alltoall_kernel", { schedule = "dualpipe", alltoall_kernel = "deepep" }))
     assert.is_false(holds("no_alltoall_kernel", { schedule = "dualpipev", alltoall_kernel = false }))
     assert.equal("zero_bubble", policy.rules.no_alltoall_kernel.recommend)
   end)
 
-  it("R17: any pipeline for a run below 1 B tokens, data and tensor parallelism instead", function() -- R17
+  it("any pipeline for a run below 1 B tokens, data and tensor parallelism instead", function()
     assert.is_true(holds("short_run", { tokens = 999999999, pipeline_parallel = 2 }))
     assert.is_false(holds("short_run", { tokens = 1000000000, pipeline_parallel = 2 }))
     assert.is_false(holds("short_run", { tokens = 999999999, pipeline_parallel = 1 }))
     assert.equal("data_and_tensor_parallel", policy.rules.short_run.recommend)
   end)
 
-  it("for the link stands before the one for the kernel", function() -- ruling 4
+  it("for the link stands before the one for the kernel", function()
     assert.same({ "slow_interconnect", "no_alltoall_kernel", "short_run" }, ids(policy.refuses))
   end)
 end)
 
 describe("a warning", function()
-  it("judges M / P outside 8 to 16 and never refuses it", function() -- R5, ruling 9
+  it("judges M / P outside 8 to 16 and never refuses it", function()
     assert.is_true(holds("few_microbatches", { microbatches_per_rank = 7.99 }))
     assert.is_false(holds("few_microbatches", { microbatches_per_rank = 8 }))
     assert.is_false(holds("many_microbatches", { microbatches_per_rank = 16 }))
@@ -204,7 +204,7 @@ describe("a warning", function()
     assert.equal("warn", policy.rules.few_microbatches.verb)
   end)
 
-  it("says when a pipeline could be avoided", function() -- R21, ruling 20
+  it("says when a pipeline could be avoided", function()
     assert.is_true(holds("pipeline_avoidable", { pipeline_avoidable_seconds = 0.1 }))
     assert.is_false(holds("pipeline_avoidable", { pipeline_avoidable_seconds = -0.1 }))
     assert.is_false(holds("pipeline_avoidable", {}))
@@ -212,7 +212,7 @@ describe("a warning", function()
 end)
 
 describe("a preference", function()
-  it("for depth follows the usual ranges, among plans that are about as fast", function() -- R4, ruling 19
+  it("for depth follows the usual ranges, among plans that are about as fast", function()
     local frontier = { architecture = "moe", total_parameters = 671e9 }
     for depth, expected in pairs { [15] = false, [16] = true, [32] = true, [33] = false } do
       frontier.pipeline_parallel = depth
@@ -240,7 +240,7 @@ describe("the kernel", function()
     end
   end
 
-  it("is the one that is built for the hardware", function() -- R9; the kernels' own documentation, see `pipeplan facts kernels`
+  it("is the one that is built for the hardware", function() -- the kernels' own documentation, see `pipeplan facts kernels`
     for _, case in ipairs {
       { wants = "deepep",        accelerator_family = "hopper",    fabric = "infiniband", expert_parallel = 64 },
       { wants = "deepep",        accelerator_family = "blackwell", fabric = "roce",       expert_parallel = 8 },
@@ -259,7 +259,7 @@ describe("the kernel", function()
     end
   end)
 
-  it("that works everywhere overlaps nothing, so it does not count as custom", function() -- ruling 16
+  it("that works everywhere overlaps nothing, so it does not count as custom", function()
     for _, rule in ipairs(policy.kernels) do assert.equal(rule.id ~= "nccl_alltoall", rule.overlapping) end
     assert.equal("nccl_alltoall", policy.kernels[#policy.kernels].id)
   end)
@@ -276,7 +276,7 @@ describe("the kernel", function()
 end)
 
 describe("an invariant", function()
-  it("guards memory, and what R11, R13 and R15 keep away", function()
+  it("guards memory, and what the default rejects and refusals keep away", function()
     assert.is_true(holds("never_over_memory", { status = "planned", peak_bytes = 81, device_bytes = 80 }))
     assert.is_false(holds("never_over_memory", { status = "planned", peak_bytes = 80, device_bytes = 80 }))
     assert.is_false(holds("never_over_memory", { status = "refused", peak_bytes = 81, device_bytes = 80 }))
@@ -292,11 +292,11 @@ end)
 describe("parameters", function()
   it("have the values and the loosening directions of the requirements", function()
     for id, expected in pairs {
-      small_run_gpus = { 100, "none" }, large_dense_gpus = { 500, "none" }, max_pipeline_depth = { 64, "up" },           -- R6, R12
-      min_microbatches_per_rank = { 2, "down" }, slow_link = { 25e9, "down" }, short_run_tokens = { 1e9, "down" },        -- R24, R15, R17
-      microbatch_ratio_low = { 8, "none" }, microbatch_ratio_high = { 16, "none" }, small_cluster_depth = { 4, "none" },  -- R5, R4
-      frontier_depth_low = { 16, "none" }, frontier_depth_high = { 32, "none" }, tie_fraction = { 0.01, "none" },         -- R4, ruling 19
-      wanted_tolerance = { 0.05, "none" }, rollback_window_steps = { 1000, "none" }, memory_headroom = { 0.08, "down" },  -- ruling 13, R10
+      small_run_gpus = { 100, "none" }, large_dense_gpus = { 500, "none" }, max_pipeline_depth = { 64, "up" },
+      min_microbatches_per_rank = { 2, "down" }, slow_link = { 25e9, "down" }, short_run_tokens = { 1e9, "down" },
+      microbatch_ratio_low = { 8, "none" }, microbatch_ratio_high = { 16, "none" }, small_cluster_depth = { 4, "none" },
+      frontier_depth_low = { 16, "none" }, frontier_depth_high = { 32, "none" }, tie_fraction = { 0.01, "none" },
+      wanted_tolerance = { 0.05, "none" }, rollback_window_steps = { 1000, "none" }, memory_headroom = { 0.08, "down" },
       default_batch_tokens = { 16777216, "none" },
     } do
       local parameter = policy.parameters[id]

@@ -35,7 +35,7 @@ describe("the headline, DeepSeek-V3 on 2,048 H800,", function()
     assert.equal(50e9, tiers[2].bandwidth)
   end)
 
-  it("ramps its batch from 3,072 to 15,360 over 469B tokens", function()  -- ruling 15
+  it("ramps its batch from 3,072 to 15,360 over 469B tokens", function()
     -- DeepSeek-V3 report, 4.2
     local training = read("deepseek-v3-ramp").training
     assert.equal(3072, training.smallest_batch_size)

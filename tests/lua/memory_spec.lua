@@ -58,7 +58,7 @@ describe("engine.memory.blocks", function()
     near(139392 * 4096, blocks.dense.stored, 1e-12)
   end)
 
-  -- ruling 23: full recompute does not make what W waits for free
+  -- full recompute does not make what W waits for free
   it("lets W wait for recomputed inputs too", function()
     local training = costs.bf16()
     local stored = engine.memory.blocks { model = costs.llama_8b(), layout = {}, training = training }
@@ -68,7 +68,7 @@ describe("engine.memory.blocks", function()
     near(stored.dense.pending, recomputed.dense.pending, 1e-12)
   end)
 
-  -- ruling 17: with a mirror copy the optimizer state of each copy halves
+  -- with a mirror copy the optimizer state of each copy halves
   it("shards the optimizer over the mirror pair", function()
     local arguments = { model = costs.deepseek_v3(), layout = { data = 128, expert = 64 }, training = costs.bf16() }
     local one = engine.memory.blocks(arguments)

@@ -120,7 +120,7 @@ describe("a measured plan", function()
     assert.near(1000 * 36 * 8 / 3600, plan.gpu_hours, 1e-9)
   end)
 
-  it("tells bubble and overlap apart in what it saves, against 1F1B and for DualPipe against ZB-H1 too", function() -- R7, ruling 14
+  it("tells bubble and overlap apart in what it saves, against 1F1B and for DualPipe against ZB-H1 too", function()
     local plan = filled("dualpipev", { chunks = 2 })
     local hours = 1000 * 8 / 3600
     assert.equal(2, #plan.gpu_hours_saved)
@@ -139,14 +139,14 @@ describe("a measured plan", function()
     assert.same({}, filled("1f1b").gpu_hours_saved)
   end)
 
-  it("costs what a second copy costs, and one copy nothing", function() -- R8, ruling 17
+  it("costs what a second copy costs, and one copy nothing", function()
     local plan = filled("dualpipe", { copies = 2, further_copies_bytes = 15, placement = { { 0, 3 }, { 1, 2 }, { 2, 1 }, { 3, 0 } } })
     assert.equal(2, plan.replication.copies)
     assert.equal(15, plan.replication.extra_bytes)
     assert.equal(0.5, plan.replication.density_fraction)
   end)
 
-  it("gives 1F1B's closed form where stages are equal: (P − 1)/(M + P − 1)", function() -- R19
+  it("gives 1F1B's closed form where stages are equal: (P − 1)/(M + P − 1)", function()
     local plan = filled "1f1b"
     assert.near(3 / 11, plan.bubble.closed_form_fraction, 1e-12)
     assert.is_true(plan.bubble.closed_form_exact)

@@ -35,8 +35,8 @@ local function check_planned(plan, spec)
   for _, rank in ipairs(plan.memory.ranks) do
     expect(rank.total_bytes <= plan.memory.device_bytes - plan.memory.headroom_bytes + 1, "rank %d takes %.0f bytes", rank.rank, rank.total_bytes)
   end
-  expect(p.pipeline > 1 or spec.parallelism.pipeline == 1, "no pipeline, unasked")  -- ruling 24
-  for field, value in pairs(spec.parallelism) do                                     -- ruling 12
+  expect(p.pipeline > 1 or spec.parallelism.pipeline == 1, "no pipeline, unasked")
+  for field, value in pairs(spec.parallelism) do
     local chosen = field == "schedule" and plan.schedule or p[field]
     expect(chosen == value or p.pipeline == 1 and field == "schedule", "%s %s was given, %s is planned", field, value, chosen)
   end
@@ -86,7 +86,7 @@ local function check_not_planned(plan, spec)
   end
   if plan.recommend then check_recommended(plan, spec) end
   local alone = planning.entry(plan.reasons, "fits_one_gpu") and type(spec.training.global_batch_size) ~= "table"
-  expect(plan.recommend or not alone, "nothing is recommended for a model that fits one GPU")  -- ruling 6
+  expect(plan.recommend or not alone, "nothing is recommended for a model that fits one GPU")
 end
 
 local function check(spec, number)

@@ -123,7 +123,7 @@ describe("the network", function()
     assert.equal(50e9, recipe.network(r).tiers[2].bandwidth)
   end)
 
-  it("takes a number alone literally, and divides by the oversubscription", function()  -- ruling 16
+  it("takes a number alone literally, and divides by the oversubscription", function()
     local r = request()
     assert.equal(50e9, recipe.network(r).tiers[2].bandwidth)
     r.cluster.network.oversubscription = 2

@@ -109,7 +109,7 @@ describe("the page", function()
     assert.matches("112 k GPU-hours against 1F1B", head, 1, true)
   end)
 
-  it("shows loosened rules, their reason and their expiry among the first lines", function() -- R24 is not special: any rule
+  it("shows loosened rules, their reason and their expiry among the first lines", function() -- any rule
     local plan = fixtures.planned()
     plan.loosened = { { id = "odd_microbatches", kind = "disabled", layer = "aws-p5", file = "aws-p5.lua", line = 7,
                         reason = "our DualPipeV takes odd M", expires = "2027-06-30" } }
@@ -117,7 +117,7 @@ describe("the page", function()
     assert.matches("odd_microbatches disabled by aws-p5: our DualPipeV takes odd M, until 2027-06-30", head:gsub("%s+", " "), 1, true)
   end)
 
-  it("calls a small gain a tie and a larger one by its size", function() -- ruling 22
+  it("calls a small gain a tie and a larger one by its size", function()
     local plan = fixtures.planned()
     assert.matches("in simulation DualPipeV by 2.1 %: a tie", text.render(plan), 1, true)
     plan.dominated_by = { { schedule = "zb_v", gain_fraction = 0.12, tie = false } }

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The requirements R1 to R17 and R24, each by its number: what goes in, what a plan says, what is rejected and what refused, on both sides
+-- What the planner is for: what goes in, what a plan says, what is rejected and what refused, on both sides
 -- of every boundary. Expected values are the requirement's own, or arithmetic that stands beside them.
 
 local planning = require "planning"  -- first: it loads the module
@@ -17,7 +17,7 @@ local function at_16(microbatches, schedule)
 end
 
 describe("input", function()
-  it("R1: takes GPUs, interconnect, accelerator and memory of a cluster", function() -- R1
+  it("takes GPUs, interconnect, accelerator and memory of a cluster", function()
     local result = plan(llama, { cluster = { memory_per_gpu = "64GiB", gpus_per_node = 4 } })
     assert.equal(256, result.cluster.gpus)
     assert.equal(4, result.cluster.gpus_per_node)
@@ -29,7 +29,7 @@ describe("input", function()
     for _, rank in ipairs(result.memory.ranks) do assert.is_true(rank.total_bytes <= 0.92 * 64 * gib) end
   end)
 
-  it("R1: takes a GPU that no catalogue knows by its memory and peak, and says what it assumed", function() -- R1
+  it("takes a GPU that no catalogue knows by its memory and peak, and says what it assumed", function()
     local result = plan(llama, { cluster = { accelerator = planning.none, memory_per_gpu = "96GiB", flops = "800TFLOPS" } })
     assert.equal("planned", result.status)
     assert.equal(96 * gib, result.cluster.device_bytes)
@@ -37,7 +37,7 @@ describe("input", function()
     assert.is_not_nil(assumption(result, "cluster.memory_bandwidth"))
   end)
 
-  it("R2: counts a Hugging Face config: total and active parameters, MoE or dense, layers", function() -- R2
+  it("counts a Hugging Face config: total and active parameters, MoE or dense, layers", function()
     -- DeepSeek-V3 report §4.2: 671 B total, 37 B active, 61 layers; the tensors of its checkpoint without MTP sum to 671,026,419,200
     local moe = plan(deepseek).model
     assert.same({ "moe", 61, 671026419200 }, { moe.architecture, moe.layers, moe.total_parameters })
@@ -48,7 +48,7 @@ describe("input", function()
                 { dense.architecture, dense.layers, dense.total_parameters, dense.active_parameters })
   end)
 
-  it("R2: takes total, active and layers inline, and says what it derived", function() -- R2
+  it("takes total, active and layers inline, and says what it derived", function()
     local base = planning.merge(deepseek, { model = planning.none })
     base.model = { architecture = "moe", total = "671B", active = "37B", layers = 61 }
     local result = plan(base)
@@ -60,7 +60,7 @@ describe("input", function()
     assert.is_not_nil(assumption(result, "model.expert_ffn"))
   end)
 
-  it("R3: spends the token budget: twice the tokens, the same plan for twice the GPU-hours", function() -- R3
+  it("spends the token budget: twice the tokens, the same plan for twice the GPU-hours", function()
     local once, twice = plan(llama, { training = { tokens = "1T" } }), plan(llama, { training = { tokens = "2T" } })
     assert.near(1e12 / (1024 * 8192) * once.step_seconds * 256 / 3600, once.gpu_hours, once.gpu_hours * 1e-9)
     assert.near(2 * once.gpu_hours, twice.gpu_hours, once.gpu_hours * 1e-9)
@@ -70,7 +70,7 @@ describe("input", function()
 end)
 
 describe("a plan says", function()
-  it("R4: P as the memory budget has it: no shallower than the weights and gradients of a stage allow", function() -- R4
+  it("P as the memory budget has it: no shallower than the weights and gradients of a stage allow", function()
     -- 70.6 B parameters × 6 bytes (bf16 weights, fp32 gradients) at TP 8 are 49.3 GiB: over 22.1 usable GiB of 24 at P 1 and P 2
     local result = plan(llama, { cluster = { memory_per_gpu = "24GiB" }, training = { recompute = "full" }, parallelism = { tensor = 8 } })
     assert.equal("planned", result.status)
@@ -78,13 +78,13 @@ describe("a plan says", function()
     assert.is_true(has(result.dropped, "does_not_fit"))
   end)
 
-  it("R4: P 4 at most on a small cluster, 16 to 32 for a frontier MoE", function() -- R4
+  it("P 4 at most on a small cluster, 16 to 32 for a frontier MoE", function()
     assert.is_true(plan(mixtral).parallelism.pipeline <= 4)
     local depth = plan(deepseek).parallelism.pipeline
     assert.is_true(depth >= 16 and depth <= 32)
   end)
 
-  it("R5: an even M for DualPipe and DualPipeV", function() -- R5
+  it("an even M for DualPipe and DualPipeV", function()
     for _, schedule in ipairs { "dualpipe", "dualpipev" } do
       for _, batch in ipairs { 7680, 15360, 23040 } do  -- M odd at some depth of each
         local result = plan(deepseek, { training = { global_batch_size = batch }, parallelism = { schedule = schedule } })
@@ -94,7 +94,7 @@ describe("a plan says", function()
     end
   end)
 
-  it("R5: M / P against the usual 8 to 16, from the batch", function() -- R5
+  it("M / P against the usual 8 to 16, from the batch", function()
     local expected = {
       [126] = "few_microbatches",              -- 7.875
       [128] = false, [256] = false,            -- 8, 16
@@ -110,7 +110,7 @@ describe("a plan says", function()
     end
   end)
 
-  it("R5: M with the activations it keeps at this sequence length", function() -- R5
+  it("M with the activations it keeps at this sequence length", function()
     local function at(length, batch)
       return plan(llama, { parallelism = { tensor = 8, context = 1, pipeline = 4, schedule = "1f1b" },
                            training = { sequence_length = length, global_batch_size = batch } })
@@ -122,26 +122,26 @@ describe("a plan says", function()
     assert.equal(short.tokens_per_step, long.tokens_per_step)
   end)
 
-  it("R6: Zero Bubble for a dense model under 500 GPUs", function() -- R6
+  it("Zero Bubble for a dense model under 500 GPUs", function()
     for _, gpus in ipairs { 128, 496 } do
       local result = plan(llama, { cluster = { gpus = gpus }, training = { global_batch_size = 4 * gpus } })
       assert.same({ "dense", "zero_bubble", "zero_bubble" }, { result.decision, result.schedule_wanted, result.schedule_family })
     end
   end)
 
-  it("R6: DualPipe for an MoE with expert parallelism", function() -- R6
+  it("DualPipe for an MoE with expert parallelism", function()
     local result = plan(deepseek)
     assert.same({ "moe_with_ep", "dualpipe" }, { result.decision, result.schedule })
   end)
 
-  it("R6: DualPipeV for a dense model from 500 GPUs on", function() -- R6
+  it("DualPipeV for a dense model from 500 GPUs on", function()
     for _, gpus in ipairs { 500, 512 } do
       local result = plan(llama, { cluster = { gpus = gpus }, training = { global_batch_size = 4 * gpus } })
       assert.same({ "dense_large", "dualpipev" }, { result.decision, result.schedule })
     end
   end)
 
-  it("R6: 1F1B for a run under 100 GPUs, not for one of 100", function() -- R6
+  it("1F1B for a run under 100 GPUs, not for one of 100", function()
     for gpus, decision in pairs { [96] = "small_run", [100] = "dense" } do
       local result = plan(llama, { cluster = { gpus = gpus }, training = { global_batch_size = 4 * gpus } })
       assert.equal(decision, result.decision)
@@ -149,7 +149,7 @@ describe("a plan says", function()
     assert.equal("1f1b", plan(mixtral).schedule)
   end)
 
-  it("R6: the row for 99, 100, 499 and 500 GPUs", function() -- R6
+  it("the row for 99, 100, 499 and 500 GPUs", function()
     local policy = planning.policy.policy
     local function first_row(record)
       for _, row in ipairs(policy.rows) do
@@ -165,7 +165,7 @@ describe("a plan says", function()
     assert.equal("small_run", first_row { gpus = 99, architecture = "moe", expert_parallel = 2, alltoall_fraction = 0.2 })
   end)
 
-  it("R7: the bubble as the idle share of all ranks, and 1F1B's as (P − 1)/(M + P − 1)", function() -- R7
+  it("the bubble as the idle share of all ranks, and 1F1B's as (P − 1)/(M + P − 1)", function()
     local result = plan(deepseek)
     local idle = 0
     for _, seconds in ipairs(result.bubble.idle_per_rank_seconds) do idle = idle + seconds end
@@ -177,7 +177,7 @@ describe("a plan says", function()
     assert.is_true(one_f1b.bubble.fraction >= 3 / 35 and one_f1b.bubble.fraction <= 3 / 35 + 0.034)
   end)
 
-  it("R7: GPU-hours saved against 1F1B over the whole token budget", function() -- R7
+  it("GPU-hours saved against 1F1B over the whole token budget", function()
     local result = plan(deepseek)
     local steps = 14.8e12 / (15360 * 4096)
     local one_f1b = entry(result.alternatives, "1f1b")
@@ -188,7 +188,7 @@ describe("a plan says", function()
     assert.matches("saves +%d+ k GPU%-hours against 1F1B", text.render(result))
   end)
 
-  it("R8: whether DualPipe's two copies fit, and how dense the parameters are", function() -- R8
+  it("whether DualPipe's two copies fit, and how dense the parameters are", function()
     local result = plan(deepseek)
     assert.equal(2, result.replication.copies)
     assert.is_true(result.replication.extra_bytes > 0)
@@ -200,7 +200,7 @@ describe("a plan says", function()
     assert.equal(0, one.replication.extra_bytes)
   end)
 
-  it("R8: that the copies do not fit where one would", function() -- R8
+  it("that the copies do not fit where one would", function()
     -- A copy of 8 of Mixtral's layers at EP 8 is 8 × (3 · 4096 · 14336 + 4096 · (2 · 4096 + 2 · 1024)) = 1.74 B parameters: at 6 bytes of
     -- weights and gradients 9.75 GiB that DualPipe needs once more
     local function at(memory)
@@ -217,7 +217,7 @@ describe("a plan says", function()
     assert.matches("with two copies of its stages, %d+%.%d GiB with one", refused.reasons[1].message)
   end)
 
-  it("R9: which all-to-all kernel to use, and what it needs", function() -- R9
+  it("which all-to-all kernel to use, and what it needs", function()
     local hopper = plan(deepseek).alltoall_kernel
     assert.equal("deepep", hopper.name)
     assert.is_true(#hopper.needs > 0)
@@ -227,7 +227,7 @@ describe("a plan says", function()
     assert.equal("uccl_ep", efa.alltoall_kernel.name)
   end)
 
-  it("R10: when to roll back, as its last paragraph: utilisation, 1000 steps, a simpler schedule by name", function() -- R10
+  it("when to roll back, as its last paragraph: utilisation, 1000 steps, a simpler schedule by name", function()
     local result = plan(deepseek)
     local rollback = result.rollback
     assert.equal(1000, rollback.window_steps)
@@ -245,7 +245,7 @@ describe("a plan says", function()
 end)
 
 describe("it is rejected", function()
-  it("R11: to run DualPipe without expert parallelism", function() -- R11
+  it("to run DualPipe without expert parallelism", function()
     local function at(expert)
       return plan(mixtral, { cluster = { gpus = 256 }, parallelism = { schedule = "dualpipe", expert = expert } })
     end
@@ -257,7 +257,7 @@ describe("it is rejected", function()
     assert.equal("planned", at(2).status)
   end)
 
-  it("R12: to go deeper than 64", function() -- R12
+  it("to go deeper than 64", function()
     local function at(depth)
       return plan(llama, { cluster = { gpus = 8 * depth }, training = { global_batch_size = 512 },
                            parallelism = { tensor = 8, pipeline = depth, schedule = "1f1b" } })
@@ -269,7 +269,7 @@ describe("it is rejected", function()
     assert.matches("https://arxiv.org/abs/2104.04473", result.reasons[1].source, 1, true)
   end)
 
-  it("R13: to run DualPipe or DualPipeV with an odd M", function() -- R13
+  it("to run DualPipe or DualPipeV with an odd M", function()
     for _, schedule in ipairs { "dualpipe", "dualpipev" } do
       local function at(batch) -- DP 128: M 33 or 34; for DualPipeV at P 8 DP 256
         local depth = schedule == "dualpipe" and 16 or 8
@@ -285,7 +285,7 @@ describe("it is rejected", function()
     assert.equal("planned", at_16(33, "1f1b").status)
   end)
 
-  it("R14: to pipeline a model that fits one GPU; data parallelism is recommended", function() -- R14
+  it("to pipeline a model that fits one GPU; data parallelism is recommended", function()
     local function small(parallelism, memory)
       return plan(llama, { model = "examples/models/llama-3.1-8b.json", cluster = { memory_per_gpu = memory },
                            training = { sequence_length = 4096 }, parallelism = parallelism })
@@ -312,7 +312,7 @@ describe("it is rejected", function()
 end)
 
 describe("it is refused", function()
-  it("R15: to run DualPipe over 200 Gb/s per GPU or less; DualPipeV is recommended", function() -- R15
+  it("to run DualPipe over 200 Gb/s per GPU or less; DualPipeV is recommended", function()
     local function at(speed, schedule)
       return plan(deepseek, { cluster = { network = { per_gpu = speed } }, parallelism = { schedule = schedule } })
     end
@@ -327,7 +327,7 @@ describe("it is refused", function()
     assert.same({ "refused", "dualpipev" }, { fixed.status, fixed.recommend.schedule })
   end)
 
-  it("R16: to run DualPipe without a custom all-to-all kernel; Zero Bubble is recommended", function() -- R16
+  it("to run DualPipe without a custom all-to-all kernel; Zero Bubble is recommended", function()
     local qwen = { model = "examples/models/qwen3-235b-a22b.json", cluster = { gpus = 256, accelerator = "H100-SXM" },
                    training = { sequence_length = 4096, global_batch_size = 2048 } }
     local function at(kernel, schedule)
@@ -345,7 +345,7 @@ describe("it is refused", function()
     assert.is_not_nil(fixed.recommend)
   end)
 
-  it("R17: to plan a pipeline for less than a billion tokens; data and tensor parallelism are recommended", function() -- R17
+  it("to plan a pipeline for less than a billion tokens; data and tensor parallelism are recommended", function()
     local function at(tokens, parallelism) return plan(llama, { training = { tokens = tokens }, parallelism = parallelism }) end
     assert.equal("planned", at("1B").status)
     for _, parallelism in ipairs { {}, { pipeline = 4 }, { schedule = "dualpipev" } } do
@@ -362,7 +362,7 @@ describe("it is refused", function()
     assert.same({ "refused", "short_run" }, { prime.status, prime.reasons[1].id })
   end)
 
-  it("R17: recommends a layout without a pipeline with recompute where none fits without", function() -- R17
+  it("recommends a layout without a pipeline with recompute where none fits without", function()
     -- 80 layers hold some 260 KB a token and layer of 16,384 tokens: 320 GiB, over 8 TP ranks 40, beside 52 of weights and gradients;
     -- recomputed, 80 · 16,384 · 2 · 8,192 / 8 bytes = 2.5 GiB
     local result = plan(llama, { training = { tokens = 999999999, recompute = planning.none, sequence_length = 16384, global_batch_size = 512 } })
@@ -374,7 +374,7 @@ describe("it is refused", function()
 end)
 
 describe("DualPipe", function()
-  it("R24: needs an even depth over 1", function() -- R24
+  it("needs an even depth over 1", function()
     for _, depth in ipairs { 1, 15 } do
       local result = plan(deepseek, { cluster = { gpus = 1920 }, parallelism = { pipeline = depth, schedule = "dualpipe" } })
       assert.equal("rejected", result.status)
@@ -383,18 +383,18 @@ describe("DualPipe", function()
     assert.equal("planned", at_16(32, "dualpipe").status)
   end)
 
-  it("R24: does not go together with virtual stages", function() -- R24
+  it("does not go together with virtual stages", function()
     local result = plan(deepseek, { parallelism = { pipeline = 16, virtual = 2, schedule = "dualpipe" } })
     assert.same({ "rejected", "dualpipe_virtual" }, { result.status, result.reasons[1].id })
   end)
 
-  it("R24: needs M of 2 P at least", function() -- R24
+  it("needs M of 2 P at least", function()
     local result = at_16(30, "dualpipe")
     assert.same({ "rejected", "too_few_microbatches" }, { result.status, result.reasons[1].id })
     assert.equal("planned", at_16(32, "dualpipe").status)
   end)
 
-  it("R24: needs untied embeddings in FlagScale or where no framework is named, not in DeepSeek's package", function() -- R24
+  it("needs untied embeddings in FlagScale or where no framework is named, not in DeepSeek's package", function()
     local tied = planning.merge(deepseek, { cluster = { gpus = 256 }, parallelism = { expert = 8, pipeline = 8, schedule = "dualpipe" },
                                             training = { global_batch_size = 2048, precision = "bf16", moments = "fp32" } })
     tied.model = { name = "tied MoE", layers = 48, hidden = 2048, heads = 32, kv_heads = 4, head_dim = 128, qk_norm = "head", vocab = 151936,
@@ -409,7 +409,7 @@ describe("DualPipe", function()
     assert.equal("planned", plan(tied, { framework = "flagscale" }).status)
   end)
 
-  it("R24: asks nothing of a plan that does not use it", function() -- R24
+  it("asks nothing of a plan that does not use it", function()
     -- odd P, odd M, M < 2 P
     local result = plan(deepseek, { cluster = { gpus = 1920 }, training = { global_batch_size = 25 * 128 },
                                     parallelism = { pipeline = 15, schedule = "1f1b" } })

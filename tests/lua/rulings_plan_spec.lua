@@ -13,7 +13,7 @@ local deepseek, llama, mixtral = planning.deepseek, planning.llama, planning.mix
 teardown(files.remove)
 
 describe("the wanted schedule", function()
-  it("ruling 13: is replaced where it is slower than the fastest of its list by more than the tolerance", function() -- ruling 13
+  it("is replaced where it is slower than the fastest of its list by more than the tolerance", function()
     local function at(tolerance)
       return plan(mixtral, {}, policy_of(string.format("set { wanted_tolerance = %.6f, tie_fraction = 0 }", tolerance)))
     end
@@ -32,7 +32,7 @@ describe("the wanted schedule", function()
     assert.near(5, 100 * planning.policy.policy.parameters.wanted_tolerance.value, 1e-9)
   end)
 
-  it("ruling 13: is replaced where it has no legal candidate that fits, with the reason in the first lines", function() -- ruling 13
+  it("is replaced where it has no legal candidate that fits, with the reason in the first lines", function()
     local few = plan(llama, { model = "examples/models/llama-3.1-405b.json", cluster = { gpus = 16384 },
                               training = { global_batch_size = 2048 }, parallelism = { tensor = 8, context = 1 } })
     assert.same({ "planned", "dualpipev", "interleaved_1f1b" }, { few.status, few.schedule_wanted, few.schedule })
@@ -52,7 +52,7 @@ describe("the wanted schedule", function()
     assert.is_true(has(elsewhere.reasons, "not_in_framework"))
   end)
 
-  it("ruling 13: is told by memory where that alone stands in its way, at the layout that comes nearest", function() -- ruling 13
+  it("is told by memory where that alone stands in its way, at the layout that comes nearest", function()
     -- 192 H800 hold DeepSeek-V3 three stages deep, where DualPipe would be odd; at even depths its second copy is too much
     local result = plan(deepseek, { cluster = { gpus = 192 }, training = { global_batch_size = 1536 }, parallelism = planning.none })
     assert.same({ "planned", "dualpipe" }, { result.status, result.schedule_wanted })
@@ -62,7 +62,7 @@ describe("the wanted schedule", function()
 end)
 
 describe("GPU-hours saved", function()
-  it("ruling 14: are bubble, overlap and total, by step time against 1F1B and ZB-H1 without overlap", function() -- ruling 14
+  it("are bubble, overlap and total, by step time against 1F1B and ZB-H1 without overlap", function()
     local result = plan(deepseek)
     assert.same({ "1f1b", "zb_h1" }, { result.gpu_hours_saved[1].baseline, result.gpu_hours_saved[2].baseline })
     local steps = 14.8e12 / (15360 * 4096)
@@ -77,7 +77,7 @@ describe("GPU-hours saved", function()
     assert.is_true(result.gpu_hours_saved[1].overlap <= steps * result.communication.expert.seconds * 2048 / 3600)
   end)
 
-  it("ruling 14: have no overlap where nothing is hidden, and no second baseline but for DualPipe and DualPipeV", function() -- ruling 14
+  it("have no overlap where nothing is hidden, and no second baseline but for DualPipe and DualPipeV", function()
     local dense = plan(llama, { cluster = { gpus = 512 }, training = { global_batch_size = 4096 } })
     assert.equal("dualpipev", dense.schedule)
     assert.same({ 0, 0 }, { dense.gpu_hours_saved[1].overlap, dense.gpu_hours_saved[2].overlap })
@@ -92,7 +92,7 @@ describe("a batch ramp", function()
     return plan(deepseek, { training = { global_batch_size = { { 0, first }, { "469B", 15360 } } }, parallelism = { pipeline = 16 } })
   end
 
-  it("ruling 15: is judged at its smallest batch: M 24 is under 2 P, from 4,096 on DualPipe is legal", function() -- ruling 15
+  it("is judged at its smallest batch: M 24 is under 2 P, from 4,096 on DualPipe is legal", function()
     local result = ramp(3072)
     assert.same({ "planned", "dualpipe" }, { result.status, result.schedule_wanted })
     assert.are_not.equal("dualpipe", result.schedule)
@@ -102,7 +102,7 @@ describe("a batch ramp", function()
     assert.equal("too_few_microbatches", ramp(3840).reasons[1].id)  -- M 30, the last even one below 32
   end)
 
-  it("ruling 15: has totals over its segments, the headline at the full batch, the window at its own", function() -- ruling 15
+  it("has totals over its segments, the headline at the full batch, the window at its own", function()
     local result = ramp(4096)
     assert.same({ 15360, 120 }, { result.global_batch_size, result.microbatches })
     local hours = 0
@@ -140,7 +140,7 @@ describe("a batch ramp", function()
 end)
 
 describe("the all-to-all", function()
-  it("ruling 16: is judged by the slowest link that the expert group crosses", function() -- ruling 16
+  it("is judged by the slowest link that the expert group crosses", function()
     local wanted = policy_of [[set { wanted_tolerance = "50%" }]]
     local function at(expert, network)
       return plan(deepseek, { cluster = { memory_per_gpu = "400GiB", network = network }, parallelism = { expert = expert } }, wanted)
@@ -156,7 +156,7 @@ describe("the all-to-all", function()
     assert.equal("dualpipe", at(16, { per_gpu = "400Gbps" }).schedule)
   end)
 
-  it("ruling 16: has a kernel that follows from the policy where the spec names none, and says so", function() -- ruling 16
+  it("has a kernel that follows from the policy where the spec names none, and says so", function()
     local result = plan(deepseek)
     assert.equal("deepep", result.alltoall_kernel.name)
     assert.equal("deepep", assumption(result, "cluster.alltoall_kernel").value)
@@ -168,7 +168,7 @@ describe("the all-to-all", function()
     assert.is_false(assumption(none, "cluster.alltoall_kernel").value)
   end)
 
-  it("ruling 16: has no custom kernel in NCCL's plain one", function() -- ruling 16
+  it("has no custom kernel in NCCL's plain one", function()
     local result = plan(deepseek, { cluster = { alltoall_kernel = "nccl_alltoall" } })
     assert.equal("no_alltoall_kernel", result.reasons[1].id)
     assert.is_true(has(result.warnings, "alltoall_kernel"))
@@ -189,7 +189,7 @@ describe("DualPipe's memory", function()
   local moe = attention + norms + 256 * hidden + 256 + 3 * hidden * 2048 + 256 / 64 * 3 * hidden * 2048  -- router, shared, 4 of 256 experts
   local mtp = moe + 2 * hidden * hidden + 3 * hidden
 
-  it("ruling 17: has weights and gradients twice: rank 0 with embedding, head and MTP at once", function() -- ruling 17
+  it("has weights and gradients twice: rank 0 with embedding, head and MTP at once", function()
     local result = plan(deepseek, { parallelism = { pipeline = 16, schedule = "dualpipe",
                                                     layers_per_stage = { 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2 } } })
     local first = result.memory.ranks[1]
@@ -204,7 +204,7 @@ describe("DualPipe's memory", function()
     assert.is_true(result.step.mirror_seconds > 0)                -- the mirror pair's gradients are summed
   end)
 
-  it("ruling 17: has the optimizer sharded over the mirror pair too", function() -- ruling 17
+  it("has the optimizer sharded over the mirror pair too", function()
     local result = plan(deepseek, { parallelism = { pipeline = 16, schedule = "dualpipe" } })
     -- a middle rank, fp32 master and bf16 moments: 8 bytes; 4 experts of each layer over 2048 / 16 / 64 = 2 replicas × 2 copies; the rest
     -- over 128 × 2
@@ -212,7 +212,7 @@ describe("DualPipe's memory", function()
     assert.near(8 * 8 * (experts / 4 + (moe - experts) / 256), result.memory.ranks[8].optimizer_bytes, 1e6)
   end)
 
-  it("ruling 17: has resident and unique parameters per GPU", function() -- ruling 17
+  it("has resident and unique parameters per GPU", function()
     local result = plan(deepseek, { parallelism = { pipeline = 16, schedule = "dualpipe" } })
     local fullest = 0
     for _, rank in ipairs(result.memory.ranks) do fullest = math.max(fullest, rank.parameters_bytes / 2) end
@@ -225,7 +225,7 @@ describe("DualPipe's memory", function()
 end)
 
 describe("the rollback trigger", function()
-  it("ruling 18: is ideal ÷ measured step, cross-checked by counters that can see a bubble", function() -- ruling 18
+  it("is ideal ÷ measured step, cross-checked by counters that can see a bubble", function()
     local result = plan(deepseek)
     local paragraph = result.rollback.paragraph
     assert.matches("ideal step %([%d.]+ s%) ÷ measured step", paragraph)
@@ -234,7 +234,7 @@ describe("the rollback trigger", function()
     assert.near(result.ideal_step_seconds / result.step_seconds, result.predicted_utilisation_fraction, 1e-12)
   end)
 
-  it("ruling 18: has the predicted utilisation of the fallback as its threshold", function() -- ruling 18
+  it("has the predicted utilisation of the fallback as its threshold", function()
     local result = plan(deepseek)
     local fallback = entry(result.alternatives, result.rollback.fallback.schedule)
     assert.equal(result.rollback.fallback.pipeline, fallback.parallelism.pipeline)
@@ -242,13 +242,13 @@ describe("the rollback trigger", function()
     assert.is_false(result.rollback.inside_error_band)  -- 1F1B is 28 % slower
   end)
 
-  it("ruling 18: says to measure both where the difference is inside the error band", function() -- ruling 18
+  it("says to measure both where the difference is inside the error band", function()
     local result = plan(llama)  -- Zero Bubble and interleaved 1F1B are half a percent apart
     assert.is_true(result.rollback.inside_error_band)
     assert.matches("measure both", result.rollback.paragraph)
   end)
 
-  it("ruling 18: falls back from 1F1B to less depth or none", function() -- ruling 18
+  it("falls back from 1F1B to less depth or none", function()
     local none = plan(mixtral).rollback
     assert.is_true(none.fallback.schedule == "none" or none.fallback.pipeline < plan(mixtral).parallelism.pipeline)
     local deep = plan(llama, { parallelism = { schedule = "1f1b" }, cluster = { memory_per_gpu = "40GiB" } })
@@ -259,7 +259,7 @@ describe("the rollback trigger", function()
 end)
 
 describe("the depth", function()
-  it("ruling 19: follows the usual ranges only among candidates as good as the best, then is the smaller", function() -- ruling 19
+  it("follows the usual ranges only among candidates as good as the best, then is the smaller", function()
     local wide = policy_of [[set { tie_fraction = "1000%", frontier_depth_low = 8, frontier_depth_high = 8 }]]
     assert.equal(8, plan(deepseek, { parallelism = { schedule = "1f1b", tensor = 1, expert = 64 }, cluster = { memory_per_gpu = "200GiB" } },
                          wide).parallelism.pipeline)
@@ -271,14 +271,14 @@ describe("the depth", function()
     assert.is_true(best.parallelism.pipeline < 64)
   end)
 
-  it("ruling 19: need not be a power of two", function() -- ruling 19
+  it("need not be a power of two", function()
     local result = plan(llama, { cluster = { gpus = 96 }, training = { global_batch_size = 384 } })
     assert.equal(0, result.parallelism.pipeline % 3)
   end)
 end)
 
 describe("no pipeline", function()
-  it("ruling 20: is always evaluated and shown, with a warning where it is faster", function() -- ruling 20
+  it("is always evaluated and shown, with a warning where it is faster", function()
     local slower = entry(plan(mixtral).alternatives, "none")
     assert.equal(1, slower.parallelism.pipeline)
     assert.is_true(slower.parallelism.tensor <= 8)
@@ -290,7 +290,7 @@ describe("no pipeline", function()
     assert.matches("pipeline_avoidable", page_of(result))
   end)
 
-  it("ruling 24: is never the answer of a free search, even where it is faster", function() -- ruling 24
+  it("is never the answer of a free search, even where it is faster", function()
     local result = plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8 } })
     assert.is_true(result.parallelism.pipeline > 1)
     assert.equal("none", plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8, pipeline = 1 } }).schedule)
@@ -298,7 +298,7 @@ describe("no pipeline", function()
     assert.same({ "rejected", 1 }, { small.status, small.recommend.parallelism.pipeline })
   end)
 
-  it("ruling 24: is recommended where the GPUs have no other layout", function() -- ruling 24
+  it("is recommended where the GPUs have no other layout", function()
     -- 13 ranks have no stage each in 12 layers; 28 B parameters need their 13 experts spread
     local spec = planning.merge(llama, { cluster = { gpus = 13 }, training = { global_batch_size = 130, sequence_length = 4096 } })
     spec.model = { layers = 12, hidden = 4096, heads = 32, kv_heads = 8, head_dim = 128, vocab = 32000, experts = 13,
@@ -309,14 +309,14 @@ describe("no pipeline", function()
     assert.same({ "none", 13, 13 }, { result.recommend.schedule, result.recommend.parallelism.data, result.recommend.parallelism.expert })
   end)
 
-  it("ruling 24: is fixed too where the other degrees leave no rank for one", function() -- ruling 24
+  it("is fixed too where the other degrees leave no rank for one", function()
     local result = plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8, data = 32 } })
     assert.same({ "planned", "none", 1 }, { result.status, result.schedule, result.parallelism.pipeline })
   end)
 end)
 
 describe("where nothing fits", function()
-  it("ruling 21: the rank, the missing GiB and the smallest count of GPUs are told", function() -- ruling 21
+  it("the rank, the missing GiB and the smallest count of GPUs are told", function()
     local function at(gpus) return plan(deepseek, { cluster = { gpus = gpus }, training = { global_batch_size = 1536 },
                                                     parallelism = planning.none }) end
     local result = at(64)
@@ -333,7 +333,7 @@ describe("where nothing fits", function()
 end)
 
 describe("a faster schedule", function()
-  it("ruling 22: is named with its gain, as a tie under 5 %, with what would change it", function() -- ruling 22
+  it("is named with its gain, as a tie under 5 %, with what would change it", function()
     local result = plan(mixtral)
     assert.is_true(#result.dominated_by > 0)
     assert.equal("note", entry(result.warnings, "dominated").severity)  -- a tie
@@ -352,7 +352,7 @@ describe("a faster schedule", function()
     assert.equal(result.dominated_by[1].schedule, changed.schedule)
   end)
 
-  it("ruling 22: is more than a tie from 5 % on", function() -- ruling 22
+  it("is more than a tie from 5 % on", function()
     local result = plan(mixtral, { parallelism = { schedule = "gpipe" }, cluster = { memory_per_gpu = "200GiB" },
                                    training = { global_batch_size = 256 } })
     local found = false
@@ -366,7 +366,7 @@ describe("a faster schedule", function()
     assert.equal("warning", entry(result.warnings, "dominated").severity)
   end)
 
-  it("ruling 22: says where the wanted schedule can be run", function() -- ruling 22
+  it("says where the wanted schedule can be run", function()
     assert.same({ "deepseek-dualpipe", "flagscale" }, (function(list)
       table.sort(list)
       return list

@@ -18,7 +18,7 @@ local qwen = planning.merge(llama, { model = "examples/models/qwen3-235b-a22b.js
                                      training = { sequence_length = 4096, global_batch_size = 2048 } })
 
 describe("the decision table", function()
-  it("ruling 1: gives an MoE with expert parallelism under 100 GPUs 1F1B, with DualPipe's numbers beside it", function() -- ruling 1
+  it("gives an MoE with expert parallelism under 100 GPUs 1F1B, with DualPipe's numbers beside it", function()
     local result = plan(mixtral)
     assert.is_true(result.parallelism.expert > 1)
     assert.same({ "small_run", "1f1b" }, { result.decision, result.schedule })
@@ -27,7 +27,7 @@ describe("the decision table", function()
     assert.equal("moe_with_ep", plan(mixtral, { cluster = { gpus = 128 } }).decision)
   end)
 
-  it("ruling 2: counts 500 as large, and heavy all-to-all without EP as the last row's", function() -- ruling 2
+  it("counts 500 as large, and heavy all-to-all without EP as the last row's", function()
     local function first_row(alltoall_fraction)
       for _, row in ipairs(planning.policy.policy.rows) do
         local record = { gpus = 500, architecture = "dense", expert_parallel = 1, alltoall_fraction = alltoall_fraction }
@@ -38,7 +38,7 @@ describe("the decision table", function()
     assert.same({ "otherwise", "zero_bubble" }, { first_row(0.1) })
   end)
 
-  it("ruling 3: plans an MoE without EP by the dense rows, and drops DualPipe", function() -- ruling 3
+  it("plans an MoE without EP by the dense rows, and drops DualPipe", function()
     local small = plan(mixtral, { cluster = { gpus = 256 }, parallelism = { expert = 1 } })
     assert.same({ "dense", "zero_bubble" }, { small.decision, small.schedule_family })
     assert.is_true(has(small.dropped, "dualpipe_without_ep"))
@@ -46,7 +46,7 @@ describe("the decision table", function()
     assert.same({ "dense_large", "dualpipev" }, { large.decision, large.schedule })
   end)
 
-  it("ruling 4: lets slow links decide before a missing kernel, which is reported too", function() -- ruling 4
+  it("lets slow links decide before a missing kernel, which is reported too", function()
     local result = plan(deepseek, { cluster = { alltoall_kernel = false, network = { per_gpu = "200Gbps" } } })
     assert.same({ "planned", "dualpipev" }, { result.status, result.schedule })
     assert.same({ "slow_interconnect", "no_alltoall_kernel" }, ids(result.reasons))
@@ -54,7 +54,7 @@ describe("the decision table", function()
     assert.matches("DualPipeV wants the same kernel", result.reasons[2].message)
   end)
 
-  it("ruling 5: plans Zero Bubble's fastest member that fits, in a tie the earlier one", function() -- ruling 5
+  it("plans Zero Bubble's fastest member that fits, in a tie the earlier one", function()
     local function member(tie)
       local result = plan(llama, {}, policy_of(string.format("set { tie_fraction = %g }", tie)))
       assert.equal("zero_bubble", result.schedule_family)
@@ -86,7 +86,7 @@ describe("one GPU", function()
                                         training = { sequence_length = 4096, recompute = "none" } }), changes)
   end
 
-  it("ruling 6: holds a model when weights, gradients, ZeRO-1 state and one microbatch do", function() -- ruling 6
+  it("holds a model when weights, gradients, ZeRO-1 state and one microbatch do", function()
     local result = seven()
     assert.same({ "rejected", "fits_one_gpu" }, { result.status, result.reasons[1].id })
     local known = state + activations
@@ -99,7 +99,7 @@ describe("one GPU", function()
     assert.matches("ZeRO%-3", page_of(result))
   end)
 
-  it("ruling 6: does not where the headroom is not left, or the optimizer is sharded over too few", function() -- ruling 6
+  it("does not where the headroom is not left, or the optimizer is sharded over too few", function()
     assert.equal("planned", seven({ cluster = { memory_per_gpu = "60GiB" } }).status)       -- 59.5 GB > 0.92 × 60 GiB
     assert.equal("rejected", seven({ cluster = { memory_per_gpu = "72GiB" } }).status)      -- + 4.3 GiB < 0.92 × 72 GiB
     assert.are_not.equal("rejected", seven({ cluster = { gpus = 2 } }).status)              -- 40.4 GB of optimizer state instead of 1.3
@@ -110,7 +110,7 @@ describe("one GPU", function()
 end)
 
 describe("schedules", function()
-  it("ruling 7: M under 2 P, and odd M for DualPipe, are illegal whatever a site says; odd M for DualPipeV is policy", function() -- ruling 7
+  it("M under 2 P, and odd M for DualPipe, are illegal whatever a site says; odd M for DualPipeV is policy", function()
     local loose = policy_of [[
       set { min_microbatches_per_rank = 1, reason = "a test" }
       disable { id = "odd_microbatches", reason = "a test" }
@@ -131,7 +131,7 @@ describe("schedules", function()
                                                                       entry(odd.loosened, "min_microbatches_per_rank").id })
   end)
 
-  it("ruling 8: GPipe's bubble equals 1F1B's at every M; its memory is what differs", function() -- ruling 8
+  it("GPipe's bubble equals 1F1B's at every M; its memory is what differs", function()
     for _, ranks in ipairs { 2, 4, 8 } do
       for _, microbatches in ipairs { 4, 8, 32 } do
         local bubbles, peaks = {}, {}
@@ -156,7 +156,7 @@ describe("schedules", function()
     assert.is_true(gpipe.memory.ranks[1].total_bytes > result.memory.ranks[1].total_bytes)
   end)
 
-  it("ruling 10: P over 64 is rejected with its computed bubble, though the bubble saturates", function() -- ruling 10
+  it("P over 64 is rejected with its computed bubble, though the bubble saturates", function()
     local result = plan(llama, { cluster = { gpus = 520 }, training = { global_batch_size = 512 },
                                  parallelism = { tensor = 8, pipeline = 65, schedule = "1f1b" } })
     local printed = tonumber(result.reasons[1].message:match "bubble ([%d.]+) %%")
@@ -173,14 +173,14 @@ describe("schedules", function()
     end
   end)
 
-  it("ruling 11: DualPipeV holds one copy of the parameters at equal devices, and says so", function() -- ruling 11
+  it("DualPipeV holds one copy of the parameters at equal devices, and says so", function()
     local result = plan(llama, { cluster = { gpus = 512 }, training = { global_batch_size = 4096 } })
     assert.equal("dualpipev", result.schedule)
     assert.same({ 1, 0 }, { result.replication.copies, result.replication.extra_bytes })
     assert.matches("copies 1 copy of the parameters at equal devices", page_of(result))
   end)
 
-  it("ruling 23: under full recompute a split backward still pays for what W needs", function() -- ruling 23
+  it("under full recompute a split backward still pays for what W needs", function()
     local result = plan(llama, { training = { recompute = "full", global_batch_size = 256 },
                                  parallelism = { tensor = 8, context = 1, pipeline = 4, schedule = "1f1b" } })
     local here, peak = result.parallelism, {}
@@ -199,7 +199,7 @@ describe("schedules", function()
 end)
 
 describe("a warning", function()
-  it("ruling 9: says that M / P does not move with P", function() -- ruling 9
+  it("says that M / P does not move with P", function()
     for _, depth in ipairs { 4, 8, 16, 32 } do
       local result = plan(deepseek, { cluster = { memory_per_gpu = "400GiB" }, parallelism = { pipeline = depth, schedule = "1f1b" } })
       assert.equal(7.5, result.microbatches_per_rank)
@@ -207,7 +207,7 @@ describe("a warning", function()
     end
   end)
 
-  it("ruling 9: says which of batch, microbatch size, TP or GPUs would move M / P, and by how much: each really does", function() -- ruling 9
+  it("says which of batch, microbatch size, TP or GPUs would move M / P, and by how much: each really does", function()
     local base = planning.merge(llama, { training = { global_batch_size = 320, micro_batch_size = 2, recompute = "full" },
                                          parallelism = { tensor = 4, context = 1, pipeline = 8, schedule = "1f1b" } })
     local result = plan(base)
@@ -215,12 +215,13 @@ describe("a warning", function()
     local message = entry(result.warnings, "few_microbatches").message
     local batch = tonumber((message:match "a batch of ([%d,]+)":gsub(",", "")))
     local gpus = tonumber((message:match "or ([%d,]+) GPUs":gsub(",", "")))
-    local split = tonumber(message:match "TP × CP (%d+)")
     assert.equal(1024, batch)                           -- 320 · 8 / 2.5
     assert.equal(8, plan(base, { training = { global_batch_size = batch } }).microbatches_per_rank)
     assert.equal(64, gpus)                              -- 256 · 2.5 / 8 = 80, of which a batch of 320 has no whole microbatches
     assert.is_true(plan(base, { cluster = { gpus = gpus } }).microbatches_per_rank >= 8)
-    assert.equal(16, split)                             -- 4 · 8 / 2.5 = 12.8, the next power of two
+    -- 4 · 8 / 2.5 = 12.8, so TP 16 would do too: across two hosts it takes longer, and so it is not told
+    assert.is_true(plan(base, { parallelism = { tensor = 16 } }).step_seconds > result.step_seconds)
+    assert.is_nil(message:find("TP 16", 1, true))
     assert.is_nil(message:match "microbatch size of")   -- 2 · 2.5 / 8 < 1: a smaller one would not do
 
     local many = plan(base, { training = { global_batch_size = 6400 } })
@@ -235,14 +236,14 @@ describe("a warning", function()
 end)
 
 describe("what the spec fixes", function()
-  it("ruling 12: is judged, never changed", function() -- ruling 12
+  it("is judged, never changed", function()
     local given = { tensor = 2, expert = 32, pipeline = 8, schedule = "zb_h1" }
     local result = plan(qwen, { parallelism = given, training = { recompute = "full" } })
     assert.equal("planned", result.status)
     assert.same({ 2, 32, 8, "zb_h1" }, { result.parallelism.tensor, result.parallelism.expert, result.parallelism.pipeline, result.schedule })
   end)
 
-  it("ruling 12: is named with the nearest legal value", function() -- ruling 12
+  it("is named with the nearest legal value", function()
     local odd = plan(deepseek, { cluster = { gpus = 1920 }, parallelism = { pipeline = 15, schedule = "dualpipe" } })
     local nearest = entry(odd.dropped, "dualpipe_odd_depth").nearest
     assert.equal("pipeline_parallel", nearest.field)
@@ -253,7 +254,7 @@ describe("what the spec fixes", function()
     assert.equal(2, entry(few.dropped, "too_few_microbatches").nearest.value)
   end)
 
-  it("ruling 12: contradicts the batch only as an error in the input", function() -- ruling 12
+  it("contradicts the batch only as an error in the input", function()
     local problem = planning.problem(deepseek, { parallelism = { pipeline = 16, microbatches = 121 } })
     assert.equal(2, problem.status)
     assert.matches("microbatches is 121: .*nearest: 120", problem.message)

@@ -198,7 +198,7 @@ describe("engine.bubble", function()
     assert.equal(interval.high, interval.seconds)
   end)
 
-  it("is 3/35 of the step for 1F1B on 4 ranks with 32 microbatches", function() -- R19
+  it("is 3/35 of the step for 1F1B on 4 ranks with 32 microbatches", function()
     local form = engine.bubble { schedule = "1f1b", ranks = 4, microbatches = 32, F = 1, I = 1, W = 1 }
     assert.equal(9, form.seconds)
     assert.is_true(math.abs(form.seconds / (form.seconds + 32 * 3) - 3 / 35) < 1e-12)

@@ -234,7 +234,7 @@ describe("candidates:evaluate", function()
     assert.equal(2, v.chunks)
   end)
 
-  it("evaluates the schedules that are asked for in its place, at the same layout without overlap", function()  -- ruling 14
+  it("evaluates the schedules that are asked for in its place, at the same layout without overlap", function()
     local e = evaluate("dualpipe", nil, { "1f1b", "zb_h1" })
     assert.is_true(e.step_seconds < e.no_overlap.step_seconds)
     assert.is_true(e.no_overlap.step_seconds <= e.baselines["1f1b"].step_seconds)
@@ -267,7 +267,7 @@ describe("candidates:evaluate", function()
     assert.equal(0, e.context_exposed_seconds)
   end)
 
-  it("holds two copies on DualPipe's ranks and one on others", function()  -- R8, ruling 11
+  it("holds two copies on DualPipe's ranks and one on others", function()
     local two, one = evaluate "dualpipe", evaluate "dualpipev"
     assert.equal(2, two.copies)
     assert.equal(1, one.copies)

@@ -143,7 +143,7 @@ describe("a request", function()
     assert.equal("deepep", accepts(moe(), { ["cluster.alltoall_kernel"] = "deepep" }).cluster.alltoall_kernel)
   end)
 
-  it("counts a kernel that does not run beside compute, or does not train, as none, and says so", function()  -- ruling 16
+  it("counts a kernel that does not run beside compute, or does not train, as none, and says so", function()
     local request = accepts(moe(), { ["cluster.alltoall_kernel"] = "nccl_alltoall" })
     assert.is_false(request.cluster.alltoall_kernel)
     assert.equal("NCCL or RCCL all-to-all does not run beside compute: planned as if there were no kernel", request.warnings[1].message)
@@ -345,7 +345,7 @@ describe("bad input", function()
     assert.equal(1, accepts(dense(), { ["parallelism.expert"] = 1 }).parallelism.expert)
   end)
 
-  it("with microbatches that contradict the batch names those that follow from it", function()  -- ruling 12
+  it("with microbatches that contradict the batch names those that follow from it", function()
     refuses(dense(), { ["parallelism.data"] = 8, ["parallelism.microbatches"] = 100 },
             "spec: parallelism.microbatches is 100: microbatches 100 × microbatch size 1 × data 8 is 800, but the batch is 1024; nearest: 128")
     refuses(dense(), { ["parallelism.microbatches"] = 100 },

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The decision table: which schedule is wanted, at the numbers of GPUs and the share of the all-to-all where its rows begin and end (R6,
--- rulings 1, 2, 3). The specs are eight GPUs; how many the rules see is a fact that each test states, so that nothing large is planned.
+-- The decision table: which schedule is wanted, at the numbers of GPUs and the share of the all-to-all where its rows begin and end.
+-- The specs are eight GPUs; how many the rules see is a fact that each test states, so that nothing large is planned.
 
 local pipeplan = require "pipeplan"
 

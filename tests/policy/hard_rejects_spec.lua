@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The hard rejects: each at the last value that it lets through and the first that it does not (R11 to R14, R24, rulings 7, 10).
+-- The hard rejects: each at the last value that it lets through and the first that it does not.
 
 local policy = require("pipeplan").policy():with { fits_one_gpu = false }
 
@@ -14,18 +14,18 @@ local function moe(changes) return policy:plan(spec("moe", changes)) end
 local function dense(changes) return policy:plan(spec("dense", changes)) end
 
 describe("a hard reject", function()
-  it("R11: takes DualPipe only with experts that are spread", function()
+  it("takes DualPipe only with experts that are spread", function()
     assert.decided(moe { schedule = "dualpipe", expert = 1 }, "rejected", "dualpipe_without_ep")
     assert.decided(moe { schedule = "dualpipe", expert = 2 }, "planned")
     assert.decided(moe { schedule = "1f1b", expert = 1 }, "planned")
   end)
 
-  it("R12: takes a depth of 64 and no more", function()
+  it("takes a depth of 64 and no more", function()
     assert.decided(dense { schedule = "1f1b", gpus = 64, pipeline = 64 }, "planned")
     assert.decided(dense { schedule = "1f1b", gpus = 65, pipeline = 65 }, "rejected", "too_deep")
   end)
 
-  it("R13: takes even numbers of microbatches for DualPipe and DualPipeV", function()
+  it("takes even numbers of microbatches for DualPipe and DualPipeV", function()
     for _, schedule in ipairs { "dualpipe", "dualpipev" } do
       assert.decided(moe { schedule = schedule, global_batch_size = 2 * 33 }, "rejected", "odd_microbatches")
       assert.decided(moe { schedule = schedule, global_batch_size = 2 * 32 }, "planned")
@@ -33,7 +33,7 @@ describe("a hard reject", function()
     assert.decided(moe { schedule = "1f1b", global_batch_size = 2 * 33 }, "planned")
   end)
 
-  it("R14: takes no pipeline where the model fits one GPU", function()
+  it("takes no pipeline where the model fits one GPU", function()
     local fitting = policy:with { fits_one_gpu = true }
     local plan = fitting:plan(spec("dense", { pipeline = 2 }))
     assert.decided(plan, "rejected", "fits_one_gpu")
@@ -42,7 +42,7 @@ describe("a hard reject", function()
     assert.decided(dense { pipeline = 2 }, "planned")
   end)
 
-  it("R24: takes M from 2 P on for DualPipe and DualPipeV", function()
+  it("takes M from 2 P on for DualPipe and DualPipeV", function()
     for _, schedule in ipairs { "dualpipe", "dualpipev" } do
       assert.decided(moe { schedule = schedule, global_batch_size = 2 * 6 }, "rejected", "too_few_microbatches")  -- M 6, P 4
       assert.decided(moe { schedule = schedule, global_batch_size = 2 * 8 }, "planned")
@@ -56,7 +56,7 @@ describe("a hard reject", function()
     assert.decided(moe(deep), "planned")
   end)
 
-  it("R24: takes even depths for DualPipe", function()
+  it("takes even depths for DualPipe", function()
     local three = { gpus = 6, pipeline = 3, global_batch_size = 2 * 32 }
     three.schedule = "dualpipe"
     assert.decided(moe(three), "rejected", "dualpipe_odd_depth")
@@ -65,13 +65,13 @@ describe("a hard reject", function()
     assert.decided(moe { schedule = "dualpipe", gpus = 6 * 2, pipeline = 6, global_batch_size = 2 * 32 }, "planned")
   end)
 
-  it("R24: takes DualPipe only without virtual stages", function()
+  it("takes DualPipe only without virtual stages", function()
     assert.decided(moe { schedule = "dualpipe", virtual = 2 }, "rejected", "dualpipe_virtual")
     assert.decided(moe { schedule = "dualpipe", virtual = 1 }, "planned")
     assert.decided(moe { schedule = "interleaved_1f1b", virtual = 2 }, "planned")
   end)
 
-  it("R24: takes DualPipe with tied embeddings only as DeepSeek's own package runs it", function()
+  it("takes DualPipe with tied embeddings only as DeepSeek's own package runs it", function()
     local tied = policy:with { tied_embeddings = true }
     local dualpipe = spec("moe", { schedule = "dualpipe" })
     assert.decided(tied:plan(dualpipe), "rejected", "dualpipe_tied_embeddings")

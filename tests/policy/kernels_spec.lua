@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The all-to-all kernel: which one for which accelerators, networks and sizes of the expert group (R9, ruling 16). Where each kernel works
+-- The all-to-all kernel: which one for which accelerators, networks and sizes of the expert group. Where each kernel works
 -- is what its own documentation says; `pipeplan facts kernels` names the sources.
 
 local policy = require("pipeplan").policy():with { fits_one_gpu = false }

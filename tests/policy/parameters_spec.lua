@@ -169,7 +169,7 @@ describe("the parameter", function()
 
   it("rollback_window_steps and rollback_warmup_steps bound the utilisation that is watched", function()
     local rollback = plan(2, 8, { pipeline = 2, tensor = 1 }).rollback
-    assert.equal(1000, rollback.window_steps)  -- R10
+    assert.equal(1000, rollback.window_steps)
     assert.equal(50, rollback.warmup_steps)
   end)
 end)

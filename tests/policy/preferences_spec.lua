@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is chosen where several plans are about as good (R4, ruling 19). Step times count as equal within 5 % here, not 1 %, and memory is
+-- What is chosen where several plans are about as good. Step times count as equal within 5 % here, not 1 %, and memory is
 -- plenty where it is not the subject: so depths can be compared on specs that are quickly planned.
 
 local pipeplan = require "pipeplan"

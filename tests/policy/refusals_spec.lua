@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The refusals: at the last value where each holds and the first where it does not, and what is planned instead (R15 to R17, rulings 4, 16).
+-- The refusals: at the last value where each holds and the first where it does not, and what is planned instead.
 
 local policy = require("pipeplan").policy("tests/fixtures/wide.lua"):with { fits_one_gpu = false, gpus = 128 }
 
@@ -13,7 +13,7 @@ end
 local function plan(changes) return policy:plan(spec(changes)) end
 
 describe("a refusal", function()
-  it("R15: takes DualPipe only over links faster than 200 Gb/s, and DualPipeV over others", function()
+  it("takes DualPipe only over links faster than 200 Gb/s, and DualPipeV over others", function()
     local slow = plan { per_gpu = "200Gbps" }
     assert.decided(slow, "planned", "slow_interconnect")
     assert.equal("dualpipe", slow.schedule_wanted)
@@ -23,7 +23,7 @@ describe("a refusal", function()
     assert.decided(plan { per_gpu = "200Gbps", schedule = "dualpipev" }, "planned")
   end)
 
-  it("R16: takes DualPipe only with an all-to-all kernel, and Zero Bubble without", function()
+  it("takes DualPipe only with an all-to-all kernel, and Zero Bubble without", function()
     local without = plan { alltoall_kernel = false }
     assert.decided(without, "planned", "no_alltoall_kernel")
     assert.equal("zero_bubble", without.schedule_family)
@@ -32,14 +32,14 @@ describe("a refusal", function()
     assert.decided(plan { alltoall_kernel = false, schedule = "1f1b" }, "planned")
   end)
 
-  it("R15 before R16: with neither, DualPipeV, and the kernel is said too", function()
+  it("the link before the kernel: with neither, DualPipeV, and the kernel is said too", function()
     local neither = plan { per_gpu = "200Gbps", alltoall_kernel = false }
     assert.decided(neither, "planned", "slow_interconnect")
     assert.decided(neither, "planned", "no_alltoall_kernel")
     assert.equal("dualpipev", neither.schedule)
   end)
 
-  it("R17: takes no pipeline for fewer than a billion tokens", function()
+  it("takes no pipeline for fewer than a billion tokens", function()
     local short = plan { tokens = 999999999, pipeline = 2 }
     assert.decided(short, "refused", "short_run")
     assert.equal(1, short.recommend.parallelism.pipeline)

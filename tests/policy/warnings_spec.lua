@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a plan is warned of, at the last value where it is not and the first where it is (R5, R21, rulings 9, 20).
+-- What a plan is warned of, at the last value where it is not and the first where it is.
 
 local policy = require("pipeplan").policy():with { fits_one_gpu = false }
 

@@ -176,7 +176,7 @@ static void a_fixed_value_is_enumerated_even_where_it_is_illegal(void **state) {
   pp_candidates_free(&list);
 }
 
-static void virtual_stages_that_are_fixed_reach_dualpipe(void **state) {  /* R24: so that a rule can reject them */
+static void virtual_stages_that_are_fixed_reach_dualpipe(void **state) {  /* so that a rule can reject them */
   search_case c;
   pp_error error;
   (void)state;

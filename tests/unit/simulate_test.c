@@ -29,7 +29,7 @@ static void deepseeks_figure_takes_66_with_6_idle_on_every_rank(void **state) {
   pp_simulation_free(&split);
 }
 
-/* R19: (P − 1)/(M + P − 1) at P 4, M 32 is 3/35. */
+/* (P − 1)/(M + P − 1) at P 4, M 32 is 3/35. */
 static void one_f_one_b_at_4_ranks_and_32_microbatches_idles_3_of_35(void **state) {
   (void)state;
   pp_simulation result = run(PP_1F1B, 4, 32, (equal_times){ 1, 1, 1, 0, 0 });

@@ -20,7 +20,7 @@ static void layers_of(const search_case *c, const pp_candidate *candidate, int *
 }
 
 /* Llama 3 report §3.3.2: one layer less on the first and on the last stage of 16 for the 405B model's 126 layers. */
-static void llama_405b_is_split_as_its_report_says(void **state) {  /* R21 */
+static void llama_405b_is_split_as_its_report_says(void **state) {
   search_case c;
   int layers[16];
   (void)state;
