@@ -112,8 +112,7 @@ function command.run(request, policy, texts, parsed, render)
   local given, earlier = runs.read(texts), earlier_of(parsed.keep, request)
   local plan = require("pipeplan.plan.init").plan { request = request, policy = policy }
   if plan.status ~= "planned" then return render(plan), failure.status.refused, plan end
-  local parameters = policy.parameters
-  local limits = { warmup = parameters.measured_warmup_steps.value, least = parameters.measured_least_steps.value,
+  local limits = { warmup = policy.parameters.measured_warmup_steps.value, least = policy.parameters.measured_least_steps.value,
                    stall_factor = stall_factor }
   for _, run in ipairs(given) do
     runs.check(run, plan)
