@@ -10,6 +10,11 @@ function dates.today()
   return (os.date "!%Y-%m-%d")
 end
 
+-- The second that it is now: "2027-06-30T12:00:00Z".
+function dates.now()
+  return (os.date "!%Y-%m-%dT%H:%M:%SZ")
+end
+
 -- Days from 1970-01-01, of a day that `check` lets through. Derived: years begin in March, so that a leap day is the last of its year; the
 -- months from March on have 31 30 31 30 31, then the same again, so (153 m + 2) // 5 days lie before month m.
 function dates.days(text)

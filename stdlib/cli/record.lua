@@ -5,6 +5,7 @@ and what came out. Lines are appended whole (engine/host/append_file.h), each be
 record. What could not be decided is there too, with the verdict error. No plan knows the time, only this.
 ]]
 
+local dates = require "pipeplan.base.dates"
 local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
@@ -45,7 +46,7 @@ end
 function methods:line(decision)
   local plan, policy, request = decision.plan, decision.policy, decision.request
   local fields = {
-    time = os.date "!%Y-%m-%dT%H:%M:%SZ", user = self.user, ["for"] = self.whom, line = decision.line,
+    time = dates.now(), user = self.user, ["for"] = self.whom, line = decision.line,
     verdict = plan and plan.status or "error", exit_status = decision.status, problem = decision.problem,
     reasons = plan and reasons_of(plan) or {}, verified = decision.verified,
     schedule = plan and plan.schedule, gpus_used = plan and plan.gpus_used, run = request and request.run,

@@ -304,7 +304,8 @@ function check.layout(_, value)
   if parsed then return value end
   local at, nearest = megatron.misplaced(value)
   if not at then return nil, "a layout such as Et*3|(tt|)*29,mL: it " .. problem end
-  return nil, string.format("E, t, m, L, |, (…)*n or x*n at position %d, not '%s'", at, value:match(utf8.charpattern, at)), nearest
+  local there = value:match("^" .. utf8.charpattern, at) or value:sub(at, at)
+  return nil, string.format("E, t, m, L, |, (…)*n or x*n at position %d, not %s", at, fields.show(there)), nearest
 end
 
 local MOST_LABELS = 24

@@ -142,13 +142,14 @@ local function movers(record, target)
   return list
 end
 
--- What brings the plan's layout to that M/P and takes less GPU time for a token, as advice. record: of the finished plan; modules: what it
--- recomputes.
+-- What brings the plan's layout to that M/P and takes less GPU time for a token, as advice, and how many were
+-- tried. record: of the finished plan; modules: what it recomputes.
 function advice.microbatches(id, target, plan, request, policy, record, modules)
   local list = {}
   local row = lists.with(record, { gpus_used = math.min(record.gpus_used, record.gpus) })
   local now = price(record.gpus, plan.global_batch_size, plan.step_seconds)
-  for _, mover in ipairs(movers(record, target)) do
+  local tried = movers(record, target)
+  for _, mover in ipairs(tried) do
     local changes = pins.of(request, row, modules, plan.layers_per_stage, plan.global_batch_size)
     changes["parallelism.microbatches"], changes["parallelism.data"] = nil, nil
     changes[mover.path] = mover.value
@@ -164,7 +165,7 @@ function advice.microbatches(id, target, plan, request, policy, record, modules)
       list[#list + 1] = lists.with(entry_of(id, message, changes, outcome, saved), { words = mover.words })
     end
   end
-  return list
+  return list, #tried
 end
 
 -- -------------------------------------------------------------------------------------------------------------- beside a finished plan

@@ -326,7 +326,9 @@ end
 -- What a rule about M/P adds: what was tried to bring it there, and what that saves. Notes it in the plan's advice.
 local function tried_microbatches(plan, request, policy, record, modules)
   return function(rule, target)
-    local list, words = advice.microbatches(rule.id, target, plan, request, policy, record, modules), {}
+    local list, tried = advice.microbatches(rule.id, target, plan, request, policy, record, modules)
+    if tried == 0 then return "" end
+    local words = {}
     for i, entry in ipairs(list) do
       table.insert(plan.advice, entry)
       words[i] = string.format("%s: %s less", entry.words, format.percent(entry.saved_fraction))

@@ -185,7 +185,7 @@ describe("compare.py, by hand,", function()
     local script = [==[
 import sys
 sys.path.insert(0, "examples/torch")
-from pipeline import agreement
+from measuring import agreement
 def rows(measured, predicted): return [dict(measured_ms=m, predicted_ms=p) for m, p in zip(measured, predicted)]
 found = agreement.order(rows([100, 110, 120, 130], [1, 3, 2, 4]))      # one of six pairs is turned round
 assert abs(found["tau"] - 4 / 6) < 1e-12, found

@@ -93,8 +93,8 @@ print(count)]]
       [""] = "facts: expected a topic: accelerators, completion, fields, frameworks, hosts, kernels, links, man, overheads, primitives, schedules, schema, "
              .. "spec, statements",
       ["feilds"] = "facts: no topic 'feilds', did you mean 'fields'?",
-      ["schema"] = "facts schema: expected one of decision, kernels, plan, profile, spec, times",
-      ["schema x"] = "facts schema: expected one of decision, kernels, plan, profile, spec, times: got 'x'",
+      ["schema"] = "facts schema: expected one of calibration, decision, kernels, plan, profile, spec, times",
+      ["schema x"] = "facts schema: expected one of calibration, decision, kernels, plan, profile, spec, times: got 'x'",
       ["fields x"] = "facts fields: one argument too many: 'x'",
     } do
       local result = program.run("facts " .. arguments)

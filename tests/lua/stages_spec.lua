@@ -81,7 +81,7 @@ describe("a layout string", function()
 
   it("is refused with its place and what would be right", function()
     local function problem(text, more) return select(2, of(planning.merge({ pipeline = 2, pipeline_model_parallel_layout = text }, more))) end
-    assert.equal("pipeline_model_parallel_layout is \"Et*16|T*16L\": expected E, t, m, L, |, (…)*n or x*n at position 7, not 'T'; "
+    assert.equal("pipeline_model_parallel_layout is \"Et*16|T*16L\": expected E, t, m, L, |, (…)*n or x*n at position 7, not \"T\"; "
                  .. "nearest: Et*16|t*16L", problem "Et*16|T*16L")
     assert.equal("pipeline_model_parallel_layout is Et*16|t*15L: the layout has 31 t, the model 32 layers; nearest: Et*16|t*16L",
                  problem "Et*16|t*15L")

@@ -127,7 +127,7 @@ static pp_status find_best(void *given) {
   forget(at);
   assert_int_equal(pp_search_memory(&at->search, at->mask, NULL), PP_OK);
   fail_allocation(first);
-  return pp_search_best(&at->search, at->mask, 0.02, INFINITY, false, &found, &best, NULL, &error);
+  return pp_search_best(&at->search, at->mask, 0.02, INFINITY, INFINITY, &found, &best, NULL, &error);
 }
 
 static void finding_the_fastest_survives_each_failing_allocation(void **state) {
