@@ -52,7 +52,7 @@ function methods:plan_spec(spec, base)
 end
 
 function methods:plan_request(request)
-  local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts }
+  local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts, frontier = self.frontier }
   assertions.remember(plan, self.policy)
   return plan
 end
@@ -67,13 +67,15 @@ function methods:with(facts)
                     or old and ": it is called " .. old.to .. " now" or failure.suggestion(tostring(name), vocabulary.names))
     end
   end
-  return setmetatable({ policy = self.policy, facts = lists.with(self.facts or {}, facts) }, { __index = methods })
+  return setmetatable({ policy = self.policy, frontier = self.frontier, facts = lists.with(self.facts or {}, facts) },
+                      { __index = methods })
 end
 
-local known_options = { "bytes", "date", "in_force", "policies", "set", "work" }
+local known_options = { "bytes", "date", "frontier", "in_force", "policies", "set", "work" }
 
--- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory, in_force = true }]) → a policy to
--- plan with. in_force: over the policies of this machine, as the program plans (policy/found.lua).
+-- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory, in_force = true,
+-- frontier = true }]) → a policy to plan with. in_force: over the policies of this machine, as the program plans (policy/found.lua);
+-- frontier: plans have theirs, as with `--format json`, which takes as long again.
 -- A file that is not there is looked for beside the test that calls.
 -- No file: the default policy alone. What cannot be loaded raises an answer, as for plan.
 function pipeplan.policy(files, options)
@@ -89,7 +91,7 @@ function pipeplan.policy(files, options)
     files = given, found = options.in_force and require("pipeplan.policy.found").paths() or nil,
     set = options.set, date = options.date, policies = options.policies, work = options.work, bytes = options.bytes,
   }
-  return setmetatable({ policy = policy }, { __index = methods })
+  return setmetatable({ policy = policy, frontier = options.frontier }, { __index = methods })
 end
 
 -- pipeplan.json(plan) → the plan's JSON on one line, as `plan --jsonl` prints it.

@@ -860,6 +860,7 @@
 ---@field set? table<string, any> parameters, laid over everything; reason and expires as in a `set` statement
 ---@field date? string YYYY-MM-DD at which overrides expire (default: today in UTC)
 ---@field policies? string directory to read the default policies from
+---@field frontier? boolean plans have their frontier, as with --format json, which takes as long again
 ---@field in_force? boolean over the policies of this machine, as the program plans
 ---@field work? integer budget of work for loading, and for each plan
 ---@field bytes? integer budget of memory

@@ -33,7 +33,7 @@ local function by_program(path, more)
 end
 
 describe("the program and the module give the same bytes for", function()
-  local site = pipeplan.policy(nil, { date = date })
+  local site = pipeplan.policy(nil, { date = date, frontier = true })
   local specs = specs_below("examples/specs", {})
 
   it("every shipped spec, planned one after another with one policy", function()
@@ -72,7 +72,7 @@ describe("the program and the module give the same bytes for", function()
   end
 
   it("a policy of a site, and parameters set over it", function()
-    local policy = pipeplan.policy("examples/sites/aws-p5.lua", { date = date, set = { tie_fraction = "2%" } })
+    local policy = pipeplan.policy("examples/sites/aws-p5.lua", { date = date, frontier = true, set = { tie_fraction = "2%" } })
     local path = "examples/specs/qwen3-235b.json"
     assert.equal(by_program(path, "--policy examples/sites/aws-p5.lua --set tie_fraction=2%"), by_module(policy, path))
   end)
