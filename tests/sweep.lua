@@ -285,6 +285,7 @@ words_kind("counters", read "examples/monitor/dmon.txt", "dmon.txt",
 for _, launch in ipairs { { "launch script", "llama3_70b.sh" }, { "launch YAML", "dualpipev.yaml" } } do
   local text = read("examples/launch/" .. launch[2])
   words_kind(launch[1], text, launch[2], function(path) return list("lint", path, in_json) end)
+  if launch[1] == "launch YAML" then text = text .. "data:\n  tokenizer:\n    vocab_size: 64000\n" end  -- of which linting asks nothing
   words_kind("planned " .. launch[1], text, launch[2], function(path)
     return list("plan", path, "--gpus", "64", "--accelerator", "B200", "--per_gpu", "400Gbps", "--tokens", "1T", dated, in_json)
   end)

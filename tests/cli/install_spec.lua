@@ -86,7 +86,7 @@ describe("an installed tree", function()
       assert.is_true(path == "./bin/pipeplan" or path == "./lib/lua/5.4/pipeplan.so" or path == "./include/pipeplan.h"
                      or path:match("^%./lib/libpipeplan%.so[.%d]*$") ~= nil or path:match("^%./share/pipeplan/meta/%l+%.lua$") ~= nil
                      or path == "./share/pkgconfig/pipeplan.pc" or path:match("^%./share/doc/pipeplan/%u+[%.md]*$") ~= nil
-                     or path:match("^%./share/doc/pipeplan/docs/%l+%.md$") ~= nil
+                     or path:match("^%./share/doc/pipeplan/docs/[%l-]+%.md$") ~= nil
                      or path:match("^%./share/man/man1/pipeplan[%l-]*%.1$") ~= nil
                      or path:match("^%./share/[%l-]+/[%l_.-]+/_?pipeplan[.fish]*$") ~= nil, path)
     end

@@ -350,8 +350,9 @@ describe("a stream without enough processes", function()
   end)
 
   it("says of each line that none can be had, which is no bug of the program's: exit 4", function()
-    local none = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 6\n"
-    local out, problem, status = shell(none .. '"$P" plan --jsonl ' .. date .. "--jobs 2 <input", { input = input })
+    -- a shell moves what it redirects behind 10, so that is done first
+    local none = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- <input; ulimit -n 6\n"
+    local out, problem, status = shell(none .. 'exec "$P" plan --jsonl ' .. date .. "--jobs 2", { input = input })
     assert.equal(4, status)
     assert.equal(20, select(2, out:gsub('"status":4', "")))
     assert.matches("line 20: no process to plan it: Too many open files", problem, 1, true)
