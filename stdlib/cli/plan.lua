@@ -36,9 +36,7 @@ Examples:
    pipeplan plan examples/specs/deepseek-v3.json --why pipeline=8,schedule=zb_v
        why these were not planned
    pipeplan plan examples/specs/qwen3-235b.json --shortlist 4
-       which layouts are worth a run before the long one (docs/measuring.md)
-   pipeplan plan examples/measuring/spec.json --measured 'examples/measuring/shortlist.json=examples/measuring/run-%a.log'
-       what the runs of a shortlist say: which is the fastest, and how far off the price is
+       which layouts are worth a run before the long one; --measured reads their logs
    pipeplan plan examples/specs/mixtral-8x7b.json examples/specs/qwen3-235b.json --compare
        two side by side: the specs, the choice, and what it takes
    pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
