@@ -35,7 +35,7 @@ end
 
 -- Runs a shell command in work/, `conf` the one of "submit" or "login" → exit status, what it printed on both streams.
 function methods:shell(command, conf)
-  local before = string.format("cd '%s/work'; export PATH=\"$PATH:/usr/sbin\" SLURM_CONF='%s/%s/slurm.conf' P='%s'; unset LD_PRELOAD\n",
+  local before = string.format("cd '%s/jobs'; export PATH=\"$PATH:/usr/sbin\" SLURM_CONF='%s/%s/slurm.conf' P='%s'; unset LD_PRELOAD\n",
                                self.folder, self.folder, conf or "submit", os.getenv "PIPEPLAN")
   local handle = io.popen(before .. "(" .. command .. ") 2>&1; echo \"status $?\"")
   local text, status = handle:read("a"):match "^(.*)status (%d+)\n$"
@@ -51,7 +51,7 @@ end
 function slurm.start(prepare, slurmd)
   local folder = os.tmpname()
   os.remove(folder)
-  assert(os.execute(string.format("mkdir -p '%s/work' '%s/submit' '%s/login' && chmod 755 '%s'", folder, folder, folder, folder)))
+  assert(os.execute(string.format("mkdir -p '%s/jobs' '%s/submit' '%s/login' && chmod 755 '%s'", folder, folder, folder, folder)))
   local self = setmetatable({ folder = folder }, methods)
   prepare(self)
   local up = string.format("env -u LD_PRELOAD '%s/tests/slurm/up' '%s' %s", source, folder, slurmd and "slurmd" or "")

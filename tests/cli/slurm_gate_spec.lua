@@ -58,14 +58,14 @@ local function spec(gpus, parallelism, more)
                        .. '  "training": { "tokens": "1T", "global_batch_size": 1152 }, "parallelism": { %s }%s }\n', gpus, parallelism or "", more or "")
 end
 
-cluster:write("work/run.json", spec(256))
-cluster:write("work/half.json", spec(128))
-cluster:write("work/deep.json", spec(1152, '"pipeline": 72, "tensor": 8, "schedule": "1f1b"'))
-cluster:write("work/broken.json", '{ "cluster": { "gpus": 256 ')
-cluster:write("work/colour.json", spec(256, nil, ', "colour": "red"'))
-cluster:write("work/job.sh", "#!/bin/sh\nsleep 1000\n")
-os.execute(string.format("mkfifo '%s/work/fifo.json'; ln -s run.json '%s/work/link.json'; mkdir '%s/work/sub'", cluster.folder, cluster.folder, cluster.folder))
-cluster:write("work/sub/near.json", spec(256))
+cluster:write("jobs/run.json", spec(256))
+cluster:write("jobs/half.json", spec(128))
+cluster:write("jobs/deep.json", spec(1152, '"pipeline": 72, "tensor": 8, "schedule": "1f1b"'))
+cluster:write("jobs/broken.json", '{ "cluster": { "gpus": 256 ')
+cluster:write("jobs/colour.json", spec(256, nil, ', "colour": "red"'))
+cluster:write("jobs/job.sh", "#!/bin/sh\nsleep 1000\n")
+os.execute(string.format("mkfifo '%s/jobs/fifo.json'; ln -s run.json '%s/jobs/link.json'; mkdir '%s/jobs/sub'", cluster.folder, cluster.folder, cluster.folder))
+cluster:write("jobs/sub/near.json", spec(256))
 
 -- A job that is refused; these lines, in this order, are among what its user is told. → all of it
 local function refused(arguments, lines, command)
@@ -99,7 +99,7 @@ local FROM_RUN = "--comment pipeplan=run.json"
 
 describe("a job with a plan", function()
   it("is accepted, and its record says what was approved", function()
-    local said = verdict("'" .. cluster.folder .. "/work/run.json'")
+    local said = verdict("'" .. cluster.folder .. "/jobs/run.json'")
     local _, note = accepted("-N 32 --gpus-per-node 8 " .. FROM_RUN)
     assert.equal(string.format("pipeplan: %s on 256 GPUs, spec %s, policies %s", said:match "schedule (%S+)", said:match "\nspec (%S+)",
                                said:match "digest (%S+)"), note)
@@ -114,9 +114,9 @@ describe("a job with a plan", function()
 
   it("names its spec relative to its folder, by a whole path, through a link, among other words, and in its script", function()
     accepted("--gpus 256 --chdir sub --comment pipeplan=near.json")
-    accepted("--gpus 256 --comment 'pipeplan=" .. cluster.folder .. "/work/run.json'")
+    accepted("--gpus 256 --comment 'pipeplan=" .. cluster.folder .. "/jobs/run.json'")
     accepted "--gpus 256 --comment 'team=nlp, pipeplan=link.json; urgent'"
-    cluster:write("work/with.sh", "#!/bin/sh\n#SBATCH --gpus=256\n#SBATCH " .. FROM_RUN .. "\nsleep 1000\n")
+    cluster:write("jobs/with.sh", "#!/bin/sh\n#SBATCH --gpus=256\n#SBATCH " .. FROM_RUN .. "\nsleep 1000\n")
     assert.equal(0, (cluster:shell "sbatch with.sh"))
   end)
 
@@ -189,7 +189,7 @@ describe("a job whose spec the policy refuses", function()
       "pipeplan: rejected: deep.json", "because too_deep: P 72 is over 64", "[policies/default/hard_rejects.lua:",
       "change pipeline 48 instead of 72: planned: 1F1B at P 48", "or plan 1F1B: P 9", "plan deep.json --explain" })
     local nearest = text:match "change pipeline (%d+) instead"
-    cluster:write("work/changed.json", spec(1152, '"pipeline": ' .. nearest .. ', "tensor": 8, "schedule": "1f1b"'))
+    cluster:write("jobs/changed.json", spec(1152, '"pipeline": ' .. nearest .. ', "tensor": 8, "schedule": "1f1b"'))
     accepted "-N 144 --gpus-per-node 8 --comment pipeplan=changed.json"
   end)
 
@@ -222,7 +222,7 @@ describe("a spec that cannot be read", function()
     refused("--gpus 256 --comment \"pipeplan=run'.json\"", { "run'.json: cannot be read" })
     refused("--gpus 256 --comment 'pipeplan=$(touch pwned).json'", { "$(touch" })
     refused("--gpus 256 --comment pipeplan=.", { "is no regular file" })
-    assert.is_nil(io.open(cluster:path "work/pwned"))
+    assert.is_nil(io.open(cluster:path "jobs/pwned"))
   end)
 
   it("may be a FIFO, for which nobody waits", function()
@@ -231,7 +231,7 @@ describe("a spec that cannot be read", function()
   end)
 
   it("may name a FIFO as its model, for which nobody waits long, and which is refused whatever is open", function()
-    cluster:write("work/waits.json", '{ "cluster": { "gpus": 256, "accelerator": "H100-SXM" }, "model": "fifo.json", "training": { "tokens": "1T" } }')
+    cluster:write("jobs/waits.json", '{ "cluster": { "gpus": 256, "accelerator": "H100-SXM" }, "model": "fifo.json", "training": { "tokens": "1T" } }')
     for _, closed in ipairs { "true", "false" } do
       install(cluster, { seconds = "1", closed = closed })
       refused("--gpus 256 --comment pipeplan=waits.json", { "waits.json: no verdict within 1 s, so the answer is no" })
@@ -242,13 +242,13 @@ describe("a spec that cannot be read", function()
 
   it("may be a file that its user may not read, of which nothing is said", function()
     if not am_root then return pending "not root: there is no other user to be" end
-    cluster:write("work/secret.json", '{ "StoragePass": "x" }')
-    os.execute("chmod 600 '" .. cluster.folder .. "/work/secret.json'")
+    cluster:write("jobs/secret.json", '{ "StoragePass": "x" }')
+    os.execute("chmod 600 '" .. cluster.folder .. "/jobs/secret.json'")
     local as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups sbatch"
     local text = refused("--gpus 256 --comment pipeplan=secret.json", { "is not yours, and not for everybody to read" }, as_nobody)
     assert.not_matches("StoragePass", text, 1, true)
     assert.matches("Submitted", select(2, cluster:shell(as_nobody .. " --gpus 256 " .. FROM_RUN .. " job.sh")))
-    os.execute("chown 65534 '" .. cluster.folder .. "/work/secret.json'")
+    os.execute("chown 65534 '" .. cluster.folder .. "/jobs/secret.json'")
     refused("--gpus 256 --comment pipeplan=secret.json", { "StoragePass is no field of a spec" }, as_nobody)
   end)
 end)
@@ -326,7 +326,7 @@ describe("the page about Slurm", function()
       if block.note == "run by: tests/cli/slurm_gate_spec.lua" then blocks[#blocks + 1] = block.text end
     end
     assert.equal(2, #blocks)
-    os.execute(string.format("cp '%s/work/job.sh' '%s/work/train.sbatch'", cluster.folder, cluster.folder))
+    os.execute(string.format("cp '%s/jobs/job.sh' '%s/jobs/train.sbatch'", cluster.folder, cluster.folder))
     local status, text = cluster:shell(blocks[1])
     assert.equal(0, status, text)
     status, text = cluster:shell(blocks[2])
@@ -337,9 +337,9 @@ end)
 
 describe("a job that was accepted", function()
   it("can be held, released, and given another time although its spec is gone", function()
-    cluster:write("work/brief.json", spec(256))
+    cluster:write("jobs/brief.json", spec(256))
     local job = accepted "-N 32 --gpus-per-node 8 --comment pipeplan=brief.json"
-    os.remove(cluster:path "work/brief.json")
+    os.remove(cluster:path "jobs/brief.json")
     for _, command in ipairs { "scontrol hold " .. job, "scontrol release " .. job, "scontrol update timelimit=60 jobid=" .. job,
                                "scontrol update jobid=" .. job .. " comment='pipeplan=brief.json, checked'" } do
       assert.same({ 0, "" }, { cluster:shell(command) })
@@ -400,14 +400,14 @@ describe("a site's stack of policies", function()
 
   it("is judged by as a whole, by its digest", function()
     local layer = cluster:path "gate.lua"
-    local digest = verdict("'" .. cluster:path "work/run.json" .. "' --policy '" .. layer .. "'"):match "digest (%x+)"
+    local digest = verdict("'" .. cluster:path "jobs/run.json" .. "' --policy '" .. layer .. "'"):match "digest (%x+)"
     local stack = { policies = "{ '" .. layer .. "' }", digest = "'" .. digest .. "'" }
     install(cluster, stack)
     local _, note = accepted("--gpus 256 " .. FROM_RUN)
     assert.matches("policies " .. digest, note, 1, true)
-    cluster:write("work/hall.json", spec(256, '"pipeline": 64, "tensor": 4'))
+    cluster:write("jobs/hall.json", spec(256, '"pipeline": 64, "tensor": 4'))
     refused("--gpus 256 --comment pipeplan=hall.json", { "because hall_depth: P 64: at most 32 in this hall", "20-hall.lua:2" })
-    cluster:write("work/large.json", spec(1024))
+    cluster:write("jobs/large.json", spec(1024))
     refused("--gpus 1024 --comment pipeplan=large.json", { "because hall_size: 1,024 GPUs: this hall has 512", "change gpus 512 instead of 1,024" })
     -- what users name in variables is no part of it
     local own = files.write("own.lua", 'site "own"\ndisable { id = "hall_depth", reason = "I want to", expires = "2999-01-01" }\n')
