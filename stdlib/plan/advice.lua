@@ -55,8 +55,8 @@ local function outcome_of(row, known, peak_bytes)
   }
 end
 
--- GPU seconds of a token: those of idle GPUs too.
-local function price(gpus, batch, step_seconds)
+-- Of a sequence, which is as long in all that is compared: those of idle GPUs too.
+local function gpu_seconds(gpus, batch, step_seconds)
   return gpus * step_seconds / batch
 end
 
@@ -142,15 +142,21 @@ local function movers(record, target)
   return list
 end
 
+-- Is its M/P on the other side of the target than it was?
+local function reaches(outcome, target, before)
+  local ratio = outcome.microbatches / outcome.parallelism.pipeline
+  if before < target then return ratio >= target end
+  return ratio <= target
+end
+
 -- What brings the plan's layout to that M/P and takes less GPU time for a token, as advice, and how many were
 -- tried. record: of the finished plan; modules: what it recomputes.
 function advice.microbatches(id, target, plan, request, policy, record, modules)
   local list = {}
-  local row = lists.with(record, { gpus_used = math.min(record.gpus_used, record.gpus) })
-  local now = price(record.gpus, plan.global_batch_size, plan.step_seconds)
+  local now = gpu_seconds(record.gpus, plan.global_batch_size, plan.step_seconds)
   local tried = movers(record, target)
   for _, mover in ipairs(tried) do
-    local changes = pins.of(request, row, modules, plan.layers_per_stage, plan.global_batch_size)
+    local changes = pins.of(request, record, modules, plan.layers_per_stage, plan.global_batch_size)
     changes["parallelism.microbatches"], changes["parallelism.data"] = nil, nil
     changes[mover.path] = mover.value
     local outcome, _, gpus = advice.try(request, policy, changes)
@@ -159,8 +165,8 @@ function advice.microbatches(id, target, plan, request, policy, record, modules)
       outcome, _, gpus = advice.try(request, policy, changes)
     end
     if mover.path ~= "cluster.gpus" then gpus = record.gpus end
-    local saved = outcome and 1 - price(gpus, outcome.global_batch_size, outcome.step_seconds) / now
-    if outcome and saved > 0 then
+    local saved = outcome and 1 - gpu_seconds(gpus, outcome.global_batch_size, outcome.step_seconds) / now
+    if outcome and saved > 0 and reaches(outcome, target, record.microbatches_per_rank) then
       local message = string.format("%s: %s less GPU time a token", mover.words, format.percent(saved))
       list[#list + 1] = lists.with(entry_of(id, message, changes, outcome, saved), { words = mover.words })
     end
@@ -225,17 +231,12 @@ local function instead(request, policy, recommend)
 end
 
 -- What would be planned: what is recommended, each way to fit, more GPUs, the nearest value of a field that the spec states and a rule
--- minds. plan: with ways_to_fit and gpus_needed, where memory is a reason; enough: what is planned on these.
-function advice.otherwise(plan, request, policy, result, enough)
+-- minds. ways: of ways.of, and gpus: how many would do, with what is planned on them; nil where memory is no reason.
+function advice.otherwise(request, policy, result, ways, gpus, on_them)
   local out = {}
   if result.recommend then out[1] = instead(request, policy, result.recommend) end
-  for _, way in ipairs(plan.ways_to_fit or {}) do
-    out[#out + 1] = entry_of("to_fit", way.change, way.changes, way.outcome)
-    way.changes, way.outcome = nil, nil  -- told once
-  end
-  if plan.gpus_needed then
-    out[#out + 1] = entry_of("gpus", format.integer(plan.gpus_needed) .. " GPUs", { ["cluster.gpus"] = plan.gpus_needed }, enough)
-  end
+  for _, way in ipairs(ways or {}) do out[#out + 1] = entry_of("to_fit", way.words, way.changes, way.outcome) end
+  if gpus then out[#out + 1] = entry_of("gpus", format.integer(gpus) .. " GPUs", { ["cluster.gpus"] = gpus }, on_them) end
   for i, reason in ipairs(result.reasons) do
     local near = i <= NEAREST and reason.nearest
     local path = near and names.path_of(near.field)

@@ -103,20 +103,22 @@ local function ask_for_gpus(out, reason, request, policy)
 end
 
 -- Where memory is a reason: what the bytes are, what could be otherwise, and how many GPUs would do. no_count: no number of them does.
--- → what is planned on that many.
+-- → the ways to fit, and what is planned on that many.
 local function tell_of_memory(out, request, policy, result, no_count)
-  local there
+  local found, there
   for i, reason in ipairs(result.reasons) do
     if reason.kind == "memory" then
       local told = out.reasons[i]
       if result.judged then told.message = told.message .. reasons.bytes(result.candidates, result.judged) end
-      out.ways_to_fit = require("pipeplan.plan.ways").of(request, policy)
+      local ways = require "pipeplan.plan.ways"
+      found = ways.of(request, policy)
+      out.ways_to_fit = ways.shown(found)
       if reason.id == "does_not_fit" and not no_count then there = ask_for_gpus(out, told, request, policy) end
       break
     end
   end
   if no_count then table.insert(out.reasons, 1, no_count) end
-  return there
+  return found, there
 end
 
 -- Of what the plan chose, in the words of a spec: { field, value, why } for the assumptions.
@@ -188,8 +190,8 @@ function plan.plan(arguments)
     local broken = guard.broken(out, policy, record)
     if #broken > 0 then out, record = forbidden(out, broken, request, policy, known, result) end
   else
-    local there = tell_of_memory(out, asked, policy, result, no_count)
-    out.advice = advice.otherwise(out, asked, policy, result, there)
+    local ways, there = tell_of_memory(out, asked, policy, result, no_count)
+    out.advice = advice.otherwise(asked, policy, result, ways, out.gpus_needed, there)
     record = advise.record(out, known, result)
     out.warnings = advise.warnings(request, policy, record)
   end

@@ -44,7 +44,7 @@ local function layouts(request)
   local list, fixed = {}, request.parallelism
   for _, field in ipairs { "schedule", "virtual", "pipeline", "expert", "tensor", "layers_per_stage" } do
     if request.given["parallelism." .. field] then
-      list[#list + 1] = { words = "another " .. field, freed = true, changes = { ["parallelism." .. field] = advice.FREE } }
+      list[#list + 1] = { words = "another " .. field, changes = { ["parallelism." .. field] = advice.FREE } }
     end
   end
   if fixed.pipeline == nil and fixed.schedule == nil then
@@ -111,23 +111,19 @@ end
 
 local function try(request, options, policy, found)
   for _, option in ipairs(options) do
-    local outcome, changes = advice.try(request, policy, option.changes, option.freed)
-    if outcome then
-      found[#found + 1] = {
-        change = option.words, changes = changes, outcome = outcome, schedule = outcome.schedule, parallelism = outcome.parallelism,
-        microbatches = outcome.microbatches, peak_bytes = outcome.peak_bytes, fit = outcome.fit, step_seconds = outcome.step_seconds,
-      }
-    end
+    local outcome, changes = advice.try(request, policy, option.changes)
+    if outcome then found[#found + 1] = { words = option.words, changes = changes, outcome = outcome } end
   end
 end
 
 local function faster(a, b)
-  if a.step_seconds ~= b.step_seconds then return a.step_seconds < b.step_seconds end
-  if a.peak_bytes ~= b.peak_bytes then return a.peak_bytes < b.peak_bytes end
-  return a.change < b.change
+  local one, two = a.outcome, b.outcome
+  if one.step_seconds ~= two.step_seconds then return one.step_seconds < two.step_seconds end
+  if one.peak_bytes ~= two.peak_bytes then return one.peak_bytes < two.peak_bytes end
+  return a.words < b.words
 end
 
--- → the plan's `ways_to_fit`: fastest first, of equals the one with fewer bytes; adapters behind all others.
+-- → { words, changes, outcome } each: fastest first, of equals the one with fewer bytes; adapters behind all others.
 function ways.of(request, policy)
   local found = {}
   for _, options in ipairs { recomputes(request), layouts(request), states(request) } do try(request, options, policy, found) end
@@ -138,6 +134,17 @@ function ways.of(request, policy)
   table.sort(other, faster)
   found[#found + 1] = other[1]
   return found
+end
+
+-- The same as the plan's `ways_to_fit`.
+function ways.shown(found)
+  local list = {}
+  for i, way in ipairs(found) do
+    local outcome = way.outcome
+    list[i] = { change = way.words, schedule = outcome.schedule, parallelism = outcome.parallelism, microbatches = outcome.microbatches,
+                peak_bytes = outcome.peak_bytes, fit = outcome.fit, step_seconds = outcome.step_seconds }
+  end
+  return list
 end
 
 return ways
