@@ -6,6 +6,7 @@
 
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
 local pipeplan = require "pipeplan"
 
 local function error_text(status, message)
@@ -20,7 +21,7 @@ end
 local function answered(run, ...)
   local good, answer, status = xpcall(run, caught, ...)
   if good then return answer, status end
-  local told = failure.is(answer) and answer
+  local told = failure.of(answer)  -- of a want of memory no handler is asked
   return error_text(told and told.status or failure.status.bug, told and told.message or answer)
 end
 
@@ -30,18 +31,28 @@ local function object(text, name)
   return value
 end
 
+local function is_paths(value)
+  if not json.is_array(value) then return type(value) == "string" end
+  for _, path in ipairs(value) do if type(path) ~= "string" then return false end end
+  return true
+end
+
+-- What may be said (engine/pipeplan.h), and what each is.
+local expected = {
+  policy = { "a path, or a list of paths", is_paths },
+  set = { "an object", function(value) return type(value) == "table" and value ~= json.null and not json.is_array(value) end },
+  date = { "a date such as 2027-06-30", function(value) return type(value) == "string" end },
+  in_force = { "true or false", function(value) return type(value) == "boolean" end },
+}
+
 local function open(text)
   local options = text and object(text, "options") or {}
+  for _, name in ipairs(lists.sorted_keys(options)) do
+    local known = expected[name]
+    if not known then failure.usage("options: no option '%s'%s", name, failure.suggestion(name, lists.sorted_keys(expected))) end
+    if not known[2](options[name]) then failure.usage("options: %s is %s: expected %s", name, json.encode(options[name]), known[1]) end
+  end
   local files = options.policy
-  if files ~= nil and type(files) ~= "string" and not json.is_array(files) then
-    failure.usage("options: policy is %s: expected a path, or a list of paths", json.encode(files))
-  end
-  for _, name in ipairs { "set", "in_force" } do
-    local expected = name == "set" and "table" or "boolean"
-    if options[name] ~= nil and (type(options[name]) ~= expected or options[name] == json.null) then
-      failure.usage("options: %s is %s: expected %s", name, json.encode(options[name]), name == "set" and "an object" or "true or false")
-    end
-  end
   options.policy = nil
   return pipeplan.policy(files, options)
 end

@@ -117,7 +117,8 @@ local function check_rows(self, analysis)
     self:witness(finding, { space = space, holds = { redundant.row.rule, redundant.by.rule } }, redundant.row.own)
   end
   if analysis.more_overlaps then
-    self:add("undecided", analysis.rows[1].rule, "the rows overlap in more places than are told here: %d are", #analysis.overlaps)
+    self:add("undecided", analysis.rows[1].rule, "not every place was looked at where rows may overlap: %d are told here",
+             #analysis.overlaps)
   end
   for _, row in ipairs(analysis.undecided) do
     self:add("undecided", row.rule, "row '%s': whether earlier rows take all of it could not be decided", row.rule.id)

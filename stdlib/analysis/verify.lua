@@ -24,6 +24,7 @@ verify.not_checked = {
   { field = "policy.left_out", why = "where those lay that were left out" },
   { field = "spec.fields.origin", why = "where the spec lay" },
   { field = "explanation.spec", why = "spec.fields says the same" },
+  { field = "measured", why = "the logs of the runs say it: --measured reads them" },
   { field = "*.file", why = "in which folder a file lies; its name is compared" },
 }
 
@@ -190,6 +191,11 @@ local function spec_fields(handed, request)
     if not failure.is(other) then error(other, 0) end
     return nil, other.message
   end
+  if other.any_gpus then  -- "minimum": what the plan found
+    local gpus = json.at(handed.plan, "cluster.gpus")
+    other = math.type(gpus) == "integer" and gpus >= 1 and other.any_gpus.at(gpus)
+    if not other then return nil, "it asks for the fewest GPUs, and the plan has none that its spec allows" end
+  end
   local theirs, ours, list = {}, {}, {}
   for _, each in ipairs(stated.carried(other)) do theirs[each.field] = each.value end
   for _, each in ipairs(stated.carried(request)) do ours[each.field] = each.value end
@@ -241,8 +247,9 @@ end
 function verify.of(arguments)
   local handed, request = arguments.handed, arguments.request or carried(arguments.handed)
   local how = asked(handed.plan)
-  local derived = require("pipeplan.plan.init").plan { request = request, policy = arguments.policy, explain = how.explain, why = how.why,
-                                                       shortlist = how.shortlist, frontier = how.frontier }
+  local derived, _
+  derived, _, request = require("pipeplan.plan.init").plan { request = request, policy = arguments.policy, explain = how.explain,
+                                                             why = how.why, shortlist = how.shortlist, frontier = how.frontier }
   local ours = json.decode(json.encode(json.shape(derived, schema)), "derived")
   local theirs = handed.plan
   local result = { differences = {}, not_checked = { table.unpack(verify.not_checked) }, plan = derived, request = request }

@@ -24,9 +24,8 @@ end
 function compare.run(parsed, policy, request_of)
   local entries, worst = {}, failure.status.ok
   for i, path in ipairs(parsed.spec) do
-    local request = request_of(path)
-    entries[i] = { name = path == "-" and "standard input" or path, request = request,
-                   plan = require("pipeplan.plan.init").plan { request = request, policy = policy } }
+    local plan, _, request = require("pipeplan.plan.init").plan { request = request_of(path), policy = policy }
+    entries[i] = { name = path == "-" and "standard input" or path, request = request, plan = plan }
     if entries[i].plan.status ~= "planned" then worst = failure.status.refused end
   end
   local comparison = require("pipeplan.plan.side_by_side").of(entries)

@@ -220,16 +220,17 @@ function show.primitives()
                        .. "docs/reference.md and\nthe editor definitions say what each takes:\n\n" .. examples.prelude, list)
 end
 
+local schemas = {
+  spec = function() return require("pipeplan.input.schema").spec() end,
+  plan = function() return require "pipeplan.schema.plan" end,
+  decision = function() return require "pipeplan.schema.decision" end,
+  calibration = function() return require "pipeplan.schema.calibration" end,
+  kernels = function() return require "pipeplan.schema.kernels" end,
+  profile = function() return require "pipeplan.schema.profile" end,
+  times = function() return require("pipeplan.input.times").schema() end,
+}
+
 function show.schema(which)
-  local schemas = {
-    spec = function() return require("pipeplan.input.schema").spec() end,
-    plan = function() return require "pipeplan.schema.plan" end,
-    decision = function() return require "pipeplan.schema.decision" end,
-    calibration = function() return require "pipeplan.schema.calibration" end,
-    kernels = function() return require "pipeplan.schema.kernels" end,
-    profile = function() return require "pipeplan.schema.profile" end,
-    times = function() return require("pipeplan.input.times").schema() end,
-  }
   local schema = schemas[which]
   if not schema then
     local names = table.concat(lists.sorted_keys(schemas), ", ")
@@ -303,7 +304,7 @@ local function as_json(topic)
 end
 
 -- What may stand behind it, and behind a topic.
-facts.follow = { [""] = topics, schema = { "decision", "kernels", "plan", "profile", "spec", "times" }, completion = shells }
+facts.follow = { [""] = topics, schema = lists.sorted_keys(schemas), completion = shells }
 facts.no_files = true
 
 function facts.parser()

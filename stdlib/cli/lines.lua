@@ -53,7 +53,8 @@ local function plan(number, text, how)
     local object = json.decode(text, "line " .. number)
     run = type(object) == "table" and type(object.run) == "string" and object.run or nil
     request = spec.from_table(object)
-    local planned = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
+    local planned, _
+    planned, _, request = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
     local status = planned.status == "planned" and failure.status.ok or failure.status.refused
     return pack(status, json.encode(json.shape(planned, schema)), "",
                 line_of(how, { line = number, status = status, plan = planned, request = request }))

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- measured.lua: `pipeplan plan SPEC --measured PLAN.json[:N]=LOG …`: reads the logs of layouts that were run, and plans with what they say.
 
+local accelerators = require "pipeplan.catalog.accelerators"
 local calibration = require "pipeplan.input.calibration"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
@@ -94,12 +95,7 @@ local function earlier_of(file, request)
   local handle = file and io.open(file, "rb")
   if not handle then return nil end
   handle:close()
-  local old = calibration.load(file)
-  if old.accelerator ~= request.cluster.accelerator then
-    failure.usage("%s: accelerator is %s: the runs are on %s, and a calibration is of one", file, old.accelerator,
-                  request.cluster.accelerator)
-  end
-  return old.runs
+  return calibration.of_the_same(file, request).runs
 end
 
 -- → the text, the exit status, the plan. parsed: keep, format; texts: of --measured.
@@ -109,6 +105,9 @@ function command.run(request, policy, texts, parsed, render)
     failure.usage "plan: --measured takes one batch: a step of a ramp is of the batch that it happens to have (--global_batch_size N)"
   end
   if request.profile then failure.usage "plan: --measured corrects what is computed: the profile's times are measured already" end
+  if parsed.keep and not accelerators.find(request.cluster.accelerator) then
+    failure.usage "plan: --keep writes what runs say of one accelerator of the catalogue: the spec names none (cluster.accelerator)"
+  end
   local given, earlier = runs.read(texts), earlier_of(parsed.keep, request)
   local plan = require("pipeplan.plan.init").plan { request = request, policy = policy }
   if plan.status ~= "planned" then return render(plan), failure.status.refused, plan end
@@ -121,8 +120,9 @@ function command.run(request, policy, texts, parsed, render)
   local after, file = require("pipeplan.plan.measured").of { request = request, policy = policy, plan = plan, runs = given,
                                                              earlier = earlier }
   if parsed.keep then require("pipeplan.cli.output").write(file, parsed.keep) end
-  if parsed.format == "json" then return render(after), failure.status.ok, after end
-  return require("pipeplan.report.measured").text(after, parsed.keep), failure.status.ok, after
+  local status = after.status == "planned" and failure.status.ok or failure.status.refused
+  if parsed.format == "json" then return render(after), status, after end
+  return require("pipeplan.report.measured").text(after, parsed.keep), status, after
 end
 
 return command

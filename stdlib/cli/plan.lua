@@ -135,6 +135,9 @@ local function shortlist_of(parsed)
   if parsed.jsonl or format ~= "text" and format ~= "json" then
     failure.usage("plan: --shortlist is for --format text and json, not %s", parsed.jsonl and "--jsonl" or format)
   end
+  if parsed.explain or #parsed.why > 0 then
+    failure.usage("plan: --shortlist and --%s are two questions: ask one", parsed.explain and "explain" or "why")
+  end
   return count
 end
 
@@ -213,9 +216,10 @@ local function planned(decision, parsed, given, how)
   local request = request_of(parsed, given)
   decision.request = request
   local explain = parsed.explain or parsed.format == "html"
-  local plan, program = require("pipeplan.plan.init").plan { request = request, policy = policy, explain = explain, why = how.why,
-                                                            shortlist = how.shortlist, frontier = parsed.format == "json" }
-  decision.plan = plan
+  local plan, program
+  plan, program, request = require("pipeplan.plan.init").plan { request = request, policy = policy, explain = explain, why = how.why,
+                                                                shortlist = how.shortlist, frontier = parsed.format == "json" }
+  decision.plan, decision.request = plan, request
   if how.shortlist and plan.shortlist and parsed.format ~= "json" then
     return require("pipeplan.report.shortlist").text(plan, how.shortlist), status_of(plan)
   end
@@ -254,6 +258,9 @@ end
 -- Options that have no meaning beside others.
 local function check(parsed, given)
   if parsed.pairs and parsed.format ~= "csv" then failure.usage("plan: --pairs is for --format csv") end
+  for _, name in ipairs { "verdict", "csv", "megatron", "flagscale" } do
+    if parsed.format == name and #parsed.why > 0 then failure.usage("plan: --format %s has no place for --why", name) end
+  end
   if parsed.verify then
     for _, name in ipairs { "explain", "jobs", "jsonl", "resume", "shortlist" } do
       if parsed[name] then failure.usage("plan: --%s is not for --verify", name) end
@@ -270,6 +277,14 @@ local function check(parsed, given)
     failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
   end
   if parsed.format and parsed.format ~= "json" then failure.usage("plan --jsonl writes JSON, not --format %s", parsed.format) end
+end
+
+-- The policy of a stream; where there is none, that is a decision too.
+local function recorded_policy(record, parsed)
+  local good, policy = failure.try(command_line.policy_in_force, parsed)
+  if good then return policy end
+  if record and failure.is(policy) then record:add { status = policy.status, problem = policy.message } end
+  error(policy, 0)
 end
 
 function command.run(arguments)
@@ -293,7 +308,7 @@ function command.run(arguments)
   if parsed.record or parsed.record_for then record = require("pipeplan.cli.record").open(parsed.record, parsed.record_for) end
   if parsed.jsonl then
     return require("pipeplan.cli.lines").plan {
-      jobs = jobs_of(parsed.jobs), policy = command_line.policy_in_force(parsed), explain = parsed.explain, questions = questions,
+      jobs = jobs_of(parsed.jobs), policy = recorded_policy(record, parsed), explain = parsed.explain, questions = questions,
       output = parsed.output, resume = parsed.resume, record = record, shard = shard_of(parsed.shard) }
   end
   local decide = parsed.verify and verified or runs and measured or planned

@@ -39,14 +39,20 @@ function calibration.words(factors)
   return #words > 0 and table.concat(words, ", ") or "nothing"
 end
 
+-- The same where its runs are on the request's accelerator, which both name as the catalogue does.
+function calibration.of_the_same(file, request)
+  local read = calibration.load(file)
+  local entry, own = accelerators.find(read.accelerator), accelerators.find(request.cluster.accelerator)
+  if not own or not entry or entry.name ~= own.name then
+    failure.usage("%s: accelerator is %s: expected runs on the spec's, %s", file, json.encode(read.accelerator),
+                  own and own.name or "of which the catalogue has no name (cluster.accelerator)")
+  end
+  return read
+end
+
 -- For a spec: the file of the field `cluster.calibration` → { file, factors, source }.
 function calibration.read(file, request)
-  local read = calibration.load(file)
-  local entry = accelerators.find(read.accelerator)
-  if request.cluster.accelerator ~= (entry and entry.name or read.accelerator) then
-    failure.usage("%s: accelerator is %s: expected runs on the spec's, %s", file, json.encode(read.accelerator),
-                  tostring(request.cluster.accelerator))
-  end
+  local read = calibration.of_the_same(file, request)
   local count = #(read.runs or {})
   return { file = file, raw = read, factors = calibration.factors(read.factors), words = calibration.words(read.factors),
            source = read.source or string.format("%s: %d run%s", file, count, count == 1 and "" or "s") }

@@ -3,6 +3,7 @@
 -- layers. Exit 2. What is consistent but no schedule or policy allows (odd depth, M < 2P) is judged later, by rules.
 
 local recipe = require "pipeplan.input.recipe"
+local stages_of = require "pipeplan.input.stages"
 
 local contradictions = {}
 
@@ -146,7 +147,10 @@ local function check_stages(request, given, complain)
   local p, layers = request.parallelism, request.model.layers
   local stages = p.layers_per_stage
   if not stages then return end
-  local at, sum = given["parallelism.layers_per_stage"], 0
+  local at, sum = nil, 0
+  for _, way in ipairs(stages_of.ways) do
+    for _, name in ipairs(way) do at = at or given["parallelism." .. name] end
+  end
   for _, count in ipairs(stages) do sum = sum + count end
   local shown = "[" .. table.concat(stages, ",") .. "]"
   if #shown > 60 then shown = "a list of " .. #stages end

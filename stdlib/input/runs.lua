@@ -57,7 +57,8 @@ local function layout_of(object, file, at)
       failure.usage("%s%s: %s is %s: expected a whole number, at least 1", file, at, name, json.encode(out[name]))
     end
   end
-  for name, kind in pairs { recompute = "string", layers_per_stage = "number" } do
+  for _, list in ipairs { { "recompute", "string" }, { "layers_per_stage", "number" } } do
+    local name, kind = list[1], list[2]
     out[name] = field(object, name, file .. at)
     if not json.is_array(out[name]) then failure.usage("%s%s: %s is %s: expected a list", file, at, name, json.encode(out[name])) end
     for _, value in ipairs(out[name]) do
@@ -127,15 +128,18 @@ function runs.read(texts)
   return out
 end
 
+local function shown(value)
+  if type(value) == "table" then return json.encode(value) end
+  return math.type(value) == "integer" and format.integer(value) or tostring(value)
+end
+
 -- Fails where a run is of another job than `plan`, which is of the spec. A layout that leaves GPUs idle may be planned on the others alone.
 function runs.check(run, plan)
   for _, entry in ipairs(run.job) do
     local wanted = json.at(plan, entry[1])
     local fewer = entry[1] == "cluster.gpus" and entry[2] == run.layout.gpus_used and entry[2] < wanted
     if wanted ~= entry[2] and not fewer then
-      failure.usage("%s: %s is %s: the spec's is %s, so that was another job", run.file, entry[1],
-                    math.type(entry[2]) == "integer" and format.integer(entry[2]) or tostring(entry[2]),
-                    math.type(wanted) == "integer" and format.integer(wanted) or tostring(wanted))
+      failure.usage("%s: %s is %s: the spec's is %s, so that was another job", run.file, entry[1], shown(entry[2]), shown(wanted))
     end
   end
 end

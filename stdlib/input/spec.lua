@@ -239,7 +239,7 @@ function spec.laid(request, changes)
       checked = fields.check(fields.by_path[path], value)
       if checked == nil then return nil end
     end
-    given[path] = checked ~= nil and { value = checked, origin = at.origin, shown = at.shown, base = at.base } or nil
+    given[path] = checked ~= nil and { value = checked, written = value, origin = at.origin, shown = at.shown, base = at.base } or nil
   end
   local good, changed = failure.try(function()
     local other = build(given, request.source.file, request.source.files)

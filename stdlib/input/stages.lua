@@ -11,7 +11,7 @@ local LAYOUT, FIRST, LAST = "pipeline_model_parallel_layout", "num_layers_in_fir
 local EMBEDDING, LOSS = "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"
 
 -- The fields, each way in a list of its own.
-local ways = { { "layers_per_stage" }, { LAYOUT }, { FIRST, LAST }, { "account_for", EMBEDDING, LOSS } }
+stages.ways = { { "layers_per_stage" }, { LAYOUT }, { FIRST, LAST }, { "account_for", EMBEDDING, LOSS } }
 
 -- The value nearest to `wanted` for which problem(value) is nil, of 1 … most; or nil.
 local function nearest(wanted, most, problem)
@@ -27,7 +27,7 @@ local function shortened(text) return #text > 60 and text:sub(1, 57) .. "…" or
 -- The one way that was given: its first field; nil: none. Two are a contradiction.
 local function way_of(given, complain)
   local first
-  for i, way in ipairs(ways) do
+  for i, way in ipairs(stages.ways) do
     for _, name in ipairs(way) do
       local at = given["parallelism." .. name]
       if at and at.value ~= false then
@@ -107,7 +107,7 @@ end
 function stages.of(request, given, complain)
   local found = way_of(given, complain)
   local fixed, shape = request.parallelism, request.model.shape
-  for _, way in ipairs(ways) do
+  for _, way in ipairs(stages.ways) do
     for _, name in ipairs(way) do
       if name ~= "layers_per_stage" then fixed[name] = nil end
     end

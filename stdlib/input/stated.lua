@@ -51,6 +51,7 @@ function stated.digest(request)
   end
   parts[#parts + 1] = "model " .. request.model.name .. " " .. json.encode(request.model.shape) .. "\n"
   parts[#parts + 1] = "network " .. json.encode(request.cluster.network) .. "\n"
+  if request.kernels then parts[#parts + 1] = "kernels " .. json.encode(request.kernels.device) .. "\n" end
   if request.calibration then parts[#parts + 1] = "calibration " .. json.encode(request.calibration.factors) .. "\n" end
   if request.profile then parts[#parts + 1] = "profile " .. json.encode(request.profile.raw or request.profile.stages) .. "\n" end
   return engine.host.digest(table.concat(parts))

@@ -22,7 +22,7 @@
 ---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
----@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
+---@field measured? string|string[] files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 ---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default 3.9 GiB); in byte
 ---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
@@ -38,39 +38,39 @@
 ---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
 ---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
----@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
----@field fp8_gathers? nil with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
+---@field reshard? boolean|string sharded parameters are dropped after use and gathered again (default: without a pipeline)
+---@field fp8_gathers? boolean|string with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
 ---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
 ---@field reduction? "scatter"|"all" what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all
 ---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)
----@field dropout? nil dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
+---@field dropout? boolean|string dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none, selective, full, or modules; left out: chosen
----@field unfused? nil kernels that are not fused: none (default), or a list
+---@field unfused? string|string[] kernels that are not fused: none (default), or a list
 ---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
----@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
----@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
+---@field alltoall_overlap? boolean|string without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
+---@field cuda_graphs? boolean|string layers are launched as CUDA graphs (default false)
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
 ---@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
----@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
----@field scatter_messages? nil what stages hand over is cut over TP on the way (default: with sequence parallelism)
+---@field sequence? boolean|string sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
+---@field scatter_messages? boolean|string what stages hand over is cut over TP on the way (default: with sequence parallelism)
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
 ---@field account_for? "embedding"|"loss"|"both" ends that count as a layer each where Megatron divides layers evenly over stages
----@field account_for_embedding_in_pipeline_split? nil the same of the embedding, as Megatron calls it
----@field account_for_loss_in_pipeline_split? nil the same of the loss
+---@field account_for_embedding_in_pipeline_split? boolean|string the same of the embedding, as Megatron calls it
+---@field account_for_loss_in_pipeline_split? boolean|string the same of the loss
 ---@field num_layers_in_first_pipeline_stage? integer|string decoder layers of the first rank; the others alike
 ---@field num_layers_in_last_pipeline_stage? integer|string decoder layers of the last rank
 ---@field pipeline_model_parallel_layout? string|string[][] layers of each stage as Megatron writes them: Et*3|(tt|)*29,mL, or a list of lists of embedding, decoder, mtp, loss
@@ -113,7 +113,7 @@
 
 ---@class pipeplan.spec.cluster.network
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
----@field measured? nil files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
+---@field measured? string|string[] files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field nics_per_node? integer|string network cards of one node; fewer than its GPUs share their speed
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s
@@ -122,8 +122,8 @@
 
 ---@class pipeplan.spec.parallelism
 ---@field account_for? "embedding"|"loss"|"both" ends that count as a layer each where Megatron divides layers evenly over stages
----@field account_for_embedding_in_pipeline_split? nil the same of the embedding, as Megatron calls it
----@field account_for_loss_in_pipeline_split? nil the same of the loss
+---@field account_for_embedding_in_pipeline_split? boolean|string the same of the embedding, as Megatron calls it
+---@field account_for_loss_in_pipeline_split? boolean|string the same of the loss
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
@@ -134,21 +134,21 @@
 ---@field num_layers_in_last_pipeline_stage? integer|string decoder layers of the last rank
 ---@field pipeline? integer|string pipeline depth (P); in rank
 ---@field pipeline_model_parallel_layout? string|string[][] layers of each stage as Megatron writes them: Et*3|(tt|)*29,mL, or a list of lists of embedding, decoder, mtp, loss
----@field scatter_messages? nil what stages hand over is cut over TP on the way (default: with sequence parallelism)
+---@field scatter_messages? boolean|string what stages hand over is cut over TP on the way (default: with sequence parallelism)
 ---@field schedule? "none"|"gpipe"|"looped_bfs"|"1f1b"|"interleaved_1f1b"|"interleaved_1f1b_overlap"|"zb_h1"|"zb_h2"|"interleaved_zero_bubble"|"zb_v"|"zb_auto"|"v_half"|"v_min"|"dualpipe"|"dualpipev" pipeline schedule
----@field sequence? nil sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
+---@field sequence? boolean|string sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field virtual? integer|string chunks of one rank of an interleaved schedule (V)
 
 ---@class pipeplan.spec.training
 ---@field activations? "fp8"|"bf16" what SwiGLU reads and attention hands on is kept in, with fp8 products (Megatron: bf16)
----@field alltoall_overlap? nil without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
+---@field alltoall_overlap? boolean|string without a pipeline, the all-to-all runs beside the next microbatch's compute (default: where the framework can)
 ---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
----@field cuda_graphs? nil layers are launched as CUDA graphs (default false)
+---@field cuda_graphs? boolean|string layers are launched as CUDA graphs (default false)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
----@field dropout? nil dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
+---@field dropout? boolean|string dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
----@field fp8_gathers? nil with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
+---@field fp8_gathers? boolean|string with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
@@ -162,12 +162,12 @@
 ---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)
 ---@field reduction? "scatter"|"all" what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all
 ---@field replicas? integer|string HSDP: groups of GPUs that each shard a whole state (default 1)
----@field reshard? nil sharded parameters are dropped after use and gathered again (default: without a pipeline)
+---@field reshard? boolean|string sharded parameters are dropped after use and gathered again (default: without a pipeline)
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
 ---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
 ---@field tokens? number|string training volume; in token
----@field unfused? nil kernels that are not fused: none (default), or a list
+---@field unfused? string|string[] kernels that are not fused: none (default), or a list
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
 

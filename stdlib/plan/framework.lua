@@ -30,14 +30,14 @@ framework.fields = {
 -- With one of the context's choices.
 local function facts_of(context, choice)
   local shape, training, asked = context.arguments.model, choice.training, context.request.training
-  local recompute = training.recompute
+  local recompute, zero = training.recompute, vocabulary.zero_of[choice.values.sharding]
   return {
     mtp_layers = shape.mtp_layers or 0, heads = shape.heads,
     query_groups = shape.attention ~= "mla" and shape.kv_heads or shape.heads, expert_bias = shape.expert_bias or false,
-    precision = training.precision, zero = vocabulary.zero_of[choice.values.sharding],
+    precision = training.precision, zero = zero,
     recompute_kind = recompute.full and "full" or next(recompute) and "selective" or "none",
     recomputes_moe = recompute.moe or false,
-    optimizer_state = asked.moments ~= "fp32" and "reduced" or asked.gradients ~= "fp32" and (asked.zero or 1) < 2 and "reduced" or "fp32",
+    optimizer_state = asked.moments ~= "fp32" and "reduced" or asked.gradients ~= "fp32" and zero < 2 and "reduced" or "fp32",
   }
 end
 

@@ -148,7 +148,7 @@ local function forbidden(out, broken, request, policy, known, result)
 end
 
 -- plan.plan{ request =, policy =, explain = bool?, frontier = bool?, why = { { field, value }, … }?, facts = { request field = value }?,
---            shortlist = layouts to measure? } → plan, program
+--            shortlist = layouts to measure? } → plan, program, request: what was planned, which gpus "minimum" does not say yet
 -- facts: what a test puts in place of what follows from the request. With `explain` also the plan's program as simulated: see program.lua.
 function plan.plan(arguments)
   local request, policy = arguments.request, arguments.policy
@@ -209,7 +209,7 @@ function plan.plan(arguments)
     end
   end
   if plan.observer then plan.observer(out, record, result, policy) end  -- tests of policies watch what they plan
-  return out, drawn
+  return out, drawn, asked
 end
 
 return plan

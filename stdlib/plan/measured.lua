@@ -18,6 +18,7 @@ local json = require "pipeplan.base.json"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
 local pins = require "pipeplan.plan.pins"
+local price = require "pipeplan.plan.price"
 local residuals = require "pipeplan.plan.residuals"
 local spec = require "pipeplan.input.spec"
 local stated = require "pipeplan.input.stated"
@@ -75,7 +76,9 @@ local function predict(run, bare, policy, plan, factors)
   end
   run.request, run.evaluation = request, evaluation
   run.predicted_seconds = evaluation.step_seconds
-  run.told_seconds = factors and evaluate(request, policy, factors).step_seconds or evaluation.step_seconds
+  local with_them = factors and evaluate(request, policy, factors) or evaluation
+  if not with_them then failure.usage("%s: with the spec's calibration the policy drops its layout (plan --why says)", run.name) end
+  run.told_seconds = with_them.step_seconds
 end
 
 -- What the step would be with factors on one family.
@@ -83,16 +86,17 @@ local function respond(run, policy)
   local evaluation = run.evaluation
   local sent = { compute = 1, tensor = evaluation.tensor_seconds, context = evaluation.context_seconds,
                  expert = evaluation.alltoall_seconds,
-                 data = evaluation.step.gradient_sync + evaluation.step.parameter_sync + evaluation.step.sharding,
+                 data = price.of(run.request, evaluation, false).data,
                  pipeline = evaluation.hop_seconds or 0 }
   run.responses = {}
   for _, family in ipairs(calibration.families) do
     if sent[family] > 0 then
       local points = {}
-      for i, factor in ipairs(residuals.factors) do
-        points[i] = { factor = factor, seconds = evaluate(run.request, policy, { [family] = factor }).step_seconds }
+      for _, factor in ipairs(residuals.factors) do
+        local there = evaluate(run.request, policy, { [family] = factor })  -- nil where a rule about seconds drops it
+        if there then points[#points + 1] = { factor = factor, seconds = there.step_seconds } end
       end
-      run.responses[family] = points
+      run.responses[family] = #points > 0 and points or nil
     end
   end
 end
@@ -178,22 +182,28 @@ local function next_of(planner, request, policy, fitted, runs, chosen)
            gain_fraction = gain }
 end
 
+-- A layout with its recipe: two runs that differ in any of it are two.
+local function whole(own)
+  return string.format("%s, microbatches of %d, recompute %s, %s sharded", label(own), own.micro_batch_size,
+                       #own.recompute > 0 and table.concat(own.recompute, " and ") or "nothing", own.sharding)
+end
+
 -- As the file has it: these runs in place of earlier ones of the same layout and job.
-local function kept(request, runs, earlier, fitted, accelerator)
+local function kept(request, runs, earlier, accelerator)
   local job, list, mine = stated.digest(request), {}, {}
-  for _, run in ipairs(runs) do mine[label(run.layout)] = true end
+  for _, run in ipairs(runs) do mine[whole(run.layout)] = true end
   for _, run in ipairs(earlier) do
     if run.job ~= job or not mine[run.layout] then list[#list + 1] = run end
   end
   for _, run in ipairs(runs) do
     list[#list + 1] = {
-      name = run.log, job = job, model = request.model.name, gpus = request.cluster.gpus, layout = label(run.layout),
+      name = run.log, job = job, model = request.model.name, gpus = request.cluster.gpus, layout = whole(run.layout),
       steps = math.tointeger(run.measured.steps), measured_seconds = run.measured.median_seconds, low_seconds = run.measured.low_seconds,
       high_seconds = run.measured.high_seconds,
       predicted_seconds = run.predicted_seconds, responses = run.responses,
     }
   end
-  return { accelerator = accelerator, factors = fitted and fitted.factors, runs = json.array(list),
+  return { accelerator = accelerator, runs = json.array(list),
            source = string.format("%d measured run%s, pipeplan %s", #list, #list == 1 and "" or "s", engine.version) }
 end
 
@@ -215,7 +225,7 @@ function measured.of(arguments)
     respond(run, policy)
   end
   local chosen, fastest, ties = choose(runs, policy)
-  local file = kept(bare, runs, arguments.earlier or {}, nil, plan.cluster.accelerator)
+  local file = kept(bare, runs, arguments.earlier or {}, plan.cluster.accelerator)
   local fitted = residuals.fit(file.runs)
   file.factors = fitted.factors
   local after = planner.plan { request = with_factors(spec.laid(bare, chosen.changes), fitted.factors), policy = policy }
@@ -226,7 +236,8 @@ function measured.of(arguments)
     options = pins.options(chosen.changes),
     before = { schedule = plan.schedule, parallelism = plan.parallelism, microbatches = plan.microbatches,
                step_seconds = plan.step_seconds },
-    factors = fitted.factors, factors_why = fitted.why, off_before_fraction = fitted.off_before, off_fraction = fitted.off,
+    factors = fitted.factors, factors_why = fitted.why, off_before_fraction = math.exp(fitted.off_before) - 1,
+    off_fraction = math.exp(fitted.off) - 1,
     next = next_of(planner, bare, policy, fitted, runs, chosen),
   }
   local words = calibration.words(fitted.factors)

@@ -41,7 +41,10 @@ function price.of(request, evaluation, kernel)
     pipeline = evaluation.hop_exposed_seconds or 0,
     data = step.gradient_sync + step.parameter_sync + step.replicas + step.sharding + step.mirror, optimizer = step.optimizer,
   }
-  out.bubble = math.max(0, evaluation.bubble_fraction * evaluation.makespan_seconds - out.pipeline)
+  -- a rank that waits for a hand-over is idle: of its idle time what hand-overs expose comes first, and the bubble is the rest
+  local idle = evaluation.bubble_fraction * evaluation.makespan_seconds
+  out.pipeline = math.min(out.pipeline, idle)
+  out.bubble = idle - out.pipeline
   out.compute = evaluation.step_seconds
   for _, term in ipairs(price.terms) do
     if term[1] ~= "compute" then out.compute = out.compute - out[term[1]] end

@@ -99,7 +99,6 @@ local of_the_layout = { framework = true, framework_version = true, run = true, 
 
 -- Are both one job on the same GPUs, so that what the estimates of both have in common cancels?
 local function one_job(a, b)
-  if not a.request.stated or not b.request.stated then return false end   -- gpus "minimum": which it would be, each has found for itself
   local said = {}
   for i, entry in ipairs { a, b } do
     said[i] = {}

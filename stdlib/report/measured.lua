@@ -5,6 +5,7 @@
 local calibration = require "pipeplan.input.calibration"
 local format = require "pipeplan.base.format"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 
 local report = {}
 
@@ -44,9 +45,14 @@ function report.text(plan, kept)
   end
   lines[#lines + 1] = ""
   say(label(found.before) .. ", predicted " .. format.seconds(found.before.step_seconds) .. " a step", "before  ")
-  say((found.changed and label(plan) or "the same") .. ": " .. found.why, "after   ")
-  lines[#lines + 1] = indent .. found.options .. (kept and " --calibration " .. kept or "")   -- whole, to be copied
-  say(string.format("%s: %s; off by %s before, by %s with it", calibration.words(found.factors), found.factors_why,
+  if plan.status == "planned" then
+    say((found.changed and label(plan) or "the same") .. ": " .. found.why, "after   ")
+    lines[#lines + 1] = indent .. found.options .. (kept and " --calibration " .. kept or "")   -- whole, to be copied
+  else
+    say(found.why .. "; with what the runs say it is " .. plan.status .. ": "
+        .. table.concat(lists.column(plan.reasons, "message"), "; "), "after   ")
+  end
+  say(string.format("%s: %s; off by %s without a factor, by %s with it", calibration.words(found.factors), found.factors_why,
                     format.percent(found.off_before_fraction), format.percent(found.off_fraction)), "price   ")
   if kept then lines[#lines + 1] = indent .. "kept in " .. kept end
   if found.next then

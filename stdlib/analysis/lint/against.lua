@@ -4,6 +4,7 @@
 
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local fields = require "pipeplan.input.fields"
 local frameworks = require "pipeplan.catalog.frameworks"
 local json = require "pipeplan.base.json"
 local reads = require "pipeplan.analysis.lint.reads"
@@ -49,6 +50,27 @@ local function same(a, b, within)
   return a == b
 end
 
+-- What is compared as a list, and what one of its items is.
+local lists_of = {
+  layers_per_stage = { "a list of whole numbers", function(item) return math.type(item) == "integer" end },
+  recompute = { "a list of names", function(item) return type(item) == "string" end },
+  ["training.batch_ramp"] = { "a list of objects with first_token and global_batch_size", function(item)
+    return type(item) == "table" and type(item.first_token) == "number" and type(item.global_batch_size) == "number"
+           and (item.microbatches == nil or item.microbatches == json.null or math.type(item.microbatches) == "integer")
+  end },
+}
+
+-- Is a value of a plan's field what such a field holds? null and nothing are.
+local function expected_of(path, value)
+  if value == nil or value == json.null then return nil end
+  local known = lists_of[path]
+  if not known then return (type(value) == "table" or path:find "^parallelism" and math.type(value) ~= "integer") and "a number" or nil end
+  if not json.is_array(value) then return known[1] end
+  for _, item in ipairs(value) do
+    if not known[2](item) then return known[1] end
+  end
+end
+
 -- The plan of a file, checked to be one.
 function against.read(path)
   local plan = json.read(path)
@@ -59,6 +81,11 @@ function against.read(path)
   if plan.status ~= "planned" then failure.usage("%s: status is %s: there is no plan to hold a launch against", path, plan.status) end
   for _, name in ipairs { "parallelism", "model", "training", "cluster" } do
     if type(plan[name]) ~= "table" then failure.usage("%s: %s: expected the object of a plan", path, name) end
+  end
+  for _, each in ipairs(compared) do
+    local value = json.at(plan, each[1])
+    local expected = expected_of(each[1], value)
+    if expected then failure.usage("%s: %s is %s: expected %s", path, each[1], fields.show(value), expected) end
   end
   return plan
 end
@@ -157,7 +184,7 @@ local elsewhere = { ["--expert-tensor-parallel-size"] = true, ["--use-distribute
 local function compare_dispatcher(result, plan, entry, note)
   local key = "--moe-token-dispatcher-type"
   local facts = { plan = plan, entry = entry, shape = { experts = 1 } }
-  local wanted = entry.writes and (plan.parallelism.expert or 1) > 1 and entry.writes[key](facts)
+  local wanted = entry.writes and (value_at(plan, "parallelism.expert") or 1) > 1 and entry.writes[key](facts)
   local found = result.get(key)
   if wanted and found.key and found.value ~= wanted then note(key, wanted, found.value, key) end
 end

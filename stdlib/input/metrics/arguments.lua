@@ -27,7 +27,7 @@ end
 
 -- Tells sink.argument(name, value, what the log calls it); a value that is no number says nothing.
 function arguments.line(text, sink)
-  local name, value = text:match "([%l_]+) %.%.+ (%S+)%s*$"
+  local name, value = text:match "%f[%l_]([%l_]+) %.%.+ (%S+)%s*$"
   if name and megatron[name] and whole(value) then return sink.argument(megatron[name], whole(value), name) end
   local mesh = text:match "Building device mesh with parallelism: (.*)$"
   if not mesh then return end

@@ -69,11 +69,12 @@ local spec_types = {
   batch = "number|string|(number|string)[][]", integer = "integer|string", integers = "integer[]|string", layout = "string|string[][]",
   kernel = "string|false",
   labels = "table<string, string>|string",
+  flag = "boolean|string", kernels = "string|string[]", paths = "string|string[]",
   model = "string|table", path = "string", quantity = "number|string", recompute = "string|string[]", string = "string",
 }
 
 local function spec_type(entry)
-  if entry.type ~= "choice" then return spec_types[entry.type] end
+  if entry.type ~= "choice" then return assert(spec_types[entry.type], entry.path) end
   local values = {}
   for i, value in ipairs(entry.domain) do values[i] = string.format("%q", value) end
   return table.concat(values, "|")

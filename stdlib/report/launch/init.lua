@@ -8,6 +8,7 @@ local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local layout = require "pipeplan.base.layout"
 local settings = require "pipeplan.report.launch.settings"
+local visible = require "pipeplan.base.visible"
 
 local launch = {}
 
@@ -22,7 +23,7 @@ end
 local function heading(plan, entry)
   local how = entry.schedules[plan.schedule]
   local list = {
-    string.format("%s in %s (%s), as planned: %s · %s", plan.model.name, entry.title, entry.versions[1].name,
+    string.format("%s in %s, as planned, with the keys of %s: %s · %s", plan.model.name, entry.title, entry.versions[1].name,
                   format.schedule(plan.schedule), layout.line(plan.parallelism, plan.microbatches)),
   }
   if plan.layers_per_stage and plan.parallelism.pipeline > 1 then
@@ -50,8 +51,10 @@ function launch.write(name, plan, request)
   local said = {}
   for _, each in ipairs(list) do said[each.base] = each.value end
   local per_node, nodes = nodes_of(plan.gpus_used, request.cluster.gpus_per_node)
+  local lines = heading(plan, entry)
+  for i, line in ipairs(lines) do lines[i] = visible.line(line) end  -- a name with a line break would begin a line of its own
   return require("pipeplan.report.launch." .. name) {
-    heading = heading(plan, entry), settings = list, per_node = per_node, nodes = nodes, connections = connections(plan, said),
+    heading = lines, settings = list, per_node = per_node, nodes = nodes, connections = connections(plan, said),
     name = plan.model.name,
   }
 end
