@@ -37,12 +37,14 @@ function price.of(request, evaluation, kernel)
   local step = evaluation.step
   local out = {
     recompute = recompute_seconds(request, evaluation, kernel),
-    tensor = evaluation.tensor_seconds, context = evaluation.context_exposed_seconds, expert = evaluation.alltoall_exposed_seconds,
+    tensor = evaluation.tensor_seconds, context = evaluation.context_exposed_seconds,
     pipeline = evaluation.hop_exposed_seconds or 0,
     data = step.gradient_sync + step.parameter_sync + step.replicas + step.sharding + step.mirror, optimizer = step.optimizer,
   }
   -- a rank that waits for a hand-over is idle: of its idle time what hand-overs expose comes first, and the bubble is the rest
   local idle = evaluation.bubble_fraction * evaluation.makespan_seconds
+  -- what the mean rank is busy with beyond its compute is the all-to-all that nothing hides
+  out.expert = evaluation.expert > 1 and math.max(0, evaluation.makespan_seconds - idle - evaluation.ideal_step_seconds) or 0
   out.pipeline = math.min(out.pipeline, idle)
   out.bubble = idle - out.pipeline
   out.compute = evaluation.step_seconds

@@ -99,6 +99,37 @@ describe("a plan written as a launch", function()
     assert.is_nil((written { schedule = "1f1b" }):find "dualpipe")
   end)
 
+  it("says which part of a model has no key", function()
+    local function problem(model)
+      local request = spec.from_table({
+        cluster = { gpus = 16, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } }, framework = "megatron",
+        model = planning.merge({ layers = 48, hidden = 4096, heads = 32, ffn = 8192, vocab = 32000 }, model),
+        training = { tokens = "10B", sequence_length = 4096, global_batch_size = 64, precision = "bf16" },
+        parallelism = { pipeline = 2, tensor = 1, schedule = "1f1b" },
+      }, ".")
+      local text, told = writer.write("megatron", planner.plan { request = request, policy = policy }, request)
+      return not text and told or nil
+    end
+    assert.is_nil(problem {})
+    assert.is_nil(problem { experts = 0 })
+    assert.truthy(problem { norms_per_layer = 4 }:find("4 norms a layer", 1, true))
+    assert.truthy(problem { qk_norm = "full" }:find("norms of queries and keys over all heads", 1, true))
+    assert.truthy(problem { output_bias = true }:find("bias of attention's output", 1, true))
+  end)
+
+  it("keeps the ranks of a group of tensor parallelism on one node where they fit there", function()
+    local request = spec.from_table({
+      cluster = { gpus = 12, gpus_per_node = 8, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+      framework = "megatron", model = { layers = 48, hidden = 6144, heads = 32, ffn = 16384, vocab = 32000 },
+      training = { tokens = "10B", sequence_length = 4096, global_batch_size = 48, precision = "bf16" },
+      parallelism = { pipeline = 3, tensor = 4, data = 1, schedule = "1f1b" },
+    }, ".")
+    local plan = planner.plan { request = request, policy = policy }
+    local text = writer.write("megatron", plan, request)
+    assert.equal(12, plan.gpus_used)
+    assert.truthy(text:find("--nproc_per_node 4", 1, true) or text:find("--nproc-per-node 4", 1, true), text)
+  end)
+
   -- what of a launch a plan does not say: not which norm, position or recipe of fp8; a vocabulary is a small part of the parameters
   local unplanned = { ["--max-position-embeddings"] = true, ["--vocab-size"] = true, ["--normalization"] = true, ["--qk-layernorm"] = true,
                       ["--position-embedding-type"] = true, ["--moe-grouped-gemm"] = true, ["--moe-flex-dispatcher-backend"] = true,

@@ -80,6 +80,8 @@ describe("what a script does not know", function()
   it("is what a default stands for, until somebody says it", function()
     assert.equal("p|8~", one "p ${N:-8}\n")
     assert.equal("p|16", one("p ${N:-8}\n", { N = "16" }))
+    assert.equal("p|8~", one "p ${N:-\"8\"}\n")       -- a quoted word: dash and bash print 8
+    assert.equal("p|$M~", one "p ${N:-'$M'}\n")
     assert.equal("p|4~", one "N=${NODES:-2}\np $((N*2))\n")
     assert.equal("p|1~", one "if [ -z \"$N\" ]; then N=1; fi\np $N\n")
   end)

@@ -119,6 +119,10 @@ describe("arguments about neither layout nor schedule", function()
     { "--exp-avg-dtype bf16 --use-distributed-optimizer --use-precision-aware-optimizer --optimizer muon", "precision_aware" },
     { "--cpu-offloading-num-layers 1 --pipeline-model-parallel-size 2", "offload_pipeline" }, { "--cpu-offloading-num-layers 1" },
     { "--cpu-offloading-num-layers 1 --recompute-activations", "offload_recompute" },
+    { "--overlap-param-gather --overlap-grad-reduce", "gather_optimizer" },   -- Muon's own optimizer gathers (arguments.py:1727)
+    { "--overlap-param-gather --overlap-grad-reduce --optimizer muon" },
+    { "--fp8-param-gather --fp8-format hybrid --train-iters 10 --optimizer muon" },
+    { "--use-megatron-fsdp --ckpt-format fsdp_dtensor --data-parallel-sharding-strategy optim --optimizer muon", "fsdp_optimizer" },
     { "--fp8-param-gather --fp8-format hybrid --train-iters 10", "fp8_gather" }, { "--fp8-param-gather --fp8-format hybrid" },
     { "--fp8-format hybrid --fp4-format e2m1", "fp4" },
   }
@@ -348,6 +352,9 @@ experiment:
     local result = lint.of(launch.read(directory .. "/train.yaml", {})[1], {})
     assert.same({ 16, 64, {} }, { reads.of(result).gpus, reads.of(result).microbatches, result.unresolved })
     assert.equal(directory .. "/train/small.yaml", result.file)
+    -- how many nodes there are is not known before they meet
+    files.write("train.yaml", "defaults:\n  - train: small\nexperiment:\n  runner: { nnodes: auto, nproc_per_node: 8 }\n", directory)
+    assert.is_nil(reads.of(lint.of(launch.read(directory .. "/train.yaml", {})[1], {})).gpus)
     result = first("top.yaml", "defaults:\n  - train: none\nexperiment: {}\n")
     assert.same({ "no_body:2" }, found(result, "error"))
   end)

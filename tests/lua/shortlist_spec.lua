@@ -60,7 +60,10 @@ local function check_list(object, list)
     assert.equal(error_of(entry, list[1]), entry.error_fraction)
     assert.is_true(entry.slower_fraction <= entry.error_fraction + 1e-12, i .. " lies beyond its error")
     local sum = 0
-    for _, seconds in pairs(entry.price) do sum = sum + seconds end
+    for term, seconds in pairs(entry.price) do
+      assert.is_true(seconds >= -1e-9 * entry.step_seconds, term .. " takes less than nothing")
+      sum = sum + seconds
+    end
     assert.near(entry.step_seconds, sum, 1e-9 * entry.step_seconds)
     local key = json.encode { entry.schedule, entry.parallelism, entry.micro_batch_size, entry.recompute, entry.sharding, entry.gpus_used }
     assert.is_nil(seen[key], "twice: " .. key)
@@ -81,6 +84,11 @@ describe("a shortlist", function()
     assert.same({ plan.schedule, plan.step_seconds, 0 },
                 { plan.shortlist[1].schedule, plan.shortlist[1].step_seconds, plan.shortlist[1].slower_fraction })
     check_list(wide, plan.shortlist)
+  end)
+
+  it("has terms that add up where links are slow and ranks wait for each other's experts", function()
+    local slow = { cluster = { network = { per_gpu = "1Gbps" } }, parallelism = { expert = 8 } }
+    check_list(planning.merge(wide, slow), planned(read(planning.merge(wide, slow)), 4).shortlist)
   end)
 
   it("holds no near-twins: what a spec leaves free differs between any two", function()

@@ -210,7 +210,7 @@ local list = {
 
   -- what hides data parallelism's traffic
   { id = "megatron.gather_optimizer", overlap_parameters = true,
-    when = function(f) return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp end,
+    when = function(f) return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp and f.optimizer ~= "muon" end,
     message = "{framework}: --overlap-param-gather wants --use-distributed-optimizer", source = at "arguments.py:1024" },
   { id = "megatron.gather_gradients", overlap_parameters = true, overlap_gradients = false,
     message = "{framework}: --overlap-param-gather wants --overlap-grad-reduce", source = at "arguments.py:1024" },
@@ -296,7 +296,8 @@ local list = {
   { id = "megatron.fp8_gather", fp8_gather = true,
     when = function(f)
       local trains = f.train_iters_said or f.train_samples_said   -- inference gathers in fp8 without an optimizer
-      return trains and not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp
+      local layer_wise = f.optimizer == "muon"   -- its own, in place of the distributed one (arguments.py:1727)
+      return trains and not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp and not layer_wise
     end,
     message = "{framework}: --fp8-param-gather wants --use-distributed-optimizer", source = at "arguments.py: validate_args" },
   { id = "megatron.fp8_gather_alone", fp8_gather = true, when = function(f) return f.fp8 == nil end,
@@ -310,7 +311,9 @@ local list = {
   { id = "megatron.sharded_optimizer", by = "plan", zero = { at_least = 2 }, optimizer = "muon",
     message = "{framework} shards gradients of Adam and SGD only: Megatron-FSDP refuses others", source = at "arguments.py:1100" },
   { id = "megatron.fsdp_optimizer", megatron_fsdp = true,
-    when = function(f) return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" and f.optimizer ~= "muon" end,
+    when = function(f)   -- where it shards gradients, sharded_optimizer says so of Muon
+      return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" and (f.optimizer ~= "muon" or (f.zero or 0) < 2)
+    end,
     message = "{framework}: --use-megatron-fsdp goes with --optimizer adam or sgd", source = at "arguments.py:1100" },
   { id = "megatron.torch_fsdp", torch_fsdp = true,
     when = function(f) return f.distributed_optimizer or f.fused_accumulation or f.tied_embeddings or f.fp16 end,

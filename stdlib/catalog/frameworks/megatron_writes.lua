@@ -102,7 +102,7 @@ local writes = {
   ["--disable-bias-linear"] = function(f) return not f.shape.mlp_bias end,
   ["--add-qkv-bias"] = function(f) return f.shape.qkv_bias and not f.shape.mlp_bias end,
   ["--normalization"] = function(f) return not f.shape.norm_bias and "RMSNorm" or nil end,
-  ["--qk-layernorm"] = function(f) return (f.shape.qk_norm or "none") ~= "none" end,
+  ["--qk-layernorm"] = function(f) return (f.shape.qk_norm or "none") ~= "none" or is_mla(f) end,   -- MLA's latents have norms
   ["--position-embedding-type"] = function(f) return (f.shape.learned_positions or 0) == 0 and "rope" or nil end,
   ["--moe-layer-freq"] = function(f) return has_experts(f) and pattern_of(f.shape) or nil end,
   ["--moe-token-dispatcher-type"] = function(f) return has_experts(f) and dispatcher_of(f) or nil end,

@@ -125,6 +125,10 @@ function machine:braces(part)
     end
   else found = self:value(name, part) end
   local op, default = rest:match "^(:?[-=+?])(.*)$"
+  if default then  -- one quoted word: its quotes go, as a shell's do
+    local literal = not part.quoted and default:match "^'([^']*)'$"
+    default = literal and literal:gsub("[\\$`]", "\\%0") or default:match '^"([^"\\`]*)"$' or default
+  end
   if rest == "" then
     return found or { unknown(name, written, part) }
   elseif not op then return { unknown(name, written, part) } end

@@ -158,8 +158,9 @@ local function flagscale_gpus(root, file)
   if per_node and devices then per_node = math.min(per_node, devices) end
   per_node = per_node or devices
   if not per_node then return nil end
-  local at = processes or visible
-  return gpus_of(count_of(nodes) or 1, per_node, { key = processes and "nproc_per_node" or "CUDA_VISIBLE_DEVICES", file = file,
+  local at, number = processes or visible, nodes and count_of(nodes) or not nodes and 1
+  if not number then return nil end  -- "auto", say: what starts it knows
+  return gpus_of(number, per_node, { key = processes and "nproc_per_node" or "CUDA_VISIBLE_DEVICES", file = file,
                                                    line = at.line })
 end
 

@@ -12,10 +12,12 @@ local visible = require "pipeplan.base.visible"
 
 local launch = {}
 
--- Processes of a node and nodes of so many GPUs, the nodes as full as can be.
-local function nodes_of(gpus, per_node)
+-- Processes of a node and nodes of so many GPUs, the nodes as full as can be with whole groups of tensor parallelism, whose ranks are
+-- neighbours: with TP inside a node it stays there.
+local function nodes_of(gpus, per_node, tensor)
   for count = math.min(gpus, per_node), 1, -1 do
-    if gpus % count == 0 then return count, gpus // count end
+    local whole = count % tensor == 0 or tensor > per_node and tensor % count == 0
+    if gpus % count == 0 and whole then return count, gpus // count end
   end
 end
 
@@ -50,7 +52,11 @@ function launch.write(name, plan, request)
   if not list then return nil, string.format("%s has no key for %s", entry.title, problem) end
   local said = {}
   for _, each in ipairs(list) do said[each.base] = each.value end
-  local per_node, nodes = nodes_of(plan.gpus_used, request.cluster.gpus_per_node)
+  local per_node, nodes = nodes_of(plan.gpus_used, request.cluster.gpus_per_node, plan.parallelism.tensor)
+  if not per_node then
+    return nil, string.format("no number of processes a node, at most %d, has whole groups of TP %d", request.cluster.gpus_per_node,
+                              plan.parallelism.tensor)
+  end
   local lines = heading(plan, entry)
   for i, line in ipairs(lines) do lines[i] = visible.line(line) end  -- a name with a line break would begin a line of its own
   return require("pipeplan.report.launch." .. name) {

@@ -5,6 +5,7 @@
 -- settings.of(plan, request, entry) → { { key, base, field, value }, … }: value true for a flag, else a string, a number, or a list of
 -- strings; or nil and what of the plan the framework has no key for.
 
+local format = require "pipeplan.base.format"
 local lists = require "pipeplan.base.lists"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -40,12 +41,18 @@ end
 local function unsaid(f)
   for _, name in ipairs(f.plan.recompute) do
     local law = f.entry.recompute.modules[name]
-    if name ~= "full" and not (law and (f.shape.experts or not law.experts_only)) then
+    if name ~= "full" and not (law and ((f.shape.experts or 0) > 0 or not law.experts_only)) then
       return string.format("recompute of %s%s", name, law and " in a model without experts" or "")
     end
   end
   local by_base = {}
   for _, key in ipairs(f.entry.keys) do by_base[key.base or key.key] = true end
+  local shape = f.shape
+  if (shape.norms_per_layer or 2) ~= 2 then return format.plural(shape.norms_per_layer, "norm") .. " a layer with weights" end
+  if shape.qk_norm == "full" then return "norms of queries and keys over all heads" end
+  if (shape.attention_sinks or 0) > 0 then return "attention sinks" end
+  if shape.output_bias then return "the bias of attention's output projection alone" end
+  if shape.shared_gate then return "the gate of a shared expert" end
   if f.plan.training.batch_ramp and not by_base["--step-batch-size-schedule"] then return "a batch that grows in steps" end
   if f.entry.schedules[f.plan.schedule] == nil and f.plan.schedule ~= "none" then return "its schedule" end
 end
