@@ -183,17 +183,12 @@ static pp_search_symbols symbols_of(lua_State *L) {
 }
 
 /*
-** engine.search{ model, training, device, network, gpus, global_batch, smallest_batch = global_batch, scale_up_gpus, usable_bytes,
-**   overhead_bytes = 0, communicator_bytes = 0, hop_waiting = 0, step_overhead_seconds = 0, split_tie = 0, split_gain = 0, split_overfull = 0, schedules = { names },
-**   layers = { schedule = rule }, max_tensor = 64, max_context = 1, max_virtual = 8, rounds = false (groups of microbatches as PyTorch makes
-**   them), experts_as_tensor = false (expert TP, where it is not fixed, is TP), kernel_latency = { name = seconds }, fixed = { tensor,
-**   context, expert, expert_tensor, data, pipeline, virtual, microbatches, schedule, layers_per_stage }, profile,
-**   run_days_per_second (days of the run for a second of its step), price_per_gpu_hour, choices = { { training, gpus = gpus, alone = false }, … } } → candidates
+** engine.search{ … } → candidates. What it takes, with limits and defaults, is described in stdlib/meta/generate/search.lua; a test compares.
 ** With `choices` the candidates are those of each recipe and number of GPUs in turn, of one that is `alone` those without a pipeline, and
 ** `training` is read for nothing else. A day of the run is one of all `gpus`, whatever a choice uses.
 ** Batches are in sequences. device.hides_alltoall does not matter, each candidate's alltoall_kernel does, with its latency;
 ** device.alltoall_latency is that of candidates without one, and of kernels that kernel_latency lacks. Stages get their layers by
-** the rule in `layers` ("any", "even", "remainder_first", "even_ends": core/price.h) where that gives a split, others are balanced by time.
+** the rule in `layers` (core/price.h) where that gives a split, others are balanced by time.
 */
 int pp_lua_search_make(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",

@@ -210,14 +210,17 @@ function show.statements()
 end
 
 function show.primitives()
-  local examples, list = require "pipeplan.policy.examples", {}
-  local function add(name, example, meaning)
-    list[#list + 1] = { name = name, meaning = meaning, text = example[2] .. "  --> " .. example[3]:gsub("%s+$", "") }
+  local examples, list, alone = require "pipeplan.policy.examples", {}, {}
+  local function add(to, example)
+    local name = (example[1]:find ":" and "" or "engine.") .. example[1]
+    to[#to + 1] = { name = name, meaning = example[4], text = example[2] .. "  --> " .. example[3]:gsub("%s+$", "") }
   end
-  for _, example in ipairs(examples.primitives) do add((example[1]:find ":" and "" or "engine.") .. example[1], example, example[4]) end
-  for _, example in ipairs(examples.beyond) do add("engine." .. example[1], example, example[4] .. " (no policy has it)") end
+  for _, example in ipairs(examples.primitives) do add(list, example) end
+  for _, example in ipairs(examples.beyond) do add(alone, example) end
   return examples_page("What the engine computes, in a rule's function and in stock lua5.4. Examples have this before them; "
                        .. "docs/reference.md and\nthe editor definitions say what each takes:\n\n" .. examples.prelude, list)
+    .. "\n" .. examples_page("What programs alone have of it, and no policy. Examples have this before them, behind the lines above:\n\n"
+                             .. examples.search, alone)
 end
 
 local schemas = {

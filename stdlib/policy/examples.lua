@@ -6,6 +6,7 @@ examples.lua: an example of each statement and of each primitive of the engine, 
   statements  { verb, what it says, a policy's text, what it comes to: { a part of the outcome, … } }: laid over `below` where there is one
   primitives  { name, an expression of Lua as a rule's function may return it, its value as `policy eval -e` shows it, why it is that }
   prelude     what expressions with a shape, a recipe, a device or a network have before them
+  beyond      of what only programs have, as primitives; they have `search` before them too
 ]]
 
 local examples = {}
@@ -114,23 +115,44 @@ examples.primitives = {
   { "schedule.kinds", "#engine.schedule.kinds > 5", "true", "all schedules" },
 }
 
--- What only programs have, and no policy: a rule is asked about each candidate of a search. As the primitives; and what it says.
+-- What only programs have, and no policy: a rule is asked about each candidate of a search. As the primitives, behind `search` too.
+examples.search = [[
+local candidates = engine.search { model = model, training = training, device = device, network = network, gpus = 32, global_batch = 64,
+  scale_up_gpus = 8, usable_bytes = 64e9, schedules = { "gpipe", "1f1b", "dualpipe" }, fixed = { tensor = 2, data = 4 } }
+local all = candidates:all()]]
+
 examples.beyond = {
-  { "search", [[
-#engine.search { model = model, training = training, device = device, network = network, gpus = 32, global_batch = 64, scale_up_gpus = 8,
-  usable_bytes = 64e9, schedules = { "1f1b" }, fixed = { tensor = 2, pipeline = 4 } }]], "2",
-    "P 4 at DP 4, and the same without a pipeline", "All legal candidates of a problem, as columns" },
-  { "search:best", [[
-(function()
-  local search = engine.search { model = model, training = training, device = device, network = network, gpus = 32, global_batch = 64,
-    scale_up_gpus = 8, usable_bytes = 64e9, schedules = { "gpipe", "1f1b", "zb_h1" }, fixed = { tensor = 2, data = 4 } }
-  local row, seconds = search:best(search:all())
-  return search:row(row).step_seconds == seconds
-end)()]], "true", "the seconds are a column of its row",
-    "The fastest by simulation of those that a mask has: its row, its seconds, the mask of those as fast" },
+  { "search", "#candidates", "4", "three schedules at P 4, and the same without a pipeline" },
+  { "candidates:all", "#all", "4", "each row" },
+  { "candidates:best", "candidates:row((candidates:best(all))).schedule", "none", "without a pipeline nothing is idle" },
+  { "candidates:bound", "candidates:bound(3) <= candidates:simulate(3)", "true", "no step is shorter" },
+  { "candidates:check", "candidates:check(4)", "true", "DualPipe at an even P" },
+  { "candidates:choice", "candidates:choice(4)", "1", "there is one recipe" },
+  { "candidates:engine_rules", "#candidates:engine_rules(all)", "0", "all can be built" },
+  { "candidates:evaluate", "#candidates:evaluate(3).memory", "4", "one a rank" },
+  { "candidates:fields", "candidates:fields()[1]", "tensor_parallel", "the first column" },
+  { "candidates:fullest", "(function() candidates:memory(all) return candidates:fullest(3) end)()", "0",
+    "the first rank of 1F1B holds most microbatches" },
+  { "candidates:get", 'candidates:get("microbatches", 3)', "16", "64 sequences at DP 4" },
+  { "candidates:match", '#candidates:match { { field = "schedule", op = "equal", value = "1f1b" } }', "1", "the third row" },
+  { "candidates:memory",
+    '(function() candidates:memory(all) return candidates:get("peak_bytes", 2) > candidates:get("peak_bytes", 3) end)()', "true",
+    "GPipe holds all 16 microbatches, 1F1B 4" },
+  { "candidates:none", "#candidates:none()", "0", "to add rows to" },
+  { "candidates:only", "candidates:only({ 3, 2 }):first()", "2", "of these two" },
+  { "candidates:row", "candidates:row(1).pipeline_parallel", "1", "the first row has no pipeline" },
+  { "candidates:set", '(function() candidates:set("team", "speech") return candidates:get("team", 2) end)()', "speech",
+    "for conditions that read it" },
+  { "candidates:simulate", 'candidates:simulate(3) == candidates:get("step_seconds", 3)', "true", "the seconds are a column of its row" },
+  { "mask:first", "(all - candidates:only(1)):first()", "2", "without the first row" },
+  { "mask:has", "candidates:only(3):has(2)", "false", "it has the third row alone" },
+  { "mask:rows", "#(candidates:only(2) | candidates:only(3)):rows()", "2", "those of either" },
 }
 
 -- Whole lines of a policy whose function returns the expression.
 function examples.of_expression(expression) return examples.prelude .. "\nlocal function value() return " .. expression .. " end" end
+
+-- A chunk of a program that returns it.
+function examples.of_program(expression) return table.concat({ examples.prelude, examples.search, "return " .. expression }, "\n") end
 
 return examples

@@ -17,7 +17,7 @@ local function read(name)
   return text
 end
 
-local names = { "engine", "luacheck", "pipeplan", "policy" }
+local names = { "engine", "luacheck", "pipeplan", "policy", "programs" }
 
 describe("the definitions for editors", function()
   it("are what scripts/generate-meta makes of the vocabulary, the schemas and the default policy", function()

@@ -8,6 +8,7 @@ package.path = "stdlib/meta/?.lua;stdlib/meta/?/init.lua;" .. package.path
 local costs = require "lua.costs"
 local engine = require "engine"
 local primitives = require "generate.primitives"
+local search = require "generate.search"
 
 local source = os.getenv "PIPEPLAN_SOURCE"
 
@@ -43,6 +44,10 @@ local legal = {
   simulate = { F = 1, I = 1, W = 1 },
   verify = { buffers = 1 },
   lowered = { runtime = "torch-single" },
+  search = {
+    model = { layers = 4, hidden = 64, vocab = 256, heads = 4, ffn = 128 }, training = base.training, device = base.device,
+    network = base.network, gpus = 4, global_batch = 8, scale_up_gpus = 8, usable_bytes = 1e9, schedules = { "1f1b" },
+  },
 }
 
 local built = assert(engine.schedule { kind = "1f1b", ranks = 2, microbatches = 4 })
@@ -85,17 +90,26 @@ for _, name in ipairs { "layout", "training", "device", "network" } do
   given[name] = { base[name], function(value) return call("cost.blocks", copy(base, { [name] = value })) end }
 end
 
+local function of_search(changes) return call("search", copy(legal.search, changes)) end
+local profile = { layout = {}, stages = { { blocks = { dense = 1 }, F = 1, B = 2 } } }
+given.search_fixed = { {}, function(value) return of_search { fixed = value } end }
+given.search_choice = { { training = base.training }, function(value) return of_search { choices = { value } } end }
+given.search_profile = { profile, function(value) return of_search { profile = value } end }
+given.profile_stage = { profile.stages[1], function(value) return of_search { profile = copy(profile, { stages = { value } }) } end }
+
 -- Everything with named arguments: { name, fields, a legal value, a function that calls with a value }.
 local cases = {}
-for _, list in ipairs { primitives.functions, primitives.methods } do
+for _, list in ipairs { primitives.functions, primitives.methods, search.functions } do
   for _, entry in ipairs(list) do
     if entry.arguments then
       cases[#cases + 1] = { entry[1], entry.arguments, legal[entry[1]], function(value) return call(entry[1], value) end }
     end
   end
 end
-for name, class in pairs(primitives.classes) do
-  if class.given then cases[#cases + 1] = { name, class.fields, given[name][1], given[name][2] } end
+for _, classes in ipairs { primitives.classes, search.classes } do
+  for name, class in pairs(classes) do
+    if class.given then cases[#cases + 1] = { name, class.fields, given[name][1], given[name][2] } end
+  end
 end
 
 local function complains_of(name, good, problem)
@@ -118,13 +132,38 @@ describe("the description of the engine", function()
     assert.same(reachable, described)
   end)
 
-  it("names each method of a schedule, and no other", function()
-    for _, entry in ipairs(primitives.methods) do assert.is_function(built[entry[1]], entry[1]) end
-    local file = assert(io.open(source .. "/engine/lua/schedule.c"))
-    local table_of_methods = file:read("a"):match("schedule_methods%[%] = {(.-)};")
-    file:close()
-    local count = select(2, table_of_methods:gsub("{ \"", ""))
-    assert.equal(count, #primitives.methods)
+  it("names each method of a schedule, of candidates and of a mask, and no other", function()
+    local candidates = engine.search(legal.search)
+    local objects = { { "schedule", built, primitives.methods }, { "search", candidates, search.candidates }, { "mask", candidates:all(), search.masks } }
+    for _, object in ipairs(objects) do
+      local name, value, methods = table.unpack(object)
+      local file = assert(io.open(source .. "/engine/lua/" .. (name == "mask" and "masks" or name) .. ".c"))
+      local text = file:read "a"
+      file:close()
+      local list = text:match("luaL_Reg " .. name .. "_%w+%[%] = {(.-)};")
+      local described, bound = {}, {}
+      for _, entry in ipairs(methods) do
+        assert.is_function(value[entry[1]], entry[1])
+        described[entry[1]] = true
+      end
+      for method in list:gmatch '{ "([%w_]+)"' do bound[method] = true end
+      assert.same(bound, described)
+    end
+  end)
+
+  it("names the columns of a search, with their types where it has them", function()
+    local candidates, described = engine.search(legal.search), {}
+    local row = candidates:row(1)
+    for i, entry in ipairs(search.classes.candidate.fields) do
+      described[i] = entry[1]
+      local value = row[entry[1]]
+      assert.is_true(entry.optional or value ~= nil, entry[1])
+      if value ~= nil then
+        local type = math.type(value) == "float" and "number" or math.type(value) or type(value)
+        assert.is_true(entry[2]:find(type, 1, true) ~= nil, entry[1] .. " is " .. type)
+      end
+    end
+    assert.same(candidates:fields(), described)
   end)
 
   it("names the arguments that the bindings know: those of each list in their source", function()
@@ -136,7 +175,8 @@ describe("the description of the engine", function()
       described[table.concat(names, " ")] = true
     end
     local lists = 0
-    for _, name in ipairs { "bubble", "comm", "cost", "memory", "recipe", "schedule", "simulation", "verification" } do
+    for _, name in ipairs { "bubble", "comm", "cost", "memory", "profile", "recipe", "schedule", "search_open", "simulation",
+                           "verification" } do
       local file = assert(io.open(source .. "/engine/lua/" .. name .. ".c"))
       for list in file:read("a"):gmatch("known%[%] = {(.-)NULL }") do
         local names = {}

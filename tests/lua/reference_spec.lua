@@ -12,6 +12,7 @@ local functions = require "pipeplan.policy.functions"
 local load_policy = require("pipeplan.policy.load").load
 local pipeplan = require "pipeplan"
 local primitives = require "generate.primitives"
+local search = require "generate.search"
 local statements = require "pipeplan.policy.statements"
 
 teardown(files.remove)
@@ -60,13 +61,17 @@ end)
 
 describe("in stock Lua, with require \"engine\", the example of", function()
   local engine = require "engine"
-  local function value_of(expression)
-    return assert(load(examples.of_expression(expression) .. "\nreturn value()", expression, "t", setmetatable({ engine = engine }, { __index = _G })))()
+  local environment = setmetatable({ engine = engine }, { __index = _G })
+  local function value_of(text) return assert(load(text, "example", "t", environment))() end
+  for _, example in ipairs(examples.primitives) do
+    it("the primitive " .. example[1] .. " gives the same", function()
+      assert.equal(example[3], evaluate.text(value_of(examples.of_expression(example[2]) .. "\nreturn value()")))
+    end)
   end
-  for _, list in ipairs { examples.primitives, examples.beyond } do
-    for _, example in ipairs(list) do
-      it("the primitive " .. example[1] .. " gives the same", function() assert.equal(example[3], evaluate.text(value_of(example[2]))) end)
-    end
+  for _, example in ipairs(examples.beyond) do
+    it(example[1] .. " gives what it says", function()
+      assert.equal(example[3], evaluate.text((value_of(examples.of_program(example[2])))))
+    end)
   end
 
   it("a search is of what no policy has", function()
@@ -79,7 +84,7 @@ end)
 describe("an example", function()
   it("there is of every statement and of every primitive", function()
     local missing, seen = {}, {}
-    for _, list in ipairs { examples.statements, examples.primitives } do
+    for _, list in ipairs { examples.statements, examples.primitives, examples.beyond } do
       for _, example in ipairs(list) do seen[example[1]] = true end
     end
     local function need(name)
@@ -90,6 +95,9 @@ describe("an example", function()
     for _, entry in ipairs(primitives.functions) do need(entry[1]) end
     for _, entry in ipairs(primitives.values) do need(entry[1]) end
     for _, entry in ipairs(primitives.methods) do need("schedule:" .. entry[1]) end
+    for _, entry in ipairs(search.functions) do need(entry[1]) end
+    for _, entry in ipairs(search.candidates) do need("candidates:" .. entry[1]) end
+    for _, entry in ipairs(search.masks) do need("mask:" .. entry[1]) end
     assert.same({}, missing)
   end)
 end)

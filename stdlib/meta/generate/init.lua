@@ -14,6 +14,7 @@ return function(source)
     luacheck = require "generate.luacheck"(),
     pipeplan = require "generate.api"(),
     policy = require "generate.policy"(source .. "/policies/default"),
+    programs = require "generate.programs"(),
   }
   for name, text in pairs(made) do made[name] = tagged(text) end
   return made

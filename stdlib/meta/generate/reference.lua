@@ -4,12 +4,16 @@
 
 local examples = require "pipeplan.policy.examples"
 local primitives = require "generate.primitives"
+local search = require "generate.search"
 
 -- name → { what it does, its entry }
 local described = {}
 for _, entry in ipairs(primitives.functions) do described[entry[1]] = entry end
 for _, entry in ipairs(primitives.values) do described[entry[1]] = entry end
 for _, entry in ipairs(primitives.methods) do described["schedule:" .. entry[1]] = entry end
+for _, entry in ipairs(search.functions) do described[entry[1]] = entry end
+for _, entry in ipairs(search.candidates) do described["candidates:" .. entry[1]] = entry end
+for _, entry in ipairs(search.masks) do described["mask:" .. entry[1]] = entry end
 
 -- "network, size, stride?, bytes": what it takes.
 local function arguments_of(entry)
@@ -22,6 +26,15 @@ local function arguments_of(entry)
 end
 
 local function code(text) return "```lua\n" .. text .. "\n```" end
+
+local function add_call(add, example)
+  local entry = described[example[1]]
+  add("### " .. (example[1]:find ":" and "" or "engine.") .. example[1] .. "\n")
+  local words = type(entry[3]) == "string" and not entry.result and entry[3] or entry[2]
+  add(((words .. " " .. arguments_of(entry)):gsub("%s+$", "")) .. "\n")
+  add(code(example[2] .. "  --> " .. example[3]:gsub("%s+$", "")))
+  add("\n" .. example[4] .. "\n")
+end
 
 return function()
   local out = {
@@ -42,23 +55,13 @@ return function()
   add("What the engine computes, in a rule's function (`when`) and in stock `lua5.4`. Arguments are named and checked; a call costs\n"
       .. "budget in proportion to its work. Examples have this before them:\n")
   add(code(examples.prelude) .. "\n")
-  for _, example in ipairs(examples.primitives) do
-    local entry = described[example[1]]
-    add("### " .. (example[1]:find ":" and "" or "engine.") .. example[1] .. "\n")
-    local words = type(entry[3]) == "string" and not entry.result and entry[3] or entry[2]
-    add(((words .. " " .. arguments_of(entry)):gsub("%s+$", "")) .. "\n")
-    add(code(example[2] .. "  --> " .. example[3]:gsub("%s+$", "")))
-    add("\n" .. example[4] .. "\n")
-  end
+  for _, example in ipairs(examples.primitives) do add_call(add, example) end
   add("## For programs alone\n")
   add("`require \"engine\"`, after `require \"pipeplan\"`, is all of the above in stock `lua5.4`, and what no policy has: a rule is asked\n"
-      .. "about each candidate of a search. What it takes and has stands over its functions in `engine/lua/search_open.c` and\n"
-      .. "`engine/lua/search.c`.\n")
-  for _, example in ipairs(examples.beyond) do
-    add("### engine." .. example[1] .. "\n")
-    add(example[5] .. ".\n")
-    add(code(example[2] .. "  --> " .. example[3]))
-    add("\n" .. example[4] .. "\n")
-  end
+      .. "about each candidate of a search. Types and limits of all arguments are in `stdlib/meta/programs.lua`, which LuaLS reads.\n"
+      .. "Masks are sets of rows: `a & b`, `a | b`, `a - b`, `a == b`, and `#a`, how many. Examples have this before them, behind the\n"
+      .. "lines above:\n")
+  add(code(examples.search) .. "\n")
+  for _, example in ipairs(examples.beyond) do add_call(add, example) end
   return (table.concat(out, "\n"):gsub("\n+$", "")) .. "\n"
 end
