@@ -36,10 +36,10 @@ local function is_object(value)
   return type(value) == "table" and value ~= json.null and not json.is_array(value)
 end
 
--- verify.read(path) → { plan =, name =, date = of its policy }. Fails for what is no plan: there is nothing to compare then.
-function verify.read(path)
-  local name = path == "-" and "standard input" or path
-  local plan = json.read(path)
+-- verify.handed(plan, name) → { plan =, name =, date = of its policy }. Fails for what is no plan: there is nothing to compare then.
+function verify.handed(plan, name)
+  local problem = json.at(plan, "error.message")
+  if type(problem) == "string" then failure.usage("%s: this is no plan, but why there is none: %s", name, problem) end
   documents.check(plan, "plan", name)
   if not is_object(plan) or type(plan.status) ~= "string" or not is_object(plan.policy) then
     failure.usage("%s: this is no plan: expected what `pipeplan plan --format json` prints", name)
@@ -47,6 +47,11 @@ function verify.read(path)
   local _, undated = dates.check(plan.policy.date)
   if undated then failure.usage("%s: policy.date: %s, got %s", name, undated, json.encode(plan.policy.date)) end
   return { plan = plan, name = name, date = plan.policy.date }
+end
+
+-- The plan in a file; "-": standard input.
+function verify.read(path)
+  return verify.handed(json.read(path), path == "-" and "standard input" or path)
 end
 
 -- A field of a carried spec as a spec that says nothing else.

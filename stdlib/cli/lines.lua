@@ -32,37 +32,60 @@ local function pack(status, text, message, decided) return string.pack("<I1 s8 s
 
 local function line_of(how, decision)
   if not how.record then return "" end
-  decision.policy = how.policy
+  decision.policy = decision.policy or how.policy
   return how.record:line(decision)
 end
 
--- The answer for a line without a plan: {"error": …} in its place. `run`: the run's name, if that could be read.
-local function problem(number, status, message, how, request, run)
-  return pack(status, json.encode { error = { line = number, message = message, run = run, status = status } }, message,
-              line_of(how, { line = number, status = status, problem = message, request = request }))
+-- The answer for a line without a plan: {"error": …} in its place. `known`: { run = its name, request, policy }, as far as they came.
+local function problem(number, status, message, how, known)
+  return pack(status, json.encode { error = { line = number, message = message, run = known.run, status = status } }, message,
+              line_of(how, { line = number, status = status, problem = message, request = known.request, policy = known.policy }))
 end
+
+local function status_of(good) return good and failure.status.ok or failure.status.refused end
 
 local function caught(what)
   return failure.of(what) or debug.traceback(tostring(what), 2)
 end
 
+-- What is asked of a line → function(number, text, how, known) → exit status, answer, decision.
+local decide = {}
+
+function decide.plan(number, text, how, known)
+  local object = json.decode(text, "line " .. number)
+  known.run = type(object) == "table" and type(object.run) == "string" and object.run or nil
+  known.request = spec.from_table(object)
+  local planned, _, request = planner.plan { request = known.request, policy = how.policy, explain = how.explain, why = how.questions }
+  known.request = request
+  return status_of(planned.status == "planned"), json.encode(json.shape(planned, schema)), { plan = planned }
+end
+
+-- A plan, derived again at its own day.
+function decide.verify(number, text, how, known)
+  local verify = require "pipeplan.analysis.verify"
+  local handed = verify.handed(json.decode(text, "line " .. number), "plan")
+  local run = json.at(handed.plan, "spec.run")
+  known.run = type(run) == "string" and run or nil
+  known.policy = how.policy_at(handed.date)
+  local result = verify.of { handed = handed, policy = known.policy }
+  known.request = result.request
+  local told = require("pipeplan.report.verification").line(result, number, known.run)
+  return status_of(result.equal), told, { plan = result.plan, verified = { file = "standard input", equal = result.equal,
+                                                                          differ = verify.subjects(result) } }
+end
+
 -- → its answer, and whether all went as it should.
-local function plan(number, text, how)
-  local request, run
+local function answer_of(number, text, how)
+  local known = {}
   local good, outcome = xpcall(function()
-    local object = json.decode(text, "line " .. number)
-    run = type(object) == "table" and type(object.run) == "string" and object.run or nil
-    request = spec.from_table(object)
-    local planned, _
-    planned, _, request = planner.plan { request = request, policy = how.policy, explain = how.explain, why = how.questions }
-    local status = planned.status == "planned" and failure.status.ok or failure.status.refused
-    return pack(status, json.encode(json.shape(planned, schema)), "",
-                line_of(how, { line = number, status = status, plan = planned, request = request }))
+    local status, told, decision = decide[how.verify and "verify" or "plan"](number, text, how, known)
+    decision.line, decision.status, decision.request, decision.policy = number, status, known.request, known.policy
+    return pack(status, told, "", line_of(how, decision))
   end, caught)
   if good then return outcome, true end
   local answer = failure.of(outcome)
-  if answer then return problem(number, answer.status, answer.message, how, request, run), answer.status == failure.status.usage end
-  return problem(number, failure.status.bug, outcome, how, request, run), false
+  if answer then return problem(number, answer.status, answer.message, how, known), answer.status == failure.status.usage end
+  return problem(number, failure.status.bug, outcome, how, known), false
 end
 
 -- What one plan leaves behind is collected when it is worth it, or the next one's garbage comes on top of it. After a rule that failed, a
@@ -70,7 +93,7 @@ end
 local function worker_of(how)
   return function(asked)
     local number, text = string.unpack("<I8 s8", asked)
-    local answer, good = plan(number, text, how)
+    local answer, good = answer_of(number, text, how)
     if collectgarbage "count" > GARBAGE_KIB then collectgarbage() end
     return answer, not good
   end
@@ -95,7 +118,7 @@ local function lost(item, how)
                             number == SIGKILL and ": by hand, or for want of memory" or "")
   end
   if item.said then message = message .. "; its last words: " .. words_of(item.said) end
-  return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message, how)
+  return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message, how, {})
 end
 
 -- ------------------------------------------------------------------------------------------------------------------- the stream
@@ -111,9 +134,9 @@ local function open_output(how)
   return earlier, output.open(how.output, in_place and earlier.kept or nil), how.output and not in_place
 end
 
--- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path, record =, shard = { which, of } } → nil, the worst
--- exit status. Answers go to `output`, or to standard output, messages to standard error. Of `of` shards each takes every so manyth spec,
--- so that one line of each in turn is what one process would write.
+-- lines.plan{ policy =, jobs =, explain =, questions =, output = path, resume = path, record =, shard = { which, of }, verify = are the
+-- lines plans?, policy_at = function(day) } → nil, the worst exit status. Answers go to `output`, or to standard output, messages to
+-- standard error. Of `of` shards each takes every so manyth spec, so that a line of each in turn is what one process would write.
 function lines.plan(how)
   local earlier, opened, shown = open_output(how)
   local to <close> = opened
@@ -121,6 +144,7 @@ function lines.plan(how)
   local specs, answered, worst = 0, 0, failure.status.ok
   local shard = how.shard or { 1, 1 }
   local all = 0  -- specs of every shard
+  local what = how.verify and "plan" or "spec"
 
   local function next_item()
     local number, text
@@ -134,7 +158,8 @@ function lines.plan(how)
     local item = { number = number, bytes = input.bytes, earlier = earlier and earlier:next(number) }
     if item.earlier and not item.earlier.compare then item.answer = pack(item.earlier.status, item.earlier.text, "", "")
     elseif not text then
-      item.answer = problem(number, failure.status.usage, string.format("longer than %d MiB: this is no spec", LINE_BYTES // 2 ^ 20), how)
+      local message = string.format("longer than %d MiB: this is no %s", LINE_BYTES // 2 ^ 20, what)
+      item.answer = problem(number, failure.status.usage, message, how, {})
     else item.text = string.pack("<I8 s8", number, text) end
     return item
   end
@@ -172,7 +197,7 @@ function lines.plan(how)
   if input.problem then failure.usage("standard input cannot be read: %s", input.problem) end
   if earlier then earlier:finish(specs) end
   if how.record then how.record:sync() end
-  if all == 0 then failure.raise("nothing", "no spec on standard input") end
+  if all == 0 then failure.raise("nothing", "no %s on standard input", what) end
   to:finish()
   return nil, worst
 end

@@ -45,6 +45,8 @@ Examples:
        and a line that says when, who, from what, and what came out
    pipeplan plan --verify plan.json
        is it what is planned here: the same engine, policy, spec and figures?
+   pipeplan plan --jsonl --verify - <plans.jsonl
+       of each line the same
 
 With --jsonl each line is answered as soon as those before it are: by a plan, whose spec.run is
 the spec's run, or by {"error": {"line", "message", "run", "status"}}. A line is at most 1 MiB, and
@@ -61,6 +63,8 @@ FILE, in it, as they come; -o of another file gets all answers, whole or not at 
 that one. Policies are those in force here and --policy. It names what differs, of the engine, the
 policy, the spec and the figures, each with both values, and what is not compared: where files lie.
 Exit status: 0 equal, whatever its outcome; 1 something differs; 2 no plan that can be read.
+With --jsonl --verify - the lines of standard input are plans, as --jsonl writes them; each is
+answered by what differs, in JSON. A line that says why there is no plan is no plan: status 2.
 
 --record appends one line (pipeplan facts schema decision) to a regular file, in one write, and on
 the disk before the answer is shown (with --jsonl at the end); what cannot be decided is recorded
@@ -238,13 +242,18 @@ local function measured(decision, parsed, given, how)
   return text, status
 end
 
+-- The policy of a plan of that day.
+local function policy_at(parsed, day)
+  return command_line.policy_in_force(lists.with(parsed, { date = parsed.date or day }))
+end
+
 -- A plan that was handed in, held against what is planned here.
 local function verified(decision, parsed, given)
   local verify, report = require "pipeplan.analysis.verify", require "pipeplan.report.verification"
   local shape = report[parsed.format or "text"]
   if not shape then failure.usage("plan: --verify prints text or json, not %s", parsed.format) end
   local good, handed = failure.try(verify.read, parsed.verify)
-  decision.policy = command_line.policy_in_force(lists.with(parsed, { date = parsed.date or good and handed.date or nil }))
+  decision.policy = policy_at(parsed, good and handed.date or nil)
   if not good then error(handed, 0) end
   local beside = #parsed.spec > 0 or next(given)
   local result = verify.of { handed = handed, policy = decision.policy, request = beside and request_of(parsed, given) or nil }
@@ -262,7 +271,10 @@ local function check(parsed, given)
     if parsed.format == name and #parsed.why > 0 then failure.usage("plan: --format %s has no place for --why", name) end
   end
   if parsed.verify then
-    for _, name in ipairs { "explain", "jobs", "jsonl", "resume", "shortlist" } do
+    if parsed.jsonl and parsed.verify ~= "-" then
+      failure.usage("plan --jsonl reads plans from standard input, one a line: --verify -, and not %s", parsed.verify)
+    end
+    for _, name in ipairs { "explain", "resume", "shortlist" } do
       if parsed[name] then failure.usage("plan: --%s is not for --verify", name) end
     end
     if #parsed.why > 0 then failure.usage("plan: --why is not for --verify") end
@@ -287,6 +299,15 @@ local function recorded_policy(record, parsed)
   error(policy, 0)
 end
 
+-- function(day) → the policy of that day; each is loaded once.
+local function policies_of_days(parsed)
+  local loaded = {}
+  return function(day)
+    loaded[day] = loaded[day] or policy_at(parsed, day)
+    return loaded[day]
+  end
+end
+
 function command.run(arguments)
   local parsed, help = read(arguments)
   if not parsed then return help, failure.status.ok end
@@ -309,7 +330,8 @@ function command.run(arguments)
   if parsed.jsonl then
     return require("pipeplan.cli.lines").plan {
       jobs = jobs_of(parsed.jobs), policy = recorded_policy(record, parsed), explain = parsed.explain, questions = questions,
-      output = parsed.output, resume = parsed.resume, record = record, shard = shard_of(parsed.shard) }
+      output = parsed.output, resume = parsed.resume, record = record, shard = shard_of(parsed.shard),
+      verify = parsed.verify ~= nil, policy_at = policies_of_days(parsed) }
   end
   local decide = parsed.verify and verified or runs and measured or planned
   local how = { arguments = arguments, why = questions, shortlist = shortlist, runs = runs }

@@ -51,19 +51,28 @@ function verification.text(result, name)
   return format.page(lines)
 end
 
-function verification.json(result, name)
+local function object_of(result)
   local differences = {}
   for i, each in ipairs(result.differences) do
     differences[i] = { subject = each.subject, field = each.field, plan = json.or_null(each.theirs), here = json.or_null(each.ours),
                        message = each.message }
   end
-  return documents.encode("verification", {
-    file = name, equal = result.equal, differences = json.array(differences), compared = result.compared,
+  return {
+    equal = result.equal, differences = json.array(differences), compared = result.compared,
     not_checked = json.array(result.not_checked), status = result.plan.status, engine_version = result.plan.engine_version,
     policy = { digest = result.plan.policy.digest, stack = result.plan.policy.stack, layers = json.array(result.plan.policy.layers),
                date = result.plan.policy.date },
     spec = { digest = result.plan.spec.digest },
-  }, { indent = 2 }) .. "\n"
+  }
+end
+
+function verification.json(result, name)
+  return documents.encode("verification", lists.with(object_of(result), { file = name }), { indent = 2 }) .. "\n"
+end
+
+-- Of the plan on that line of a stream, on one line.
+function verification.line(result, number, run)
+  return documents.encode("verification", lists.with(object_of(result), { line = number, run = run }))
 end
 
 return verification

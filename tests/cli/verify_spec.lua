@@ -111,11 +111,50 @@ describe("plan --verify", function()
     assert.equal(2, program.run("plan --verify /nonexistent").status)
   end)
 
+  it("with --jsonl does so for each line of plans, at its own day, and answers in their order", function()
+    local spec = '{"cluster":{"gpus":64,"accelerator":"H100-SXM"},"model":{"architecture":"dense","total":"70B","layers":80},'
+      .. '"training":{"tokens":"1T"},"run":"%s"}\n'
+    local few = spec:gsub('"gpus":64', '"gpus":8')
+    local first = program.run("plan --jsonl --date 2026-12-01", spec:format "a" .. few:format "b" .. "{}\n").stdout
+    local second = program.run("plan --jsonl --date 2026-12-02", spec:format "c").stdout
+    local record = files.write("record.jsonl", "")
+    local asked = first .. second .. second:gsub('"gpus_used":64', '"gpus_used":63')
+    for _, jobs in ipairs { 1, 2 } do
+      local result = program.run("plan --jsonl --verify - --jobs " .. jobs .. " --record " .. record, asked)
+      local told = {}
+      for line in result.stdout:gmatch "[^\n]+" do told[#told + 1] = json.decode(line, "line") end
+      assert.equal(2, result.status, result.stderr)  -- the third is no plan
+      assert.equal(5, #told)
+      for i, name in ipairs { "a", "b", false, "c", "c" } do
+        if name then assert.same({ i, name, i ~= 5 }, { told[i].line, told[i].run, told[i].equal }) end
+      end
+      assert.same({ "planned", "refused", "2026-12-02" }, { told[1].status, told[2].status, told[4].policy.date })
+      assert.same({ 3, 2 }, { told[3].error.line, told[3].error.status })
+      assert.is_truthy(told[3].error.message:find("no plan, but why there is none", 1, true))
+      assert.same({ "gpus_used", 63, 64 }, { told[5].differences[1].field, told[5].differences[1].plan, told[5].differences[1].here })
+    end
+    local lines = {}
+    for line in io.lines(record) do lines[#lines + 1] = json.decode(line, "record") end
+    assert.equal(10, #lines)
+    assert.same({ file = "standard input", equal = false, differ = { "figures" } }, lines[5].verified)
+    assert.same({ "2026-12-01", "2026-12-02" }, { lines[1].policy.date, lines[5].policy.date })
+  end)
+
+  it("with --jsonl reads plans from standard input alone, and ends with 0 where all are equal", function()
+    local other = program.run("plan --jsonl --verify " .. plan_file, "")
+    assert.equal(2, other.status)
+    assert.is_truthy(other.stderr:find("--verify -, and not ", 1, true), other.stderr)
+    local plans = program.run("plan --jsonl --date 2026-12-01", '{"cluster":{"gpus":64,"accelerator":"H100-SXM"},"model":{"architecture":'
+                              .. '"dense","total":"70B","layers":80},"training":{"tokens":"1T"}}\n').stdout
+    assert.equal(0, program.run("plan --jsonl --verify -", plans).status)
+    assert.equal(5, program.run("plan --jsonl --verify -", "\n").status)
+  end)
+
   it("goes with nothing that has no meaning beside it", function()
     for _, option in ipairs { "--jsonl", "--explain", "--why pipeline=8", "--format html", "--resume x", "--jobs 2" } do
       local result = program.run("plan --verify " .. plan_file .. " " .. option)
       assert.equal(2, result.status, option)
-      assert.is_truthy(result.stderr:find("--verify", 1, true), result.stderr)
+      assert.is_truthy(result.stderr:find(option:find "jobs" and "--jobs is for --jsonl" or "--verify", 1, true), result.stderr)
     end
   end)
 end)
