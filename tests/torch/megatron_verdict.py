@@ -2,7 +2,7 @@
 """Would Megatron-LM start with these arguments, and what layers would it build? Its own code decides, on a processor, without a GPU, Transformer
 Engine or other processes: parse_args, validate_args, TransformerConfig, groups of a world of that size on a fake backend, the layers of every rank
 and chunk, and the interleaved schedule's check of M."""
-import contextlib, importlib.machinery, io, json, os, sys, types, typing, warnings
+import argparse, contextlib, gc, importlib.machinery, io, json, os, sys, types, typing, warnings
 
 warnings.simplefilter("ignore")
 
@@ -41,7 +41,19 @@ def load(folder):
     torch.cuda.get_device_properties = lambda *_: Properties
     torch.cuda.current_device = lambda *_: torch.device("cpu")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        from megatron.training import arguments  # noqa
+        from megatron.training import argument_utils, arguments
+        from torch.testing._internal.distributed import fake_pg  # noqa: here once, not in every child
+    # texts of the help, which cost a case most of its time: read from the source once
+    factory, texts = argument_utils.ArgumentGroupFactory, {}
+    read = factory._get_field_docstrings
+
+    def read_once(self, kind, *rest):
+        if kind not in texts: texts[kind] = read(self, kind, *rest)
+        return dict(texts[kind])
+    factory._get_field_docstrings = read_once
+    arguments.add_megatron_arguments(argparse.ArgumentParser())
+    gc.collect()
+    gc.freeze()   # children copy no page that the collector would touch
 
 
 def judge(world, flags, connections):
