@@ -107,6 +107,13 @@ describe("arguments about neither layout nor schedule", function()
     { "--use-torch-fsdp2 --untie-embeddings-and-output-weights --no-gradient-accumulation-fusion" },
     { "--use-torch-fsdp2 --untie-embeddings-and-output-weights", "torch_fsdp" },
     { "--multi-latent-attention --group-query-attention", "mla_groups" }, { "--moe-ffn-hidden-size 512", "expert_width" },
+    { "--moe-ffn-hidden-size 512 --moe-layer-freq '([1]*32)'", "expert_width" },
+    { "--moe-ffn-hidden-size 512 --moe-layer-freq '([0]*4+[1]*28)'" }, { "--moe-ffn-hidden-size 512 --moe-layer-freq 2" },
+    { moe .. "--moe-token-dispatcher-type flex", "flex" },   -- token_dispatcher.py:1836-1855
+    { moe .. "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep" },
+    { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --decoder-first-pipeline-num-layers 3" },   -- arguments.py:799-838
+    { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'M*|M*' --decoder-first-pipeline-num-layers 3", "hybrid_layout" },
+    { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --account-for-loss-in-pipeline-split", "hybrid_layout" },
     { moe .. "--moe-router-topk 1", "router_topk" }, { moe .. "--moe-router-topk 1 --moe-router-pre-softmax" },
     { moe .. "--moe-router-topk 1 --moe-router-load-balancing-type sinkhorn" },
     { moe .. "--moe-router-enable-expert-bias", "router_bias" },
@@ -119,9 +126,13 @@ describe("arguments about neither layout nor schedule", function()
     { "--exp-avg-dtype bf16 --use-distributed-optimizer --use-precision-aware-optimizer --optimizer muon", "precision_aware" },
     { "--cpu-offloading-num-layers 1 --pipeline-model-parallel-size 2", "offload_pipeline" }, { "--cpu-offloading-num-layers 1" },
     { "--cpu-offloading-num-layers 1 --recompute-activations", "offload_recompute" },
-    { "--overlap-param-gather --overlap-grad-reduce", "gather_optimizer" },   -- Muon's own optimizer gathers (arguments.py:1727)
-    { "--overlap-param-gather --overlap-grad-reduce --optimizer muon" },
-    { "--fp8-param-gather --fp8-format hybrid --train-iters 10 --optimizer muon" },
+    { "--overlap-param-gather --overlap-grad-reduce", "gather_optimizer" },   -- distributed Muon gathers by itself (arguments.py:1024)
+    { "--overlap-param-gather --overlap-grad-reduce --optimizer dist_muon" },
+    { "--overlap-param-gather --overlap-grad-reduce --optimizer muon", "gather_optimizer" },
+    { "--overlap-param-gather --overlap-grad-reduce --optimizer muon --use-distributed-optimizer" },
+    { "--fp8-param-gather --fp8-format hybrid --train-iters 10 --optimizer muon", "fp8_gather" },
+    { "--use-precision-aware-optimizer --train-iters 10", "precision_aware_alone" },   -- optimizer/__init__.py:1057
+    { "--use-precision-aware-optimizer --train-iters 10 --use-distributed-optimizer" },
     { "--use-megatron-fsdp --ckpt-format fsdp_dtensor --data-parallel-sharding-strategy optim --optimizer muon", "fsdp_optimizer" },
     { "--fp8-param-gather --fp8-format hybrid --train-iters 10", "fp8_gather" }, { "--fp8-param-gather --fp8-format hybrid" },
     { "--fp8-format hybrid --fp4-format e2m1", "fp4" },
@@ -138,6 +149,50 @@ describe("arguments about neither layout nor schedule", function()
     assert.same({}, found(tool, "error"))
     local template = first("run.sh", 'OUT="<some dir>/out"\ntorchrun --nproc_per_node 8 pretrain_gpt.py ' .. base .. " --load $OUT/x\n")
     assert.same({}, found(template, "error"))
+  end)
+end)
+
+-- num_microbatches_calculator.py:402-590 of Megatron-LM @d98e8a64
+describe("a batch that grows in steps", function()
+  local flags = base:gsub(" %-%-global%-batch%-size 128", "")
+  local function grows(schedule, gpus, more)
+    return first("run.sh", string.format("torchrun --nproc_per_node %d pretrain_gpt.py %s %s --step-batch-size-schedule '%s'\n", gpus or 8, flags,
+                                         more or "", schedule))
+  end
+
+  it("starts with its first, and lasts as long as it says", function()
+    local result = grows "2.4B:320 0:16,4.8B:624"
+    assert.same({ {}, {}, 16, 2 }, { found(result, "error"), found(result, "warning"), reads.of(result).training.global_batch_size,
+                                     reads.of(result).microbatches })
+    assert.same({ { 0, 16 }, { 2400000000, 320 }, { 4800000000, 624 } }, reads.spec(result).training.global_batch_size)
+  end)
+
+  it("is refused where no number is one, nothing is at the first token, or a sequence has two", function()
+    for _, schedule in ipairs { "16", "0:many", "0:0", "1B:16", "0:16 2000:32", "" } do
+      assert.same({ schedule, "megatron.ramp:1" }, { schedule, found(grows(schedule), "error")[1] })
+    end
+    assert.same({ "megatron.batch:1" }, found(grows "0:12 1B:16", "error"))
+    assert.same({ "megatron.ramp_batches:1" }, found(grows "0:16 1B:36", "warning"))
+  end)
+
+  it("is what counts in a log, which has one microbatch a rank as its batch", function()
+    local log = "---- arguments ----\n" .. [[
+  bf16 ............................................ True
+  global_batch_size ............................... 8
+  hidden_size ..................................... 1024
+  micro_batch_size ................................ 1
+  num_attention_heads ............................. 16
+  num_layers ...................................... 32
+  seq_length ...................................... 2048
+  step_batch_size_schedule ........................ 0:16 2.4B:320
+  world_size ...................................... 8
+]]
+    local result = first("run.log", log)
+    assert.same({ {}, 16, 2 }, { found(result, "error"), reads.of(result).training.global_batch_size, reads.of(result).microbatches })
+    -- a distributed optimizer of Muon is none by name there (arguments.py:1726-1737)
+    local muon = "  optimizer ....................................... muon\n  overlap_grad_reduce ............................. True\n"
+                 .. "  overlap_param_gather ............................ True\n  use_distributed_optimizer ....................... False\n"
+    assert.same({}, found(first("run.log", log .. muon), "error"))
   end)
 end)
 

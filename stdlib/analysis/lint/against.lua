@@ -106,13 +106,9 @@ local function ramp_of_plan(ramp)
   return list
 end
 
-local suffixes = { K = 1e3, M = 1e6, B = 1e9, T = 1e12 }   -- num_microbatches_calculator.py
-
-local function ramp_of_launch(text)
+local function ramp_of_launch(ramp)
   local list = {}
-  for threshold, suffix, size in (text or ""):gmatch "([%d.]+)([KMBT]?):(%d+)" do
-    list[#list + 1] = string.format("%.0f:%s", (tonumber(threshold) or 0) * (suffixes[suffix] or 1), size)
-  end
+  for i, step in ipairs(ramp or {}) do list[i] = string.format("%d:%d", step[1], step[2]) end
   return list
 end
 
@@ -131,7 +127,7 @@ local function derived(result, read)
   local out = {}
   if result.record then out.group = result.trace.run(function() return result.record.microbatch_group end) end
   out.group = out.group or read.parallelism.pipeline
-  out.ramp = ramp_of_launch(key "--step-batch-size-schedule")
+  out.ramp = result.record and ramp_of_launch(result.trace.run(function() return result.record.ramp end))
   out.sharding = read.training.zero and vocabulary.shardings[read.training.zero + 1]
   local spec = reads.spec(result)
   out.tokens = spec.training.tokens

@@ -10,6 +10,7 @@
 local frameworks = require "pipeplan.catalog.frameworks"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 local lists = require "pipeplan.base.lists"
+local ramps = require "pipeplan.catalog.frameworks.megatron_ramp"
 local vocabulary = require "pipeplan.vocabulary"
 
 local facts = {}
@@ -107,13 +108,22 @@ function derived.data_parallel(f)
   return record.gpus // others
 end
 
+-- { { first token, sequences }, … }; nil: none. Beside one, what a log calls the batch is what nobody said (arguments.py:702).
+function derived.ramp(f)
+  if not f.launch.resolved and f.key "--global-batch-size" then return nil end
+  local text = f.key "--step-batch-size-schedule"
+  if text == nil then return nil end
+  return ramps.parse(text, f.record.sequence_length) or f.refused()
+end
+
+function derived.ramp_problem(f)
+  local text = f.key "--step-batch-size-schedule"
+  return text and select(2, ramps.parse(text, f.record.sequence_length)) or nil
+end
+
 function derived.global_batch_size(f)
+  if f.record.ramp then return f.record.ramp[1][2] end
   local given = f.key "--global-batch-size"
-  local schedule = not given and f.key "--step-batch-size-schedule"
-  if schedule then
-    local first = math.tointeger(tonumber(schedule:match "^%s*0:(%d+)" or ""))
-    return first or f.fail "--step-batch-size-schedule"
-  end
   if not given then return f.record.micro_batch_size * f.record.data_parallel end
   if given < 1 or given > vocabulary.most.counted then f.refused() end
   return given
@@ -178,6 +188,12 @@ function derived.zero(f)
 end
 
 function derived.distributed_optimizer(f) return f.record.zero ~= 0 or f.key "--use-distributed-optimizer" ~= 0 end
+
+-- In a log: a distributed optimizer of Muon and its like, which is then none by name (arguments.py:1726-1737).
+function derived.layer_wise(f)
+  local name = f.record.optimizer_name
+  return f.launch.resolved == true and name ~= nil and name ~= "adam" and name ~= "sgd"
+end
 
 -- Moments or gradients in less than fp32: "reduced", which the optimizer has a key of its own for.
 function derived.optimizer_state(f)

@@ -3,6 +3,7 @@
 -- stages take equally long; and the spec that says so (input/fields.lua), for planning it.
 
 local engine = require "engine"
+local json = require "pipeplan.base.json"
 local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 
 local reads = {}
@@ -172,7 +173,7 @@ local function tokens_of(result, training)
   local samples, iterations = fact(result, "train_samples"), fact(result, "train_iters")
   if not training.sequence_length then return nil end
   if samples and samples > 0 then return samples * training.sequence_length end
-  if iterations and iterations > 0 and training.global_batch_size then
+  if iterations and iterations > 0 and training.global_batch_size and not fact(result, "ramp") then
     return iterations * training.global_batch_size * training.sequence_length
   end
 end
@@ -183,6 +184,11 @@ function reads.spec(result)
   local training, parallelism = {}, {}
   for _, name in ipairs { "micro_batch_size", "global_batch_size", "sequence_length", "precision", "zero" } do
     training[name] = read.training[name]
+  end
+  local ramp = fact(result, "ramp")
+  if ramp then
+    training.global_batch_size = json.array()
+    for i, step in ipairs(ramp) do training.global_batch_size[i] = json.array(step) end
   end
   training.recompute = recompute_of(result)
   training.tokens = tokens_of(result, read.training)

@@ -238,17 +238,17 @@ return {
   -- how: refused with the new name, unrecognized, renamed: still taken, with a warning, or ignored: parsed, warned about on one rank, and
   -- then not passed on
   gone = {
-    { key = "--batch-size", now = "--micro-batch-size", how = "refused", source = at "arguments.py" },
-    { key = "--warmup", now = "--lr-warmup-fraction", how = "refused", source = at "arguments.py" },
-    { key = "--model-parallel-size", now = "--tensor-model-parallel-size", how = "refused", source = at "arguments.py" },
-    { key = "--checkpoint-activations", now = "--recompute-granularity full", how = "refused", source = at "arguments.py" },
-    { key = "--activations-checkpoint-method", now = "--recompute-method", how = "unrecognized", source = at "arguments.py" },
-    { key = "--DDP-impl", how = "unrecognized", source = at "arguments.py" },
-    { key = "--standalone-embedding-stage", now = "--account-for-embedding-in-pipeline-split", how = "unrecognized", source = at "arguments.py" },
+    { key = "--batch-size", now = "--micro-batch-size", how = "refused", source = at "arguments.py:591" },
+    { key = "--warmup", now = "--lr-warmup-fraction", how = "refused", source = at "arguments.py:594" },
+    { key = "--model-parallel-size", now = "--tensor-model-parallel-size", how = "refused", source = at "arguments.py:597" },
+    { key = "--checkpoint-activations", now = "--recompute-granularity full", how = "refused", source = at "arguments.py:601" },
+    { key = "--activations-checkpoint-method", now = "--recompute-method", how = "unrecognized", source = at "arguments.py:42-118, of whose arguments it is none" },
+    { key = "--DDP-impl", how = "unrecognized", source = at "arguments.py:42-118, of whose arguments it is none" },
+    { key = "--standalone-embedding-stage", now = "--account-for-embedding-in-pipeline-split", how = "unrecognized", source = at "arguments.py:42-118, of whose arguments it is none" },
     { key = "--rampup-batch-size", now = "--step-batch-size-schedule", how = "ignored", source = at "num_microbatches_calculator.py:100-115" },
-    { key = "--cuda-graph-scope", now = "--cuda-graph-modules", how = "renamed", source = at "arguments.py" },
-    { key = "--moe-layer-recompute", now = "--recompute-modules moe", how = "renamed", source = at "arguments.py" },
-    { key = "--hybrid-override-pattern", now = "--hybrid-layer-pattern", how = "renamed", source = at "arguments.py" },
+    { key = "--cuda-graph-scope", now = "--cuda-graph-modules", how = "renamed", source = at "arguments.py:633" },
+    { key = "--moe-layer-recompute", now = "--recompute-modules moe", how = "renamed", source = at "transformer_config.py:2016" },
+    { key = "--hybrid-override-pattern", now = "--hybrid-layer-pattern", how = "renamed", source = at "arguments.py:743-754" },
   },
 
   -- by: "engine" where a plan never has it: the enumeration of layouts, or a rule of the engine, holds it for every framework

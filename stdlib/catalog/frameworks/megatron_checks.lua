@@ -32,6 +32,7 @@ checks.facts = {
   eval_batch = "--eval-global-batch-size",
   eval_micro_batch = "--eval-micro-batch-size",
   expert_width = "--moe-ffn-hidden-size",
+  flex_backend = "--moe-flex-dispatcher-backend",
   first_layers = "--decoder-first-pipeline-num-layers",
   fp16 = "--fp16",
   fp4 = "--fp4-format",
@@ -44,6 +45,7 @@ checks.facts = {
   hybrid_context = "--hybrid-context-parallel",
   hybrid_pattern = "--hybrid-layer-pattern",
   last_layers = "--decoder-last-pipeline-num-layers",
+  layer_pattern = "--moe-layer-freq",
   layers_a_chunk = "--num-layers-per-virtual-pipeline-stage",
   layout = "--pipeline-model-parallel-layout",
   learning_rate = "--lr",
@@ -135,8 +137,13 @@ local list = {
     source = at "transformer_config.py:2229" },
   { id = "megatron.layout_others", when = function(f) return not f.hybrid_pattern and f.layout ~= nil and (ends(f) or accounts(f)) end,
     message = "{framework}: a layout says where every layer goes: no other key of layers beside it", source = at "transformer_config.py:2245" },
-  { id = "megatron.hybrid_layout", when = function(f) return f.hybrid_pattern ~= nil and (ways(f) > 0 or ends(f) or accounts(f)) end,
-    message = "{framework}: | in --hybrid-layer-pattern gives the stages: no other key of layers beside it", source = at "arguments.py" },
+  { id = "megatron.hybrid_layout",
+    when = function(f)
+      if f.hybrid_pattern == nil then return false end
+      return ways(f) > 0 or accounts(f) or ends(f) and f.hybrid_pattern:match "^[^/]*":find("|", 1, true) ~= nil
+    end,
+    message = "{framework}: | in --hybrid-layer-pattern gives the stages: no other key of layers beside it; without one, those of the first "
+              .. "and last rank", source = at "arguments.py:799-838" },
   { id = "megatron.layers", about = "layers",
     when = function(f)
       if f.hybrid_pattern or ways(f) > 1 or (ends(f) and accounts(f)) or f.layout and (ends(f) or accounts(f)) then return false end
@@ -158,6 +165,19 @@ local list = {
   { id = "megatron.two_batches", when = function(f) return f.batch_given ~= nil and f.batch_schedule ~= nil end,
     message = "{framework} takes --global-batch-size or --step-batch-size-schedule: together they are a ValueError on any number of GPUs",
     source = at "arguments.py:699" },
+  { id = "megatron.ramp", about = "batch_schedule", when = function(f) return f.batch_schedule ~= nil and f.ramp_problem ~= nil end,
+    message = "{framework}: --step-batch-size-schedule: {ramp_problem}", source = at "num_microbatches_calculator.py:501-560" },
+  { id = "megatron.ramp_batches", severity = "warning", about = "batch_schedule",
+    when = function(f)
+      if not f.ramp then return false end
+      local step = f.micro_batch_size * f.data_parallel
+      for i = 2, #f.ramp do
+        if f.ramp[i][2] % step ~= 0 then return true end
+      end
+      return false
+    end,
+    message = "{framework}: a later batch of --step-batch-size-schedule does not divide by microbatch size {micro_batch_size} × DP {data_parallel}: "
+              .. "the run ends where it begins, unless it is on other GPUs by then", source = at "num_microbatches_calculator.py:561-590" },
 
   -- overlap of experts' communication
   { id = "megatron.overlap_virtual", overlap_experts = true, pipeline_parallel = { over = 1 }, virtual = { at_most = 1 },
@@ -175,9 +195,11 @@ local list = {
   { id = "megatron.shared_dispatcher", shared_overlap = true, dispatcher = "allgather",
     when = function(f) return f.shared_ffn ~= nil and f.shared_ffn > 0 end,
     message = "{framework}: --moe-shared-expert-overlap wants --moe-token-dispatcher-type alltoall or flex, the default is allgather",
-    source = at "transformer_config.py" },
-  { id = "megatron.flex", dispatcher = "flex", when = function(f) return f.experts > 0 and f.tensor_parallel * f.expert_parallel <= 1 end,
-    message = "{framework}: the flex dispatcher wants TP × EP over 1", source = at "token_dispatcher.py: MoEFlexTokenDispatcher" },
+    source = at "transformer_config.py:1820" },
+  { id = "megatron.flex", dispatcher = "flex",
+    when = function(f) return f.experts > 0 and f.flex_backend ~= "hybridep" and f.tensor_parallel * f.expert_parallel <= 1 end,
+    message = "{framework}: the flex dispatcher wants TP × EP over 1, but for --moe-flex-dispatcher-backend hybridep",
+    source = at "token_dispatcher.py:1836-1855" },
 
   -- recompute
   { id = "megatron.recompute_full", recompute_granularity = "full",
@@ -197,39 +219,41 @@ local list = {
 
   -- what goes with no pipeline
   { id = "megatron.torch_fsdp_pipeline", torch_fsdp = true, pipeline_parallel = { over = 1 },
-    message = "{framework}: --use-torch-fsdp2 goes with no pipeline: P is {pipeline_parallel}", source = at "arguments.py" },
+    message = "{framework}: --use-torch-fsdp2 goes with no pipeline: P is {pipeline_parallel}", source = at "arguments.py:1034" },
   { id = "megatron.hybrid_context_pipeline", hybrid_context = true, pipeline_parallel = { over = 1 },
-    message = "{framework}: --hybrid-context-parallel goes with no pipeline: P is {pipeline_parallel}", source = at "arguments.py" },
+    message = "{framework}: --hybrid-context-parallel goes with no pipeline: P is {pipeline_parallel}", source = at "arguments.py:1444" },
   { id = "megatron.offload_pipeline", activation_offload = true, pipeline_parallel = { over = 1 },
     message = "{framework}: --cpu-offloading of activations goes with no pipeline: P is {pipeline_parallel}",
     source = at "transformer_config.py:1891" },
   { id = "megatron.torch_fsdp_experts", torch_fsdp = true, expert_parallel = { over = 1 },
-    message = "{framework}: --use-torch-fsdp2 goes with no expert parallelism: EP is {expert_parallel}", source = at "arguments.py" },
+    message = "{framework}: --use-torch-fsdp2 goes with no expert parallelism: EP is {expert_parallel}", source = at "arguments.py:1036" },
   { id = "megatron.defer_embedding", defer_embedding = true, pipeline_parallel = 1,
-    message = "{framework}: --defer-embedding-wgrad-compute wants a pipeline", source = at "transformer_config.py" },
+    message = "{framework}: --defer-embedding-wgrad-compute wants a pipeline", source = at "model_parallel_config.py:545" },
 
   -- what hides data parallelism's traffic
   { id = "megatron.gather_optimizer", overlap_parameters = true,
-    when = function(f) return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp and f.optimizer ~= "muon" end,
-    message = "{framework}: --overlap-param-gather wants --use-distributed-optimizer", source = at "arguments.py:1024" },
+    when = function(f)
+      return not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp and not f.layer_wise and f.optimizer_name ~= "dist_muon"
+    end,
+    message = "{framework}: --overlap-param-gather wants --use-distributed-optimizer", source = at "arguments.py:1024-1027" },
   { id = "megatron.gather_gradients", overlap_parameters = true, overlap_gradients = false,
     message = "{framework}: --overlap-param-gather wants --overlap-grad-reduce", source = at "arguments.py:1024" },
   { id = "megatron.gather_step", overlap_optimizer_step = true,
-    when = function(f) return f.virtual <= 1 or not f.distributed_optimizer or not f.overlap_parameters end,
+    when = function(f) return f.virtual <= 1 or not f.distributed_optimizer and not f.layer_wise or not f.overlap_parameters end,
     message = "{framework}: --overlap-param-gather-with-optimizer-step wants virtual stages, --use-distributed-optimizer and "
               .. "--overlap-param-gather", source = at "arguments.py:1066" },
 
   -- precision and state
   { id = "megatron.two_precisions", when = function(f) return f.bf16 and f.fp16 end,
-    message = "{framework} takes --bf16 or --fp16", source = at "arguments.py" },
+    message = "{framework} takes --bf16 or --fp16", source = at "arguments.py:1195" },
   { id = "megatron.fp32", severity = "note", precision = "fp32",
-    message = "{framework} computes in fp32 where neither --bf16 nor --fp16 is said", source = at "arguments.py" },
+    message = "{framework} computes in fp32 where neither --bf16 nor --fp16 is said", source = at "arguments.py:1194-1207, where params_dtype is set" },
   { id = "megatron.offload_wants", cpu_offload = true, precision_aware = false,
-    message = "{framework}: --optimizer-cpu-offload wants --use-precision-aware-optimizer", source = at "arguments.py" },
+    message = "{framework}: --optimizer-cpu-offload wants --use-precision-aware-optimizer", source = at "arguments.py:1884" },
 
   -- the model
   { id = "megatron.head_dim", when = function(f) return f.hidden ~= nil and f.head_dim == nil and f.hidden % f.heads ~= 0 end,
-    message = "{framework}: {heads} heads do not divide a hidden size of {hidden}, and no --kv-channels", source = at "arguments.py" },
+    message = "{framework}: {heads} heads do not divide a hidden size of {hidden}, and no --kv-channels", source = at "arguments.py:1331" },
   { id = "megatron.positions", when = function(f) return f.max_positions ~= nil and f.max_positions < f.sequence_length end,
     message = "{framework}: sequences of {sequence_length} are longer than --max-position-embeddings {max_positions}",
     nearest = function(f) return { field = "max_positions", value = f.sequence_length } end, source = at "arguments.py:1354" },
@@ -241,110 +265,119 @@ local list = {
       return f.attention_kind ~= "mla" and f.query_groups_given ~= nil and f.query_groups_given ~= f.heads and f.query_groups_given > 1
     end,
     message = "{framework} ignores --num-query-groups {query_groups_given} without --group-query-attention: every head has keys of its own",
-    source = at "arguments.py: --num-query-groups, transformer_config.py" },
+    source = at "argument_utils.py:330-333, transformer_config.py:1458" },
   { id = "megatron.sequence_alone", severity = "note", sequence_parallel = true, tensor_parallel = 1,
     message = "{framework} ignores --sequence-parallel at TP 1, with a warning", source = at "arguments.py:1433" },
   { id = "megatron.sequence_experts", tensor_parallel = { over = 1 }, experts = { over = 0 }, sequence_parallel = false,
     when = function(f) return f.train_iters_said or f.train_samples_said end,   -- only who trains is refused
     message = "{framework}: experts beside TP want --sequence-parallel: the first step ends in a ValueError",
-    source = at "moe_layer.py: forward" },
+    source = at "moe_layer.py:636" },
   { id = "megatron.mla_groups", attention_kind = "mla", grouped_queries = true,
-    message = "{framework}: --multi-latent-attention goes with no --group-query-attention", source = at "arguments.py: validate_args, its end" },
+    message = "{framework}: --multi-latent-attention goes with no --group-query-attention", source = at "arguments.py:1973" },
   { id = "megatron.no_positions", no_positions = true, when = function(f) return f.positions ~= "rope" and not f.rotary end,
-    message = "{framework}: --no-position-embedding wants --position-embedding-type rope", source = at "arguments.py: validate_args" },
+    message = "{framework}: --no-position-embedding wants --position-embedding-type rope", source = at "arguments.py:1633" },
   { id = "megatron.expert_width", experts = 0, expert_width = { over = 0 },
-    message = "{framework}: --moe-ffn-hidden-size without --num-experts", source = at "transformer_config.py: __post_init__" },
+    when = function(f)   -- dense layers among others in the pattern: taken, and ignored with a warning
+      local pattern = tostring(f.layer_pattern or 1)
+      return not pattern:find "[%[,]%s*0" and (tonumber(pattern) or 1) <= 1
+    end,
+    message = "{framework}: --moe-ffn-hidden-size without --num-experts", source = at "transformer_config.py:1689-1705" },
   { id = "megatron.router_groups", experts = { over = 0 }, router_groups_taken = { over = 0 },
     when = function(f)
       local groups = f.router_groups
       return groups == nil or groups < 1 or f.experts % groups ~= 0 or f.router_groups_taken > groups
     end,
     message = "{framework}: --moe-router-group-topk wants --moe-router-num-groups, at least as many, that divides {experts} experts",
-    source = at "transformer_config.py: __post_init__" },
+    source = at "transformer_config.py:2671-2688" },
   { id = "megatron.router_topk", experts = { over = 0 }, router_topk = 1, router_presoftmax = false, router_score = "softmax",
     when = function(f) return not has(f.router_balance, "sinkhorn") end,
     message = "{framework}: one expert a token wants --moe-router-pre-softmax: after the choice a softmax has no gradient",
-    source = at "transformer_config.py: __post_init__" },
+    source = at "transformer_config.py:2661-2668" },
   { id = "megatron.router_bias", router_bias = true, router_score = "softmax",
-    message = "{framework}: --moe-router-enable-expert-bias wants --moe-router-score-function sigmoid", source = at "transformer_config.py: __post_init__" },
+    message = "{framework}: --moe-router-enable-expert-bias wants --moe-router-score-function sigmoid", source = at "transformer_config.py:2617" },
   { id = "megatron.deepep", deepep = true, when = function(f) return f.dispatcher ~= "flex" end,
-    message = "{framework}: --moe-enable-deepep wants --moe-token-dispatcher-type flex", source = at "transformer_config.py: __post_init__" },
+    message = "{framework}: --moe-enable-deepep wants --moe-token-dispatcher-type flex", source = at "transformer_config.py:1743" },
   { id = "megatron.shared_recompute", recompute_granularity = "selective", shared_overlap = true,
     when = function(f) return has(f.recompute_modules, "shared_experts") end,
-    message = "{framework}: to recompute shared_experts goes with no --moe-shared-expert-overlap", source = at "transformer_config.py: __post_init__" },
+    message = "{framework}: to recompute shared_experts goes with no --moe-shared-expert-overlap", source = at "transformer_config.py:1991" },
   { id = "megatron.offload_recompute", activation_offload = true, when = function(f) return f.recompute_granularity ~= nil end,
-    message = "{framework}: --cpu-offloading of activations goes with no recompute", source = at "transformer_config.py: __post_init__" },
+    message = "{framework}: --cpu-offloading of activations goes with no recompute", source = at "transformer_config.py:1896" },
   { id = "megatron.saved_activations", distributes_saved = true,
     when = function(f)
       return f.tensor_parallel == 1 or f.recompute_granularity ~= "full" or f.recompute_method == nil or f.sequence_parallel
     end,
     message = "{framework}: --distribute-saved-activations wants TP, full recompute with a method, and no --sequence-parallel",
-    source = at "arguments.py: validate_args; transformer_config.py" },
+    source = at "arguments.py:1410-1418; transformer_config.py:1934" },
   { id = "megatron.tensor_overlap", tensor_overlap = true, when = function(f) return not f.sequence_parallel or f.tensor_parallel == 1 end,
-    message = "{framework}: --tp-comm-overlap wants --sequence-parallel", source = at "arguments.py: validate_args" },
+    message = "{framework}: --tp-comm-overlap wants --sequence-parallel", source = at "arguments.py:1441" },
 
   -- state of the optimizer
   { id = "megatron.precision_aware", by = "plan", optimizer_state = "reduced",
     when = function(f) return f.zero == 0 or f.optimizer ~= "adam" and f.optimizer ~= "adamw" end,
     message = "{framework} keeps moments or gradients in less than fp32 only with Adam and its distributed optimizer",
-    source = at "optimizer_config.py: __post_init__" },
+    source = at "optimizer_config.py:433-470; optimizer/__init__.py:1057" },
+  { id = "megatron.precision_aware_alone", precision_aware = true,
+    when = function(f)   -- where it keeps a state in less than fp32, the rule above says so
+      local trains = f.train_iters_said or f.train_samples_said
+      return trains and f.optimizer_state ~= "reduced" and not f.distributed_optimizer and not f.megatron_fsdp and not f.layer_wise
+    end,
+    message = "{framework}: --use-precision-aware-optimizer wants --use-distributed-optimizer", source = at "optimizer/__init__.py:1057" },
   { id = "megatron.state_alone", precision_aware = false, megatron_fsdp = false,
     when = function(f) return f.main_grads ~= "fp32" or f.moments ~= "fp32" or f.second_moments ~= "fp32" end,
-    message = "{framework}: --main-grads-dtype and --exp-avg-dtype want --use-precision-aware-optimizer", source = at "optimizer_config.py: __post_init__" },
+    message = "{framework}: --main-grads-dtype and --exp-avg-dtype want --use-precision-aware-optimizer", source = at "optimizer_config.py:467-480" },
   { id = "megatron.accumulates_fp32", accumulates_fp32 = true, bf16 = true, when = function(f) return f.main_grads ~= "fp32" end,
-    message = "{framework}: --accumulate-allreduce-grads-in-fp32 goes with --main-grads-dtype fp32 only", source = at "arguments.py: validate_args" },
+    message = "{framework}: --accumulate-allreduce-grads-in-fp32 goes with --main-grads-dtype fp32 only", source = at "arguments.py:1209" },
   { id = "megatron.fp8_gather", fp8_gather = true,
     when = function(f)
       local trains = f.train_iters_said or f.train_samples_said   -- inference gathers in fp8 without an optimizer
-      local layer_wise = f.optimizer == "muon"   -- its own, in place of the distributed one (arguments.py:1727)
-      return trains and not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp and not layer_wise
+      return trains and not f.distributed_optimizer and not f.megatron_fsdp and not f.torch_fsdp and not f.layer_wise
     end,
-    message = "{framework}: --fp8-param-gather wants --use-distributed-optimizer", source = at "arguments.py: validate_args" },
+    message = "{framework}: --fp8-param-gather wants --use-distributed-optimizer", source = at "arguments.py:1095" },
   { id = "megatron.fp8_gather_alone", fp8_gather = true, when = function(f) return f.fp8 == nil end,
-    message = "{framework}: --fp8-param-gather wants --fp8-format", source = at "transformer_config.py: __post_init__" },
+    message = "{framework}: --fp8-param-gather wants --fp8-format", source = at "transformer_config.py:1566" },
   { id = "megatron.fp4", when = function(f) return f.fp4 ~= nil and f.fp8 ~= nil or f.fp4_gather and f.fp4 == nil end,
-    message = "{framework}: --fp4-format goes with no --fp8-format, and --fp4-param-gather wants it", source = at "arguments.py: validate_args" },
+    message = "{framework}: --fp4-format goes with no --fp8-format, and --fp4-param-gather wants it", source = at "arguments.py:1100-1105" },
   { id = "megatron.fsdp_format", megatron_fsdp = true, when = function(f) return f.checkpoint_format ~= "fsdp_dtensor" end,
-    message = "{framework}: --use-megatron-fsdp wants --ckpt-format fsdp_dtensor", source = at "arguments.py:1100" },
+    message = "{framework}: --use-megatron-fsdp wants --ckpt-format fsdp_dtensor", source = at "arguments.py:1169" },
   { id = "megatron.format_fsdp", megatron_fsdp = false, checkpoint_format = "fsdp_dtensor",
-    message = "{framework}: --ckpt-format fsdp_dtensor wants --use-megatron-fsdp", source = at "arguments.py: validate_args" },
+    message = "{framework}: --ckpt-format fsdp_dtensor wants --use-megatron-fsdp", source = at "arguments.py:1675" },
   { id = "megatron.sharded_optimizer", by = "plan", zero = { at_least = 2 }, optimizer = "muon",
-    message = "{framework} shards gradients of Adam and SGD only: Megatron-FSDP refuses others", source = at "arguments.py:1100" },
+    message = "{framework} shards gradients of Adam and SGD only: Megatron-FSDP refuses others", source = at "arguments.py:1150" },
   { id = "megatron.fsdp_optimizer", megatron_fsdp = true,
     when = function(f)   -- where it shards gradients, sharded_optimizer says so of Muon
       return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" and (f.optimizer ~= "muon" or (f.zero or 0) < 2)
     end,
-    message = "{framework}: --use-megatron-fsdp goes with --optimizer adam or sgd", source = at "arguments.py:1100" },
+    message = "{framework}: --use-megatron-fsdp goes with --optimizer adam or sgd", source = at "arguments.py:1150" },
   { id = "megatron.torch_fsdp", torch_fsdp = true,
     when = function(f) return f.distributed_optimizer or f.fused_accumulation or f.tied_embeddings or f.fp16 end,
     message = "{framework}: --use-torch-fsdp2 wants --no-gradient-accumulation-fusion and --untie-embeddings-and-output-weights, and goes with "
-              .. "neither --use-distributed-optimizer nor --fp16", source = at "arguments.py: validate_args" },
+              .. "neither --use-distributed-optimizer nor --fp16", source = at "arguments.py:1031-1047" },
 
   -- how long, how fast, from where
   { id = "megatron.save_interval", when = function(f) return f.save ~= nil and (f.save_interval == nil or f.save_interval < 1) end,
-    message = "{framework}: --save wants --save-interval", source = at "arguments.py: validate_args" },
+    message = "{framework}: --save wants --save-interval", source = at "arguments.py:1362" },
   { id = "megatron.iterations", skip_train = false,
     when = function(f)
       return f.train_iters ~= nil and f.train_iters > 0
              and (f.train_samples ~= nil or f.rate_decay_samples ~= nil or f.rate_warmup_samples ~= 0)
     end,
-    message = "{framework}: --train-iters goes with no --train-samples, --lr-decay-samples, --lr-warmup-samples", source = at "arguments.py: validate_args" },
+    message = "{framework}: --train-iters goes with no --train-samples, --lr-decay-samples, --lr-warmup-samples", source = at "arguments.py:1276-1284" },
   { id = "megatron.samples", skip_train = false,
     when = function(f)
       return f.train_samples ~= nil and f.train_samples > 0 and f.train_iters == nil and (f.rate_decay_iters ~= nil or f.rate_warmup_iters ~= 0)
     end,
-    message = "{framework}: --train-samples goes with no --lr-decay-iters and no --lr-warmup-iters", source = at "arguments.py: validate_args" },
+    message = "{framework}: --train-samples goes with no --lr-decay-iters and no --lr-warmup-iters", source = at "arguments.py:1290-1298" },
   { id = "megatron.warm_up", skip_train = false,
     when = function(f)
       if f.rate_warmup_fraction == nil then return false end
       return f.train_iters ~= nil and f.train_iters > 0 and f.rate_warmup_iters ~= 0
              or f.train_samples ~= nil and f.train_samples > 0 and f.rate_warmup_samples ~= 0
     end,
-    message = "{framework} takes --lr-warmup-fraction or a number to warm up over", source = at "arguments.py: validate_args" },
+    message = "{framework} takes --lr-warmup-fraction or a number to warm up over", source = at "arguments.py:1285, 1299" },
   { id = "megatron.least_rate", when = function(f) return f.learning_rate ~= nil and f.least_rate ~= nil and f.least_rate > f.learning_rate end,
-    message = "{framework}: --min-lr {least_rate} is above --lr {learning_rate}", source = at "arguments.py: validate_args" },
+    message = "{framework}: --min-lr {least_rate} is above --lr {learning_rate}", source = at "arguments.py:1360" },
   { id = "megatron.two_data", mock_data = true, when = function(f) return f.data_path ~= nil end,
-    message = "{framework} takes --mock-data or --data-path", source = at "arguments.py: validate_args" },
+    message = "{framework} takes --mock-data or --data-path", source = at "arguments.py:1679" },
   { id = "megatron.eval_batch",
     when = function(f)
       if f.eval_batch == nil and f.eval_micro_batch == nil then return false end
@@ -355,7 +388,7 @@ local list = {
 
   { id = "megatron.torch_dcp", checkpoint_format = "torch_dcp",
     when = function(f) return not f.torch_fsdp or f.tensor_parallel > 1 or f.pipeline_parallel > 1 end,
-    message = "{framework}: --ckpt-format torch_dcp wants --use-torch-fsdp2, TP 1 and P 1", source = at "arguments.py" },
+    message = "{framework}: --ckpt-format torch_dcp wants --use-torch-fsdp2, TP 1 and P 1", source = at "arguments.py:1667-1672" },
 }
 
 for _, rule in ipairs(list) do
