@@ -47,19 +47,18 @@ SKIPPED_TESTS = re.compile(r"^(torch\.|cli\.(ci_examples|install|manual|monitor_
 
 def draw(group, seed, only):
     """
-    All places of a group in the order of drawing: [(path, Mutant)]. A place's rank is a hash of its file and lines, so that a change of the
-    sources elsewhere draws the same places again.
+    All places of a group in the order of drawing: [(path, Mutant, id)]. A place's id is its file and lines and which of equals it is, and its
+    rank a hash of that, so that a change of the sources elsewhere draws the same places again, and knows what came of them.
     """
-    found, ranks, times = [], {}, collections.Counter()
+    found, times = [], collections.Counter()
     for path in sorted(ROOT.glob(GROUPS[group]["files"])):
         name = str(path.relative_to(ROOT))
         if not SKIPPED_FILES.search(name) and (not only or re.search(only, name)):
-            found += [(name, mutant) for mutant in sites.mutants_of(path.read_text(), GROUPS[group]["language"])]
-    for place in found:
-        key = key_of(*place)
-        times[key] += 1
-        ranks[place] = hashlib.sha256("\0".join((str(seed), *key, str(times[key]))).encode()).digest()
-    return sorted(found, key=ranks.get)
+            for mutant in sites.mutants_of(path.read_text(), GROUPS[group]["language"]):
+                key = key_of(name, mutant)
+                times[key] += 1
+                found.append((name, mutant, "\0".join((*key, str(times[key])))))
+    return sorted(found, key=lambda place: hashlib.sha256(("%d\0%s" % (seed, place[2])).encode()).digest())
 
 
 @functools.lru_cache(maxsize=None)
@@ -97,8 +96,8 @@ class Tree:
     """A private copy of the sources with its own build."""
 
     def __init__(self, number, asan=False):
-        self.root, self.number, self.asan = WORK / ("%s%d" % ("asan" if asan else "tree", number)), number, asan
-        self.build, self.stdlib = self.root / "build" / "release", WORK / ("stdlib%d" % number)
+        self.root, self.number, self.asan = WORK / ("%s%s" % ("asan" if asan else "tree", number)), number, asan
+        self.build, self.stdlib = self.root / "build" / "release", WORK / ("stdlib%s" % number)
 
     def prepare(self):
         shutil.rmtree(self.root / "tests", ignore_errors=True)
@@ -120,7 +119,7 @@ class Tree:
         self.make(["all"], check=True)
         shutil.rmtree(self.stdlib, ignore_errors=True)
         shutil.copytree(self.root / "stdlib", self.stdlib)
-        wrapper = WORK / ("pipeplan%d" % self.number)
+        wrapper = WORK / ("pipeplan%s" % self.number)
         wrapper.write_text('#!/bin/sh\nexec "%s" "$@" --stdlib "%s"\n' % (self.build / "pipeplan", self.stdlib))
         wrapper.chmod(0o755)
         self.wrapper = wrapper
@@ -163,11 +162,12 @@ class Tree:
         environment = dict(os.environ, **dict(item.split("=", 1) for item in test["environment"]))
         if mutated_stdlib:
             environment.update(PIPEPLAN_STDLIB=str(self.stdlib), PIPEPLAN=str(self.wrapper))
-        return self.call(test["command"], seconds, cwd=test["cwd"], environment=environment)[0]
+        first = [] if test["name"].startswith("unit.") else ["--no-keep-going"]   # busted ends at the first that fails
+        return self.call(test["command"] + first, seconds, cwd=test["cwd"], environment=environment)[0]
 
 
 class History:
-    """Processor seconds of each test, and how many mutants of which file it killed."""
+    """Seconds of each test, and how many mutants of which file it killed."""
 
     def __init__(self):
         self.file, self.lock = WORK / "history.json", threading.Lock()
@@ -197,32 +197,39 @@ class History:
         return sorted(tests, key=lambda test: (-promise(test), test["name"]))
 
 
-def children_seconds():
-    """Processor time of all processes that ended so far."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def usual_seconds(history, group, tests):
+    """What each test of a group takes: as the history says, or CTest's last full run here; half a second where neither knows it."""
+    costs, file = {}, ROOT / "build" / "release" / "Testing" / "Temporary" / "CTestCostData.txt"
+    if file.is_file():
+        for line in file.read_text().splitlines():
+            parts = line.split()
+            if len(parts) == 3:
+                costs[parts[0]] = float(parts[2])
+    found = []
+    for test in tests:
+        if re.search(GROUPS[group]["tests"], test["name"]) and not SKIPPED_TESTS.search(test["name"]):
+            history.data["seconds"].setdefault(group + " " + test["name"], costs.get(test["name"], 0.5))
+            found.append(test)
+    return found
 
 
-def measure(tree, history, group):
-    """Names of the tests of a group that pass on the unchanged sources; the history has the processor time of each."""
-    passing = set()
-    for test in tree.tests():
-        name = group + " " + test["name"]
-        if not re.search(GROUPS[group]["tests"], test["name"]) or SKIPPED_TESTS.search(test["name"]):
-            continue
-        if name not in history.data["seconds"]:
-            before = children_seconds()
-            status = tree.run_test(test, 900, group == "stdlib")
-            history.data["seconds"][name] = children_seconds() - before if status == 0 else -1
-        if history.data["seconds"][name] < 0:
-            print("not used: %s fails on the unchanged sources here" % name)
-        else:
-            passing.add(test["name"])
-    history.record("", None)
-    return passing
+class Reference:
+    """The unchanged sources: a test that fails there too has told nothing, and is not asked again."""
+
+    def __init__(self, asan):
+        self.tree, self.verdicts, self.lock = Tree("clean", asan), {}, threading.Lock()
+
+    def passes(self, test, group, seconds):
+        with self.lock:
+            key = group, test["name"]
+            if key not in self.verdicts:
+                self.verdicts[key] = self.tree.run_test(test, seconds, group == "stdlib") == 0
+                if not self.verdicts[key]:
+                    print("not used: %s fails on the unchanged sources here" % test["name"], flush=True)
+            return self.verdicts[key]
 
 
-def try_mutant(tree, history, tests, group, path, mutant, budget):
+def try_mutant(tree, reference, history, tests, group, path, mutant, budget):
     """(outcome, test that killed): killed, timed out, survived, or did not compile."""
     language = GROUPS[group]["language"]
     target = tree.root / path if language == "c" else tree.stdlib / Path(path).relative_to("stdlib")
@@ -237,28 +244,25 @@ def try_mutant(tree, history, tests, group, path, mutant, budget):
         built, spent = set(), 0.0
         for test in history.order(path, tests, group):
             usual = history.data["seconds"][group + " " + test["name"]]
-            if spent + usual > budget:
+            if spent + usual > budget or reference.verdicts.get((group, test["name"])) is False:
                 continue
             if language == "c" and not built.issuperset(test["targets"]):
                 if not tree.make(test["targets"]):
                     return "did not compile", None
                 built.update(test["targets"])
             spent += usual
-            status = tree.run_test(test, 60 + 20 * usual, group == "stdlib")
-            if status != 0:
+            seconds = 120 + 20 * usual
+            status = tree.run_test(test, seconds, group == "stdlib")
+            if status != 0 and reference.passes(test, group, seconds):
                 return ("timed out" if status is None else "killed"), test["name"]
         return "survived", None
     finally:
         target.write_text(text)
 
 
-def identity(path, mutant, text):
-    return "%s:%d:%s→%s in %s" % (path, mutant.start, text[mutant.start:mutant.end], mutant.replacement, key_of(path, mutant)[1])
-
-
 class Run:
     def __init__(self, options):
-        self.options, self.lock, self.history = options, threading.Lock(), History()
+        self.options, self.lock, self.history, self.reference = options, threading.Lock(), History(), Reference(options.asan)
         self.file, self.known = WORK / "results.jsonl", {}
         if self.file.is_file():
             for line in self.file.read_text().splitlines():
@@ -275,12 +279,11 @@ class Run:
         if self.options.again:
             keys = self.survivors()
             files = {key[0] for key in keys}
-            places = [(path, mutant) for path, mutant in places if path in files and key_of(path, mutant) in keys]
+            places = [place for place in places if place[0] in files and key_of(*place[:2]) in keys]
         places = iter(places)
-        passing = measure(trees[0], self.history, group)
 
         def work(tree):
-            tests = [test for test in tree.tests() if test["name"] in passing]
+            tests = usual_seconds(self.history, group, tree.tests())
             while True:
                 with self.lock:
                     enough = sum(result["outcome"] != "did not compile" for result in results) + self.pending >= wanted
@@ -301,14 +304,12 @@ class Run:
             thread.join()
         return results
 
-    def result_of(self, tree, tests, group, path, mutant):
-        text = text_of(path)
-        name = identity(path, mutant, text)
-        line = text.count("\n", 0, mutant.start) + 1
+    def result_of(self, tree, tests, group, path, mutant, name):
+        line = text_of(path).count("\n", 0, mutant.start) + 1
         result = self.known.get(name)
         if not result or result["outcome"] == "survived" and (self.options.again or result["budget"] < self.options.budget):
             start = time.monotonic()
-            outcome, test = try_mutant(tree, self.history, tests, group, path, mutant, self.options.budget)
+            outcome, test = try_mutant(tree, self.reference, self.history, tests, group, path, mutant, self.options.budget)
             result = {"id": name, "file": path, "line": line, "kind": mutant.kind, "outcome": outcome, "test": test,
                       "seconds": round(time.monotonic() - start, 1), "budget": self.options.budget}
             result["key"] = key_of(path, mutant)
@@ -369,7 +370,7 @@ def main():
         print("no longer in the sources, take it out of equivalent.txt: " + line)
     if options.list:
         for group, number in wanted.items():
-            for path, mutant in draw(group, options.seed, options.only)[:number]:
+            for path, mutant, _ in draw(group, options.seed, options.only)[:number]:
                 print("%s\n- %s\n+ %s" % key_of(path, mutant))
     if options.list or not any(wanted.values()):
         return 1 if outdated else 0
@@ -378,7 +379,7 @@ def main():
         (WORK / "results.jsonl").unlink(missing_ok=True)
     run = Run(options)
     trees = [Tree(number, options.asan) for number in range(options.jobs)]
-    for tree in trees:
+    for tree in [run.reference.tree] + trees:
         tree.prepare()
     results = {group: run.group(group, number, trees) for group, number in wanted.items() if number}
     return 1 if sum([report(group, found, equivalents) for group, found in results.items()]) or outdated else 0
