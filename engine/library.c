@@ -8,6 +8,7 @@
 #include <lua.h>
 #include <stdlib.h>
 
+#include "host/own_stack.h"
 #include "lua/trusted.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -41,28 +42,42 @@ static int failed(lua_State *L, int outcome) {
   return outcome == LUA_ERRMEM ? PIPEPLAN_OVER_BUDGET : PIPEPLAN_BUG;
 }
 
+/* A call of this library, where its stack is large enough. */
+typedef struct {
+  lua_State *L;
+  const char *text;   /* options, or a spec */
+  int status;
+} call;
+
+static void open_state(void *data) {
+  call *self = data;
+  lua_State *L = self->L = luaL_newstate();
+  if (!L) return;
+  lua_pushcfunction(L, open_planner);
+  lua_pushlightuserdata(L, (void *)self->text);
+  const int outcome = lua_pcall(L, 1, 3, 0);
+  if (outcome == LUA_OK) {
+    self->status = (int)lua_tointeger(L, -1);
+    lua_settop(L, ANSWER);
+  } else {
+    lua_settop(L, 0);
+    lua_pushnil(L);
+    self->status = failed(L, outcome);
+  }
+}
+
 EXPORT int pipeplan_open(const char *options, pipeplan **planner) {
   pipeplan *self = malloc(sizeof *self);
-  int outcome, status;
+  call opening = { NULL, options, PIPEPLAN_OVER_BUDGET };
   *planner = NULL;
   if (!self) return PIPEPLAN_OVER_BUDGET;
-  self->L = luaL_newstate();
-  if (!self->L) {
+  if (!pp_with_stack(open_state, &opening) || !opening.L) {
     free(self);
     return PIPEPLAN_OVER_BUDGET;
   }
+  self->L = opening.L;
   *planner = self;
-  lua_pushcfunction(self->L, open_planner);
-  lua_pushlightuserdata(self->L, (void *)options);
-  outcome = lua_pcall(self->L, 1, 3, 0);
-  if (outcome != LUA_OK) {
-    lua_settop(self->L, 0);
-    lua_pushnil(self->L);
-    return failed(self->L, outcome);
-  }
-  status = (int)lua_tointeger(self->L, -1);
-  lua_settop(self->L, ANSWER);
-  return status;
+  return opening.status;
 }
 
 /* Runs protected: (function, spec as a light userdata) → answer, status. */
@@ -73,18 +88,26 @@ static int plan(lua_State *L) {
   return 2;
 }
 
-EXPORT int pipeplan_plan(pipeplan *planner, const char *spec) {
-  lua_State *L = planner->L;
-  int outcome, status;
-  lua_settop(L, PLAN);
+static void plan_in_state(void *data) {
+  call *self = data;
+  lua_State *L = self->L;
   lua_pushcfunction(L, plan);
   lua_pushvalue(L, PLAN);
-  lua_pushlightuserdata(L, (void *)spec);
-  outcome = lua_pcall(L, 2, 2, 0);
-  if (outcome != LUA_OK) return failed(L, outcome);
-  status = (int)lua_tointeger(L, -1);
-  lua_settop(L, ANSWER);
-  return status;
+  lua_pushlightuserdata(L, (void *)self->text);
+  const int outcome = lua_pcall(L, 2, 2, 0);
+  if (outcome == LUA_OK) {
+    self->status = (int)lua_tointeger(L, -1);
+    lua_settop(L, ANSWER);
+  } else {
+    self->status = failed(L, outcome);
+  }
+}
+
+EXPORT int pipeplan_plan(pipeplan *planner, const char *spec) {
+  call planning = { planner->L, spec, PIPEPLAN_OVER_BUDGET };
+  lua_settop(planner->L, PLAN);
+  if (!pp_with_stack(plan_in_state, &planning)) lua_pushnil(planner->L);   /* no memory: see pipeplan_answer */
+  return planning.status;
 }
 
 EXPORT const char *pipeplan_answer(const pipeplan *planner) {

@@ -10,6 +10,7 @@
 
 #include "host/file.h"
 #include "host/last_resort.h"
+#include "host/own_stack.h"
 #include "lua/trusted.h"
 #include "host/streams.h"
 #include "host/terminal.h"
@@ -63,21 +64,35 @@ static int out_of_memory(void) {
   return STATUS_NO_MEMORY;
 }
 
-int main(int argc, char **argv) {
-  int status = STATUS_BUG, outcome;
-  pp_last_resort_enable();
+typedef struct {
+  int argc;
+  char **argv;
+  int status;
+} program;
+
+static void run_program(void *data) {
+  program *self = data;
+  int outcome;
   static lua_State *L;  /* static: the heap it is not freed with stays reachable for leak checkers */
-  pp_prepare_streams();
   L = luaL_newstate();
-  if (!L) return out_of_memory();
+  if (!L) {
+    self->status = out_of_memory();
+    return;
+  }
   lua_pushcfunction(L, traceback);
   lua_pushcfunction(L, run);
-  lua_pushinteger(L, argc);
-  lua_pushlightuserdata(L, argv);
+  lua_pushinteger(L, self->argc);
+  lua_pushlightuserdata(L, self->argv);
   outcome = lua_pcall(L, 2, 1, 1);
-  if (outcome == LUA_ERRMEM) return out_of_memory();
-  if (outcome == LUA_OK) status = (int)lua_tointeger(L, -1);
+  if (outcome == LUA_ERRMEM) self->status = out_of_memory();
+  else if (outcome == LUA_OK) self->status = (int)lua_tointeger(L, -1);
   else pp_complain(lua_tostring(L, -1));
   /* The state is not closed: the process ends here, and freeing a heap block by block is a twentieth of what a plan takes. */
-  return status;
+}
+
+int main(int argc, char **argv) {
+  program self = { argc, argv, STATUS_BUG };
+  pp_last_resort_enable();
+  pp_prepare_streams();
+  return pp_with_stack(run_program, &self) ? self.status : out_of_memory();
 }

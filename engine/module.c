@@ -7,6 +7,7 @@
 #include <lua.h>
 #include <stdlib.h>
 
+#include "host/own_stack.h"
 #include "lua/stdlib.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -16,6 +17,9 @@ EXPORT int luaopen_pipeplan(lua_State *L);
 /* PIPEPLAN_STDLIB names a directory to read stdlib from, as --stdlib does for the program. */
 EXPORT int luaopen_pipeplan(lua_State *L) {
   luaL_checkversion(L);
+  /* It cannot move: what calls it stands on this stack. */
+  if (pp_stack_left() < PP_STACK_LEAST)
+    return luaL_error(L, "pipeplan needs a stack of %d KiB, this thread has %d KiB left", PP_STACK_LEAST / 1024, (int)(pp_stack_left() / 1024));
   pp_open_stdlib(L, getenv("PIPEPLAN_STDLIB"));
   lua_getglobal(L, "require");
   lua_pushliteral(L, "pipeplan.init");

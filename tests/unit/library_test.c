@@ -93,11 +93,29 @@ static void two_threads_plan_at_once_and_alike(void **state) {
   for (int i = 0; i < 2; i++) free(answers[i]);
 }
 
+/* musl gives threads 128 KiB. */
+static void a_thread_of_little_stack_plans_the_same(void **state) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  char *answers[2];
+  (void)state;
+  plan_some(&answers[0]);
+  assert_int_equal(pthread_attr_init(&attributes), 0);
+  assert_int_equal(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+  assert_int_equal(pthread_create(&thread, &attributes, plan_some, &answers[1]), 0);
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+  assert_non_null(strstr(answers[0], "\"status\":\"planned\""));
+  assert_string_equal(answers[0], answers[1]);
+  for (int i = 0; i < 2; i++) free(answers[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_planner_plans_refuses_and_goes_on_after_a_mistake),
     cmocka_unit_test(what_cannot_be_opened_says_why_and_answers_nothing_else),
     cmocka_unit_test(two_threads_plan_at_once_and_alike),
+    cmocka_unit_test(a_thread_of_little_stack_plans_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

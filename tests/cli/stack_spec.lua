@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Where the stack is small, as `ulimit -s` or a thread of another C library leaves it: the same answers, or a sentence.
+
+local program = require "program"
+
+local small = "sh -c 'ulimit -s 256; exec \"$@\"' sh"
+local specs = io.open(os.getenv "PIPEPLAN_SOURCE" .. "/tests/fixtures/small_moe.json"):read("a"):gsub("\n", " ") .. "\n"
+
+describe("with a stack of 256 KB", function()
+  for _, command in ipairs {
+    "plan examples/specs/deepseek-v3.json --date 2026-12-01 --explain",
+    "plan --jsonl --jobs 2 --date 2026-12-01",
+    "policy check --no-witnesses --date 2026-12-01",
+    "simulate zb_auto --ranks 8 --microbatches 16 --times 1,1,1",
+  } do
+    it("says the same in " .. command, function()
+      assert.same(program.run(command, specs:rep(3)), program.run(command, specs:rep(3), small))
+    end)
+  end
+
+  it("the module says what it needs, for it stands on the stack of its interpreter", function()
+    local handle = io.popen(small .. " lua5.4 -e 'print(pcall(require, \"pipeplan\"))' 2>&1")
+    local text = handle:read "a"
+    handle:close()
+    assert.is_truthy(text:find "pipeplan needs a stack of 1024 KiB, this thread has %d+ KiB left", text)
+  end)
+end)
