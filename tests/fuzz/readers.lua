@@ -95,7 +95,13 @@ function readers.topology(path)
   return run("plan", source .. "/examples/specs/mixtral-8x7b.json", "--measured", measured .. "all_reduce-4xH100.txt," .. path)
 end
 
-function readers.calibration(path) return plan("--model", model, "--calibration", path) end
+function readers.calibration(path)
+  return run("plan", source .. "/examples/specs/mixtral-8x7b.json", "--calibration", path, "--format", one_of("text", "json"))
+end
+
+function readers.kernels(path)
+  return run("plan", source .. "/examples/specs/mixtral-8x7b.json", "--accelerator", "H200-SXM", "--kernels", path, "--format", one_of("text", "json"))
+end
 
 function readers.measured_plan(path)
   return run("plan", source .. "/examples/measuring/spec.json", "--measured", path .. "=" .. source .. "/examples/measuring/run-%a.log")
