@@ -104,10 +104,12 @@ local function words_of(said)
   return visible.line((said:gsub("^[\x80-\xBF]+", ""):gsub("%s+$", "")))
 end
 
--- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU. That none can be
--- started is for want of files, processes or memory, as much as running out of them is.
+-- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU; what is short of
+-- memory, by SIGKILL, which none sends itself: no bug. That none can be started is for want of files, processes or memory, as much as running
+-- out of them is.
 local function lost(item, how)
   local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
+  local killed = kind == "signal" and number == SIGKILL
   local over_budget = kind == "none" or kind == "status" and number == failure.status.over_budget or kind == "signal" and number == SIGXCPU
   local message
   if kind == "none" then message = "no process to plan it: " .. words
@@ -115,10 +117,10 @@ local function lost(item, how)
   elseif kind == "status" then message = "the process that planned it ended with exit status " .. number
   else
     message = string.format("the process that planned it was ended by signal %d (%s)%s", number, words,
-                            number == SIGKILL and ": by hand, or for want of memory" or "")
+                            killed and ": by hand, or for want of memory" or "")
   end
   if item.said then message = message .. "; its last words: " .. words_of(item.said) end
-  return problem(item.number, over_budget and failure.status.over_budget or failure.status.bug, message, how, {})
+  return problem(item.number, (over_budget or killed) and failure.status.over_budget or failure.status.bug, message, how, {})
 end
 
 -- ------------------------------------------------------------------------------------------------------------------- the stream

@@ -150,10 +150,10 @@ describe("a stream of specs", function()
       one:write(spec(16))
       kill("KILL", one:working())
       for gpus = 64, 256, 64 do one:write(spec(gpus)) end
-      assert.same({ line = 2, message = "the process that planned it was ended by signal 9 (Killed): by hand, or for want of memory", status = 70 },
+      assert.same({ line = 2, message = "the process that planned it was ended by signal 9 (Killed): by hand, or for want of memory", status = 4 },
                   one:read().error)
       for gpus = 64, 256, 64 do assert.equal(gpus, one:read().cluster.gpus) end
-      assert.same({ "", "pipeplan: line 2: the process that planned it was ended by signal 9 (Killed): by hand, or for want of memory\n", 70 },
+      assert.same({ "", "pipeplan: line 2: the process that planned it was ended by signal 9 (Killed): by hand, or for want of memory\n", 4 },
                   { one:finish() })
     end
   end)
