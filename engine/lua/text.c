@@ -45,12 +45,13 @@ static int text_width(lua_State *L) {
   return 1;
 }
 
-/* engine.text.fit(text, columns) → how many bytes at its start take at most so many columns */
+/* engine.text.fit(text, columns [, from]) → how many bytes at its start, or behind its first `from`, take at most so many columns */
 static int text_fit(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);
-  lua_Integer columns = luaL_checkinteger(L, 2);
-  lua_pushinteger(L, (lua_Integer)pp_text_fit(text, length, columns > 0 ? (size_t)columns : 0));
+  lua_Integer columns = luaL_checkinteger(L, 2), from = luaL_optinteger(L, 3, 0);
+  luaL_argcheck(L, from >= 0 && (size_t)from <= length, 3, "not in the text");
+  lua_pushinteger(L, (lua_Integer)pp_text_fit(text + from, length - (size_t)from, columns > 0 ? (size_t)columns : 0));
   return 1;
 }
 

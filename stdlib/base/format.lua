@@ -170,11 +170,12 @@ function format.wrap(text, width, first, rest)
   text = visible.line(text):gsub("(%d) ([%a%%µ][%a/]*)", function(digit, word) return units[word] and digit .. "\0" .. word end)
   for word in text:gmatch("[^ ]+") do
     word = word:gsub("\0", " ")
+    local at, wanted = 0, format.width(word)   -- bytes of it that stand on earlier lines, columns of the rest
     while true do
-      local room, wanted = width - used - (bare and 0 or 1), format.width(word)
+      local room = width - used - (bare and 0 or 1)
       if wanted <= room then
         if not bare then line[#line + 1] = " " end
-        line[#line + 1] = word
+        line[#line + 1] = word:sub(at + 1)
         used = used + wanted + (bare and 0 or 1)
         bare = false
         break
@@ -183,10 +184,11 @@ function format.wrap(text, width, first, rest)
         line, bare = { rest }, true
         used = format.width(rest)
       else
-        local taken = engine.text.fit(word, room)
-        if taken == 0 then taken = engine.text.fit(word, 2) end  -- a wide character in a single column
-        lines[#lines + 1] = table.concat(line) .. word:sub(1, taken)
-        line, word = { rest }, word:sub(taken + 1)
+        local taken = engine.text.fit(word, room, at)
+        if taken == 0 then taken = engine.text.fit(word, 2, at) end  -- a wide character in a single column
+        local piece = word:sub(at + 1, at + taken)
+        lines[#lines + 1] = table.concat(line) .. piece
+        line, at, wanted = { rest }, at + taken, wanted - format.width(piece)
         used = format.width(rest)
       end
     end

@@ -125,7 +125,7 @@ class Tree:
         self.wrapper = wrapper
 
     def call(self, command, seconds, check=False, cwd=None, environment=None):
-        """Runs a command in its own session; (status, its output), None when time was up."""
+        """Runs a command in its own session; (status, its output), None when time was up. seconds: None for as long as it takes."""
         def limit():
             os.setsid()
             if not self.asan:
@@ -143,7 +143,7 @@ class Tree:
         return process.returncode, output
 
     def make(self, targets, check=False):
-        return self.call(["cmake", "--build", str(self.build), "--target"] + targets, 600, check)[0] == 0
+        return self.call(["cmake", "--build", str(self.build), "--target"] + targets, None if check else 600, check)[0] == 0
 
     def tests(self):
         """[{ name, command, environment, cwd, target }] as CTest knows them."""
