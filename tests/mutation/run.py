@@ -217,15 +217,19 @@ class Reference:
     """The unchanged sources: a test that fails there too has told nothing, and is not asked again."""
 
     def __init__(self, asan):
-        self.tree, self.verdicts, self.lock = Tree("clean", asan), {}, threading.Lock()
+        self.tree, self.tests, self.verdicts, self.lock = Tree("clean", asan), {}, {}, threading.Lock()
 
-    def passes(self, test, group, seconds):
+    def prepare(self):
+        self.tree.prepare()
+        self.tests = {test["name"]: test for test in self.tree.tests()}
+
+    def passes(self, name, group, seconds):
         with self.lock:
-            key = group, test["name"]
+            key = group, name
             if key not in self.verdicts:
-                self.verdicts[key] = self.tree.run_test(test, seconds, group == "stdlib") == 0
+                self.verdicts[key] = self.tree.run_test(self.tests[name], seconds, group == "stdlib") == 0
                 if not self.verdicts[key]:
-                    print("not used: %s fails on the unchanged sources here" % test["name"], flush=True)
+                    print("not used: %s fails on the unchanged sources here" % name, flush=True)
             return self.verdicts[key]
 
 
@@ -253,7 +257,7 @@ def try_mutant(tree, reference, history, tests, group, path, mutant, budget):
             spent += usual
             seconds = 120 + 20 * usual
             status = tree.run_test(test, seconds, group == "stdlib")
-            if status != 0 and reference.passes(test, group, seconds):
+            if status != 0 and reference.passes(test["name"], group, seconds):
                 return ("timed out" if status is None else "killed"), test["name"]
         return "survived", None
     finally:
@@ -379,7 +383,7 @@ def main():
         (WORK / "results.jsonl").unlink(missing_ok=True)
     run = Run(options)
     trees = [Tree(number, options.asan) for number in range(options.jobs)]
-    for tree in [run.reference.tree] + trees:
+    for tree in [run.reference] + trees:
         tree.prepare()
     results = {group: run.group(group, number, trees) for group, number in wanted.items() if number}
     return 1 if sum([report(group, found, equivalents) for group, found in results.items()]) or outdated else 0
