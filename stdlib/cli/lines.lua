@@ -111,6 +111,7 @@ local function lost(item, how)
   local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
   local killed = kind == "signal" and number == SIGKILL
   local over_budget = kind == "none" or kind == "status" and number == failure.status.over_budget or kind == "signal" and number == SIGXCPU
+  local status = (over_budget or killed) and failure.status.over_budget or failure.status.bug
   local message
   if kind == "none" then message = "no process to plan it: " .. words
   elseif over_budget then message = "over budget: the process that planned it ran out of processor time"
@@ -120,7 +121,7 @@ local function lost(item, how)
                             killed and ": by hand, or for want of memory" or "")
   end
   if item.said then message = message .. "; its last words: " .. words_of(item.said) end
-  return problem(item.number, (over_budget or killed) and failure.status.over_budget or failure.status.bug, message, how, {})
+  return problem(item.number, status, message, how, {})
 end
 
 -- ------------------------------------------------------------------------------------------------------------------- the stream
