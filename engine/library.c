@@ -13,14 +13,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The state's stack: 1 the function that plans; 2 the answer, nil where there was no memory for it. */
+/* The state's stack: 1 the function that plans; 2 the answer. */
 enum { PLAN = 1, ANSWER = 2 };
 
 struct pipeplan {
   lua_State *L;
+  const char *ended;   /* the answer of a call that Lua itself ended; NULL: it is on the stack */
 };
 
 static const char no_memory[] = "{\"error\":{\"message\":\"out of memory\",\"status\":4}}";
+static const char internal_error[] = "{\"error\":{\"message\":\"internal error\",\"status\":70}}";
 
 /* Runs protected: options as a light userdata → the function that plans, answer, status. */
 static int open_planner(lua_State *L) {
@@ -34,50 +36,49 @@ static int open_planner(lua_State *L) {
   return 3;
 }
 
-/* Of a call that Lua itself ended: embed.lua catches all else. Leaves function and answer in their places. */
-static int failed(lua_State *L, int outcome) {
-  lua_settop(L, PLAN);
-  if (outcome == LUA_ERRMEM) lua_pushnil(L);  /* a text would take memory: see pipeplan_answer */
-  else lua_pushliteral(L, "{\"error\":{\"message\":\"internal error\",\"status\":70}}");
+/* Of a call that Lua itself ended: embed.lua catches all else. Nothing is pushed here: that could take memory, and nothing would catch it. */
+static int ended(pipeplan *self, int outcome) {
+  lua_settop(self->L, PLAN);
+  self->ended = outcome == LUA_ERRMEM ? no_memory : internal_error;
   return outcome == LUA_ERRMEM ? PIPEPLAN_OVER_BUDGET : PIPEPLAN_BUG;
 }
 
 /* A call of this library, where its stack is large enough. */
 typedef struct {
   lua_State *L;
-  const char *text;   /* options, or a spec */
-  int status;
+  const char *text;      /* options, or a spec */
+  int outcome, status;   /* Lua's; the call's, where that is LUA_OK */
 } call;
+
+/* Runs what was pushed, protected: its answer is left in its place. */
+static void run(call *self, int arguments, int results) {
+  self->outcome = lua_pcall(self->L, arguments, results, 0);
+  if (self->outcome != LUA_OK) return;
+  self->status = (int)lua_tointeger(self->L, -1);
+  lua_settop(self->L, ANSWER);
+}
 
 static void open_state(void *data) {
   call *self = data;
-  lua_State *L = self->L = luaL_newstate();
-  if (!L) return;
-  lua_pushcfunction(L, open_planner);
-  lua_pushlightuserdata(L, (void *)self->text);
-  const int outcome = lua_pcall(L, 1, 3, 0);
-  if (outcome == LUA_OK) {
-    self->status = (int)lua_tointeger(L, -1);
-    lua_settop(L, ANSWER);
-  } else {
-    lua_settop(L, 0);
-    lua_pushnil(L);
-    self->status = failed(L, outcome);
-  }
+  self->L = luaL_newstate();
+  if (!self->L) return;
+  lua_pushcfunction(self->L, open_planner);
+  lua_pushlightuserdata(self->L, (void *)self->text);
+  run(self, 1, 3);
 }
 
 EXPORT int pipeplan_open(const char *options, pipeplan **planner) {
   pipeplan *self = malloc(sizeof *self);
-  call opening = { NULL, options, PIPEPLAN_OVER_BUDGET };
+  call opening = { NULL, options, LUA_ERRMEM, 0 };
   *planner = NULL;
   if (!self) return PIPEPLAN_OVER_BUDGET;
   if (!pp_with_stack(open_state, &opening) || !opening.L) {
     free(self);
     return PIPEPLAN_OVER_BUDGET;
   }
-  self->L = opening.L;
+  *self = (pipeplan){ opening.L, NULL };
   *planner = self;
-  return opening.status;
+  return opening.outcome == LUA_OK ? opening.status : ended(self, opening.outcome);
 }
 
 /* Runs protected: (function, spec as a light userdata) → answer, status. */
@@ -90,29 +91,25 @@ static int plan(lua_State *L) {
 
 static void plan_in_state(void *data) {
   call *self = data;
-  lua_State *L = self->L;
-  lua_pushcfunction(L, plan);
-  lua_pushvalue(L, PLAN);
-  lua_pushlightuserdata(L, (void *)self->text);
-  const int outcome = lua_pcall(L, 2, 2, 0);
-  if (outcome == LUA_OK) {
-    self->status = (int)lua_tointeger(L, -1);
-    lua_settop(L, ANSWER);
-  } else {
-    self->status = failed(L, outcome);
-  }
+  lua_pushcfunction(self->L, plan);
+  lua_pushvalue(self->L, PLAN);
+  lua_pushlightuserdata(self->L, (void *)self->text);
+  run(self, 2, 2);
 }
 
 EXPORT int pipeplan_plan(pipeplan *planner, const char *spec) {
-  call planning = { planner->L, spec, PIPEPLAN_OVER_BUDGET };
+  if (!planner) return PIPEPLAN_OVER_BUDGET;
+  call planning = { planner->L, spec, LUA_ERRMEM, 0 };
+  if (!lua_isfunction(planner->L, PLAN)) return planner->ended == no_memory ? PIPEPLAN_OVER_BUDGET : PIPEPLAN_BUG;  /* it was never opened */
+  planner->ended = NULL;
   lua_settop(planner->L, PLAN);
-  if (!pp_with_stack(plan_in_state, &planning)) lua_pushnil(planner->L);   /* no memory: see pipeplan_answer */
-  return planning.status;
+  pp_with_stack(plan_in_state, &planning);
+  return planning.outcome == LUA_OK ? planning.status : ended(planner, planning.outcome);
 }
 
 EXPORT const char *pipeplan_answer(const pipeplan *planner) {
-  const char *answer = lua_tostring(planner->L, ANSWER);
-  return answer ? answer : no_memory;
+  if (!planner) return no_memory;
+  return planner->ended ? planner->ended : lua_tostring(planner->L, ANSWER);
 }
 
 EXPORT void pipeplan_close(pipeplan *planner) {

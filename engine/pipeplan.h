@@ -34,12 +34,12 @@ enum {
 */
 int pipeplan_open(const char *options, pipeplan **planner);
 
-/* spec: JSON text, what a spec file holds; paths in it are relative to the current folder. */
+/* spec: JSON text, what a spec file holds; paths in it are relative to the current folder. Without a planner, NULL, there is no memory. */
 int pipeplan_plan(pipeplan *planner, const char *spec);
 
 /*
 ** What came of the last call, as a line of JSON without its end: the plan, as `pipeplan plan --jsonl` prints it, or
-** {"error":{"message":…,"status":…}}; "" after a pipeplan_open that went well. It is there until the next call on this planner.
+** {"error":{"message":…,"status":…}}; "" after a pipeplan_open that went well. It is there until the next call on this planner. Of NULL: that there is no memory.
 */
 const char *pipeplan_answer(const pipeplan *planner);
 

@@ -71,6 +71,14 @@ function methods:with(facts)
                       { __index = methods })
 end
 
+local function check_files(files)
+  if files == nil or type(files) == "string" then return end
+  if type(files) ~= "table" then failure.usage("pipeplan.policy: expected a path or a list of paths, got %s", tostring(files)) end
+  for i, path in ipairs(files) do
+    if type(path) ~= "string" then failure.usage("pipeplan.policy: path %d is %s: expected a text", i, tostring(path)) end
+  end
+end
+
 local known_options = { "bytes", "date", "frontier", "in_force", "policies", "set", "work" }
 
 -- policy(file or { files } or nil [, { set = { name = value }, date = "YYYY-MM-DD", policies = directory, in_force = true,
@@ -79,11 +87,16 @@ local known_options = { "bytes", "date", "frontier", "in_force", "policies", "se
 -- A file that is not there is looked for beside the test that calls.
 -- No file: the default policy alone. What cannot be loaded raises an answer, as for plan.
 function pipeplan.policy(files, options)
+  check_files(files)
   options = options or {}
+  if type(options) ~= "table" then failure.usage("pipeplan.policy: options are %s: expected a table", tostring(options)) end
   for name in pairs(options) do
     if not lists.contains(known_options, name) then
       failure.usage("pipeplan.policy: no option '%s'%s", tostring(name), failure.suggestion(tostring(name), known_options))
     end
+  end
+  if options.set ~= nil and type(options.set) ~= "table" then
+    failure.usage("pipeplan.policy: set is %s: expected a table of parameters", tostring(options.set))
   end
   local given, directory = {}, test_directory()
   for i, path in ipairs(type(files) == "string" and { files } or files or {}) do given[i] = found(path, directory) end

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
   pipeplan *planner;
   int status = pipeplan_open(argc > 1 ? argv[1] : NULL, &planner);
   if (status == PIPEPLAN_OK) status = plan_all(planner);
-  else fprintf(stderr, "%s\n", planner ? pipeplan_answer(planner) : "out of memory");
+  else fprintf(stderr, "%s\n", pipeplan_answer(planner));
   pipeplan_close(planner);
   return status;
 }

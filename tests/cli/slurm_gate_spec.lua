@@ -333,6 +333,16 @@ describe("the page about Slurm", function()
     assert.equal(1, status)
     assert.matches("this job gets 256 GPUs", text, 1, true)
   end)
+
+  it("shows what is noted, and what users read", function()
+    local page = read(source .. "/docs/slurm.md")
+    local _, note = accepted("-N 32 --gpus-per-node 8 " .. FROM_RUN)
+    assert.equal(note, page:match "AdminComment=([^`]+)`")
+    local shown = {}
+    for line in page:gmatch "\nsbatch: error: ([^\n]+)" do shown[#shown + 1] = line:gsub(", ….*$", "") end
+    assert.equal(4, #shown)
+    refused("-N 144 --gpus-per-node 8 --comment pipeplan=deep.json", shown)
+  end)
 end)
 
 describe("a job that was accepted", function()

@@ -47,6 +47,18 @@ describe("pipeplan.policy", function()
     assert.equal(3, problem.status)
     assert.matches("rule 'x' %(.*broken%.lua:1%): .*broken%.lua:1: no field 'gpu', did you mean 'gpus'%?", problem.message)
   end)
+
+  it("raises an answer for what no file and no option can be", function()
+    for _, case in ipairs { { { 5 }, "expected a path or a list of paths, got 5" }, { { { "x.lua", 5 } }, "path 2 is 5" },
+                            { { nil, "2026-12-01" }, "options are 2026-12-01: expected a table" }, { { nil, { set = "x" } }, "set is x" },
+                            { { nil, { sets = {} } }, "no option 'sets', did you mean 'set'?" } } do
+      local good, problem = pcall(pipeplan.policy, table.unpack(case[1], 1, 2))
+      assert.is_false(good)
+      assert.is_true(failure.is(problem), tostring(problem))
+      assert.equal(2, problem.status)
+      assert.matches(case[2], problem.message, 1, true)
+    end
+  end)
 end)
 
 describe("assert.decided", function()

@@ -69,6 +69,8 @@ static void what_cannot_be_opened_says_why_and_answers_nothing_else(void **state
     says(planner, cases[i].words);
     pipeplan_close(planner);
   }
+  assert_int_equal(pipeplan_plan(NULL, good), PIPEPLAN_OVER_BUDGET);  /* no memory for a planner */
+  says(NULL, "out of memory");
   pipeplan_close(NULL);
   assert_string_equal(pipeplan_version(), PP_VERSION);
 }
