@@ -24,8 +24,8 @@ whose output no page shows:
 
 local manual = {}
 
--- Made by scripts/generate-meta.
-manual.generated = { names = true, fields = true, properties = true }
+-- Made by scripts/generate-meta, and by tests/fuzz/run.
+manual.generated = { names = true, fields = true, properties = true, fuzzed = true }
 
 function manual.pages()
   local list = { "README.md", "examples/agent-skill/SKILL.md" }
