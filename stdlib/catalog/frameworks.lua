@@ -32,6 +32,7 @@
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
 --                else; value: a function of the request's training and of which fields its spec gives, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
 -- writes         key → function: what a plan makes of a key that is no single field of it (megatron_writes.lua); nil: launches are not written
+-- unplanned      function of a model's shape: what of it no plan says, in words, and the keys that do; a launch that is written says so
 -- gone           { key, now: what took its place, how: refused, unrecognized, renamed (taken all the same) or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =
 --                { operator = a number or the name of a field }, as in a policy; `when` a function of the fields; all must hold. by = "engine":

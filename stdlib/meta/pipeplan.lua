@@ -331,7 +331,7 @@
 ---@field microbatches? integer M per pipeline and step; for DualPipe over both directions
 ---@field microbatches_per_rank? number M/P
 ---@field minimum? pipeplan.plan.minimum the answer to gpus: minimum; null where the spec gives a number, or no count fits
----@field model pipeplan.plan.model the model's shape
+---@field model pipeplan.plan.model the model
 ---@field one_gpu pipeplan.plan.one_gpu would the model fit one GPU?
 ---@field overlap_alone? boolean without a pipeline: does the all-to-all run beside the next microbatch's compute?
 ---@field parallelism? pipeplan.plan.parallelism
@@ -667,13 +667,14 @@
 ---@field missing_bytes? number that it lacks
 ---@field rank? integer the fullest rank
 
---- the model's shape
+--- the model
 ---@class pipeplan.plan.model
 ---@field active_parameters integer per token, embedding and head counted
 ---@field active_parameters_without_embedding integer per token, input embedding not counted
 ---@field architecture "dense"|"moe" dense, or mixture of experts
 ---@field layers integer decoder layers
 ---@field name string the model
+---@field shape? table<string, any> in the words of a spec's inline model: hidden, heads, kv_heads, ffn, vocab, experts, …
 ---@field total_parameters integer main model, MTP left out
 
 --- would the model fit one GPU?

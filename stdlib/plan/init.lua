@@ -18,6 +18,14 @@ local stated = require "pipeplan.input.stated"
 
 local plan = {}
 
+-- Of a model of a known family all is known: what its shape does not say it has not.
+local function shape_of(model)
+  if not model.family then return model.shape end
+  local none = { tied_embeddings = false, norm_bias = false, mlp_bias = false, qkv_bias = false, learned_positions = 0 }
+  if model.shape.attention ~= "mla" then none.qk_norm = "none" end
+  return lists.with(none, model.shape)
+end
+
 -- What every outcome says about the request and the policy.
 local function base(request, policy, known)
   local found = {}
@@ -31,6 +39,7 @@ local function base(request, policy, known)
     model = {
       name = model.name, architecture = model.architecture, layers = model.layers, total_parameters = model.total_parameters,
       active_parameters = model.active_parameters, active_parameters_without_embedding = model.active_parameters_without_embedding,
+      shape = shape_of(model),
     },
     cluster = {
       gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, accelerator = cluster.accelerator, device_bytes = cluster.device_bytes,

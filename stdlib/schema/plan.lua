@@ -147,7 +147,9 @@ local properties = {
     name = text "the model", architecture = one_of({ "dense", "moe" }, "dense, or mixture of experts"), layers = whole "decoder layers",
     total_parameters = whole "main model, MTP left out", active_parameters = whole "per token, embedding and head counted",
     active_parameters_without_embedding = whole "per token, input embedding not counted",
-  }, "the model's shape"),
+    shape = optional { type = "object", additionalProperties = true,
+                       description = "in the words of a spec's inline model: hidden, heads, kv_heads, ffn, vocab, experts, …" },
+  }, "the model"),
   framework = optional(text "what will run the plan, where the spec names it"),
   cluster = object({
     gpus = whole "GPUs", gpus_per_node = whole "GPUs of a node", accelerator = text "catalogue name",

@@ -44,7 +44,7 @@ describe("the table of a framework", function()
       local name = entry.name
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
                      "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes" }, name)
+                     "argparse", "facts", "required", "writes", "unplanned" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)

@@ -237,6 +237,20 @@ describe("what a launch amounts to", function()
     assert.same({ 7, 8, 8, 7 }, reads.of(result).layers_per_stage)
   end)
 
+  -- transformer_config.py:175 and MLATransformerConfig.kv_lora_rank: what argparse has when nobody says is 1 and 32
+  it("has Megatron's own defaults, which are not a model's", function()
+    local function shape(flags) return (reads.model(script("--vocab-size 32000 " .. flags))) end
+    assert.same({ 16, 1, 4 }, { shape("").kv_heads, shape("--group-query-attention").kv_heads,
+                                shape("--group-query-attention --num-query-groups 4").kv_heads })
+    assert.equal(32, shape("--multi-latent-attention").kv_lora_rank)
+    local plain, llama = shape(""), shape("--normalization RMSNorm --disable-bias-linear --position-embedding-type rope --swiglu")
+    assert.same({ true, true, true, 2048, false }, { plain.norm_bias, plain.mlp_bias, plain.qkv_bias, plain.learned_positions, plain.gated })
+    assert.same({ false, false, false, nil, true }, { llama.norm_bias, llama.mlp_bias, llama.qkv_bias, llama.learned_positions, llama.gated })
+    -- 12 h² and 13 h a layer, 2 h of the last norm, and both tables (GPT-2's count: Radford et al. 2019)
+    assert.equal(32 * (12 * 1024 ^ 2 + 13 * 1024) + 2 * 1024 + 32000 * 1024 + 2048 * 1024,
+                 require("engine").model.parameters(plain).total)
+  end)
+
   it("has DP, M and the bubble (P − 1) / (M + P − 1) of 1F1B", function()
     local read = reads.of(script("--pipeline-model-parallel-size 4 --tensor-model-parallel-size 2", 16))
     assert.same({ 2, 64, "1f1b" }, { read.parallelism.data, read.microbatches, read.schedule })

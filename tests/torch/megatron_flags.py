@@ -54,6 +54,23 @@ def others_of(draw, say, maybe, experts, step):
     maybe(0.02, "--moe-enable-deepep")
 
 
+def later_of(draw, say, maybe, experts, step, flags):
+    """What came to be tried after others were: drawn last."""
+    pick = draw.choice
+    maybe(0.04, "--optimizer", pick(["muon", "dist_muon", "sgd", "lion"]))
+    maybe(0.02, "--use-precision-aware-optimizer", "--main-grads-dtype", pick(["fp32", "bf16"]))
+    if draw.random() < 0.04:
+        if "--global-batch-size" in flags and draw.random() < 0.8:
+            at = flags.index("--global-batch-size")
+            del flags[at:at + 2]
+        first = step * pick([1, 2, 4, 8]) + pick([0, 0, 0, 1])
+        say("--step-batch-size-schedule", f"{pick(['0', '0', '0', '1B'])}:{first} {pick(['1B', '2.5M', '100'])}:{step * pick([8, 16])}")
+    maybe(0.05, "--moe-layer-freq", pick([1, 2, "([0]*2+[1]*2)"]))
+    if draw.random() < 0.1: say("--num-query-groups", pick([1, 2, 3, 16]))
+    if experts and draw.random() < 0.05:
+        say("--moe-token-dispatcher-type", "flex", "--moe-flex-dispatcher-backend", pick(["deepep", "hybridep"]))
+
+
 def case(seed):
     draw = random.Random(seed)
     flags, pick = list(BASE), draw.choice
@@ -124,4 +141,5 @@ def case(seed):
     maybe(0.02, "--max-position-embeddings", pick([1024, 4096]))
     maybe(0.02, "--untie-embeddings-and-output-weights")
     others_of(draw, say, maybe, experts, micro * data)
+    later_of(draw, say, maybe, experts, micro * data, flags)
     return world, flags

@@ -31,10 +31,13 @@ def main(count, first):
     megatron_verdict.load(FOLDER)
     made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", str(first), str(count), "1024"], stdout=subprocess.PIPE, text=True,
                             env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
-    wrong = judged = 0
+    wrong = judged = unwritten = 0
     for line in made.stdout:
         given = json.loads(line)
         judged += 1
+        if not given.get("text"):   # a plan that Megatron-LM has no key for, which is said instead of written
+            unwritten += 1
+            continue
         connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
         theirs = megatron_verdict.forked(given["gpus"], flags_of(given["text"]), connections)
         want = given["plan"]
@@ -45,7 +48,7 @@ def main(count, first):
     if made.wait() != 0 or judged < count:
         print(f"{judged} of {count} plans were made")
         return 1
-    print(f"{judged} plans: {wrong} refused by megatron-core, or built otherwise")
+    print(f"{judged} plans: {wrong} refused by megatron-core, or built otherwise; {unwritten} that no key says, and none was written")
     return 1 if wrong else 0
 
 

@@ -100,7 +100,7 @@ def judge(world, flags, connections):
             if (chunks or 1) > 1:   # schedules.py, forward_backward_pipelining_with_interleaving
                 group = config.microbatch_group_size_per_vp_stage
                 if group > microbatches or group < ranks or 0 < microbatches % group < ranks: raise AssertionError(f"groups of {group} of {microbatches}")
-            return {"ok": True, "layers": layers, "M": last // step, "DP": args.data_parallel_size, "TP": config.tensor_model_parallel_size, "P": ranks,
+            return {"ok": True, "layers": layers, "M": last // step, "first M": first // step, "DP": args.data_parallel_size, "TP": config.tensor_model_parallel_size, "P": ranks,
                     "CP": config.context_parallel_size, "EP": config.expert_model_parallel_size, "ETP": config.expert_tensor_parallel_size,
                     "V": chunks or 1, "microbatch size": args.micro_batch_size, "batch": last,
                     "sequence": args.seq_length, "precision": str(args.params_dtype), "sharded": args.use_distributed_optimizer or args.use_layer_wise_distributed_optimizer,

@@ -2,12 +2,14 @@
 -- against.lua: a launch held against the plan that it should run (what `pipeplan plan --format json` prints): a finding for each field in
 -- which they differ, at the line that says otherwise.
 
+local accelerators = require "pipeplan.catalog.accelerators"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local frameworks = require "pipeplan.catalog.frameworks"
 local json = require "pipeplan.base.json"
 local reads = require "pipeplan.analysis.lint.reads"
+local shapes = require "pipeplan.analysis.lint.shapes"
 local vocabulary = require "pipeplan.vocabulary"
 
 local against = {}
@@ -176,23 +178,35 @@ end
 local elsewhere = { ["--expert-tensor-parallel-size"] = true, ["--use-distributed-optimizer"] = true, ["--use-megatron-fsdp"] = true,
                     ["--data-parallel-sharding-strategy"] = true, ["--overlap-moe-expert-parallel-comm"] = true }
 
--- The dispatcher that runs the plan's all-to-all kernel.
-local function compare_dispatcher(result, plan, entry, note)
-  local key = "--moe-token-dispatcher-type"
-  local facts = { plan = plan, entry = entry, shape = { experts = 1 } }
-  local wanted = entry.writes and (value_at(plan, "parallelism.expert") or 1) > 1 and entry.writes[key](facts)
-  local found = result.get(key)
-  if wanted and found.key and found.value ~= wanted then note(key, wanted, found.value, key) end
+-- Keys that follow from a plan and are no field of it: what runs its all-to-all, its experts and its fp8.
+local written = { "--moe-token-dispatcher-type", "--moe-flex-dispatcher-backend", "--moe-enable-deepep", "--moe-grouped-gemm",
+                  "--fp8-recipe" }
+
+local function compare_written(result, plan, entry, note)
+  local gpu = accelerators.find(tostring(value_at(plan, "cluster.accelerator")))
+  local facts = { plan = plan, entry = entry, shape = { experts = plan.model.architecture == "moe" and 1 or 0 },
+                  request = { cluster = { accelerator_family = gpu and gpu.family } } }
+  for _, name in ipairs(written) do
+    local own, found = entry.writes and entry.writes[name], result.get(name)
+    local alone = name:find "^%-%-moe%-[tf]" and (value_at(plan, "parallelism.expert") or 1) <= 1   -- nobody to send to
+    local unsaid = name == "--fp8-recipe" and not gpu
+    if own and found.key and not found.unknown and not alone and not unsaid then
+      local wanted = own(facts)
+      if wanted == nil or wanted == false then wanted = found.key.default end
+      if wanted ~= found.value then note(name, wanted, found.value, name) end
+    end
+  end
 end
 
 local function compare_flags(result, plan, note)
   if type(plan.framework) ~= "string" or not frameworks.find(plan.framework) then return end
   local told, entry = told_of(plan)
-  compare_dispatcher(result, plan, entry, note)
+  compare_written(result, plan, entry, note)
   for _, key in ipairs(entry.keys) do
     local base = key.base or key.key
     local found = result.get(base)
-    if (key.silent or told[base]) and not elsewhere[base] and found.key then
+    local hides = base == "--overlap-moe-expert-parallel-comm" and plan.parallelism.pipeline == 1   -- else its schedule says so
+    if (key.silent or told[base]) and (hides or not elsewhere[base]) and found.key then
       local wanted = told[base]
       if wanted == true then wanted = key.present
       elseif wanted == nil then wanted = key.present ~= nil and (key.default or false) or key.default end
@@ -229,7 +243,10 @@ function against.compare(result, read, plan, path)
       if not quiet then note(each[1], wanted, found, each[3]) end
     end
   end
-  if result.get then compare_flags(result, plan, note) end
+  if result.get then
+    shapes.compare(result, plan, note)
+    compare_flags(result, plan, note)
+  end
   return out
 end
 

@@ -143,7 +143,7 @@ function derived.attention_kind(f) return f.key "--multi-latent-attention" or "g
 function derived.query_groups(f)
   local record = f.record
   if record.attention_kind == "mla" or not f.grouped() then return record.heads end
-  local value = f.key "--num-query-groups" or record.heads
+  local value = f.key "--num-query-groups" or f.grouped_by() and 1 or record.heads   -- argparse's default is one, where it is asked for
   if value < 1 then f.refused() end
   return value
 end
@@ -281,6 +281,8 @@ function facts.of(launch, entry, get)
     local found = get "--group-query-attention"
     return not found.key or f.key "--group-query-attention"
   end
+
+  function f.grouped_by() return get("--group-query-attention").key ~= nil end
 
   local function compute(name)
     local how = derived[name]

@@ -134,12 +134,44 @@ local function vocab_of(result)
   end
 end
 
-local function model_of(result)
+-- What Megatron has beside its matrices: LayerNorm, biases and learned positions where nobody says otherwise (arguments.py: its defaults;
+-- attention.py: a bias of queries, keys and values with either key). A table that names no key for one of them does not speak of it.
+local function extras_of(result, shape)
+  local function said(name)
+    local found = result.get(name)
+    return found.key ~= nil and not found.unknown
+  end
+  if said "--normalization" then shape.norm_bias = key(result, "--normalization") ~= "RMSNorm" end
+  if said "--disable-bias-linear" then
+    local bias = result.get("--disable-bias-linear").value ~= false
+    shape.mlp_bias, shape.output_bias, shape.expert_bias = bias, bias, bias and shape.experts ~= nil
+    shape.qkv_bias = bias or key(result, "--add-qkv-bias") == true
+  end
+  if shape.attention == "mla" then shape.qkv_bias, shape.output_bias = nil, nil
+  else shape.qk_norm = key(result, "--qk-layernorm") == true and "head" or "none" end
+  local kind = key(result, "--position-embedding-type")
+  local others = key(result, "--use-rotary-position-embeddings") or key(result, "--no-position-embedding")
+  local learned = kind == "learned_absolute" and not others
+  shape.learned_positions = learned and key(result, "--max-position-embeddings") or nil
+end
+
+local function experts_of(result, shape)
+  shape.expert_ffn = key(result, "--moe-ffn-hidden-size") or shape.ffn
+  shape.experts_per_token = key(result, "--moe-router-topk") or 2
+  local shared, pattern = key(result, "--moe-shared-expert-intermediate-size"), key(result, "--moe-layer-freq")
+  shape.shared_ffn = shared ~= 0 and shared or nil
+  if key(result, "--moe-router-enable-expert-bias") then shape.router_correction_bias = true end
+  if type(pattern) ~= "string" or pattern == "1" then return true end
+  shape.dense_layers = dense_layers(pattern, shape.layers)
+  return shape.dense_layers ~= nil
+end
+
+-- The model in a spec's words; nil: not known, and what of it, where that is one thing.
+function reads.model(result)
   local shape = { layers = fact(result, "layers"), hidden = fact(result, "hidden"), heads = fact(result, "heads") }
   if not (shape.layers and shape.hidden and shape.heads) then return nil end
   local vocab = vocab_of(result)
-  if not vocab then return nil, "vocabulary" end
-  shape.vocab = round_up(vocab, 128 * (fact(result, "tensor_parallel") or 1))
+  shape.vocab = vocab and round_up(vocab, 128 * (fact(result, "tensor_parallel") or 1))
   shape.gated = key(result, "--swiglu") == true
   shape.ffn = key(result, "--ffn-hidden-size")
               or (shape.gated and 8 * shape.hidden // 3 // 64 * 64 or 4 * shape.hidden)   -- arguments.py:1320
@@ -147,26 +179,20 @@ local function model_of(result)
   shape.tied_embeddings = fact(result, "tied_embeddings")
   if fact(result, "attention_kind") == "mla" then
     shape.attention = "mla"
-    shape.q_lora_rank, shape.kv_lora_rank = key(result, "--q-lora-rank"), key(result, "--kv-lora-rank") or 512
+    shape.q_lora_rank, shape.kv_lora_rank = key(result, "--q-lora-rank"), key(result, "--kv-lora-rank")
     shape.qk_nope_dim, shape.qk_rope_dim, shape.v_dim = key(result, "--qk-head-dim"), key(result, "--qk-pos-emb-head-dim"),
                                                         key(result, "--v-head-dim")
     shape.head_dim = nil
   else shape.kv_heads = fact(result, "query_groups") end
-  local experts = fact(result, "experts") or 0
+  local experts, placed = fact(result, "experts") or 0, true
   if experts > 0 then
-    shape.experts, shape.expert_ffn = experts, key(result, "--moe-ffn-hidden-size") or shape.ffn
-    shape.experts_per_token = key(result, "--moe-router-topk") or 2
-    local shared, pattern = key(result, "--moe-shared-expert-intermediate-size"), key(result, "--moe-layer-freq")
-    shape.shared_ffn = shared ~= 0 and shared or nil
-    if type(pattern) == "string" and pattern ~= "1" then
-      local dense = dense_layers(pattern, shape.layers)
-      if not dense then return nil, "places of experts" end
-      shape.dense_layers = dense
-    end
+    shape.experts = experts
+    placed = experts_of(result, shape)
   end
   local mtp = fact(result, "mtp_layers") or 0
   if mtp > 0 then shape.mtp_layers = mtp end
-  return shape
+  extras_of(result, shape)
+  return shape, not vocab and "vocabulary" or not placed and "places of experts" or nil
 end
 
 local function tokens_of(result, training)
@@ -198,7 +224,8 @@ function reads.spec(result)
   if read.schedule and read.schedule:find "^interleaved" then parallelism.virtual = read.parallelism.virtual end
   if read.schedule ~= "none" then parallelism.layers_per_stage = read.layers_per_stage end
   if read.parallelism.tensor and read.parallelism.tensor > 1 then parallelism.sequence = fact(result, "sequence_parallel") == true end
-  local model, lacks = model_of(result)
+  local model, lacks = reads.model(result)
+  if lacks then model = nil end
   return { cluster = { gpus = read.gpus }, model = model, training = training, parallelism = parallelism, framework = result.framework },
          lacks
 end

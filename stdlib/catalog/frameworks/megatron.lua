@@ -131,7 +131,7 @@ return {
       note = "with rotary or no position embedding only (arguments.py:883)" },
     { key = "--multi-latent-attention", field = "model.attention", type = "flag", present = "mla", default = "gqa", written = "differs" },
     { key = "--q-lora-rank", field = "model.q_lora_rank", type = "integer", written = "differs" },
-    { key = "--kv-lora-rank", field = "model.kv_lora_rank", type = "integer", written = "differs" },
+    { key = "--kv-lora-rank", field = "model.kv_lora_rank", type = "integer", default = 32, written = "differs" },
     { key = "--moe-flex-dispatcher-backend", type = "choice", values = { "deepep", "hybridep", "ncclep" }, default = "deepep",
       written = "differs" },
     { key = "--normalization", type = "choice", values = { "LayerNorm", "RMSNorm" }, default = "LayerNorm", written = "differs" },
@@ -221,11 +221,13 @@ return {
     { key = "--no-position-embedding", type = "flag", present = true, default = false, written = "never" },
     { key = "--use-rotary-position-embeddings", type = "flag", present = true, default = false, written = "never" },
     { key = "--moe-router-load-balancing-type", type = "list", written = "never" },
-    { key = "--moe-router-enable-expert-bias", type = "flag", present = true, default = false, written = "never" },
+    { key = "--moe-router-enable-expert-bias", field = "model.router_correction_bias", type = "flag", present = true, default = false,
+      written = "differs" },
     { key = "--moe-router-num-groups", type = "integer", written = "never" },
     { key = "--moe-router-group-topk", type = "integer", default = 0, written = "never" },
     { key = "--moe-router-pre-softmax", type = "flag", present = true, default = false, written = "differs" },
-    { key = "--moe-router-score-function", type = "choice", values = { "softmax", "sigmoid", "sqrtsoftplus" }, default = "softmax", written = "never" },
+    { key = "--moe-router-score-function", type = "choice", values = { "softmax", "sigmoid", "sqrtsoftplus" }, default = "softmax",
+      written = "differs", note = "sigmoid where experts have a bias (transformer_config.py:2617)" },
     { key = "--save", type = "string", written = "never" },
     { key = "--save-interval", type = "integer", written = "never" },
     { key = "--skip-train", type = "flag", present = true, default = false, written = "never" },
@@ -234,6 +236,11 @@ return {
     { key = "--encoder-seq-length", field = "training.sequence_length", type = "integer", written = "never" },
     { key = "--hybrid-layer-pattern", type = "string", written = "never", note = "| gives stages; excludes every key of a layout" },
   },
+  unplanned = function(shape)
+    if (shape.experts or 0) == 0 then return nil end
+    return "the router's groups of experts, scaling factor and balance",
+           { "--moe-router-num-groups", "--moe-router-group-topk", "--moe-router-topk-scaling-factor", "--moe-router-load-balancing-type" }
+  end,
   facts = checks.facts, required = checks.required, writes = writes,
   -- how: refused with the new name, unrecognized, renamed: still taken, with a warning, or ignored: parsed, warned about on one rank, and
   -- then not passed on

@@ -46,7 +46,7 @@ local function modules_of(facts)
     if law then names[#names + 1] = law.key end
   end
   table.sort(names)
-  return names
+  return table.concat(names, " ") ~= "core_attn" and names or nil   -- which is what selective recompute is when nobody says
 end
 
 local function is_full(facts) return lists.contains(facts.plan.recompute, "full") end
@@ -64,6 +64,12 @@ end
 local function has_experts(facts) return (facts.shape.experts or 0) > 0 end
 
 local function is_mla(facts) return facts.shape.attention == "mla" end
+
+-- Experts that a bias balances instead of a loss (arXiv:2412.19437, 2.1.2), with the score of a sigmoid: ERNIE's have that of a softmax, for
+-- which Megatron has no such bias.
+local function biased_by_load(f)
+  return has_experts(f) and f.shape.router_correction_bias == true and not tostring(f.request.model.family):find "^ernie"
+end
 
 -- Two chunks a rank, of which the framework is told the layers together.
 local function in_v(facts) return facts.plan.schedule == "dualpipev" end
@@ -111,6 +117,8 @@ local writes = {
   end,
   ["--moe-grouped-gemm"] = has_experts,
   ["--moe-router-pre-softmax"] = function(f) return has_experts(f) and f.shape.experts_per_token == 1 end,   -- refused without it
+  ["--moe-router-enable-expert-bias"] = biased_by_load,
+  ["--moe-router-score-function"] = function(f) return biased_by_load(f) and "sigmoid" or nil end,
   ["--multi-latent-attention"] = is_mla,
   ["--optimizer"] = function(f) return f.request.training.optimizer ~= "adamw" and f.request.training.optimizer or nil end,
   ["--bf16"] = function(f) return f.plan.training.precision == "bf16" or f.plan.training.precision == "fp8" end,

@@ -22,7 +22,7 @@ local function nodes_of(gpus, per_node, tensor)
 end
 
 -- What a reader of the file should know, a line each.
-local function heading(plan, entry)
+local function heading(plan, entry, shape)
   local how = entry.schedules[plan.schedule]
   local list = {
     string.format("%s in %s, as planned, with the keys of %s: %s · %s", plan.model.name, entry.title, entry.versions[1].name,
@@ -30,6 +30,11 @@ local function heading(plan, entry)
   }
   if plan.layers_per_stage and plan.parallelism.pipeline > 1 then
     list[2] = "layers of each stage, first to last: " .. table.concat(plan.layers_per_stage, " ")
+  end
+  local what, keys = (entry.unplanned or function() end)(shape)
+  if what then
+    for i, key in ipairs(keys) do keys[i] = entry.spell and entry.spell(key) or key end
+    list[#list + 1] = string.format("No plan says %s: at %s's defaults (%s).", what, entry.title, table.concat(keys, ", "))
   end
   if how and how.state then
     list[#list + 1] = string.format("%s in %s: %s; nothing of it was run", format.schedule(plan.schedule), entry.title, how.state)
@@ -57,7 +62,7 @@ function launch.write(name, plan, request)
     return nil, string.format("no number of processes a node, at most %d, has whole groups of TP %d", request.cluster.gpus_per_node,
                               plan.parallelism.tensor)
   end
-  local lines = heading(plan, entry)
+  local lines = heading(plan, entry, request.model.shape)
   for i, line in ipairs(lines) do lines[i] = visible.line(line) end  -- a name with a line break would begin a line of its own
   return require("pipeplan.report.launch." .. name) {
     heading = lines, settings = list, per_node = per_node, nodes = nodes, connections = connections(plan, said),
