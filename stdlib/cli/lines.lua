@@ -105,8 +105,8 @@ local function words_of(said)
 end
 
 -- A worker that ended without an answer. What limits its processor time ends it with the status for that, or by SIGXCPU; what is short of
--- memory, by SIGKILL, which none sends itself: no bug. That none can be started is for want of files, processes or memory, as much as running
--- out of them is.
+-- memory, by SIGKILL, which none sends itself: no bug. That none can be started is for want of files, processes or memory, as much as
+-- running out of them is.
 local function lost(item, how)
   local kind, number, words = item.lost.kind, item.lost.number, item.lost.words
   local killed = kind == "signal" and number == SIGKILL
