@@ -20,6 +20,7 @@ local tables = require "pipeplan.analysis.table"
 local check = {}
 
 local LIMIT = 20000        -- pieces into which subtracting rejects may split a rule
+local MOST_CONDITIONS = 500   -- different ones, of all rules: to find out of them takes the square of their number, of 500 a few seconds
 local MOST_WITNESSES, MOST_UNREACHED = 200, 20  -- that are found, and not found, before none is looked for: each is up to 400 specs planned
 
 -- Parameters that the planner itself reads, wherever no rule does (stdlib/plan, stdlib/policy); tests/lua/check_spec.lua compares them
@@ -353,10 +354,30 @@ function check.about_sites(policy, list)
   return kept, #list - #kept
 end
 
-function check.policy(policy, options)
-  local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false,
-                              found = 0, unreached = 0 }, collector)
-  local rules = all_rules(policy)
+-- How many conditions rules have that are not alike.
+local function different_conditions(rules)
+  local seen, count = {}, 0
+  for _, rule in ipairs(rules) do
+    for _, condition in ipairs(rule.conditions) do
+      local key = conditions.text(condition)
+      if not seen[key] then seen[key], count = true, count + 1 end
+    end
+  end
+  return count
+end
+
+-- What rules take of each other, and of all values that there are.
+local function check_together(self, policy, rules)
+  local count = different_conditions(rules)
+  if count > MOST_CONDITIONS then
+    local own = rules[1]
+    for _, rule in ipairs(rules) do
+      if rule.layer ~= "default" then own = rule end
+    end
+    self:add("undecided", own, "the rules have %d different conditions, more than %d: what they take of each other was not looked at",
+             count, MOST_CONDITIONS)
+    return
+  end
   if #policy.rows > 0 then
     local analysis = tables.analyse(policy.rows)
     check_gaps(self, analysis)
@@ -364,6 +385,13 @@ function check.policy(policy, options)
   end
   check_conditions(self, rules)
   check_effect(self, policy)
+end
+
+function check.policy(policy, options)
+  local self = setmetatable({ policy = policy, list = {}, witnesses = not options or options.witnesses ~= false,
+                              found = 0, unreached = 0 }, collector)
+  local rules = all_rules(policy)
+  check_together(self, policy, rules)
   check_refusals(self, policy)
   check_parameters(self, policy, rules)
   check_names(self, rules)

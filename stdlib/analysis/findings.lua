@@ -61,8 +61,8 @@ findings.codes = {
     advice = "correct `loosens`, or nobody is asked for a reason when it is loosened" },
   { code = "suppression", severity = "warning", meaning = "a comment `check: ignore` without a reason, or that takes nothing back",
     advice = "write -- check: ignore CODE: reason at the line of the finding, or delete it" },
-  { code = "undecided", severity = "warning", meaning = "a row of which it could not be decided whether it is shadowed",
-    advice = "the table has too many overlapping rows; split it or order it by one field" },
+  { code = "undecided", severity = "warning", meaning = "rules of which it could not be decided what they take of each other",
+    advice = "there are too many rules that overlap; split the policy, or order its table by one field" },
 }
 
 local by_code = {}

@@ -54,6 +54,10 @@ local list = {
   { "a suppression that goes on with spaces", status = { 0, 1 }, says = "", check, "-- check: ignore" .. spaces .. "!\nset { small_run_gpus = 100 }" },
   { "a message of spaces", status = 0, says = "", "policy show --policy FILE.lua",
     'warn { id = "x", gpus = over(3), message = "m' .. spaces .. 'x" }' },
+  { "a message of a megabyte that is one word", status = 1, says = "", "plan examples/specs/rules/too_deep.json --policy FILE.lua",
+    'local text = "a" for i = 1, 20 do text = text .. text end reject { id = "x", gpus = over(1), message = text }' },
+  { "rows that have a limit each", status = 1, says = "different conditions", "policy check --no-witnesses --policy FILE.lua",
+    'for i = 1, 1900 do row { id = "r" .. i, gpus = over(2 * i), try = { "1f1b" } } end' },
   -- measured links
   { "a matrix of one row again and again", says = "neither nccl-tests output", links, ("GPU0 \n"):rep(20000) },
   { "a test of a long name", says = "", links, "# " .. word .. " x_perf\n#       size         count      type   redop    root     time   algbw   busbw\n" },
