@@ -135,15 +135,22 @@ local function value_text(value)
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
+-- As failure.try; but a budget that is spent is not what went wrong with one candidate.
+local function try_value(rule, policy, record)
+  local good, value, names, late = failure.try(functions.value, rule, policy, record, functions.late_of(record))
+  local problem = not good and failure.of(value)
+  if problem and problem.status == failure.status.over_budget then error(value, 0) end
+  return good, value, names, late
+end
+
 -- What the rule `expression` returns of a candidate, which is simulated where it has to be; a message where it fails.
 local function value_of(rule, policy, set, row)
-  policy.host:refill()
   local record = set.c:row(row)
-  local good, value, _, late = failure.try(functions.value, rule, policy, record, functions.late_of(record))
+  local good, value, _, late = try_value(rule, policy, record)
   if good and late and not set.unbuildable:has(row) then
     set.c:simulate(row)
     record = set.c:row(row)
-    good, value, _, late = failure.try(functions.value, rule, policy, record, functions.late_of(record))
+    good, value, _, late = try_value(rule, policy, record)
   end
   if good and late then return string.format("(%s is not known of it)", late) end
   if good then return value end
@@ -169,6 +176,7 @@ function evaluate.expression(policy, request)
   local set, by_text, low, high, failed = seen.set, {}, nil, nil, 0
   local out = { total = 0, values = {} }
   set:fill_memory(set.main)
+  policy.host:refill()   -- one budget for all candidates, as the rules of a plan have
   for _, row in ipairs(set.main:rows()) do
     local value, problem = value_of(rule, policy, set, row)
     failed = failed + (problem and 1 or 0)

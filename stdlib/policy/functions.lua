@@ -55,7 +55,11 @@ function functions.ask(rule, policy, record, late, call)
   if result ~= nil or call and not (type(more) == "table" and more.message) then return result, renamed.names(more) end
   if more.late then return nil, renamed.names(more.reads), renamed.name(more.late) end
   local text = more.message
-  if more.unknown then text = text .. failure.suggestion(more.unknown, policy.names) end
+  if more.unknown and known[more.unknown] ~= nil then
+    text = text .. string.format(": write f.%s, where f is what the function is given", more.unknown)
+  elseif more.unknown then
+    text = text .. failure.suggestion(more.unknown, policy.names)
+  end
   failure.of_host(more, "policy_error", "%s: %s", name, text)
 end
 

@@ -130,7 +130,16 @@ describe("policy eval -e", function()
     local unknown = values "f.gpu"
     assert.same({ 3, "" }, { unknown.status, unknown.stdout })
     assert.matches("no field 'gpu', did you mean 'gpus'?", unknown.stderr, 1, true)
+    assert.matches("no name 'gpus': write f.gpus", values("gpus > 3").stderr, 1, true)
     assert.equal(6, values("f.gpus +").status)
     assert.equal(2, program.run("policy eval odd_microbatches").status)
+  end)
+
+  it("has one budget for all candidates", function()
+    for _, endless in ipairs { "(function() while true do end end)()", "(function() if f.pipeline_parallel > 2 then while true do end end end)()" } do
+      local result = values(endless)
+      assert.same({ 4, "" }, { result.status, result.stdout })
+      assert.matches("over budget", result.stderr, 1, true)
+    end
   end)
 end)
