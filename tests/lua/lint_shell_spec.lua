@@ -88,6 +88,20 @@ describe("what a script does not know", function()
 
   it("makes what stands in a branch rest on its condition", function()
     assert.equal("p|1~", one "if grep -q x /proc/cpuinfo; then X=1; fi\nif [ -f /etc/x ]; then Y=1; fi\np $Y\n")
+    assert.equal("p|8~", one "if [ \"$BIG\" = yes ]; then X=16; else X=8; fi\np $X\n")
+    assert.equal("p|4~", one "X=4\nif [ \"$BIG\" = yes ]; then X=16; fi\np $X\n")
+    assert.equal("p|4~|2", one "X=4\nY=2\n[ \"$BIG\" = yes ] && X=16\np $X $Y\n")
+    assert.equal("p|4", one "BIG=no\nX=4\nif [ $BIG = yes ]; then X=16; fi\np $X\n")
+  end)
+
+  it("turns a condition round behind a !", function()
+    assert.equal("p|4~", one "if ! [[ \"$BIG\" == yes ]]; then X=4; else X=8; fi\np $X\n")
+    assert.equal("p|2", one "N=1\nif ! [ $N = 1 ]; then X=1; else X=2; fi\np $X\n")
+    assert.equal("p|3", one "! false && X=3\np $X\n")
+  end)
+
+  it("keeps a function's own arrays", function()
+    assert.equal("p|a|b c|d", one "f() {\n  local F=(a \"b c\"\n    d)\n  p \"${F[@]}\"\n}\nf\n")
   end)
 
   it("are the script's own arguments, where a condition asks: then there are none", function()

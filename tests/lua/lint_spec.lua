@@ -145,6 +145,12 @@ describe("arguments about neither layout nor schedule", function()
   end)
 
   it("are not asked of a tool, nor of what is still to be filled in", function()
+    -- as examples/megatron_fsdp/sbatch_checkpoint_convert.sh of Megatron-LM; and one name of a program's own, beside a slip
+    local convert = first("run.sh", "torchrun --nproc_per_node 8 tools/checkpoint/checkpoint_inspector.py convert in out --swiglu out2 --prompt-type x\n")
+    assert.same({ {}, {} }, { found(convert, "error"), found(convert, "warning") })
+    assert.same({ "unknown_key:1" }, found(first("run.sh", "python my_train.py " .. base .. " --tensor-model-paralel-size 2\n"), "warning"))
+    local twice = first("x.yaml", "MODEL_ARGS:\n  --num-layers: 4\n  --seed: 1\n  --seed: 2\n")
+    assert.same({ "duplicate_key:4" }, found(twice, "warning"))
     local tool = first("run.sh", "python tools/preprocess_data.py --input x --tokenizer-type GPT2BPETokenizer --vocab-file v --workers 4\n")
     assert.same({}, found(tool, "error"))
     local template = first("run.sh", 'OUT="<some dir>/out"\ntorchrun --nproc_per_node 8 pretrain_gpt.py ' .. base .. " --load $OUT/x\n")

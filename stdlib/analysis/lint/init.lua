@@ -111,10 +111,11 @@ function lint.of(launch, options)
   result.get, result.record, result.trace = get, record, trace
   result.undecided, result.missing = undecided, lists.sorted_keys(missing)
   local awaited = missing_text(record, trace)
+  local why = launch.partial or launch.spelled["--use-checkpoint-args"] and "the checkpoint says it: --use-checkpoint-args"
   if #undecided > 0 and awaited ~= "" then
     note { id = "not_judged", severity = "note", line = launch.line,
            message = string.format("%d of %d rules cannot be judged, for this is not known: %s%s", #undecided, #entry.rules,
-                                   awaited, launch.partial and " (" .. launch.partial .. ")" or "") }
+                                   awaited, why and " (" .. why .. ")" or "") }
   end
   result.findings = sorted(list)
   return result

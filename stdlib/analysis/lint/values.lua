@@ -60,6 +60,15 @@ local function tell_gone(setting, entry, gone, note)
                                                      gone.now and ": now " .. gone.now or "") }
 end
 
+-- Do two names differ in one place, by two letters at most?
+local function is_slip(a, b)
+  local first, last = 0, 0
+  local most, least = math.max(#a, #b), math.min(#a, #b)
+  while first < least and a:byte(first + 1) == b:byte(first + 1) do first = first + 1 end
+  while last < least - first and a:byte(-1 - last) == b:byte(-1 - last) do last = last + 1 end
+  return most - first - last <= 2
+end
+
 local function tell_unknown(setting, entry, launch, known, note)
   local names = lists.with(flags.names())
   for key in pairs(known) do names[#names + 1] = key:match "^%-%-(.*)$" end
@@ -70,8 +79,9 @@ local function tell_unknown(setting, entry, launch, known, note)
     return
   end
   local sure = is_trainer(launch.program)
+  if not sure and near and not is_slip(near, setting.key:sub(3)) then near = nil end   -- a key of the program's own
   note { id = "unknown_key", severity = sure and "error" or near and "warning" or "note", setting = setting,
-         nearest = near and "--" .. near, source = "megatron-core 0.19.2: megatron.training.arguments",
+         nearest = near and "--" .. near, source = said_by(entry),
          message = sure and string.format("%s does not know %s and does not start with it", entry.title, setting.key)
                    or string.format("%s is no argument of %s: it starts only where the program adds it", setting.key, entry.title) }
 end
@@ -132,7 +142,10 @@ local function check_one(setting, entry, launch, known, note)
   if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, note) end
   if known[setting.key] then tell_range(setting, known[setting.key], entry, note) end
   local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace
-  if setting.stray and not placeholder and not names_of { values = { setting.stray } } and entry.argparse and not launch.partial then
+  -- a program of one's own may take words; one that is given a model is Megatron's parser
+  local parses = is_trainer(launch.program) or launch.spelled["--num-layers"] and launch.spelled["--micro-batch-size"]
+  local stray = setting.stray and not placeholder and not names_of { values = { setting.stray } }
+  if stray and parses and entry.argparse and not launch.partial then
     note { id = "stray_word", severity = "error", setting = { key = setting.key, file = setting.file, line = setting.stray.line,
                                                               values = { setting.stray } }, source = said_by(entry),
            message = string.format("%s: '%s' stands behind no argument: it is refused (are quotes missing where a variable is used?)",
@@ -175,11 +188,14 @@ function values.of(launch, entry, note)
     known[key.key] = key
     by_base[key.base or key.key] = key
   end
-  local last = {}
+  local last, told = {}, {}
+  for _, given in ipairs(launch.notes or {}) do
+    if given.id == "duplicate_key" then told[given.line] = true end
+  end
   for _, setting in ipairs(launch.settings) do
     check_one(setting, entry, launch, known, note)
     local before = last[setting.key]
-    if before and not setting.resolved then
+    if before and not setting.resolved and not told[setting.line] then
       local same = text_of(before) == text_of(setting)
       note { id = "given_twice", severity = (same or names_of(before) or names_of(setting)) and "note" or "warning", setting = setting,
              source = said_by(entry),

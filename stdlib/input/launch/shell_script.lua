@@ -429,19 +429,56 @@ function machine:command(node)
   return true
 end
 
-function machine:branch(node)
-  for _, clause in ipairs(node.clauses) do
-    local result, rests = self:run(clause.test)
-    local condition = result == nil and "the condition at line " .. node.line or nil
-    if result ~= false then
-      for _, name in ipairs(lists.sorted_keys(rests or {})) do self.conditions[#self.conditions + 1] = name end
-      local added = #lists.sorted_keys(rests or {})
-      if condition then self:under(condition, function() self:run(clause.body) end) else self:run(clause.body) end
-      for _ = 1, added do self.conditions[#self.conditions] = nil end
-      return
+-- Names that these commands would assign, into a set.
+local function assigned_by(nodes, names)
+  for _, node in ipairs(nodes or {}) do
+    for _, each in ipairs(node.assigns or {}) do names[each.name] = true end
+    assigned_by(node.body, names)
+    assigned_by(node.otherwise, names)
+    for _, list in ipairs { node.clauses or {}, node.arms or {} } do
+      for _, each in ipairs(list) do assigned_by(each.body, names) end
     end
   end
-  if node.otherwise then self:run(node.otherwise) end
+  return names
+end
+
+-- Commands that were not run, for a condition that somebody may fulfil: what they would assign is what it is because of that.
+function machine:passed_over(nodes, reasons)
+  if #reasons == 0 then return end
+  for name in pairs(assigned_by(nodes, {})) do
+    local held = self.variables[name] or {}
+    for _, each in pairs(held.words or held.map or held.pieces or {}) do
+      self:spend(16 * #reasons, self.shared.line)
+      each.rests = lists.with(each.rests or {})
+      for _, reason in ipairs(reasons) do each.rests[reason] = true end
+    end
+  end
+end
+
+function machine:branch(node)
+  local added, taken = 0, node.otherwise
+  for _, clause in ipairs(node.clauses) do
+    local result, rests = self:run(clause.test)
+    for _, name in ipairs(lists.sorted_keys(rests or {})) do   -- what was not taken was not by them either
+      self.conditions[#self.conditions + 1] = name
+      added = added + 1
+    end
+    if result ~= false then
+      taken = clause.body
+      if result == nil then
+        self.conditions[#self.conditions + 1] = "the condition at line " .. node.line
+        added = added + 1
+      end
+      break
+    end
+  end
+  local reasons = table.move(self.conditions, #self.conditions - added + 1, #self.conditions, 1, {})
+  if taken then self:run(taken) end
+  for _ = 1, added do self.conditions[#self.conditions] = nil end
+  for _, clause in ipairs(node.clauses) do
+    if clause.body ~= taken then self:passed_over(clause.body, reasons) end
+  end
+  if node.otherwise ~= taken then self:passed_over(node.otherwise, reasons) end
 end
 
 -- A shell's pattern of * and ?. Only the last * that was met is ever tried again: what those before it took fits as well as anything.
@@ -515,7 +552,10 @@ function machine:run(nodes)
     end
     self.shared.line = node.line or self.shared.line
     self:spend(0, self.shared.line)
-    if skip then goto continue end
+    if skip then
+      self:passed_over({ node }, lists.sorted_keys(rests or {}))
+      goto continue
+    end
     if node.type == "command" then
       status, rests = self:command(node)
     elseif node.type == "branch" then self:branch(node) status, rests = true, nil
@@ -523,6 +563,7 @@ function machine:run(nodes)
     elseif node.type == "loop" then self:loop(node) status, rests = true, nil
     elseif node.type == "group" then status, rests = self:run(node.body)
     elseif node.type == "heredoc" and node.text:find "%-%-[%a]" then self:nested(node.text, node.line) end
+    if node.inverted and status ~= nil then status = not status end
     ::continue::
     for _ = 1, added do self.conditions[#self.conditions] = nil end
   end

@@ -3,7 +3,7 @@
 -- read is what launch scripts are written in: words, quotes, $ in all its forms, assignments, arrays, if, case, loops, functions, here
 -- documents. A quote or a bracket that never ends is a usage failure with its file and line.
 --
--- A node is { type, line, after: "&&" or "||" where one stands before it } and
+-- A node is { type, line, after: "&&" or "||" where one stands before it, inverted: a ! does } and
 --   command   words: { word, … }, assigns: { assignment, … }
 --   assign    name, index: word or nil, append: bool, value: word, or array: { word, … }
 --   branch    clauses: { { test: nodes, body: nodes } }, otherwise: nodes or nil
@@ -359,8 +359,8 @@ local function case(self, line)
   end
 end
 
--- One command from here on; nil and the word where it is one of `ends`.
-local function command(self, ends)
+-- One command from here on, without a ! before it; nil and the word where it is one of `ends`.
+local function bare_command(self, ends)
   local line = self.line
   local node = { type = "command", words = {}, assigns = {}, line = line }
   local in_test = false
@@ -410,7 +410,7 @@ local function command(self, ends)
           if text == "for" or text == "while" or text == "until" or text == "select" then return loop(self, line, text) end
           if text == "case" then return case(self, line) end
           if text == "{" then return { type = "group", body = block(self, line, { "}" }, "{"), line = line } end
-          if text == "!" or text == "time" or text == "then" or text == "do" then goto continue end
+          if text == "time" or text == "then" or text == "do" then goto continue end
           if text == "function" then
             self:blanks()
             self:word()
@@ -437,6 +437,19 @@ local function command(self, ends)
   end
   self.declaring = false
   return node
+end
+
+-- The same with any ! before it, which turn its status round.
+local function command(self, ends)
+  local inverted = false
+  while self.text:find("^![ \t]", self.at) do
+    self.at = self.at + 1
+    inverted = not inverted
+    self:blanks()
+  end
+  local node, stop = bare_command(self, ends)
+  if node then node.inverted = inverted or nil end
+  return node, stop
 end
 
 -- Commands up to one of the words `ends`, which is read too and given back; nil: up to the end of the text.
