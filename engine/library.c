@@ -2,9 +2,11 @@
 /*
 ** library.c: libpipeplan: pipeplan.h over a Lua state of its own and stdlib/embed.lua.
 */
+#define _XOPEN_SOURCE 700   /* uselocale */
 #include "pipeplan.h"
 
 #include <lauxlib.h>
+#include <locale.h>
 #include <lua.h>
 #include <stdlib.h>
 
@@ -43,8 +45,9 @@ static int ended(pipeplan *self, int outcome) {
   return outcome == LUA_ERRMEM ? PIPEPLAN_OVER_BUDGET : PIPEPLAN_BUG;
 }
 
-/* A call of this library, where its stack is large enough. */
+/* A call of this library, where its stack is large enough, and in C's locale: the caller's may write 1,5 for 1.5, and sort otherwise. */
 typedef struct {
+  void (*function)(void *);
   lua_State *L;
   const char *text;      /* options, or a spec */
   int outcome, status;   /* Lua's; the call's, where that is LUA_OK */
@@ -58,6 +61,16 @@ static void run(call *self, int arguments, int results) {
   lua_settop(self->L, ANSWER);
 }
 
+static void in_plain_locale(void *data) {
+  call *self = data;
+  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (plain == (locale_t)0) return;   /* no memory for it */
+  const locale_t before = uselocale(plain);
+  self->function(self);
+  uselocale(before);
+  freelocale(plain);
+}
+
 static void open_state(void *data) {
   call *self = data;
   self->L = luaL_newstate();
@@ -69,10 +82,10 @@ static void open_state(void *data) {
 
 EXPORT int pipeplan_open(const char *options, pipeplan **planner) {
   pipeplan *self = malloc(sizeof *self);
-  call opening = { NULL, options, LUA_ERRMEM, 0 };
+  call opening = { open_state, NULL, options, LUA_ERRMEM, 0 };
   *planner = NULL;
   if (!self) return PIPEPLAN_OVER_BUDGET;
-  if (!pp_with_stack(open_state, &opening) || !opening.L) {
+  if (!pp_with_stack(in_plain_locale, &opening) || !opening.L) {
     free(self);
     return PIPEPLAN_OVER_BUDGET;
   }
@@ -99,11 +112,11 @@ static void plan_in_state(void *data) {
 
 EXPORT int pipeplan_plan(pipeplan *planner, const char *spec) {
   if (!planner) return PIPEPLAN_OVER_BUDGET;
-  call planning = { planner->L, spec, LUA_ERRMEM, 0 };
+  call planning = { plan_in_state, planner->L, spec, LUA_ERRMEM, 0 };
   if (!lua_isfunction(planner->L, PLAN)) return planner->ended == no_memory ? PIPEPLAN_OVER_BUDGET : PIPEPLAN_BUG;  /* it was never opened */
   planner->ended = NULL;
   lua_settop(planner->L, PLAN);
-  pp_with_stack(plan_in_state, &planning);
+  pp_with_stack(in_plain_locale, &planning);
   return planning.outcome == LUA_OK ? planning.status : ended(planner, planning.outcome);
 }
 

@@ -4,8 +4,10 @@
 ** The interpreter brings Lua; this module links none. May longjmp.
 */
 #include <lauxlib.h>
+#include <locale.h>
 #include <lua.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/own_stack.h"
 #include "lua/stdlib.h"
@@ -20,6 +22,8 @@ EXPORT int luaopen_pipeplan(lua_State *L) {
   /* It cannot move: what calls it stands on this stack. */
   if (pp_stack_left() < PP_STACK_LEAST)
     return luaL_error(L, "pipeplan needs a stack of %d KiB, this thread has %d KiB left", PP_STACK_LEAST / 1024, (int)(pp_stack_left() / 1024));
+  if (strcmp(localeconv()->decimal_point, ".") != 0)
+    return luaL_error(L, "pipeplan writes and reads 1.5, this interpreter's locale 1%s5: os.setlocale('C', 'numeric')", localeconv()->decimal_point);
   pp_open_stdlib(L, getenv("PIPEPLAN_STDLIB"));
   lua_getglobal(L, "require");
   lua_pushliteral(L, "pipeplan.init");

@@ -4,6 +4,7 @@
 **
 ** A planner is a policy that is loaded once and plans any number of specs: each with the whole budget, each the same bytes whatever came
 ** before it. Two threads may use a planner each at the same time, not one together. No call prints, ends the process or leaves a file open.
+** The caller's locale is left alone, and changes nothing. Where its stack has less than 2 MiB, a call runs in a thread of its own.
 */
 #ifndef PIPEPLAN_H
 #define PIPEPLAN_H

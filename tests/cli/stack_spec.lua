@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where the stack is small, as `ulimit -s` or a thread of another C library leaves it: the same answers, or a sentence.
+-- Where the stack is small, as `ulimit -s` or a thread of another C library leaves it, or an interpreter has a locale: the same answers, or a
+-- sentence.
 
 local program = require "program"
 
@@ -23,5 +24,19 @@ describe("with a stack of 256 KB", function()
     local text = handle:read "a"
     handle:close()
     assert.is_truthy(text:find "pipeplan needs a stack of 1024 KiB, this thread has %d+ KiB left", text)
+  end)
+end)
+
+describe("with a locale that writes 1,5", function()
+  it("the module says which it needs", function()
+    local place = os.tmpname()
+    os.remove(place)
+    os.execute(string.format("mkdir %s && localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", place, place))
+    local handle = io.popen("LOCPATH=" .. place .. " lua5.4 -e 'print(os.setlocale \"de_DE.UTF-8\", pcall(require, \"pipeplan\"))' 2>&1")
+    local text = handle:read "a"
+    handle:close()
+    os.execute("rm -r " .. place)
+    if text:find "^nil" then return pending "localedef makes no locale de_DE.UTF-8 here (Debian: locales)" end
+    assert.is_truthy(text:find("this interpreter's locale 1,5: os.setlocale('C', 'numeric')", 1, true), text)
   end)
 end)

@@ -3,11 +3,14 @@
 ** library_test.c: pipeplan.h as a program in C uses it: statuses, answers, one planner after a failure, two threads with a planner each.
 */
 #define _POSIX_C_SOURCE 200809L
+#include <locale.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -112,12 +115,44 @@ static void a_thread_of_little_stack_plans_the_same(void **state) {
   for (int i = 0; i < 2; i++) free(answers[i]);
 }
 
+/* A locale that writes 1,5, of the system or made for the test; false where there is none and none can be made. */
+static bool write_commas(void) {
+  static char place[] = "/tmp/pipeplan-locale-XXXXXX";
+  char command[128];
+  if (setlocale(LC_ALL, "de_DE.UTF-8")) return true;
+  if (!mkdtemp(place)) return false;
+  snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", place);
+  const bool made = system(command) == 0;
+  setenv("LOCPATH", place, 1);
+  const bool set = made && setlocale(LC_ALL, "de_DE.UTF-8");
+  snprintf(command, sizeof command, "rm -r %s", place);
+  return system(command) == 0 && set;
+}
+
+static void a_locale_of_commas_changes_nothing(void **state) {
+  char *answers[2], written[8];
+  (void)state;
+  plan_some(&answers[0]);
+  if (!write_commas()) {
+    free(answers[0]);
+    puts("skipped: there is no locale de_DE.UTF-8, and localedef makes none (Debian: locales)");
+    skip();
+  }
+  plan_some(&answers[1]);
+  assert_string_equal(answers[0], answers[1]);
+  snprintf(written, sizeof written, "%.1f", 1.5);
+  assert_string_equal(written, "1,5");   /* the caller's locale is as it was */
+  setlocale(LC_ALL, "C");
+  for (int i = 0; i < 2; i++) free(answers[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_planner_plans_refuses_and_goes_on_after_a_mistake),
     cmocka_unit_test(what_cannot_be_opened_says_why_and_answers_nothing_else),
     cmocka_unit_test(two_threads_plan_at_once_and_alike),
     cmocka_unit_test(a_thread_of_little_stack_plans_the_same),
+    cmocka_unit_test(a_locale_of_commas_changes_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
