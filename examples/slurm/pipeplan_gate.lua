@@ -126,6 +126,15 @@ spec=$1 program=$3; shift 3
 exec "$program" plan "$spec" --format verdict "$@"
 ]]
 
+-- What a command prints. slurmctld gets signals: a read that one ends (EINTR) is begun again.
+local function output_of(command)
+  local pipe = assert(io.popen(command))
+  local text, problem, number
+  repeat text, problem, number = pipe:read "*a" until text or number ~= 4
+  pipe:close()
+  return text or problem
+end
+
 -- Exit status and output of a plan, in an environment of its own: a user's variables name policies. (close() says neither in Lua 5.1.)
 local function plan(spec, owner, more)
   local words = { "env -i PATH=/usr/local/bin:/usr/bin:/bin", "PIPEPLAN_SYSTEM=" .. quote(settings.system),
@@ -133,11 +142,9 @@ local function plan(spec, owner, more)
                   quote(settings.pipeplan) }
   for _, policy in ipairs(settings.policies) do words[#words + 1] = "--policy " .. quote(policy) end
   if settings.digest then words[#words + 1] = "--policy-digest " .. quote(settings.digest) end
-  local pipe = assert(io.popen("(" .. table.concat(words, " ") .. " " .. more .. ") </dev/null 2>&1; echo $?"))
-  local text = pipe:read "*a"
-  pipe:close()
+  local text = output_of("(" .. table.concat(words, " ") .. " " .. more .. ") </dev/null 2>&1; echo $?")
   local out, status = text:match "^(.-)\n?(%d+)\n$"
-  return tonumber(status), out
+  return tonumber(status), out or text
 end
 
 -- The answers of a verdict behind that word.

@@ -95,7 +95,7 @@ function command.parser()
     p:option("--shortlist", "in text or json: the plan and layouts that a comparison cannot tell from it and that teach most when they "
       .. "are measured, N in all, 2 to 16"):argname("N"),
     p:option("--verify", "plan again what this plan (plan --format json) carries, and say what differs (below)"):argname("PLAN.json"),
-    p:option("--record", "append the decision to this file, a line of JSON each, before it is shown (below)"):argname("FILE"),
+    p:option("--record", "append a line of JSON for each decision to this file, before it is shown (below)"):argname("FILE"),
     p:option("--record-for", "with --record: for whom this is decided, such as who submits a job"):argname("WHOM"),
     p:option("--output", "write to this file instead, whole or not at all (also: -o FILE)"):argname("FILE"):hidden_name("-o"),
     p:option("--keep", "with --measured PLAN.json=LOG: write what the runs say of the price to this file, beside what is in it")

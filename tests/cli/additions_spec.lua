@@ -4,10 +4,7 @@
 
 local source, build, program = os.getenv "PIPEPLAN_SOURCE", os.getenv "PIPEPLAN_BUILD", os.getenv "PIPEPLAN"
 
-local function read(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read "a"
-end
+local read = require "read_file"
 
 local function write(path, text)
   local file <close> = assert(io.open(path, "wb"))

@@ -60,11 +60,13 @@ describe("the skill for assistants", function()
   it("names rules that there are", function()
     local count = 0
     for id, file, line in page:gmatch "`([%w_]+)` %((policies/default/[%w_]+%.lua):(%d+)%)" do
-      local number = 0
+      local number, named = 0, nil
       for text in io.lines(file) do
         number = number + 1
-        if number == tonumber(line) then assert.matches('id = "' .. id .. '"', text, 1, true) end
+        if number == tonumber(line) then named = text end
       end
+      assert.is_not_nil(named, file .. " has no line " .. line)
+      assert.matches('id = "' .. id .. '"', named, 1, true)
       count = count + 1
     end
     assert.is_true(count > 0)

@@ -9,12 +9,7 @@ local source, program = os.getenv "PIPEPLAN_SOURCE", os.getenv "PIPEPLAN"
 local root = os.tmpname()
 local place = root .. "/site"
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text
-end
+local read = require "read_file"
 
 local function write(path, text)
   local file = assert(io.open(place .. "/" .. path, "wb"))

@@ -5,10 +5,7 @@
 local manual = require "manual"
 local program = require "program"
 
-local function read(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read "a"
-end
+local read = require "read_file"
 
 local function exists(path)
   local file = io.open(path, "rb")

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- `pipeplan monitor`: a run held against its plan's rollback trigger (R10, ruling 18), as a user does it. The plan is tests/monitoring.lua's,
+-- `pipeplan monitor`: a run held against its plan's rollback trigger, as a user does it. The plan is tests/monitoring.lua's,
 -- with figures that are derived by hand: ideal step 24 s, threshold 24/33, 90 steps that count.
 
 require "pipeplan"

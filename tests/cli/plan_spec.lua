@@ -298,7 +298,7 @@ describe("a pipeline that could be avoided", function()
   it("is a warning with how much faster a step is without it, and the layout stands among the alternatives", function()
     local answer = plan("--gpus 64 --accelerator H100-SXM --per-gpu 400Gbps --model examples/models/llama-3-70b.json --tokens 2T "
                         .. "--sequence-length 8192 --recompute full --global-batch-size 16 --pipeline 32 --schedule gpipe")
-    assert.equal("planned", answer.status)  -- what the user fixes is judged, not changed: ruling 12
+    assert.equal("planned", answer.status)  -- what the user fixes is judged, not changed
     assert.matches("without a pipeline", ids(answer.warnings).pipeline_avoidable.message, 1, true)
     local without
     for _, other in ipairs(answer.alternatives) do

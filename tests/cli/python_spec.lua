@@ -6,10 +6,7 @@ local function output_of(command)
   return handle:read "a"
 end
 
-local function read(path)
-  local file <close> = assert(io.open(path))
-  return file:read "a"
-end
+local read = require "read_file"
 
 describe("the Python of examples/torch", function()
   it("has its packages named in pyproject.toml, in the program's version", function()

@@ -193,7 +193,7 @@ describe("pipeplan simulate", function()
     end
   end)
 
-  -- R18. Bubbles of Narayanan et al. 2021, sections 2.2.1 and 2.2.2: (P − 1)(F + B), over V when interleaved; of Qi et al. 2401.10241:
+  -- Bubbles of Narayanan et al. 2021, sections 2.2.1 and 2.2.2: (P − 1)(F + B), over V when interleaved; of Qi et al. 2401.10241:
   -- (P − 1)(F + I − W), and none in the span of ZB-H2. Held: M, P, P (1 + (P − 1) / (P V)) (Megatron), P and 2P − 1.
   it("puts several schedules side by side, at equal work of a rank", function()
     local result = simulate "gpipe,1f1b,interleaved_1f1b,zb_h1,zb_h2 --ranks 4 --microbatches 8 --virtual 2"

@@ -10,12 +10,7 @@ local foreign = require "foreign"
 local first, count = tonumber(arg[1]) or 1, tonumber(arg[2]) or 100
 local binary, wrong, runs = os.getenv "PIPEPLAN" or "build/asan/pipeplan", 0, 0
 
-local function read(name)
-  local handle = assert(io.open(name, "rb"))
-  local text = handle:read "a"
-  handle:close()
-  return text
-end
+local read = require "read_file"
 
 local out, err = os.tmpname(), os.tmpname()
 local function run(arguments)

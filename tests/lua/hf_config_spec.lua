@@ -10,12 +10,7 @@ local json = require "pipeplan.base.json"
 local source = os.getenv("PIPEPLAN_SOURCE") or "."
 local data = os.getenv("PIPEPLAN_DATA")
 
-local function slurp(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("a")
-  file:close()
-  return text
-end
+local slurp = require "read_file"
 
 local function read(path)
   return hf.read(json.decode(slurp(path), path), path)

@@ -8,12 +8,7 @@ local planning = require "planning"
 local simulate = require "pipeplan.cli.simulate"
 local spec = require "pipeplan.input.spec"
 
-local function read(path)
-  local handle = assert(io.open(path, "rb"))
-  local text = handle:read "a"
-  handle:close()
-  return text
-end
+local read = require "read_file"
 
 local random
 do  -- a generator of our own: the same cases on every machine

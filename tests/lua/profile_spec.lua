@@ -13,12 +13,7 @@ local spec = require "pipeplan.input.spec"
 
 local anyway = require("pipeplan").policy("examples/sites/pipeline-anyway.lua", { date = "2026-11-27" })
 
-local function read(path)
-  local handle = assert(io.open(path, "rb"))
-  local text = handle:read "a"
-  handle:close()
-  return text
-end
+local read = require "read_file"
 
 local shipped = cjson.decode(read "examples/specs/measured-4xH200.json")
 shipped.profile = "examples/profiles/4xH200.json"

@@ -10,12 +10,7 @@ local random_specs = require "random_specs"
 
 local anyway = require("pipeplan").policy("examples/sites/pipeline-anyway.lua", { date = "2026-11-27" })
 
-local function read(path)
-  local handle = assert(io.open(path, "rb"))
-  local content = handle:read "a"
-  handle:close()
-  return content
-end
+local read = require "read_file"
 
 local shipped = cjson.decode(read "examples/specs/measured-4xH200.json")
 shipped.profile = "examples/profiles/4xH200.json"

@@ -4,12 +4,7 @@
 require "pipeplan"
 local engine = require "engine"
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("a")
-  file:close()
-  return text
-end
+local read = require "read_file"
 
 local function schedule_of(...) return assert(engine.schedule.from_csv(table.concat({ ... }, "\n") .. "\n")) end
 

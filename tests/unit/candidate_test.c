@@ -70,7 +70,7 @@ static void a_batch_that_does_not_divide_has_no_candidate(void **state) {
 }
 
 /* The ramp begins at 3,072 sequences: 24 microbatches at depth 16, where DualPipe needs 32. */
-static void legality_is_judged_at_the_smallest_batch(void **state) {  /* ruling 15 */
+static void legality_is_judged_at_the_smallest_batch(void **state) {
   search_case c;
   pp_error error;
   (void)state;
@@ -111,7 +111,7 @@ static void v_placements_are_configured_without_virtual_stages(void **state) {
   pp_candidates_free(&list);
 }
 
-static void depth_1_stays_in_the_scale_up_domain_and_is_always_there(void **state) {  /* ruling 24 */
+static void depth_1_stays_in_the_scale_up_domain_and_is_always_there(void **state) {
   search_case c;
   (void)state;
   set_case(&c, llama(126, 16384, 128, 8, 53248, 128256), 16384, 2048);

@@ -179,7 +179,7 @@ static void the_bound_is_never_above_the_step(void **state) {
 
 /* Narayanan et al. 2104.04473 §2.2: (P − 1)(F + B) of the largest stage is lost; every stage here is alike but for the ends, which are
 ** made negligible by a vocabulary of one token. */
-static void one_f1b_takes_m_plus_p_minus_1_slots(void **state) {  /* R19 */
+static void one_f1b_takes_m_plus_p_minus_1_slots(void **state) {
   search_case c;
   pp_timing timing;
   pp_stage stages[8];
@@ -354,7 +354,7 @@ static void a_dense_model_sends_nothing_to_experts(void **state) {
 }
 
 /* A mirror pair holds each stage twice: the parameters of both ranks together are twice those of their stages. */
-static void dualpipe_holds_every_parameter_twice(void **state) {  /* ruling 17 */
+static void dualpipe_holds_every_parameter_twice(void **state) {
   search_case c;
   double dense[8], expert[8], once = 0, twice = 0;
   pp_stage stages[8];

@@ -233,7 +233,7 @@ static void no_split_is_slower_than_balanced_ranks_with_a_layer_everywhere(void 
 }
 
 /* 8 GPUs a domain: EP 8 stays inside, EP 16 leaves it. */
-static void the_expert_link_is_the_slowest_that_the_group_crosses(void **state) {  /* ruling 16 */
+static void the_expert_link_is_the_slowest_that_the_group_crosses(void **state) {
   search_case c;
   pp_search search;
   (void)state;
