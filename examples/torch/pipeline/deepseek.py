@@ -8,9 +8,12 @@ through the package's WeightGradStore. The linear layer of its examples would le
 an input that has a history, so that weight.grad has one, too, and keeps the gradients of outputs until it is dropped (not: set to zero).
 Its F&B pairs run as F, then B, unless the stages' class has the overlapped_forward_backward that the package asks for.
 """
+from __future__ import annotations
+
 import collections
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -19,8 +22,17 @@ from . import deferred
 from .dualpipe import Executor
 from .program import Mismatch
 
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+    import torch.nn as nn
 
-def package(folder):
+    from .grid import Grid
+    from .model import Shape
+    from .program import Program
+
+
+def package(folder: str) -> ModuleType:
     """→ DeepSeek's dualpipe, from that folder."""
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -33,7 +45,7 @@ def package(folder):
 class Runner(Executor):
     """step(), share(), reduce(), record() and timeline() are those of dualpipe.Executor."""
 
-    def __init__(self, folder, program, modules, grid, shape, device="cpu", **options):
+    def __init__(self, folder: str, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape, device: torch.device | str = "cpu", **options: Any) -> None:
         super().__init__(program, modules, grid, shape, device, **options)
         self.package = package(folder)
         if self.device.type == "cpu":
@@ -47,7 +59,7 @@ class Runner(Executor):
         self.turned = program.directions == 2 and self.rank >= program.ranks // 2
         self._wrap()
 
-    def step(self, input=None, target=None):
+    def step(self, input: torch.Tensor | None = None, target: torch.Tensor | None = None) -> list[torch.Tensor]:
         self.steps += 1
         if self.watchdog:
             self.watchdog.step(self.steps, self.names)
@@ -62,25 +74,25 @@ class Runner(Executor):
         self.timeline_of_step.stop()
         return [] if losses is None else list(losses.detach() * self.program.microbatches)
 
-    def _mean(self, output, target):
+    def _mean(self, output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return self.loss(output, target) / self.program.microbatches
 
-    def _action(self, kind, phase):
+    def _action(self, kind: str, phase: int) -> tuple[int, int]:
         """The name of what runs next. Microbatches are taken in order."""
         stage = self.stages[phase ^ self.turned]
         self.count[kind, stage] += 1
         return stage, self.count[kind, stage] - 1
 
-    def _wrap(self):
+    def _wrap(self) -> None:
         """Around what computes, without the waiting for messages: the timeline, and the list of weight gradients of an I."""
         forward, backward, action = self.pipe._forward_compute_chunk, self.pipe._backward_compute_chunk, self.timeline_of_step.action
 
-        def timed_forward(phase):
+        def timed_forward(phase: int) -> None:
             stage, microbatch = self._action("F", phase)
             with action(f"{stage}F{microbatch}"):
                 forward(phase)
 
-        def timed_backward(phase, enable_zb=False):
+        def timed_backward(phase: int, enable_zb: bool = False) -> None:
             stage, microbatch = self._action("B", phase)
             if not enable_zb:
                 with action(f"{stage}B{microbatch}"):
@@ -89,13 +101,13 @@ class Runner(Executor):
                 self.package.WeightGradStore.put(lambda: weight(stage, microbatch, waiting))
                 backward(phase, True)
 
-        def weight(stage, microbatch, waiting):
+        def weight(stage: int, microbatch: int, waiting: list) -> None:
             with action(f"{stage}W{microbatch}"):
                 deferred.run(waiting)
 
         self.pipe._forward_compute_chunk, self.pipe._backward_compute_chunk = timed_forward, timed_backward
 
-    def _allow_cpu(self):
+    def _allow_cpu(self) -> None:
         """The package checks that modules are on the current GPU, and makes its buffers there."""
         comm = importlib.import_module("dualpipe.comm")
         comm.build_from_tensor_shapes = lambda: [torch.empty(size, dtype=comm.TENSOR_DTYPE, requires_grad=True) for size in comm.TENSOR_SHAPES]

@@ -10,23 +10,30 @@ What PyTorch's pipelining does instead (torch.distributed.pipelining._backward) 
 keeps until W all that the forward stored, and gradients of layers' outputs beside it. Here the graph is gone after I: a linear layer keeps
 its input and the gradient of its output. Weights of other layers (norms, biases, embeddings) get their gradients in I.
 """
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 _waiting = None          # where weight gradients go; None: they are computed at once. Autograd's own threads read it, too
 
 
 class _Function(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, weight):
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(x, weight)
         return F.linear(x, weight)
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         x, weight = ctx.saved_tensors
         of_x = gradient @ weight if ctx.needs_input_grad[0] else None
         if not ctx.needs_input_grad[1]:
@@ -40,19 +47,19 @@ class _Function(torch.autograd.Function):
 
 
 class Linear(nn.Linear):
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         out = _Function.apply(x, self.weight)
         return out if self.bias is None else out + self.bias
 
 
-def defer(module):
+def defer(module: nn.Module) -> None:
     for part in module.modules():
         if type(part) is nn.Linear:
             part.__class__ = Linear
 
 
 @contextlib.contextmanager
-def deferring():
+def deferring() -> Iterator[list]:
     global _waiting
     _waiting = made = []
     try:
@@ -62,7 +69,7 @@ def deferring():
 
 
 @torch.no_grad()
-def run(waiting):
+def run(waiting: list) -> None:
     """In place, without a temporary of the size of the weight; what each layer kept is free as soon as it has been used."""
     waiting.reverse()
     while waiting:

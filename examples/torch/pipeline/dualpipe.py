@@ -18,6 +18,10 @@ What is held, and until when:
   a loss: until its backward; then its value
 Nothing is allocated up front, and nothing but the caller's batch grows with the number of microbatches.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 import torch.distributed as dist
 
@@ -25,6 +29,17 @@ from . import deferred, eight_steps
 from .model import loss_of
 from .program import Mismatch
 from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+    import torch.nn as nn
+
+    from .eight_steps import Message
+    from .grid import Grid
+    from .model import Shape
+    from .program import Action, Cell, Program
+    from .watchdog import Watchdog
 
 
 class Executor:
@@ -34,7 +49,7 @@ class Executor:
     work, and what forward() returns is to be returned. None: forward(), then backward(), as two actions.
     """
 
-    def __init__(self, program, modules, grid, shape, device="cpu", *, loss=loss_of, timeline=None, watchdog=None, overlapped_forward_backward=None):
+    def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape, device: torch.device | str = "cpu", *, loss: Callable = loss_of, timeline: Timeline | None = None, watchdog: Watchdog | None = None, overlapped_forward_backward: Callable | None = None) -> None:
         self.program, self.grid, self.device, self.loss = program, grid, torch.device(device), loss
         self.rank = grid.rank
         if program.ranks != grid.pipeline:
@@ -62,24 +77,24 @@ class Executor:
 
     # What of the batch is whose
 
-    def feeds(self):
+    def feeds(self) -> int | None:
         """The direction whose microbatches enter here, or None."""
         return next((stage // self.program.slices for stage in self.modules if self.program.slice_of(stage) == 0), None)
 
-    def finishes(self):
+    def finishes(self) -> int | None:
         """The direction whose losses are here, or None."""
         return next((stage // self.program.slices for stage in self.modules if self._is_last(stage)), None)
 
-    def share(self, input, target):
+    def share(self, input: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         """Of a batch of all microbatches: (input of those that enter here, target of those that end here), None where there are none."""
-        def part(whole, direction):
+        def part(whole: torch.Tensor, direction: int | None) -> torch.Tensor | None:
             size = self.each * self.micro_batch_size
             return None if direction is None else whole[direction * size:(direction + 1) * size]
         return part(input, self.feeds()), part(target, self.finishes())
 
     # Steps
 
-    def step(self, input=None, target=None):
+    def step(self, input: torch.Tensor | None = None, target: torch.Tensor | None = None) -> list[torch.Tensor]:
         """One step's forwards and backwards, gradients added to what is there. input, target: see share. → losses of the microbatches that
         end here, in their order, or []"""
         self.steps += 1
@@ -101,26 +116,26 @@ class Executor:
         self.input = self.target = None
         return self.losses
 
-    def record(self, on=True):
+    def record(self, on: bool = True) -> None:
         """Whether the next steps leave a timeline. They begin with a barrier, so that ranks have a common 0."""
         self.recorded = on
 
-    def timeline(self):
+    def timeline(self) -> list[list]:
         """→ [["0F0", start_ms, end_ms], …] of the last recorded step, on this rank"""
         return self.timeline_of_step.rows()
 
-    def log(self):
+    def log(self) -> list | None:
         """→ the list to which steps add, from now on, what they post and run: "0F0", "0SEND_F0", …"""
         self.posted = []
         return self.posted
 
-    def _reset(self):
+    def _reset(self) -> None:
         self.arrived, self.leaving = {}, {}             # (kind, stage that gets it or that made it, microbatch) → tensor
         self.leaf, self.root = {}, {}                   # (stage, microbatch) → input; where its backward starts
         self.waiting = {}                               # (stage, microbatch) → weight gradients of an I
         self.losses = []
 
-    def _cut(self, share, name, direction):
+    def _cut(self, share: torch.Tensor | None, name: str, direction: int | None) -> Any:
         if direction is None:
             return None
         expected = self.each * self.micro_batch_size
@@ -129,7 +144,7 @@ class Executor:
                            f"expected {expected}, {self.each} microbatches of {self.micro_batch_size}")
         return share.split(self.micro_batch_size)
 
-    def _exchange(self, group, before):
+    def _exchange(self, group: list[Message], before: str) -> None:
         if not group:
             return
         if self.watchdog:
@@ -149,7 +164,7 @@ class Executor:
         if self.watchdog:
             self.watchdog.done()
 
-    def _run(self, cell):
+    def _run(self, cell: Cell) -> None:
         if len(cell) == 2 and self.overlapped:
             ahead, back = cell
             with self.timeline_of_step.action(text_of(cell)):
@@ -167,10 +182,10 @@ class Executor:
 
     # Actions
 
-    def _is_last(self, stage):
+    def _is_last(self, stage: int) -> bool:
         return self.program.slice_of(stage) == self.program.slices - 1
 
-    def _compute(self, action):
+    def _compute(self, action: Action) -> torch.Tensor:
         """→ the output, or the loss."""
         stage, _, microbatch = action
         if self.program.slice_of(stage) == 0:
@@ -181,7 +196,7 @@ class Executor:
         output = self.modules[stage](x)
         return self.loss(output, self.target[microbatch]) if self._is_last(stage) else output
 
-    def _keep(self, action, output):
+    def _keep(self, action: Action, output: torch.Tensor) -> None:
         stage, _, microbatch = action
         if self._is_last(stage):
             self.root[stage, microbatch] = output
@@ -190,7 +205,7 @@ class Executor:
         self.root[stage, microbatch] = torch.autograd.graph.get_gradient_edge(output)
         self._hand_over("F", stage, stage + 1, microbatch, output.detach())
 
-    def _backward(self, action):
+    def _backward(self, action: Action) -> None:
         stage, kind, microbatch = action
         root = self.root.pop((stage, microbatch))
         if self._is_last(stage):
@@ -206,7 +221,7 @@ class Executor:
         if x is not None:
             self._hand_over("B", stage, stage - 1, microbatch, x.grad)
 
-    def _hand_over(self, kind, source, target, microbatch, tensor):
+    def _hand_over(self, kind: str, source: int, target: int, microbatch: int, tensor: torch.Tensor) -> None:
         if self.program.placement[target] == self.rank:
             self.arrived[kind, target, microbatch] = tensor
         else:
@@ -214,7 +229,7 @@ class Executor:
 
     # Gradients
 
-    def reduce(self):
+    def reduce(self) -> None:
         """Sums the gradients of a slice over the ranks that have a copy of it, and averages over data replicas. Those of an expert are of the
         tokens of all replicas that share it: they are summed over the replicas that have a copy of it. Collective."""
         if self.watchdog:
@@ -230,12 +245,12 @@ class Executor:
             self.watchdog.done()
 
 
-def stages_of(program, rank):
+def stages_of(program: Program, rank: int) -> dict[int, int]:
     """→ {stage: slice of the model} of that rank."""
     return {stage: program.slice_of(stage) for stage in program.stages_of(rank)}
 
 
-def _copies(program, grid):
+def _copies(program: Program, grid: Grid) -> list[tuple]:
     """→ {"expert", "other"}: group of those that have the same weights of this rank's stages, None: nobody else. Collective."""
     holders = {}                          # slices → the ranks that have just these
     for rank in range(program.ranks):
@@ -251,5 +266,5 @@ def _copies(program, grid):
     return mine
 
 
-def text_of(cell):
+def text_of(cell: Cell) -> str:
     return str(cell[0]) if len(cell) == 1 else f"({';'.join(map(str, cell))})OVERLAP_F_B"

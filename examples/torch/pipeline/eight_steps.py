@@ -5,10 +5,18 @@ A rank collects its sends and receives, and right before an action posts all tha
 group. In general an action's receives are collected right before it and its sends right after it; steps 2, 3 and 4 of the eight differ.
 The order is that of DeepSeek's own step() (deepseek-ai/DualPipe, dualpipe/dualpipe.py and dualpipe/dualpipev.py).
 """
+from __future__ import annotations
+
 import collections
 import dataclasses
+from typing import TYPE_CHECKING
 
 from .program import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .program import Cell, Program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,14 +29,14 @@ class Message:
     microbatch: int
     peer: int              # rank of the pipeline at the other end
 
-    def __str__(self):     # as PyTorch writes it: a send names the stage that sends, a receive the one that receives
+    def __str__(self) -> str:     # as PyTorch writes it: a send names the stage that sends, a receive the one that receives
         return f"{self.source}SEND_{self.kind}{self.microbatch}" if self.sends else f"{self.target}RECV_{self.kind}{self.microbatch}"
 
 
 class _Rank:
     """Walks along a rank's row through the eight steps: groups[i] is what is posted before action i, groups[-1] what is at the end."""
 
-    def __init__(self, program, rank):
+    def __init__(self, program: Program, rank: int) -> None:
         self.program, self.rank, self.row = program, rank, program.rows[rank]
         self.stage = rank, 2 * program.ranks - 1 - rank       # of phase 0, which microbatches reach first, and of phase 1
         self.turns, self.half = program.ranks, rank           # ranks that a microbatch passes in phase 0, and those before this one
@@ -45,7 +53,7 @@ class _Rank:
             raise Mismatch(f"{program.source}: rank {rank} has {len(self.row)} actions; expected {len(self.groups)}")
         self.groups.append(self.collected)
 
-    def _collect(self, sends, kind, phase):
+    def _collect(self, sends: bool, kind: str, phase: int) -> None:
         here = self.stage[phase]
         there = here + 1 if sends == (kind == "F") else here - 1
         if there not in range(self.program.stages) or here // self.program.slices != there // self.program.slices:
@@ -58,13 +66,13 @@ class _Rank:
         self.count[sends, kind, phase] += 1
         self.collected.append(Message(sends, kind, source, target, microbatch, peer))
 
-    def receive(self, kind, phase):
+    def receive(self, kind: str, phase: int) -> None:
         self._collect(False, kind, phase)
 
-    def send(self, kind, phase):
+    def send(self, kind: str, phase: int) -> None:
         self._collect(True, kind, phase)
 
-    def run(self, kinds, *phases):
+    def run(self, kinds: Sequence[str], *phases: int) -> None:
         """The next action is to be one of these kinds (a pair: "FB"), of the stages of these phases (none: of any)."""
         at = len(self.groups)
         cell = self.row[at] if at < len(self.row) else ()
@@ -78,21 +86,21 @@ class _Rank:
         self.groups.append(self.collected)
         self.collected = []
 
-    def _refuse(self, at, cell, wanted):
+    def _refuse(self, at: int, cell: Cell, wanted: str) -> None:
         found = " and ".join(map(str, cell)) or "missing"
         raise Mismatch(f"{self.program.source}: rank {self.rank}, action {at + 1} is {found}; DualPipe and DualPipeV have {wanted} there")
 
-    def forward(self, phase):
+    def forward(self, phase: int) -> None:
         self.receive("F", phase)
         self.run(["F"], phase)
         self.send("F", phase)
 
-    def backward(self, phase, kinds=("B", "I")):
+    def backward(self, phase: int, kinds: Sequence[str] = ("B", "I")) -> None:
         self.receive("B", phase)
         self.run(kinds, phase)
         self.send("B", phase)
 
-    def pair(self, forward, backward, receives=True):
+    def pair(self, forward: int, backward: int, receives: bool = True) -> None:
         if receives:
             self.receive("F", forward)
         self.receive("B", backward)
@@ -100,7 +108,7 @@ class _Rank:
         self.send("F", forward)
         self.send("B", backward)
 
-    def _step_2(self, times):
+    def _step_2(self, times: int) -> None:
         self.receive("F", 0)
         for k in range(times):
             self.run(["F"], 0)
@@ -114,7 +122,7 @@ class _Rank:
             if not self.middle:
                 self.send("F", 0)
 
-    def _turn(self):
+    def _turn(self) -> None:
         """The first round of step 4 in the middle: nothing of phase 1 has come back that could overlap, and its last F is not sent yet."""
         self.run(["F"], 0)
         self.send("F", 1)
@@ -123,7 +131,7 @@ class _Rank:
         self.send("F", 0)
         self.send("B", 1)
 
-    def _steps(self):
+    def _steps(self) -> None:
         before, after = self.half + 1, self.turns - self.half - 1
         for _ in range(2 * after):                   # 1
             self.forward(0)
@@ -153,7 +161,7 @@ class _Rank:
             self.run(["W"])
 
 
-def groups(program):
+def groups(program: Program) -> list[list[list[Message]]]:
     """→ for each rank, for each of its cells the messages that are posted right before it, and last those that are posted when all is done.
     Mismatch: these are not the eight steps, or the ranks would wait for each other."""
     ranks = program.ranks
@@ -169,7 +177,7 @@ def groups(program):
     return made
 
 
-def _run_dry(program, made):
+def _run_dry(program: Program, made: list[list[list[Message]]]) -> None:
     """A group ends when each of its messages is posted at the other end, too; what goes from rank to rank is matched in order."""
     for rank in range(len(made)):
         for peer in range(len(made)):
@@ -191,5 +199,5 @@ def _run_dry(program, made):
         raise Mismatch(f"{program.source}: ranks {stuck} would wait for each other")
 
 
-def _between(row, sends, peer):
+def _between(row: list[list[Message]], sends: bool, peer: int) -> list[tuple[str, int, int]]:
     return [(m.kind, m.source, m.microbatch) for group in row for m in group if (m.sends, m.peer) == (sends, peer)]

@@ -5,20 +5,29 @@
     1:5ms,2:8ms    rank 1 takes 5 ms more over each action, rank 2 8 ms
     kill:2:3       rank 2 is killed in the middle of step 3; stall:2:3: it stops there and lives; nan:2:3: its weights are no numbers from there on
 """
+from __future__ import annotations
+
 import contextlib
 import math
 import os
 import re
 import signal
 import time
+from typing import TYPE_CHECKING
 
 import torch
 
 from .program import Mismatch
 from .timeline import Timeline
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    import torch.nn as nn
 
-def parse_stragglers(text):
+    from .watchdog import Watchdog
+
+
+def parse_stragglers(text: str) -> dict[int, tuple[float, float]]:
     """→ {rank: (factor, milliseconds)}"""
     slow = {}
     for part in text.split(","):
@@ -29,7 +38,7 @@ def parse_stragglers(text):
     return slow
 
 
-def parse_fault(text):
+def parse_fault(text: str) -> tuple[str, int, int]:
     """→ (kind, rank, step)"""
     found = re.fullmatch(r"(kill|stall|nan):(\d+):(\d+)", text)
     if not found:
@@ -40,17 +49,17 @@ def parse_fault(text):
 class FaultyTimeline(Timeline):
     """A Timeline whose actions take `factor` times as long and `ms` longer; die ("kill") or "stall" before that action of a step."""
 
-    def __init__(self, device, watchdog=None, factor=1.0, ms=0.0):
+    def __init__(self, device: torch.device | str, watchdog: Watchdog | None = None, factor: float = 1.0, ms: float = 0.0) -> None:
         super().__init__(device, watchdog)
         self.factor, self.ms = factor, ms
         self.fault, self.left = None, 0
 
-    def fail(self, kind, actions):
+    def fail(self, kind: str, actions: int) -> None:
         """kind "kill" or "stall", when `actions` more have run."""
         self.fault, self.left = kind, actions
 
     @contextlib.contextmanager
-    def action(self, name):
+    def action(self, name: str) -> Iterator[None]:
         with super().action(name):
             if self.fault:
                 self._count_down()
@@ -59,12 +68,12 @@ class FaultyTimeline(Timeline):
             if self.factor > 1 or self.ms:
                 time.sleep((self._host() - begin) * (self.factor - 1) + self.ms / 1000)
 
-    def _host(self):
+    def _host(self) -> float:
         if self.cuda and (self.factor > 1 or self.ms):
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    def _count_down(self):
+    def _count_down(self) -> None:
         self.left -= 1
         if self.left > 0:
             return
@@ -75,7 +84,7 @@ class FaultyTimeline(Timeline):
 
 
 @torch.no_grad()
-def spoil(modules):
+def spoil(modules: dict[int, nn.Module]) -> None:
     """Makes a weight of each module no number."""
     for module in modules.values():
         next(module.parameters()).fill_(math.nan)

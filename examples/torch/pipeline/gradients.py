@@ -1,32 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of a step beside the pipeline: their sum over replicas, their norm, and whether they are those of the model without a pipeline."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 import torch.distributed as dist
 
 from . import model
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    import torch.nn as nn
 
-def is_expert(name):
+    from .grid import Grid
+    from .model import Shape
+
+
+def is_expert(name: str) -> bool:
     return ".expert." in name
 
 
 class Gradients:
     """Of this rank's modules {stage: module}. copies: how many ranks of a pipeline hold each stage (2 where it is bidirectional)."""
 
-    def __init__(self, modules, grid, copies=1):
+    def __init__(self, modules: dict[int, nn.Module], grid: Grid, copies: int = 1) -> None:
         self.modules, self.grid, self.copies = modules, grid, copies
 
-    def named(self):
+    def named(self) -> Iterator[tuple[nn.Module, str, nn.Parameter]]:
         """→ (module, name, parameter), in the same order on all replicas"""
         for stage in sorted(self.modules):
             for name, weight in self.modules[stage].named_parameters():
                 yield self.modules[stage], name, weight
 
-    def zero(self):
+    def zero(self) -> None:
         for _, _, weight in self.named():
             weight.grad = None
 
-    def reduce(self):
+    def reduce(self) -> None:
         """Mean over replicas. A replica's gradient is that of the mean over its microbatches; an expert's has come from all replicas that share
         it already, through the all-to-all, and is summed over those that hold the same one."""
         if self.grid.data == 1:
@@ -40,7 +51,7 @@ class Gradients:
         for _, _, weight in self.named():
             weight.grad /= self.grid.data
 
-    def norm(self, device):
+    def norm(self, device: torch.device) -> float:
         """Of the whole model's gradient, each weight once. Collective."""
         squares = torch.zeros(2, dtype=torch.float64, device=device)          # of experts, of all else
         for _, name, weight in self.named():
@@ -52,7 +63,7 @@ class Gradients:
         return total.sqrt().item()
 
 
-def reference(shape, batches, device, dtype):
+def reference(shape: Shape, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], device: torch.device, dtype: torch.dtype) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """The model in one piece, by plain autograd: (loss, {weight: gradient}) of the mean over all microbatches of [(input, target), …]."""
     whole = model.Stage(shape, 0, shape.layers, starts=True, ends=True).to(device=device, dtype=dtype)
     loss, count = 0, sum(len(input) // shape.micro_batch_size for input, _ in batches)
@@ -68,7 +79,7 @@ def reference(shape, batches, device, dtype):
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-4, torch.bfloat16: 0.05}
 
 
-def differences(gradients, expected):
+def differences(gradients: Gradients, expected: dict[str, torch.Tensor]) -> dict:
     """→ {weight: ‖difference‖/‖expected‖} of this rank's gradients, nan where there is none."""
     found = {}
     for module, name, weight in gradients.named():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which process is what: pipeline rank, data-parallel replica, member of an expert group; and the device and backend it runs on."""
+from __future__ import annotations
+
 import os
 import sys
 
@@ -15,7 +17,7 @@ class Grid:
     same experts (data_group at 1).
     """
 
-    def __init__(self, pipeline, expert=1):
+    def __init__(self, pipeline: int, expert: int = 1) -> None:
         world = dist.get_world_size()
         if world % pipeline:
             raise ValueError(f"a pipeline of {pipeline} ranks does not fit {world} processes: expected a multiple of {pipeline}")
@@ -32,7 +34,7 @@ class Grid:
             self.expert_group = self._mine([[p * self.data + d + e for e in range(expert)] for p in ranks for d in range(0, self.data, expert)])
 
     @staticmethod
-    def _mine(groups):
+    def _mine(groups: list[list[int]]) -> dist.ProcessGroup | None:
         """Every process makes every group, in the same order, and keeps its own."""
         mine = None
         for members in groups:
@@ -41,12 +43,12 @@ class Grid:
                 mine = group
         return mine
 
-    def world_rank(self, pipeline_rank):
+    def world_rank(self, pipeline_rank: int) -> int:
         """Of that pipeline rank in this replica."""
         return pipeline_rank * self.data + self.replica
 
 
-def start(device=None):
+def start(device: str | None = None) -> torch.device:
     """Joins the processes that torchrun started; → torch.device of this one. device: "cpu", "cuda", or None: what there is."""
     kind = device or ("cuda" if torch.cuda.is_available() else "cpu")
     local = int(os.environ.get("LOCAL_RANK", 0))

@@ -4,14 +4,21 @@
 On one kind of device a layer's weights depend on its number and the seed alone, an expert's on its own number too: however the model is
 cut, over however many ranks, it is the same model, so that gradients of any two partitions can be compared.
 """
+from __future__ import annotations
+
 import dataclasses
 import json
 import math
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,11 +36,11 @@ class Shape:
     seed: int = 1
 
     @property
-    def message_elements(self):
+    def message_elements(self) -> int:
         return self.micro_batch_size * self.sequence_length * self.hidden
 
 
-def sizes_of_config(config):
+def sizes_of_config(config: dict[str, Any]) -> dict[str, int]:
     """Of a Hugging Face config.json: sizes by the names of Shape. The blocks are those below all the same, not that model's."""
     names = {"hidden": ["hidden_size"], "heads": ["num_attention_heads"], "layers": ["num_hidden_layers"], "vocab": ["vocab_size"],
              "ffn": ["moe_intermediate_size", "intermediate_size"], "experts": ["num_local_experts", "n_routed_experts", "num_experts"],
@@ -49,7 +56,7 @@ def sizes_of_config(config):
     return sizes
 
 
-def read_config(path):
+def read_config(path: str) -> dict[str, int]:
     with open(path) as file:
         try:
             return sizes_of_config(json.load(file))
@@ -61,26 +68,26 @@ class Exchange(torch.autograd.Function):
     """All-to-all of rows between the ranks of an expert group; the gradient takes the way back."""
 
     @staticmethod
-    def forward(ctx, rows, sent, received, group):
+    def forward(ctx: Any, rows: torch.Tensor, sent: list[int], received: list[int], group: dist.ProcessGroup | None) -> torch.Tensor:
         ctx.sent, ctx.received, ctx.group = sent, received, group
         out = rows.new_empty(sum(received), *rows.shape[1:])
         dist.all_to_all_single(out, rows.contiguous(), received, sent, group=group)
         return out
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple:
         return Exchange.forward(ctx, grad, ctx.received, ctx.sent, ctx.group), None, None, None
 
 
 class Attention(nn.Module):
-    def __init__(self, shape):
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.heads = shape.heads
         self.norm = nn.LayerNorm(shape.hidden)
         self.qkv = nn.Linear(shape.hidden, 3 * shape.hidden, bias=False)
         self.out = nn.Linear(shape.hidden, shape.hidden, bias=False)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         b, s, h = x.shape
         q, k, v = self.qkv(self.norm(x)).view(b, s, 3, self.heads, h // self.heads).permute(2, 0, 3, 1, 4)
         a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -88,18 +95,18 @@ class Attention(nn.Module):
 
 
 class Expert(nn.Module):
-    def __init__(self, shape):
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.up, self.down = nn.Linear(shape.hidden, shape.ffn, bias=False), nn.Linear(shape.ffn, shape.hidden, bias=False)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.down(F.gelu(self.up(x)))
 
 
 class Experts(nn.Module):
     """Top-k routing over experts that are spread over the ranks of `group` (None: all of them are here). Nothing is dropped."""
 
-    def __init__(self, shape, group):
+    def __init__(self, shape: Shape, group: dist.ProcessGroup | None) -> None:
         super().__init__()
         self.experts_per_token, self.group = shape.experts_per_token, group
         self.ranks = dist.get_world_size(group) if group else 1
@@ -110,7 +117,7 @@ class Experts(nn.Module):
         self.router = nn.Linear(shape.hidden, shape.experts, bias=False)
         self.expert = nn.ModuleList(Expert(shape) for _ in range(self.each))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         rows = x.reshape(-1, x.shape[-1])
         weight, chosen = self.router(rows).softmax(-1).topk(self.experts_per_token)
         order = chosen.flatten().argsort(stable=True)      # copies of rows, by expert
@@ -119,7 +126,7 @@ class Experts(nn.Module):
         out = out * weight.flatten()[order, None]
         return torch.zeros_like(rows).index_add(0, order // self.experts_per_token, out).view_as(x)
 
-    def apply_experts(self, rows, counts):
+    def apply_experts(self, rows: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
         if self.ranks == 1:
             return self.local(rows, counts.tolist())
         theirs = torch.empty_like(counts)                  # [rank that sends, my expert]
@@ -134,18 +141,18 @@ class Experts(nn.Module):
         back[order] = torch.arange(len(order), device=order.device)
         return Exchange.apply(out[back], received, sent, self.group)
 
-    def local(self, rows, counts):
+    def local(self, rows: torch.Tensor, counts: list[int]) -> torch.Tensor:
         # An expert without rows takes part, so that its weights get a gradient of zeros and not none.
         return torch.cat([expert(part) for expert, part in zip(self.expert, rows.split(counts))])
 
 
 class Block(nn.Module):
-    def __init__(self, shape, group=None):
+    def __init__(self, shape: Shape, group: dist.ProcessGroup | None = None) -> None:
         super().__init__()
         self.attention, self.norm = Attention(shape), nn.LayerNorm(shape.hidden)
         self.mlp = Experts(shape, group) if shape.experts else Expert(shape)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.attention(x)
         return x + self.mlp(self.norm(x))
 
@@ -153,7 +160,7 @@ class Block(nn.Module):
 class Stage(nn.Module):
     """Layers first … first + count − 1 of a model; `starts`: the embedding before them, `ends`: the head behind them, if the model has any."""
 
-    def __init__(self, shape, first, count, starts, ends, expert_group=None):
+    def __init__(self, shape: Shape, first: int, count: int, starts: bool, ends: bool, expert_group: dist.ProcessGroup | None = None) -> None:
         super().__init__()
         self.shape, self.first = shape, first
         self.embedding = nn.Embedding(shape.vocab, shape.hidden) if shape.vocab and starts else None
@@ -162,14 +169,14 @@ class Stage(nn.Module):
         self.head = nn.Linear(shape.hidden, shape.vocab, bias=False) if shape.vocab and ends else None
         self.initialize()
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         if self.embedding is not None:
             x = self.embedding(x)
         for block in self.block:
             x = block(x)
         return x if self.head is None else self.head(self.norm(x))
 
-    def key(self, name):
+    def key(self, name: str) -> str:
         """Where a weight is in the whole model: "block.0.mlp.expert.1.up.weight" of a stage → "block.6.mlp.expert.5.up.weight"."""
         part = name.split(".")
         if part[0] == "block":
@@ -180,7 +187,7 @@ class Stage(nn.Module):
         return ".".join(part)
 
     @torch.no_grad()
-    def initialize(self):
+    def initialize(self) -> None:
         for name, weight in self.named_parameters():
             key = self.key(name)
             if weight.dim() == 1:
@@ -191,12 +198,12 @@ class Stage(nn.Module):
             weight.copy_(torch.randn(weight.shape, generator=generator, device=weight.device) * scale)
 
 
-def first_layers(layers_per_stage):
+def first_layers(layers_per_stage: Sequence[int]) -> list[int]:
     """[3, 2, 2] → [0, 3, 5]"""
     return [sum(layers_per_stage[:s]) for s in range(len(layers_per_stage))]
 
 
-def build_stage(shape, layers_per_stage, stage, expert_group=None, device="cpu", dtype=torch.float32):
+def build_stage(shape: Shape, layers_per_stage: Sequence[int], stage: int, expert_group: dist.ProcessGroup | None = None, device: torch.device = "cpu", dtype: torch.dtype = torch.float32) -> Stage:
     """Stage number `stage` of those that layers_per_stage says."""
     if sum(layers_per_stage) != shape.layers:
         raise ValueError(f"layers_per_stage {layers_per_stage} has {sum(layers_per_stage)} layers: expected {shape.layers}")
@@ -206,7 +213,7 @@ def build_stage(shape, layers_per_stage, stage, expert_group=None, device="cpu",
     return made.to(dtype=dtype)
 
 
-def batch(shape, microbatches, seed=0, device="cpu", dtype=torch.float32):
+def batch(shape: Shape, microbatches: int, seed: int = 0, device: torch.device = "cpu", dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
     """(input, target) of `microbatches` microbatches, stacked: tokens and the tokens that follow, or, without vocabulary, activations and
     a target that loss_of does not read."""
     generator = torch.Generator(device).manual_seed(shape.seed * 7919 + seed)
@@ -218,7 +225,7 @@ def batch(shape, microbatches, seed=0, device="cpu", dtype=torch.float32):
     return x, torch.zeros(size[0], device=device)
 
 
-def loss_of(output, target):
+def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Loss of one microbatch, a mean: of a step it is the mean over microbatches."""
     if target.dtype == torch.long:
         return F.cross_entropy(output.flatten(0, 1).float() if output.dtype != torch.float64 else output.flatten(0, 1), target.flatten())

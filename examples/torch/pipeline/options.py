@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of command line options, for argparse: what cannot be read is said with what was expected."""
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import sys
+from typing import TYPE_CHECKING
 
 from . import model
+
+if TYPE_CHECKING:
+    from typing import Any
 
 # Names of sizes that were others than a spec's before; they go in pipeplan 0.2.0.
 RENAMED = {"sequence": "sequence_length", "micro_batch": "micro_batch_size", "top_k": "experts_per_token"}
 
 
-def _warn(old, new):
+def _warn(old: str | None, new: str) -> None:
     print(f"warning: {old} is called {new} now; the old name goes in pipeplan 0.2.0", file=sys.stderr)
 
 
 class Renamed(argparse.Action):
     """An option that has another name now, that of `dest`."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
         _warn(option_string, "--" + self.dest)
         setattr(namespace, self.dest, values)
 
 
-def numbers(text):
+def numbers(text: str) -> list[int]:
     """8,16,32 → [8, 16, 32]"""
     try:
         return [int(part) for part in text.split(",")]
@@ -30,7 +36,7 @@ def numbers(text):
         raise argparse.ArgumentTypeError(f'"{text}": expected whole numbers with commas between them') from None
 
 
-def sizes(text):
+def sizes(text: str) -> dict[str, int]:
     """hidden=2048,heads=16 → {"hidden": 2048, "heads": 16}: fields of model.Shape."""
     known, out = [field.name for field in dataclasses.fields(model.Shape)], {}
     for part in text.split(","):
@@ -44,7 +50,7 @@ def sizes(text):
     return out
 
 
-def config(path):
+def config(path: str) -> dict[str, int]:
     """Sizes of a Hugging Face config.json."""
     try:
         return model.read_config(path)

@@ -6,6 +6,8 @@ without a GPU.
     meter.begin(); …; meter.pause(); …; meter.resume(); …
     meter.end()    # → {"clock_mhz": median, "power_w": median} of the samples between, pauses left out; {} without any
 """
+from __future__ import annotations
+
 import ctypes
 import os
 import statistics
@@ -26,7 +28,7 @@ class _Field(ctypes.Structure):
 
 
 class _Nvml:
-    def __init__(self, uuid, index):
+    def __init__(self, uuid: str | None, index: int) -> None:
         self.library = ctypes.CDLL("libnvidia-ml.so.1")
         self.check(self.library.nvmlInit_v2())
         self.handle = ctypes.c_void_p()
@@ -35,11 +37,11 @@ class _Nvml:
         self.read()
 
     @staticmethod
-    def check(status):
+    def check(status: int) -> None:
         if status != 0:
             raise OSError(f"NVML status {status}")
 
-    def read(self):
+    def read(self) -> tuple[float, float]:
         """→ MHz, W"""
         clock, power = ctypes.c_uint(), ctypes.c_uint()
         self.check(self.library.nvmlDeviceGetClockInfo(self.handle, _SM_CLOCK, ctypes.byref(clock)))
@@ -53,25 +55,25 @@ class _Nvml:
 class _Smi:
     """One nvidia-smi that prints a line every 100 ms, and a thread that reads it."""
 
-    def __init__(self, uuid, index):
+    def __init__(self, uuid: str | None, index: int) -> None:
         self.last = None
         self.process = subprocess.Popen(["nvidia-smi", "-i", uuid or str(index), "--query-gpu=clocks.sm,power.draw",
                                          "--format=csv,noheader,nounits", "-lms", "100"], stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL)
         threading.Thread(target=self._follow, daemon=True).start()
 
-    def _follow(self):
+    def _follow(self) -> None:
         for line in self.process.stdout:
             try:
                 self.last = tuple(float(cell) for cell in line.split(","))
             except ValueError:      # [N/A]
                 continue
 
-    def read(self):
+    def read(self) -> tuple[float, ...] | None:
         return self.last
 
 
-def _source(device):
+def _source(device: torch.device) -> _Nvml | _Smi | None:
     properties = torch.cuda.get_device_properties(device)
     uuid = getattr(properties, "uuid", None)
     uuid = uuid and (str(uuid) if str(uuid).startswith("GPU-") else f"GPU-{uuid}")
@@ -88,7 +90,7 @@ def _source(device):
 
 
 class Meter:
-    def __init__(self, device, every=0.02):
+    def __init__(self, device: torch.device, every: float = 0.02) -> None:
         """every: seconds between samples."""
         self.every, self.samples = every, []
         self.working, self.closed = threading.Event(), False
@@ -96,30 +98,30 @@ class Meter:
         if self.source:
             threading.Thread(target=self._run, daemon=True).start()
 
-    def begin(self):
+    def begin(self) -> None:
         self.samples = []
         self.working.set()
 
-    def pause(self):
+    def pause(self) -> None:
         self.working.clear()
 
-    def resume(self):
+    def resume(self) -> None:
         self.working.set()
 
-    def end(self):
+    def end(self) -> dict[str, float]:
         self.working.clear()
         samples, self.samples = self.samples, []
         if not samples:
             return {}
         return {"clock_mhz": statistics.median(s[0] for s in samples), "power_w": round(statistics.median(s[1] for s in samples), 1)}
 
-    def close(self):
+    def close(self) -> None:
         self.closed = True
         self.working.set()
         if isinstance(self.source, _Smi):
             self.source.process.terminate()
 
-    def _run(self):
+    def _run(self) -> None:
         tick = threading.Event()
         while True:
             self.working.wait()

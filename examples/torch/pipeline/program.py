@@ -4,10 +4,16 @@
 A program has one row a rank, as PyTorch's pipelining has it (compute_only): cells are actions <stage><F|I|W|B><microbatch>, forward, backward
 for the input, for the weights, or both at once; (a;b)OVERLAP_F_B is a pair; empty cells do not count.
 """
+from __future__ import annotations
+
 import dataclasses
 import json
 import re
 import typing
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Mismatch(ValueError):
@@ -19,7 +25,7 @@ class Action(typing.NamedTuple):
     kind: str          # F, I, W or B
     microbatch: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.stage}{self.kind}{self.microbatch}"
 
 
@@ -37,42 +43,42 @@ class Program:
     directions: int = 1
 
     @property
-    def ranks(self):
+    def ranks(self) -> int:
         return len(self.rows)
 
     @property
-    def stages(self):
+    def stages(self) -> int:
         return len(self.placement)
 
     @property
-    def slices(self):
+    def slices(self) -> int:
         """Of the model: stages s and s + slices of a bidirectional program have the same weights."""
         return self.stages // self.directions
 
-    def slice_of(self, stage):
+    def slice_of(self, stage: int) -> int:
         return stage % self.slices
 
-    def stages_of(self, rank):
+    def stages_of(self, rank: int) -> list[int]:
         return [stage for stage in range(self.stages) if self.placement[stage] == rank]
 
-    def actions(self, rank):
+    def actions(self, rank: int) -> list[Action]:
         """In order, pairs taken apart."""
         return [action for cell in self.rows[rank] for action in cell]
 
-    def split(self):
+    def split(self) -> Program:
         """The same program without pairs: an F, then a B."""
         return dataclasses.replace(self, rows=tuple(tuple((action,) for action in self.actions(rank)) for rank in range(self.ranks)))
 
     @property
-    def text(self):
+    def text(self) -> str:
         return "".join(",".join(map(_cell_text, row)) + "\n" for row in self.rows)
 
 
-def _cell_text(cell):
+def _cell_text(cell: Cell) -> str:
     return str(cell[0]) if len(cell) == 1 else f"({';'.join(map(str, cell))})OVERLAP_F_B"
 
 
-def load(path, directions=1):
+def load(path: str, directions: int = 1) -> Program:
     """→ Program of that file."""
     try:
         with open(path, newline="") as file:
@@ -82,7 +88,7 @@ def load(path, directions=1):
     return parse(text, str(path), directions)
 
 
-def parse(text, source, directions=1):
+def parse(text: str, source: str, directions: int = 1) -> Program:
     """→ Program of a CSV's text; source: what messages call it."""
     rows = [_row(line, f"{source}, line {number}") for number, line in enumerate(text.splitlines(), 1) if line.strip(", ")]
     if not rows:
@@ -107,11 +113,11 @@ def parse(text, source, directions=1):
     return Program(source, tuple(rows), tuple(rank_of[stage] for stage in range(stages)), each * directions, directions)
 
 
-def _row(line, where):
+def _row(line: str, where: str) -> tuple[Cell, ...]:
     return tuple(_cell(text.strip(), f"{where}, cell {number}") for number, text in enumerate(line.split(","), 1) if text.strip())
 
 
-def _cell(text, where):
+def _cell(text: str, where: str) -> Cell:
     pair = re.fullmatch(r"\(([^;()]*);([^;()]*)\)OVERLAP_F_B", text)
     actions = [re.fullmatch(r"(\d+)([FIWB])(\d+)", part) for part in (pair.groups() if pair else [text])]
     if not all(actions):
@@ -136,21 +142,21 @@ class Plan:
     global_batch_size: int
 
     @property
-    def directions(self):
+    def directions(self) -> int:
         return 2 if self.schedule == "dualpipe" else 1
 
     @property
-    def processes(self):
+    def processes(self) -> int:
         return self.pipeline * self.data
 
     @property
-    def simulate(self):
+    def simulate(self) -> str:
         """The command that writes this plan's program."""
         virtual = f" --virtual {self.virtual}" if self.virtual > 1 else ""
         return f"pipeplan simulate {self.schedule} --ranks {self.pipeline} --microbatches {self.microbatches}{virtual} --format csv"
 
 
-def load_plan(path):
+def load_plan(path: str) -> Plan:
     try:
         with open(path) as file:
             plan = json.load(file)
@@ -172,7 +178,7 @@ def load_plan(path):
         raise Mismatch(f"{path}: no plan: {error!r} is missing; expected what `pipeplan plan SPEC --format json` writes") from error
 
 
-def check(plan, program, processes):
+def check(plan: Plan, program: Program, processes: int) -> None:
     """The plan, the program and the number of processes fit each other, or Mismatch."""
     if processes != plan.processes:
         raise Mismatch(f"{plan.source} is for {plan.processes} processes ({plan.pipeline} pipeline ranks × {plan.data} replicas): there are "
@@ -188,5 +194,5 @@ def check(plan, program, processes):
                            f"`{plan.simulate}` writes such a program")
 
 
-def _numbers(ranks):
+def _numbers(ranks: Iterable[int]) -> str:
     return " and ".join(map(str, ranks))

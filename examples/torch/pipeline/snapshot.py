@@ -9,14 +9,24 @@
 
 A block of autograd's own thread has no line of Python; its action is all that is known of it.
 """
+from __future__ import annotations
+
 import bisect
 import collections
 import os
 import time
+from typing import TYPE_CHECKING
 
 import torch
 
 from .timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from .watchdog import Watchdog
 
 BEFORE = "there before the step"
 UNKNOWN = "no line of Python (autograd)"
@@ -25,11 +35,11 @@ UNKNOWN = "no line of Python (autograd)"
 class _Marks(Timeline):
     """A timeline that also notes when, on the host's clock, an action began: the allocator's history has that clock."""
 
-    def __init__(self, device, watchdog=None):
+    def __init__(self, device: torch.device | str, watchdog: Watchdog | None = None) -> None:
         super().__init__(device, watchdog)
         self.begun = []
 
-    def action(self, name):
+    def action(self, name: str) -> AbstractContextManager[None]:
         self.begun.append((time.time_ns() / 1000, name))
         return super().action(name)
 
@@ -37,32 +47,32 @@ class _Marks(Timeline):
 class Snapshot:
     """entries: of the allocator's history, which forgets the oldest; a step makes some thousands for each microbatch and layer."""
 
-    def __init__(self, device, watchdog=None, entries=2_000_000):
+    def __init__(self, device: torch.device | str, watchdog: Watchdog | None = None, entries: int = 2_000_000) -> None:
         self.device, self.entries = torch.device(device), entries
         self.timeline = _Marks(device, watchdog)
 
-    def __enter__(self):
+    def __enter__(self) -> Snapshot:
         torch.cuda.synchronize(self.device)
         self.timeline.begun.clear()
         self.before = torch.cuda.memory_allocated(self.device)
         torch.cuda.memory._record_memory_history(max_entries=self.entries, context="alloc", stacks="python")
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         torch.cuda.synchronize(self.device)
         traces = torch.cuda.memory._snapshot(self.device)["device_traces"]
         index = self.device.index if self.device.index is not None else torch.cuda.current_device()
         self.events = traces[index]
         torch.cuda.memory._record_memory_history(enabled=None)
 
-    def rows(self):
+    def rows(self) -> tuple[int, str, list[tuple[int, int, str, str]]]:
         return rows_at_peak(self.events, self.before, self.timeline.begun)
 
-    def table(self, lines=25):
+    def table(self, lines: int = 25) -> str:
         return table(*self.rows(), lines)
 
 
-def rows_at_peak(events, before, begun):
+def rows_at_peak(events: Sequence[dict[str, Any]], before: int, begun: Sequence[tuple[float, str]]) -> tuple[int, str, list[tuple[int, int, str, str]]]:
     """events: the allocator's, in order; before: bytes allocated before the first; begun: [(µs, action)] in order.
     → (bytes at the peak, the action then, [(bytes, blocks, line, kinds of actions)] largest first)"""
     total, most, at = before, before, -1
@@ -78,7 +88,7 @@ def rows_at_peak(events, before, begun):
             older -= event["size"]
     moments = [moment for moment, _ in begun]
 
-    def action(event):
+    def action(event: dict[str, Any]) -> str:
         place = bisect.bisect_right(moments, event.get("time_us", 0)) - 1
         return begun[place][1] if place >= 0 else ""
 
@@ -93,7 +103,7 @@ def rows_at_peak(events, before, begun):
     return most, action(events[at]) if at >= 0 else "", sorted(rows, key=lambda row: -row[0])
 
 
-def table(most, action, rows, lines=25):
+def table(most: int, action: str, rows: list[tuple[int, int, str, str]], lines: int = 25) -> str:
     out = [f"{most / 2**30:9.3f} GiB at the peak{', in ' + action if action else ''}"]
     shown, rest = rows[:lines], rows[lines:]
     if rest:
@@ -103,11 +113,11 @@ def table(most, action, rows, lines=25):
     return "\n".join(out)
 
 
-def _change(event):
+def _change(event: dict[str, Any]) -> int:
     return {"alloc": 1, "free_requested": -1}.get(event["action"], 0) * event["size"]
 
 
-def _line(frames):
+def _line(frames: Sequence[dict[str, Any]]) -> str:
     """The innermost line that is not PyTorch's own."""
     inside = os.sep + os.path.join("torch", "")
     for frame in frames:

@@ -7,22 +7,31 @@
         …
     timeline.rows()                       # → [["0F0", start_ms, end_ms], …], in the order in which they began
 """
+from __future__ import annotations
+
 import contextlib
 import time
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .watchdog import Watchdog
 
 
 class Timeline:
     """watchdog: told of every action, recorded or not (watchdog.py)."""
 
-    def __init__(self, device="cpu", watchdog=None):
+    def __init__(self, device: torch.device | str = "cpu", watchdog: Watchdog | None = None) -> None:
         self.cuda = torch.device(device).type == "cuda"
         self.watchdog = watchdog
         self.recording = False
         self.zero, self.spans = None, []
 
-    def start(self):
+    def start(self) -> None:
         """Call it on every rank right behind a barrier: times of different ranks are then comparable."""
         self.spans = []
         if self.cuda:
@@ -30,11 +39,11 @@ class Timeline:
         self.zero = self._now()
         self.recording = True
 
-    def stop(self):
+    def stop(self) -> None:
         self.recording = False
 
     @contextlib.contextmanager
-    def action(self, name):
+    def action(self, name: str) -> Iterator[None]:
         if self.watchdog:
             self.watchdog.at(name)
         begin = self._now() if self.recording else None
@@ -44,14 +53,14 @@ class Timeline:
         if self.watchdog:
             self.watchdog.done()
 
-    def rows(self):
+    def rows(self) -> list[list]:
         """Of everything since start(). Waits for the device."""
         if self.cuda:
             torch.cuda.synchronize()
         rows = [[name, self._since_zero(begin), self._since_zero(end)] for name, begin, end in self.spans]
         return sorted(rows, key=lambda row: row[1])
 
-    def _now(self):
+    def _now(self) -> Any:
         """Of the current stream, where its work so far will be done; not of the host, which runs ahead of it."""
         if not self.cuda:
             return time.perf_counter()
@@ -59,5 +68,5 @@ class Timeline:
         event.record()
         return event
 
-    def _since_zero(self, moment):
+    def _since_zero(self, moment: Any) -> float:
         return self.zero.elapsed_time(moment) if self.cuda else (moment - self.zero) * 1000

@@ -8,10 +8,13 @@ GPipe and 1F1B run on PyTorch's classes for one stage a rank ("torch-single"), a
 receives to our CSV ("torch-multi"). What only measurements need, such as clocks around actions, is in a subclass of PipelineStage: nothing of
 PyTorch's schedules is replaced.
 """
+from __future__ import annotations
+
 import inspect
 import os
 import tempfile
 import types
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -21,12 +24,21 @@ from . import model
 from .program import Action, Mismatch, Program, parse
 from .timeline import Timeline
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+    import torch.nn as nn
+
+    from .grid import Grid
+    from .program import Cell
+    from .watchdog import Watchdog
+
 CLASSES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved_1f1b": "Interleaved1F1B", "looped_bfs": "LoopedBFS",
            "interleaved_zero_bubble": "InterleavedZeroBubble", "zb_v": "ZBVZeroBubble", "dualpipev": "DualPipeV"}
 SINGLE = ("gpipe", "1f1b")
 
 
-def single_rows(kind, ranks, microbatches):
+def single_rows(kind: str, ranks: int, microbatches: int) -> tuple[tuple[Cell, ...], ...]:
     """The order in which PyTorch's class for one stage a rank runs gpipe or 1f1b. (Its own table of 1F1B, for pictures, is another.)"""
     rows = []
     for rank in range(ranks):
@@ -40,7 +52,7 @@ def single_rows(kind, ranks, microbatches):
     return tuple(rows)
 
 
-def own_program(schedule, ranks, microbatches, virtual=2):
+def own_program(schedule: str, ranks: int, microbatches: int, virtual: int = 2) -> Program:
     """The program of PyTorch's own class of that schedule, as pipeplan calls it."""
     if schedule not in CLASSES:
         raise Mismatch(f"PyTorch has no {schedule}: expected one of {', '.join(CLASSES)}, or its program, which "
@@ -56,39 +68,39 @@ def own_program(schedule, ranks, microbatches, virtual=2):
 class Stage(PipelineStage):
     """timeline: of the actions. queue(sender, receiver), world ranks → the process group of their messages."""
 
-    def __init__(self, module, number, stages, device, group, input, output, timeline, queue=None):
+    def __init__(self, module: nn.Module, number: int, stages: int, device: torch.device, group: dist.ProcessGroup, input: torch.Tensor, output: torch.Tensor, timeline: Timeline, queue: Callable | None = None) -> None:
         super().__init__(module, number, stages, device, input_args=input, output_args=output, group=group)
         self.timeline, self.queue = timeline, queue
 
-    def forward_one_chunk(self, fwd_chunk_id, *args, **kwargs):
+    def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
         with self.timeline.action(f"{self.stage_index}F{fwd_chunk_id}"):
             return super().forward_one_chunk(fwd_chunk_id, *args, **kwargs)
 
-    def backward_one_chunk(self, bwd_chunk_id, loss=None, full_backward=True, last_backward=False):
+    def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, last_backward: bool = False) -> Any:
         with self.timeline.action(f"{self.stage_index}{'B' if full_backward else 'I'}{bwd_chunk_id}"):
             return super().backward_one_chunk(bwd_chunk_id, loss=loss, full_backward=full_backward, last_backward=last_backward)
 
-    def backward_weight_one_chunk(self, bwd_chunk_id, last_backward=False):
+    def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> Any:
         with self.timeline.action(f"{self.stage_index}W{bwd_chunk_id}"):
             return super().backward_weight_one_chunk(bwd_chunk_id, last_backward=last_backward)
 
-    def _get_init_p2p_neighbors_ops(self):
+    def _get_init_p2p_neighbors_ops(self) -> list:
         """Up to PyTorch 2.11 a step's first messages; where two neighbouring stages share a rank it has some to itself, which gloo cannot send."""
         return [o for o in super()._get_init_p2p_neighbors_ops() if o.peer != dist.get_rank()]
 
-    def get_fwd_recv_ops(self, *args):
+    def get_fwd_recv_ops(self, *args: Any) -> list:
         return self._queued(super().get_fwd_recv_ops(*args))
 
-    def get_fwd_send_ops(self, *args):
+    def get_fwd_send_ops(self, *args: Any) -> list:
         return self._queued(super().get_fwd_send_ops(*args))
 
-    def get_bwd_recv_ops(self, *args):
+    def get_bwd_recv_ops(self, *args: Any) -> list:
         return self._queued(super().get_bwd_recv_ops(*args))
 
-    def get_bwd_send_ops(self, *args):
+    def get_bwd_send_ops(self, *args: Any) -> list:
         return self._queued(super().get_bwd_send_ops(*args))
 
-    def _queued(self, operations):
+    def _queued(self, operations: list) -> list:
         if self.queue is None:
             return operations
         me = dist.get_rank()
@@ -104,8 +116,8 @@ class Runner:
     own      pipeplan's name of the schedule: run PyTorch's class of it instead of loading the program
     """
 
-    def __init__(self, program, modules, grid, shape, device, *, runtime=None, pairs="in_turn", queues="one", own=None, loss=model.loss_of,
-                 timeline=None, watchdog=None):
+    def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: model.Shape, device: torch.device, *, runtime: str | None = None, pairs: str = "in_turn", queues: str = "one", own: str | None = None, loss: Callable = model.loss_of,
+                 timeline: Timeline | None = None, watchdog: Watchdog | None = None) -> None:
         if program.directions != 1:
             raise Mismatch(f"{program.source} has two directions, for which PyTorch's runtime has no second copy of a stage")
         self.program = program.split() if pairs == "split" else program
@@ -121,7 +133,7 @@ class Runner:
         keeps_outputs = "return_outputs" in inspect.signature(self.schedule.step).parameters
         self.options = {"return_outputs": False} if keeps_outputs else {}
 
-    def step(self, input=None, target=None):
+    def step(self, input: torch.Tensor | None = None, target: torch.Tensor | None = None) -> list[torch.Tensor]:
         """One step's forwards and backwards, gradients added to what is there. input counts on the rank of the first stage, target on that of
         the last: all microbatches, stacked. → the losses of the microbatches on the rank of the last stage, elsewhere []"""
         self.steps += 1
@@ -137,18 +149,18 @@ class Runner:
             self.timeline_of_step.stop()
         return losses
 
-    def record(self, on):
+    def record(self, on: bool) -> None:
         """Whether the next steps leave a timeline. They begin with a barrier, so that ranks have a common 0."""
         self.recorded = on
 
-    def timeline(self):
+    def timeline(self) -> list[list]:
         """→ [["0F0", start_ms, end_ms], …] of the last recorded step, on this rank"""
         return self.timeline_of_step.rows()
 
-    def _fits_single(self):
+    def _fits_single(self) -> bool:
         return any(self.program.rows == single_rows(kind, self.program.ranks, self.program.microbatches) for kind in SINGLE)
 
-    def _stage(self, number, queue):
+    def _stage(self, number: int, queue: Callable | None) -> Stage:
         """Shapes are given, so that PyTorch has no need of a forward or of messages to find them out."""
         shape, last = self.shape, number == self.program.stages - 1
         dtype = next((weight.dtype for module in self.modules.values() for weight in module.parameters()), torch.get_default_dtype())
@@ -161,7 +173,7 @@ class Runner:
         return Stage(self.modules[number], number, self.program.stages, self.device, self.grid.pipeline_group, input, output,
                      self.timeline_of_step, queue)
 
-    def _schedule(self, own):
+    def _schedule(self, own: str | None) -> Any:
         microbatches = self.program.microbatches
         if own:
             kind = schedules.get_schedule_class(CLASSES[own])
@@ -183,7 +195,7 @@ class Runner:
                 raise Mismatch(f"{self.program.source}: PyTorch cannot run this order, ranks wait for each other: {error}") from error
         return schedule
 
-    def _check_losses(self):
+    def _check_losses(self) -> None:
         """PyTorch keeps losses in the order in which they come and finds a microbatch's by its number."""
         last = self.program.stages - 1
         order = [a.microbatch for a in self.program.actions(self.program.placement[last]) if a.stage == last and a.kind == "F"]
@@ -191,7 +203,7 @@ class Runner:
             raise Mismatch(f"{self.program.source} runs the forwards of stage {last} in the order {order[:8]}…: expected 0, 1, 2, …, as PyTorch "
                            "wants it")
 
-    def _queues(self, queues):
+    def _queues(self, queues: str) -> Callable | None:
         """→ (sender, receiver) → process group, or None: all in the pipeline's. Every process makes all groups, in the same order."""
         if queues == "one":
             return None
@@ -211,7 +223,7 @@ class Runner:
         return (lambda sender, receiver: groups[sender, receiver]) if queues == "per_direction" else (
             lambda sender, receiver: groups[min(sender, receiver), max(sender, receiver)])
 
-    def _connect(self, group, ends):
+    def _connect(self, group: dist.ProcessGroup, ends: Sequence[int]) -> None:
         """Communicators are made at their first use, which blocks the host until both ends are there: now, in order, and not in a step."""
         token = torch.zeros(1, device=self.device)
         dist.all_reduce(token, group=group)

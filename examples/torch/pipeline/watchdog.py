@@ -7,6 +7,8 @@
     watchdog.at("all-reduce of gradients")
     watchdog.stop()
 """
+from __future__ import annotations
+
 import collections
 import os
 import select
@@ -15,17 +17,22 @@ import sys
 import threading
 import time
 import traceback
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
-def say(text):
+
+def say(text: str) -> None:
     """One write, so that the lines of several processes do not mix."""
     os.write(2, (text.rstrip("\n") + "\n").encode())
 
 
-def _main_thread():
+def _main_thread() -> str:
     """Where the main thread is: its own line, and the line of ours that led there."""
     frames = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])
     here = [f"{os.path.basename(f.filename)}:{f.lineno}" for f in frames]
@@ -37,7 +44,7 @@ class Watchdog:
     """Ends the process with status 1 if neither host nor device begins or ends an action for `seconds` (0: never), or at SIGTERM, which
     torchrun sends to all processes when one has failed. Neither needs the main thread, which may be waiting inside a library for good."""
 
-    def __init__(self, seconds, rank, device="cpu"):
+    def __init__(self, seconds: float, rank: int, device: torch.device | str = "cpu") -> None:
         self.seconds, self.rank = seconds, rank
         self.cuda = torch.device(device).type == "cuda"
         self.number, self.actions = None, ()
@@ -51,12 +58,12 @@ class Watchdog:
         self.running = True
         self.thread.start()
 
-    def step(self, number, actions=()):
+    def step(self, number: int, actions: Iterable[str] = ()) -> None:
         self.number, self.actions = number, tuple(actions)
         self.current = self.last = None
         self.beats += 1
 
-    def at(self, what):
+    def at(self, what: str) -> None:
         """What begins now. On a GPU: what the host hands to the device now."""
         if self.cuda:
             event = torch.cuda.Event()
@@ -65,22 +72,22 @@ class Watchdog:
         self.current = what
         self.beats += 1
 
-    def done(self):
+    def done(self) -> None:
         self.last, self.current = self.current, None
         self.beats += 1
 
-    def stop(self):
+    def stop(self) -> None:
         self.running = False
         signal.set_wakeup_fd(self.fd)
         signal.signal(signal.SIGTERM, self.handler)
         os.write(self.signalled, b"\0")
         self.thread.join()
 
-    def where(self):
+    def where(self) -> str:
         step = "" if self.number is None else f", step {self.number}"
         return f"rank {self.rank}{step}: {self._place()} [{_main_thread()}]"
 
-    def _place(self):
+    def _place(self) -> str:
         waiting = self.begun[0][0] if self.begun else None
         if waiting and waiting != self.current:
             return f"{waiting} has not begun on the device: what it receives has not come, or what runs before it has not ended"
@@ -92,10 +99,10 @@ class Watchdog:
             return f"{self.actions[0]} has not begun: what it receives has not come"
         return f"after {self.last}" if self.last else "between actions"
 
-    def _next(self):
+    def _next(self) -> str:
         return self.actions[self.actions.index(self.last) + 1]
 
-    def _watch(self):
+    def _watch(self) -> None:
         moved, before = time.monotonic(), None
         while self.running:
             ready, _, _ = select.select([self.wake], [], [], min(1, self.seconds / 10) if self.seconds else 1)
@@ -113,7 +120,7 @@ class Watchdog:
                 os._exit(1)
 
 
-def all_finite(values, device, group=None):
+def all_finite(values: Iterable[Any], device: torch.device, group: dist.ProcessGroup | None = None) -> bool:
     """Whether every value of every process of the group (None: all) is finite. Collective. One rank has the loss, all have to know."""
     bad = torch.tensor([float(sum(not torch.isfinite(torch.as_tensor(v)).all() for v in values))], device=device)
     dist.all_reduce(bad, group=group)
