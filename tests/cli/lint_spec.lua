@@ -214,5 +214,10 @@ describe("hostile launch configurations", function()
       assert.is_true(result.status <= 2, name .. " " .. result.status .. "\n" .. result.stderr)
       if result.status == 2 then assert.truthy(result.stderr:find "^pipeplan: [^\n]+\n$", name .. result.stderr) end
     end
+    local large = files.write("large.yaml", "")   -- 100 MB, of which no byte stands on a disk
+    assert(os.execute("truncate -s 100000000 " .. quoted(large)))
+    local result = program.run("lint " .. quoted(large), nil, "prlimit --cpu=20 --as=600000000")
+    assert.equal(2, result.status)
+    assert.truthy(result.stderr:find("larger than 1 MiB", 1, true), result.stderr)
   end)
 end)

@@ -149,6 +149,10 @@ describe("arguments about neither layout nor schedule", function()
     local convert = first("run.sh", "torchrun --nproc_per_node 8 tools/checkpoint/checkpoint_inspector.py convert in out --swiglu out2 --prompt-type x\n")
     assert.same({ {}, {} }, { found(convert, "error"), found(convert, "warning") })
     assert.same({ "unknown_key:1" }, found(first("run.sh", "python my_train.py " .. base .. " --tensor-model-paralel-size 2\n"), "warning"))
+    -- as alibaba/Pai-Megatron-Patch: a trainer with arguments of its own, on a Megatron of its time
+    local patched = first("run.sh", "torchrun --nproc_per_node 8 pretrain_bloom.py " .. base .. " --position-embedding-type alibi --DDP-impl local "
+                                    .. "--flash --extra-vocab-size 1\n")
+    assert.same({ {}, { "bad_value:1", "gone_key:1" } }, { found(patched, "error"), found(patched, "warning") })
     local twice = first("x.yaml", "MODEL_ARGS:\n  --num-layers: 4\n  --seed: 1\n  --seed: 2\n")
     assert.same({ "duplicate_key:4" }, found(twice, "warning"))
     local tool = first("run.sh", "python tools/preprocess_data.py --input x --tokenizer-type GPT2BPETokenizer --vocab-file v --workers 4\n")
@@ -432,6 +436,14 @@ experiment:
     assert.is_nil(reads.of(lint.of(launch.read(directory .. "/train.yaml", {})[1], {})).gpus)
     result = first("top.yaml", "defaults:\n  - train: none\nexperiment: {}\n")
     assert.same({ "no_body:2" }, found(result, "error"))
+  end)
+
+  it("is not judged where nothing is trained with Megatron-LM", function()
+    for task, line in pairs { ["type: serve"] = 4, ["type: train, backend: pi0"] = 4 } do
+      local result = first("top.yaml", "defaults:\n  - serve: x\nexperiment:\n  task: { " .. task .. " }\n")
+      assert.same({ {}, {}, { "not_judged:" .. line } }, { found(result, "error"), found(result, "warning"), found(result, "note") })
+    end
+    assert.same({}, found(first("body.yaml", "system: { seed: 1 }\nmodel: { batch_size: 4 }\ndata: { x: 1 }\n"), "error"))
   end)
 
   it("may not say a key twice (omegaconf refuses it), nor mix kinds of ranks", function()

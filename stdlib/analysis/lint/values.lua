@@ -40,10 +40,23 @@ end
 -- Who says what a key may be.
 local function said_by(entry) return entry.argparse or entry.source end
 
--- Programs of Megatron-LM that train: they add no arguments beside those of flags.lua, and those that it has from elsewhere.
-local function is_trainer(program)
-  return program ~= nil and program:find "^pretrain_%w+%.py$" ~= nil or program == "train_rl.py"
+local function set_of(list)
+  local set = {}
+  for _, name in ipairs(list) do set[name] = true end
+  return set
 end
+
+-- Programs of Megatron-LM that train, of @d98e8a64 and before: they add no arguments beside those of flags.lua, and those that it has from
+-- elsewhere. What others are called, such as pretrain_qwen.py, may add any.
+local trainers = set_of {
+  "pretrain_gpt.py", "pretrain_hybrid.py", "pretrain_mamba.py", "pretrain_vlm.py", "train_rl.py", "pretrain_bert.py", "pretrain_t5.py",
+  "pretrain_ict.py", "pretrain_retro.py", "pretrain_vision_classify.py", "pretrain_vision_dino.py", "pretrain_vision_inpaint.py",
+}
+
+local function is_trainer(program) return program ~= nil and trainers[program] == true end
+
+-- What is an error in a trainer's arguments may be right in those of another program, which has its own parser, or one of another version.
+local function severity_in(launch) return (launch.program == nil or is_trainer(launch.program)) and "error" or "warning" end
 
 local function gone_of(entry, key)
   for _, gone in ipairs(entry.gone) do
@@ -51,11 +64,11 @@ local function gone_of(entry, key)
   end
 end
 
-local function tell_gone(setting, entry, gone, note)
+local function tell_gone(setting, entry, gone, severity, note)
   local how = { refused = "refuses %s: it is gone", unrecognized = "does not know %s any more",
                 ignored = "takes %s, warns about it on one rank and ignores it", renamed = "still takes %s, with a warning" }
   local ids = { ignored = "ignored_key", renamed = "renamed_key" }
-  note { id = ids[gone.how] or "gone_key", severity = gone.how == "renamed" and "note" or "error", setting = setting, source = gone.source,
+  note { id = ids[gone.how] or "gone_key", severity = gone.how == "renamed" and "note" or severity, setting = setting, source = gone.source,
          nearest = gone.now, message = string.format("%s %s%s", entry.title, string.format(how[gone.how], setting.key),
                                                      gone.now and ": now " .. gone.now or "") }
 end
@@ -73,12 +86,12 @@ local function tell_unknown(setting, entry, launch, known, note)
   local names = lists.with(flags.names())
   for key in pairs(known) do names[#names + 1] = key:match "^%-%-(.*)$" end
   local near = failure.nearest(setting.key:match "^%-%-(.*)$" or setting.key, names)
-  if near and near:sub(1, #setting.key - 2) == setting.key:sub(3) and near ~= setting.key:sub(3) then
+  local sure = is_trainer(launch.program)
+  if sure and near and near:sub(1, #setting.key - 2) == setting.key:sub(3) and near ~= setting.key:sub(3) then
     note { id = "unknown_key", severity = "error", setting = setting, nearest = "--" .. near, source = said_by(entry),
            message = string.format("%s takes no abbreviation: %s is refused", entry.title, setting.key) }
     return
   end
-  local sure = is_trainer(launch.program)
   if not sure and near and not is_slip(near, setting.key:sub(3)) then near = nil end   -- a key of the program's own
   note { id = "unknown_key", severity = sure and "error" or near and "warning" or "note", setting = setting,
          nearest = near and "--" .. near, source = said_by(entry),
@@ -91,11 +104,11 @@ local function is_integer(text) return text:find "^[-+]?%d[%d_]*$" ~= nil end
 local function is_number(text) return tonumber(text) ~= nil and not text:find "^%s*[-+]?0[xX]" end
 
 -- What argparse says of a flag's words.
-local function tell_words(setting, entry, note)
+local function tell_words(setting, entry, severity, note)
   local flag, words = setting.flag, setting.values
   if not flag or names_of(setting) then return end
-  local function bad(expected, nearest)
-    note { id = "bad_value", severity = "error", setting = setting, nearest = nearest, source = said_by(entry),
+  local function bad(expected, nearest, how)
+    note { id = "bad_value", severity = how or "error", setting = setting, nearest = nearest, source = said_by(entry),
            message = string.format("%s: %s is '%s': expected %s", entry.title, setting.key, text_of(setting), expected) }
   end
   if flag.kind == "flags" and #words > 0 and not setting.resolved then
@@ -106,7 +119,7 @@ local function tell_words(setting, entry, note)
   elseif flag.kind == "integers" and not is_integer(words[1].text) then bad "a whole number"
   elseif flag.kind == "numbers" and not is_number(words[1].text) then bad "a number"
   elseif flag.kind == "choices" and not lists.contains(flag.values, words[1].text) then
-    bad("one of " .. table.concat(flag.values, ", "), failure.nearest(words[1].text, flag.values))
+    bad("one of " .. table.concat(flag.values, ", "), failure.nearest(words[1].text, flag.values), severity)
   end
 end
 
@@ -132,14 +145,15 @@ end
 
 local function check_one(setting, entry, launch, known, note)
   local gone = not known[setting.key] and gone_of(entry, setting.key) or nil
-  if gone then tell_gone(setting, entry, gone, note)
+  local severity = severity_in(launch)
+  if gone then tell_gone(setting, entry, gone, severity, note)
   elseif entry.argparse and not setting.flag and not known[setting.key] and not setting.resolved then
     tell_unknown(setting, entry, launch, known, note)
   elseif entry.argparse and setting.flag and setting.flag.kind == "elsewhere" then
     note { id = "unknown_key", severity = "note", setting = setting, source = said_by(entry),
            message = setting.key .. " is an argument of other programs of " .. entry.title .. ", not of its trainers" }
   end
-  if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, note) end
+  if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, severity, note) end
   if known[setting.key] then tell_range(setting, known[setting.key], entry, note) end
   local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace
   -- a program of one's own may take words; one that is given a model is Megatron's parser
@@ -210,7 +224,7 @@ function values.of(launch, entry, note)
   local from_checkpoint = launch.spelled["--use-checkpoint-args"]
   -- What it rests on that nobody says a key: arguments that are not known.
   local open = launch.open
-  local open_rests = open and { [open.unknown and open.unknown[1] or open.text] = true } or nil
+  local open_rests = open and set_of(launch.open_names or { open.unknown and open.unknown[1] or open.text }) or nil
 
   local function get(base)
     local key, setting = by_base[base], said[base]

@@ -38,6 +38,8 @@ local function settings_of(words, from, launch)
     local name, inline = flag_of(word)
     if word.open or not name and word.unknown then  -- any arguments
       launch.open = launch.open or word
+      launch.open_names = launch.open_names or {}
+      if #launch.open_names < 4 then launch.open_names[#launch.open_names + 1] = word.unknown[1] end
       launch.unresolved[#launch.unresolved + 1] = { key = word.unknown[1], file = launch.file, line = word.line }
       i = i + 1
     elseif not name then

@@ -181,6 +181,19 @@ local function anywhere(map, name, seen)
   end
 end
 
+local function unjudged(launch, line, message)
+  launch.judged = false
+  launch.notes[#launch.notes + 1] = { id = "not_judged", severity = "note", line = line, message = message }
+end
+
+-- Of what Megatron-LM does not start without, does anything stand here?
+local function has_model(launch)
+  for _, setting in ipairs(launch.settings) do
+    if setting.key == "num_layers" or setting.key == "hidden_size" or setting.key == "micro_batch_size" then return true end
+  end
+  return false
+end
+
 local function flagscale_body(body, root, file, body_file, options)
   local launch = new("flagscale", body_file)
   if root ~= body then launch.gpus = flagscale_gpus(root, file) end
@@ -197,6 +210,9 @@ local function flagscale_body(body, root, file, body_file, options)
           message = "ranks of several kinds (enable_hetero): not judged, for all else here is about ranks that are alike" }
       end
     end
+  end
+  if launch.judged ~= false and not has_model(launch) then
+    unjudged(launch, body.line, "no num_layers, hidden_size or micro_batch_size: no model of Megatron-LM, and nothing is judged")
   end
   return launch
 end
@@ -238,12 +254,21 @@ local function flagscale_top(root, file, duplicates, options)
                         message = "a search of FlagScale's auto tuner, not a run: nothing is judged" }
     return launch
   end
+  for _, task in ipairs { { "type", "train" }, { "backend", "megatron" } } do
+    local node = tree.at(root, "experiment", "task", task[1])
+    if launch.judged ~= false and node and node.kind == "scalar" and node.text ~= task[2] then
+      unjudged(launch, node.line, string.format("its task is of %s %s: no training with Megatron-LM, and nothing is judged", task[1],
+                                                node.text))
+    end
+  end
+  if launch.judged == false then return launch end
   if not body or body.kind ~= "map" then
     launch.judged = false
     launch.notes[1] = { id = "no_body", severity = "error", line = body_line or 1, key = "defaults", value = body_name,
                         source = "https://hydra.cc/docs/advanced/defaults_list/",
-                        message = string.format("defaults name train: %s, and %s cannot be read: Hydra ends there", body_name or "nothing",
-                                                body_file) }
+                        message = body_name and string.format("defaults name train: %s, and %s cannot be read: Hydra ends there",
+                                                              body_name, body_file)
+                                  or "its defaults name no train: FlagScale has nothing to run" }
     return launch
   end
   launch = flagscale_body(body, root, file, body_file, options)
