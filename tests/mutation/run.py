@@ -125,22 +125,27 @@ class Tree:
         self.wrapper = wrapper
 
     def call(self, command, seconds, check=False, cwd=None, environment=None):
-        """Runs a command in its own session; (status, its output), None when time was up. seconds: None for as long as it takes."""
+        """
+        Runs a command in its own session; (status, its output), None when time was up. seconds: of a processor, in each of its processes, and
+        twenty times as long by the clock, for other work may go on here; None for as long as it takes.
+        """
         def limit():
             os.setsid()
+            if seconds:
+                resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
             if not self.asan:
                 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         process = subprocess.Popen(command, cwd=cwd or self.root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, errors="replace", preexec_fn=limit)
         try:
-            output, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=20 * seconds if seconds else None)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return None, ""
         if check and process.returncode != 0:
             sys.exit("%s\n%s failed" % (output, " ".join(command)))
-        return process.returncode, output
+        return (None if process.returncode == -signal.SIGXCPU else process.returncode), output
 
     def make(self, targets, check=False):
         return self.call(["cmake", "--build", str(self.build), "--target"] + targets, None if check else 600, check)[0] == 0
