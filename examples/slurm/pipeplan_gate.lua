@@ -129,8 +129,8 @@ exec "$program" plan "$spec" --format verdict "$@"
 -- What a command prints. slurmctld gets signals: a read that one ends (EINTR) is begun again.
 local function output_of(command)
   local pipe = assert(io.popen(command))
-  local text, problem, number
-  repeat text, problem, number = pipe:read "*a" until text or number ~= 4
+  local text, problem, code
+  repeat text, problem, code = pipe:read "*a" until text or code ~= 4
   pipe:close()
   return text or problem
 end

@@ -31,4 +31,9 @@ describe("the Python of examples/torch", function()
     local command = "ruff check --no-cache --config examples/torch/pyproject.toml examples/torch tests/torch"
     assert.matches("^All checks passed!", output_of(command))
   end)
+
+  it("says what each function takes and gives, to mypy", function()
+    if output_of "sh -c 'command -v mypy'" == "" then return pending "no mypy here" end
+    assert.matches("^Success: ", output_of "sh -c 'cd examples/torch && mypy --cache-dir /dev/null'")
+  end)
 end)

@@ -4,6 +4,8 @@
     Actions    torch.distributed.pipelining (stage.py: forward_one_chunk with the loss, backward_one_chunk, backward_weight_one_chunk)
     Deferred   dualpipe.py, whose I leaves the weight gradients of linear layers to W (deferred.py)
 """
+from __future__ import annotations
+
 import torch
 from torch.distributed.pipelining._backward import stage_backward, stage_backward_input, stage_backward_weight
 
@@ -15,7 +17,7 @@ class Actions:
     received: set it while memory is measured: messages are then made anew, where the runtime has no buffers for all of them up front."""
     received = False
 
-    def __init__(self, stage, shape, starts, ends, device, dtype):
+    def __init__(self, stage: model.Stage, shape: model.Shape, starts: bool, ends: bool, device: torch.device, dtype: torch.dtype) -> None:
         self.stage, self.starts, self.ends = stage, starts, ends
         x, target = model.batch(shape, 1, device=device, dtype=dtype)
         self.target = target if ends else None
@@ -27,22 +29,22 @@ class Actions:
             weight.grad = torch.zeros_like(weight)
 
     @property
-    def splits(self):
+    def splits(self) -> bool:
         """Does it have I and W? The first stage's input needs no gradient: PyTorch's I does nothing there, and its W is B."""
         return not self.starts
 
-    def tensors(self):
+    def tensors(self) -> list[torch.Tensor]:
         """What is there before and after every action."""
         weights = list(self.stage.parameters())
         return [t for t in (self.input, self.target, self.gradient) if t is not None] + weights + [w.grad for w in weights]
 
-    def forward(self):
+    def forward(self) -> list:
         """F → what the runtime keeps for the backward: [input, output, loss or None]"""
         x = self.input if self.starts else self._message(self.input).detach().requires_grad_()
         y = self.stage(x)
         return [x, y, model.loss_of(y, self.target) if self.ends else None]
 
-    def backward(self, kept):
+    def backward(self, kept: list) -> torch.Tensor | None:
         """B. Empties `kept`, of which the runtime keeps nothing either. → gradient of the input or None"""
         x, y, loss = kept
         kept.clear()
@@ -53,7 +55,7 @@ class Actions:
         self._let_go(y)
         return grads[0]
 
-    def backward_input(self, kept):
+    def backward_input(self, kept: list) -> list:
         """I. Empties `kept`. → what the runtime keeps for W"""
         x, y, loss = kept
         kept.clear()
@@ -62,26 +64,26 @@ class Actions:
         self._let_go(y)
         return [x, groups, roots]
 
-    def backward_weight(self, pending):
+    def backward_weight(self, pending: list) -> None:
         """W. Empties `pending`."""
         _, groups, _ = pending
         pending.clear()
         stage_backward_weight(self.stage.parameters(), groups)
 
-    def input_gradient_of(self, pending):
+    def input_gradient_of(self, pending: list) -> list[torch.Tensor]:
         """What `pending` holds and W does not need."""
         return [pending[0].grad]
 
-    def _message(self, tensor):
+    def _message(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
 
-    def _let_go(self, y):
+    def _let_go(self, y: torch.Tensor) -> None:
         if self.ends and not self.starts and not y._is_view():
             y.detach_()
 
 
 class Deferred(Actions):
-    def __init__(self, stage, shape, starts, ends, device, dtype):
+    def __init__(self, stage: model.Stage, shape: model.Shape, starts: bool, ends: bool, device: torch.device, dtype: torch.dtype) -> None:
         from pipeline import deferred
         self.deferred = deferred
         deferred.defer(stage)
@@ -90,34 +92,34 @@ class Deferred(Actions):
             self.gradient = torch.ones((), device=device)
 
     @property
-    def splits(self):
+    def splits(self) -> bool:
         return True
 
-    def forward(self):
+    def forward(self) -> list:
         """The output is not kept: once it was sent, the graph's edge is what is left of it."""
         x, y, loss = super().forward()
         return [x, loss if self.ends else torch.autograd.graph.get_gradient_edge(y)]
 
-    def backward(self, kept):
+    def backward(self, kept: list) -> torch.Tensor | None:
         x, root = kept
         kept.clear()
         torch.autograd.backward(root, self._message(self.gradient))
         return x.grad
 
-    def backward_input(self, kept):
+    def backward_input(self, kept: list) -> list:
         x, root = kept
         kept.clear()
         with self.deferred.deferring() as waiting:
             torch.autograd.backward(root, self._message(self.gradient))
         return [x.grad, waiting]
 
-    def backward_weight(self, pending):
+    def backward_weight(self, pending: list) -> None:
         _, waiting = pending
         pending.clear()
         self.deferred.run(waiting)
 
-    def _message(self, tensor):
+    def _message(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.clone() if self.received else tensor
 
-    def input_gradient_of(self, pending):
+    def input_gradient_of(self, pending: list) -> list[torch.Tensor]:
         return [] if self.starts else [pending[0]]

@@ -6,18 +6,27 @@
 slope is how much longer hot actions take than cold ones (timing.py), onset is fitted to forwards with backwards at several shares, tau to the
 first moments of work after idleness. All three belong to the card and the model's kind of work, not to one stage: they are measured once.
 """
+from __future__ import annotations
+
 import math
 import statistics
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from .timing import Timer
 
 DUTIES = (0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def excess(u, onset):
+def excess(u: float, onset: float) -> float:
     return max(0.0, u - onset) / (1 - onset)
 
 
-def _slope(points, onset):
+def _slope(points: Iterable[Sequence[float]], onset: float) -> tuple[float, float]:
     """Least squares of slow_down − 1 = slope × excess; → slope ≥ 0, sum of squares left."""
     xs = [(excess(u, onset), slow - 1) for u, slow in points]
     square = sum(x * x for x, _ in xs)
@@ -25,15 +34,15 @@ def _slope(points, onset):
     return slope, sum((y - slope * x) ** 2 for x, y in xs)
 
 
-def fit_curve(points):
+def fit_curve(points: Sequence[Sequence[float]]) -> tuple[float, float]:
     """points: (share of time busy, slow-down) → onset, slope"""
     best = min((i / 100 for i in range(20, 96)), key=lambda onset: _slope(points, onset)[1])
     return best, _slope(points, best)[0]
 
 
-def fit_tau(points, onset):
+def fit_tau(points: Sequence[Sequence[float]], onset: float) -> float:
     """points: (ms since idleness, slow-down), busy all the time since → tau in ms"""
-    def left(tau):
+    def left(tau: float) -> float:
         return _slope([(1 - math.exp(-t / tau), slow) for t, slow in points], onset)[1]
     return min((5 * 1.05**i for i in range(100)), key=left)
 
@@ -41,11 +50,11 @@ def fit_tau(points, onset):
 class Heat:
     """timer: a timing.Timer whose stage has run before. seconds: of each share of the curve."""
 
-    def __init__(self, timer, seconds=1.0):
+    def __init__(self, timer: Timer, seconds: float = 1.0) -> None:
         self.timer, self.seconds = timer, seconds
         self.actions, self.clock, self.control = timer.actions, timer.clock, timer.control
 
-    def measure(self):
+    def measure(self) -> dict[str, Any]:
         """→ {"curve": [{duty, slow_down, clock_mhz}], "points": [[ms since idleness, slow-down]]} of this card. Collective."""
         self.control.barrier()
         busy = self.control.most(self._busy(), self.timer.members)
@@ -54,18 +63,18 @@ class Heat:
         curve = [{"duty": round(row["duty"], 3), "slow_down": round(row["ms"] / cool, 4), **row["state"]} for row in rows[1:]]
         return {"curve": curve, "points": self._from_idle(busy)}
 
-    def _busy(self):
+    def _busy(self) -> float:
         """Seconds of a forward with its backward."""
         return statistics.median(self._once() for _ in range(5)) / 1000
 
-    def _once(self):
+    def _once(self) -> float:
         begin = self.clock.mark()
         self.actions.backward(self.actions.forward())
         end = self.clock.mark()
         self.clock.wait(end)
         return self.clock.milliseconds(begin, end)
 
-    def _at(self, duty, busy):
+    def _at(self, duty: float, busy: float) -> dict[str, Any]:
         """Busy for that share of the time; what the first half took is not counted."""
         self.control.barrier()
         count, marks, start = max(6, math.ceil(self.seconds * duty / busy)), [], time.perf_counter()
@@ -87,21 +96,22 @@ class Heat:
         spans = [self.clock.milliseconds(*mark) for mark in marks]
         return {"duty": min(1.0, sum(spans) / 1000 / wall), "ms": statistics.median(spans[count // 2:]), "state": state}
 
-    def _pair(self):
+    def _pair(self) -> tuple[Any, Any]:
         begin = self.clock.mark()
         self.actions.backward(self.actions.forward())
         return begin, self.clock.mark()
 
-    def _from_idle(self, busy):
+    def _from_idle(self, busy: float) -> list[list[float]]:
         """(ms since idleness of its middle, over what the first of its kind takes) of each F and each B; three times the first 400 ms."""
         turns = [self._turn(max(3, math.ceil(0.4 / busy))) for _ in range(3)]
         rested = {kind: statistics.median(next(took for k, _, took in turn if k == kind) for turn in turns) for kind in "FB"}
         return [[round(at, 2), round(took / rested[kind], 4)] for turn in turns for kind, at, took in turn]
 
-    def _turn(self, count):
+    def _turn(self, count: int) -> list[tuple[str, float, float]]:
         self.control.barrier()
         time.sleep(min(self.seconds, 1.2))
-        marks, kept = [], None
+        marks: list[tuple[str, Any, Any]] = []
+        kept: Any = None
         for _ in range(count):
             for kind in "FB":
                 begin = self.clock.mark()
@@ -112,11 +122,11 @@ class Heat:
         return [(kind, at + took / 2, took) for kind, at, took in spans]
 
 
-def combine(cards):
+def combine(cards: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What several cards' Heat.measure() and `slope` gave → `heat` of a profile: the mean curve, and onset, slope and tau where they slow down."""
     rows = [list(row) for row in zip(*(card["curve"] for card in cards))]
     curve = [{name: round(statistics.fmean(card[name] for card in row), 4) for name in row[0]} for row in rows]
-    out = {"curve": curve}
+    out: dict[str, Any] = {"curve": curve}
     onset, fitted = fit_curve([(row["duty"], row["slow_down"]) for row in curve])
     slope = statistics.fmean(card["slope"] for card in cards)
     if fitted > 0.005 and slope > 0.005:

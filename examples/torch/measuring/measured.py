@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of a runner, timed: what runs.json (fidelity.py, compare.py) says of one run."""
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 
 from pipeline import power, watchdog
+
+if TYPE_CHECKING:
+    from typing import Any
+    from pipeline.grid import Grid
+
+    from .control import Control
 
 
 class Steps:
@@ -13,12 +22,13 @@ class Steps:
     takes on this process. control: control.Control. foreign: bytes on the GPU that are not the run's. Collective: all processes of the grid
     do the same."""
 
-    def __init__(self, runner, grid, device, given, target, control, foreign=0):
+    def __init__(self, runner: Any, grid: Grid, device: torch.device, given: torch.Tensor | None, target: torch.Tensor | None, control: Control,
+                 foreign: int = 0) -> None:
         self.runner, self.grid, self.device, self.given, self.target, self.control = runner, grid, device, given, target, control
         self.foreign = foreign
         self.cuda = device.type == "cuda"
 
-    def once(self):
+    def once(self) -> float:
         """Milliseconds of a step on the host's clock, of the slowest process. Gradients exist and are zero before it."""
         for module in self.runner.modules.values():
             for weight in module.parameters():
@@ -34,7 +44,7 @@ class Steps:
             raise ArithmeticError("a loss is not finite")
         return took.item()
 
-    def measure(self, warmup, steps):
+    def measure(self, warmup: int, steps: int) -> dict[str, Any]:
         """→ {step_ms, base_bytes, input_bytes, peak_bytes, sm_clock_mhz, power_w, timeline}: all but the first by pipeline rank, of one replica.
         The steps of step_ms, sorted, come after `warmup` others; that of the timeline after them."""
         for _ in range(warmup):
@@ -58,6 +68,6 @@ class Steps:
         lists = {name: [rank[name] for rank in ranks] for name in mine}
         return {"step_ms": took, **{name: None if None in values else values for name, values in lists.items()}}
 
-    def _settle(self):
+    def _settle(self) -> None:
         if self.cuda:
             torch.cuda.synchronize()

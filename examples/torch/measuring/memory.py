@@ -1,29 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a stage and one of its microbatches take, in bytes: from the allocator on a GPU, elsewhere by following the storages that operations
 make. Of PyTorch's runtime the stage's input and the gradient of its output are outside of it: they lie in its buffers for messages."""
+from __future__ import annotations
+
 import gc
 import weakref
+from typing import TYPE_CHECKING
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from .actions import Actions
 
 
 class _Allocator:
     """Of the card. What one operation needs inside itself is part of the peak."""
 
-    def __init__(self, device, known):
+    def __init__(self, device: torch.device, known: Iterable[torch.Tensor]) -> None:
         self.device = device
 
-    def __enter__(self):
+    def __enter__(self) -> _Allocator:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         pass
 
-    def held(self):
+    def held(self) -> int:
         return torch.cuda.memory_allocated(self.device)
 
-    def peak(self):
+    def peak(self) -> int:
         """Since the last call."""
         most = torch.cuda.max_memory_allocated(self.device)
         torch.cuda.reset_peak_memory_stats(self.device)
@@ -33,23 +42,23 @@ class _Allocator:
 class _Storages(TorchDispatchMode):
     """Counts storages from the operation that makes them until nothing holds them. known: tensors that were there before."""
 
-    def __init__(self, device, known):
+    def __init__(self, device: torch.device, known: Iterable[torch.Tensor]) -> None:
         super().__init__()
         self.live, self.most = 0, 0
         self.seen = {self._key(tensor.untyped_storage()) for tensor in known}
 
     @staticmethod
-    def _key(storage):
+    def _key(storage: Any) -> int:
         return storage._cdata
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         out = function(*args, **(kwargs or {}))
         for tensor in torch.utils._pytree.tree_leaves(out):
             if isinstance(tensor, torch.Tensor):
                 self._add(tensor.untyped_storage())
         return out
 
-    def _add(self, storage):
+    def _add(self, storage: Any) -> None:
         key, size = self._key(storage), storage.nbytes()
         if key in self.seen:
             return
@@ -58,43 +67,43 @@ class _Storages(TorchDispatchMode):
         self.most = max(self.most, self.live)
         weakref.finalize(storage, self._drop, key, size)
 
-    def _drop(self, key, size):
+    def _drop(self, key: int, size: int) -> None:
         self.seen.discard(key)
         self.live -= size
 
-    def held(self):
+    def held(self) -> int:
         return self.live
 
-    def peak(self):
+    def peak(self) -> int:
         most, self.most = self.most, self.live
         return most
 
 
-def _bytes(tensors):
+def _bytes(tensors: Iterable[torch.Tensor]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
 class _Scale:
     """held: since the beginning, before and after the action that ran last; transient: its peak above the larger of both."""
 
-    def __init__(self, meter):
+    def __init__(self, meter: Any) -> None:
         self.meter, self.base = meter, meter.held()
         self.meter.peak()
         self.before = self.held = 0
 
-    def step(self):
+    def step(self) -> int:
         self.before, self.held = self.held, self.meter.held() - self.base
         self.transient = max(0, self.meter.peak() - self.base - max(self.before, self.held))
         return self.transient
 
 
-def weigh(actions, device):
+def weigh(actions: Actions, device: torch.device) -> dict[str, Any]:
     """→ `mem` of a profile's stage: weights, grads; act_bytes, all that is kept of a microbatch from F to B or I; wgrad_pending_bytes, all that
     is kept of it from I to W without the gradient of its input, which is a message; transient_bytes by kind. Run the actions once before."""
     gc.collect()
     actions.received = True
     weights = list(actions.stage.parameters())
-    out = {"weights": _bytes(weights), "grads": _bytes(w.grad for w in weights), "transient_bytes": {}}
+    out: dict[str, Any] = {"weights": _bytes(weights), "grads": _bytes(w.grad for w in weights), "transient_bytes": {}}
     with (_Allocator if device.type == "cuda" else _Storages)(device, actions.tensors()) as meter:
         scale = _Scale(meter)
         kept = actions.forward()

@@ -3,8 +3,14 @@
 
 A timeline: by rank a list of (kind, stage, microbatch, start_ms, end_ms, half); half: "upper" or "lower" of what runs as one pair, or None.
 """
+from __future__ import annotations
+
 import re
 from xml.sax.saxutils import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 LEFT, RIGHT, TOP, BOTTOM = 132, 24, 64, 56          # pixels around the rows
 ROW, GAP, BETWEEN = 18, 3, 12                       # height of a row, between the two of a rank, between ranks
@@ -21,10 +27,10 @@ text{font:10px ui-sans-serif,system-ui,Helvetica,Arial,sans-serif;fill:#1f2328}
 WORDS = {"F": "forward", "B": "backward", "I": "backward for input", "W": "backward for weights"}
 
 
-def measured_timeline(rows):
+def measured_timeline(rows: list) -> list[list[tuple]]:
     """Of a run's `timeline`, moved so that the first action starts at 0."""
     first = min((row[1] for rank in rows for row in rank), default=0)
-    out = []
+    out: list[list[tuple]] = []
     for rank in rows:
         out.append([])
         for name, start, end in rank:
@@ -34,10 +40,10 @@ def measured_timeline(rows):
     return out
 
 
-def predicted_timeline(events, ranks):
+def predicted_timeline(events: list[dict[str, Any]], ranks: int) -> list[list[tuple]]:
     """Of the events of a Chrome trace by pipeplan: thread 1 has the backwards of pairs, which span the same time as the forwards."""
     pairs = {(e["pid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X" and e["tid"] == 1}
-    out = [[] for _ in range(ranks)]
+    out: list[list[tuple]] = [[] for _ in range(ranks)]
     for e in events:
         if e["ph"] == "X":
             half = "lower" if e["tid"] == 1 else "upper" if (e["pid"], e["ts"], e["dur"]) in pairs else None
@@ -45,7 +51,7 @@ def predicted_timeline(events, ranks):
     return out
 
 
-def _row(actions, ranks, y, scale):
+def _row(actions: list[tuple], ranks: int, y: float, scale: float) -> str:
     parts = []
     for kind, stage, microbatch, start, end, half in actions:
         height = ROW / 2 if half else ROW
@@ -59,7 +65,7 @@ def _row(actions, ranks, y, scale):
     return "".join(parts)
 
 
-def _axis(longest, scale, bottom):
+def _axis(longest: float, scale: float, bottom: float) -> str:
     step = next(s for power in range(-3, 12) for s in (10**power, 2 * 10**power, 5 * 10**power) if s * scale >= 72)
     parts, tick = [], 0
     while tick * step <= longest:
@@ -70,8 +76,8 @@ def _axis(longest, scale, bottom):
     return "".join(parts)
 
 
-def _legend(actions, ranks, y):
-    kinds, parts, x = {action[0] for action in actions}, [], LEFT
+def _legend(actions: list[tuple], ranks: int, y: float) -> str:
+    kinds, parts, x = {action[0] for action in actions}, [], float(LEFT)
     for kind in "FBIW":
         if kind in kinds:
             words = f"{kind} {WORDS[kind]}"
@@ -82,7 +88,7 @@ def _legend(actions, ranks, y):
     return "".join(parts) + (f'<text x="{x:.0f}" y="{y + 11}">{"; ".join(notes)}</text>' if notes else "")
 
 
-def svg(title, note, measured, predicted):
+def svg(title: str, note: str, measured: Any, predicted: Any) -> str:
     """The text of the picture; measured and predicted have as many ranks."""
     ranks = len(predicted)
     actions = [action for side in (measured, predicted) for rank in side for action in rank]

@@ -6,11 +6,14 @@
 Every process of the grid calls it alike. Stages with as many layers and the same ends are one kind, measured once a rank; what the cache
 holds is not measured again, so that several placements of a model cost what is new in them.
 """
+from __future__ import annotations
+
 import dataclasses
 import gc
 import itertools
 import statistics
 import time
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -22,6 +25,14 @@ from .control import Control
 from .links import Links
 from .timing import Clock, Effort, Timer
 from pipeline.torch_runtime import Runner, own_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+    from pipeline.grid import Grid
+    from pipeline.model import Shape
+
+    from .timing import Clock
 
 _benches = itertools.count()     # names in the store; the same in every process, for all make the same calls
 PLACEMENTS = ("one", "loop", "v", "bidirectional")
@@ -42,12 +53,12 @@ class Options:
     split: str | None = None
 
 
-def quick(**changes):
+def quick(**changes: Any) -> Options:
     """Options for a first look, a few seconds a kind of stage."""
     return dataclasses.replace(Options(effort=Effort(samples=8, load=1.0), heat=0.5), **changes)
 
 
-def ranks_of_stages(placement, ranks, stages):
+def ranks_of_stages(placement: str | Sequence[int], ranks: int, stages: int) -> list[int]:
     """Rank by stage. "one": a stage a rank; "loop": 0 1 … 0 1 …; "v": 0 1 … 1 0 …; "bidirectional": one a rank, and the other direction's
     stages behind them, mirrored; or a list of ranks."""
     if not isinstance(placement, str):
@@ -64,7 +75,7 @@ def ranks_of_stages(placement, ranks, stages):
 
 # ---------------------------------------------------------------------------------------------------------------------- one kind of stage
 
-def _bench(grid, device, cache):
+def _bench(grid: Grid, device: torch.device, cache: dict) -> tuple[Control, Links, power.Meter]:
     """Communicators, store and meter, made once for processes so laid out."""
     key = "bench", _layout(grid)
     if key not in cache:
@@ -73,11 +84,12 @@ def _bench(grid, device, cache):
     return cache[key]
 
 
-def _layout(grid):
+def _layout(grid: Grid) -> tuple[int, int, int]:
     return grid.pipeline, grid.data, grid.expert
 
 
-def _measure(kind, build, shape, grid, device, dtype, options, make, bench):
+def _measure(kind: tuple[int, bool, bool], build: Callable, shape: Shape, grid: Grid, device: torch.device, dtype: torch.dtype, options: Options,
+             make: Callable, bench: tuple) -> tuple[dict[str, Any], Timer]:
     """→ what a kind of stage takes, and the Timer, warm, for more. Collective over the world: one kind on each rank."""
     control, links, meter = bench
     stage = build()
@@ -92,7 +104,7 @@ def _measure(kind, build, shape, grid, device, dtype, options, make, bench):
     return {**timer.measure(shadow), "mem": weighed, "step_fixed_us": _fixed(stage, timer.clock)}, timer
 
 
-def _fixed(stage, clock):
+def _fixed(stage: Any, clock: Clock) -> float:
     """Microseconds that PyTorch's runtime takes at the end of a step: it divides gradients by the number of microbatches."""
     spans = []
     for _ in range(5):
@@ -105,10 +117,11 @@ def _fixed(stage, clock):
     return round(statistics.median(spans), 1)
 
 
-def _card_ms(device, clock):
+def _card_ms(device: torch.device, clock: Clock) -> float:
     """One product of matrices on this card, after half a second of them."""
     a = torch.randn(8192, 8192, device=device, dtype=torch.bfloat16)
-    until, spans = time.perf_counter() + 0.5, []
+    until = time.perf_counter() + 0.5
+    spans: list[float] = []
     while time.perf_counter() < until or len(spans) < 20:
         begin = clock.mark()
         torch.mm(a, a)
@@ -120,7 +133,8 @@ def _card_ms(device, clock):
 
 # ---------------------------------------------------------------------------------------------------------------------------- the whole
 
-def profile(shape, layers_per_stage, placement, grid, device, dtype=torch.bfloat16, options=Options(), cache=None):
+def profile(shape: Shape, layers_per_stage: Sequence[int], placement: str | Sequence[int], grid: Grid, device: torch.device,
+            dtype: torch.dtype = torch.bfloat16, options: Options = Options(), cache: dict | None = None) -> dict[str, Any] | None:
     cache = {} if cache is None else cache
     bench = _bench(grid, device, cache)
     layers, ranks = list(layers_per_stage), ranks_of_stages(placement, grid.pipeline, len(layers_per_stage))
@@ -143,7 +157,7 @@ def profile(shape, layers_per_stage, placement, grid, device, dtype=torch.bfloat
     return made if dist.get_rank() == 0 else None
 
 
-def _contention(stages, cache):
+def _contention(stages: list, cache: dict) -> dict[str, float]:
     """How much longer the card takes beside a receive that waits, where these stages were not timed so but others were before."""
     if all("kind_ms_shadowed" in stage for stage in stages):
         cold, shadowed = (sum(_sum(stage[state]) for stage in stages) for state in ("kind_ms_cold", "kind_ms_shadowed"))
@@ -152,16 +166,17 @@ def _contention(stages, cache):
     return {"contention": cache["contention"]} if "contention" in cache else {}
 
 
-def _sum(times):
+def _sum(times: dict[str, float]) -> float:
     return times["F"] + times["B"]
 
 
-def shape_key(shape):
+def shape_key(shape: Shape) -> tuple:
     """A stage does not depend on how many layers the model has elsewhere."""
     return tuple(value for name, value in dataclasses.asdict(shape).items() if name not in ("layers", "seed"))
 
 
-def _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, make, bench, cache):
+def _measure_kinds(hosted: list[int], kinds: list, layers: list[int], sort: Any, shape: Shape, grid: Grid, device: torch.device,
+                   dtype: torch.dtype, options: Options, make: Callable, bench: tuple, cache: dict) -> Any:
     """Fills the cache. Ranks with less to measure measure something again, so that all cards work at once."""
     control = bench[0]
     wanted = list(dict.fromkeys(kinds[s] for s in hosted))
@@ -183,7 +198,7 @@ def _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, opti
         cache["card"] = _card_ms(device, Clock(device))
 
 
-def _clear(device):
+def _clear(device: torch.device) -> None:
     """Leaves a card as it was, for runs whose memory is measured."""
     gc.collect()
     if device.type == "cuda":
@@ -191,7 +206,7 @@ def _clear(device):
         torch.cuda.empty_cache()
 
 
-def _messages(shape, grid, device, dtype, options, bench, cache):
+def _messages(shape: Shape, grid: Grid, device: torch.device, dtype: torch.dtype, options: Options, bench: tuple, cache: dict) -> dict[str, Any]:
     if not options.links:
         return {}
     message = shape.message_elements * dtype.itemsize
@@ -203,20 +218,20 @@ def _messages(shape, grid, device, dtype, options, bench, cache):
     return cache[key]
 
 
-def _mean(values):
+def _mean(values: list) -> Any:
     """Of the same nested tables of numbers, as replicas measured them."""
     if isinstance(values[0], dict):
         return {name: _mean([value[name] for value in values if name in value]) for name in values[0]}
     return values[0] if len(set(values)) == 1 else round(statistics.fmean(values), 4)
 
 
-def _way(measured, pair):
+def _way(measured: dict[str, Any], pair: str) -> str | None:
     """Which F&B counts: the one that `pair` says, or the one that is faster on hot cards."""
     ways = [way for way in ("in_turn", "two_streams") if f"FB_{way}" in measured["hot"]]
     return pair if pair in ways else min(ways, key=lambda way: measured["hot"][f"FB_{way}"], default=None)
 
 
-def _stage(shape, kind, measured, pair):
+def _stage(shape: Shape, kind: tuple, measured: dict[str, Any], pair: str) -> dict[str, Any]:
     layers, starts, ends = kind
     out = {"layers": layers, "dense": 0 if shape.experts else layers, "embedding": bool(starts and shape.vocab),
            "head": bool(ends and shape.vocab)}
@@ -231,16 +246,17 @@ def _stage(shape, kind, measured, pair):
     return out
 
 
-def _runtime(ranks, stages, grid):
+def _runtime(ranks: list[int], stages: int, grid: Grid) -> str:
     if len(ranks) > stages:                     # both directions
         return "deepseek"
     return "torch-multi" if stages > grid.pipeline else "torch-single"
 
 
-def _compose(shape, kinds, ranks, gathered, grid, device, runtime, options):
+def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: Grid, device: torch.device, runtime: str,
+             options: Options) -> dict[str, Any]:
     several = [_mean([g["stages"][str(s)] for g in gathered if str(s) in g["stages"]]) for s in range(len(kinds))]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    made = {
+    made: dict[str, Any] = {
         "source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "runtime": runtime,
         "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence_length, "micro_batch_size": shape.micro_batch_size},
         "stage": [_stage(shape, kind, measured, options.pair) for kind, measured in zip(kinds, several)],
@@ -262,7 +278,8 @@ def _compose(shape, kinds, ranks, gathered, grid, device, runtime, options):
 
 # -------------------------------------------------------------------------------------------------------------------------- calibration
 
-def _calibrate(shape, layers, ranks, grid, device, dtype, microbatches, control):
+def _calibrate(shape: Shape, layers: list[int], ranks: list[int], grid: Grid, device: torch.device, dtype: torch.dtype, microbatches: int,
+               control: Control) -> dict[str, Any]:
     """Median of five steps of PyTorch's 1F1B, the slowest rank's, gradients not reduced over replicas."""
     if ranks != list(range(grid.pipeline)):
         raise ValueError("calibration runs 1F1B: expected one stage a rank")

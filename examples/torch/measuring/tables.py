@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What compare.py prints of compared runs, as text or markdown. Plain Python, no torch. Rows and claims: agreement.py."""
+from __future__ import annotations
+
 import statistics
+from typing import TYPE_CHECKING
 
 from . import agreement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from .agreement import Row
 
 GIB = 2**30
 KINDS = "FBIW"
@@ -14,22 +23,22 @@ CLAIMS = {
 }
 
 
-def percent(value, sign=True):
+def percent(value: float | None, sign: bool = True) -> str:
     return "" if value is None else f"{100 * value:+.1f} %" if sign else f"{100 * value:.1f} %"
 
 
-def gib(value):
+def gib(value: float) -> str:
     return f"{value / GIB:.2f}"
 
 
-def mean(values):
+def mean(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.0f}" if values else ""
 
 
-def table(headings, rows, markdown):
+def table(headings: Sequence[str], rows: Sequence[Sequence], markdown: bool) -> list[str]:
     """Lines of a table; the first column is words, the others are numbers. Columns without a cell are left out."""
     kept = [c for c in range(len(headings)) if c == 0 or any(row[c] for row in rows)]
-    cells = [[str(row[c]) for c in kept] for row in [headings] + rows]
+    cells = [[str(row[c]) for c in kept] for row in [headings, *rows]]
     if markdown:
         rule = [":--"] + ["--:"] * (len(kept) - 1)
         return ["| " + " | ".join(row) + " |" for row in [cells[0], rule] + cells[1:]]
@@ -37,21 +46,21 @@ def table(headings, rows, markdown):
     return ["  ".join([row[0].ljust(widths[0])] + [cell.rjust(w) for cell, w in zip(row[1:], widths[1:])]).rstrip() for row in cells]
 
 
-def by_model(rows):
-    found = {}
+def by_model(rows: Iterable[Row]) -> dict[tuple, list[Row]]:
+    found: dict[tuple, list[Row]] = {}
     for row in rows:
         found.setdefault((row["model"], row["ranks"]), []).append(row)
     return found
 
 
-def titled(model, ranks, what):
+def titled(model: str, ranks: int, what: str) -> str:
     return f"{model}, P {ranks}: {what}"
 
 
 # ---------------------------------------------------------------------------------------------------------------------- one row a run
 
 
-def step_cells(row):
+def step_cells(row: Row) -> list:
     steps, peaks = row["step_ms"], list(zip(row["peak_bytes"] or [], row["predicted_peak_bytes"] or []))
     errors = [agreement.relative(predicted, measured) for measured, predicted in peaks]
     both = row["measured_ms"] is not None and row["predicted_ms"] is not None
@@ -69,7 +78,7 @@ def step_cells(row):
 STEP_HEADINGS = ["run", "M", "step ms", "spread", "predicted", "error", "peak GiB", "predicted", "worst rank", "MHz", "W"]
 
 
-def action_cells(row):
+def action_cells(row: Row) -> list:
     cells = [row["name"], row["microbatches"]]
     for kind in KINDS:
         found = row["actions"].get(kind)
@@ -80,7 +89,7 @@ def action_cells(row):
 ACTION_HEADINGS = ["run", "M"] + [head for kind in KINDS for head in (f"{kind} ms", "profile")]
 
 
-def run_tables(rows, markdown):
+def run_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[str]]]:
     sections = []
     for (model, ranks), some in by_model(rows).items():
         sections.append((titled(model, ranks, "steps, and the fullest rank"), table(STEP_HEADINGS, [step_cells(r) for r in some], markdown)))
@@ -94,7 +103,7 @@ def run_tables(rows, markdown):
 # ---------------------------------------------------------------------------------------------------------------------------- summary
 
 
-def summary_table(rows, markdown):
+def summary_table(rows: Sequence[Row], markdown: bool) -> tuple[str, list[str]]:
     """Errors and order of each model over all its runs."""
     lines = []
     models = [(f"{model}, P {ranks}", some) for (model, ranks), some in by_model(rows).items()]
@@ -106,9 +115,10 @@ def summary_table(rows, markdown):
     return title, table(["", "steps", "median", "worst", "pairs", "wrong way", "peaks", "median", "worst"], lines, markdown)
 
 
-def claim_matrix(rows, markdown):
+def claim_matrix(rows: Sequence[Row], markdown: bool) -> tuple[str, list[str]]:
     """What each claim is worth: a row for each model and change, a column for each M, measured and (predicted)."""
-    sizes, cells = sorted({row["microbatches"] for row in rows}), {}
+    sizes = sorted({row["microbatches"] for row in rows})
+    cells: dict[Any, Any] = {}
     for name, found in agreement.claims(rows).items():
         for each in found:
             slow, fast = each["from"], each["to"]
@@ -119,20 +129,20 @@ def claim_matrix(rows, markdown):
     return "what a step saves, measured (predicted)", table([""] + [f"M {size}" for size in sizes], lines, markdown) if lines else []
 
 
-def error_cells(name, rows):
+def error_cells(name: str, rows: Sequence[Row]) -> list:
     steps, peaks = agreement.spread(agreement.step_errors(rows)), agreement.spread(agreement.peak_errors(rows))
     return [name, steps["count"], percent(steps["median"], sign=False), percent(steps["worst"]),
             peaks["count"] or "", percent(peaks["median"], sign=False), percent(peaks["worst"])]
 
 
-def error_table(rows, markdown):
+def error_table(rows: Sequence[Row], markdown: bool) -> tuple[str, list[str]]:
     lines = [error_cells(f"{model}, P {ranks}", some) for (model, ranks), some in by_model(rows).items()]
     if len(lines) > 1:
         lines.append(error_cells("all", rows))
     return "errors", table(["", "steps", "median", "worst", "peaks", "median", "worst"], lines, markdown)
 
 
-def order_table(rows, markdown):
+def order_table(rows: Sequence[Row], markdown: bool) -> tuple[str, list[str]]:
     lines = []
     for (model, ranks, microbatches), some in agreement.groups(rows).items():
         found = agreement.order(some)
@@ -142,7 +152,7 @@ def order_table(rows, markdown):
     return title, table(["", "runs", "Kendall tau", "pairs", "wrong"], lines, markdown) if lines else []
 
 
-def wrong_pairs(rows):
+def wrong_pairs(rows: Sequence[Row]) -> tuple[str, list[str]]:
     lines = []
     for some in agreement.groups(rows).values():
         for a, b in agreement.order(some)["wrong"]:
@@ -151,7 +161,7 @@ def wrong_pairs(rows):
     return "pairs in the wrong order, ms", lines
 
 
-def claim_cells(name, found):
+def claim_cells(name: str, found: dict[str, Any]) -> list:
     slow, fast = found["from"], found["to"]
     words = fast["name"] if name == "picked" else f"{slow['name']} → {fast['name']}" if slow["name"] != fast["name"] else slow["name"]
     best = found.get("best")
@@ -160,13 +170,13 @@ def claim_cells(name, found):
             f"{best['name']} {best['measured_ms']:.1f}" if best and best is not fast else ""]
 
 
-def claim_tables(rows, markdown):
+def claim_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[str]]]:
     headings = ["", "ms", "→ ms", "saves", "predicted", "fastest measured"]
     return [(CLAIMS[name], table(headings, [claim_cells(name, each) for each in found], markdown))
             for name, found in agreement.claims(rows).items() if found]
 
 
-def notes(data, rows, summary):
+def notes(data: dict[str, Any], rows: Sequence[Row], summary: bool) -> tuple[str, list[str]]:
     base = {row["base"] for row in rows if row["predicted_peak_bytes"]}
     lines = list(data.get("notes") or [])
     lines += [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
@@ -181,7 +191,7 @@ def notes(data, rows, summary):
 # ------------------------------------------------------------------------------------------------------------------------------ page
 
 
-def page(data, rows, markdown=False, summary=False):
+def page(data: dict[str, Any], rows: Sequence[Row], markdown: bool = False, summary: bool = False) -> str:
     """The whole report. summary: without a row for each run."""
     if summary:
         sections = [summary_table(rows, markdown), wrong_pairs(rows), claim_matrix(rows, markdown)]

@@ -8,6 +8,8 @@
 On a GPU the host is ahead of the card when an action begins, as in a run: a short kernel that only waits comes before what is timed cold.
 With experts the members of an expert group run the same actions in step.
 """
+from __future__ import annotations
+
 import collections
 import contextlib
 import dataclasses
@@ -15,9 +17,19 @@ import functools
 import math
 import statistics
 import time
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import Any
+    from pipeline.power import Meter
+
+    from .actions import Actions
+    from .control import Control
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +45,7 @@ class Effort:
 
 
 @functools.cache
-def side_streams(device):
+def side_streams(device: torch.device) -> tuple[Any, Any]:
     """Two, the same ones always: a matrix product leaves a workspace behind on every stream that it has run on."""
     return torch.cuda.Stream(device), torch.cuda.Stream(device)
 
@@ -41,25 +53,25 @@ def side_streams(device):
 class Clock:
     """Moments of a device: CUDA events, or the host's clock."""
 
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         self.cuda = device.type == "cuda"
 
-    def mark(self):
+    def mark(self) -> Any:
         if not self.cuda:
             return time.perf_counter()
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
-    def wait(self, moment):
+    def wait(self, moment: Any) -> None:
         """Until the device is there. Never synchronize the whole device here: a receive that nobody answers is on it."""
         if self.cuda:
             moment.synchronize()
 
-    def milliseconds(self, begin, end):
+    def milliseconds(self, begin: Any, end: Any) -> float:
         return begin.elapsed_time(end) if self.cuda else (end - begin) * 1000
 
-    def delay(self, seconds):
+    def delay(self, seconds: float) -> None:
         """Keeps the current stream waiting while the host hands it what comes next; on a CPU host and device are one."""
         if self.cuda and seconds > 0 and hasattr(torch.cuda, "_sleep"):
             torch.cuda._sleep(int(seconds * 1.8e9))    # cycles
@@ -68,18 +80,19 @@ class Clock:
 class Timer:
     """Times the actions of one stage. meter: a power.Meter; control: a control.Control; group: the expert group or None."""
 
-    def __init__(self, actions, device, effort, meter, control, group=None):
+    def __init__(self, actions: Actions, device: torch.device, effort: Effort, meter: Meter, control: Control,
+                 group: dist.ProcessGroup | None = None) -> None:
         self.actions, self.device, self.effort, self.meter, self.control = actions, device, effort, meter, control
         self.group, self.clock = group, Clock(device)
         self.members = dist.get_process_group_ranks(group) if group else [dist.get_rank()]
         self.token = torch.zeros(1, device=device) if group else None
-        self.streams = side_streams(device) if self.clock.cuda and effort.two_streams else None
-        self.spans = collections.defaultdict(list)     # kind → [(begin, end)]
-        self.host = collections.defaultdict(list)      # kind → seconds that the host took to hand it over
+        self.streams: Any = side_streams(device) if self.clock.cuda and effort.two_streams else None
+        self.spans: dict[str, list[tuple[Any, Any]]] = collections.defaultdict(list)     # kind → [(begin, end)]
+        self.host: dict[str, list[float]] = collections.defaultdict(list)      # kind → seconds that the host took to hand it over
         self.cold = self.alone = False                 # alone: nothing is queued before an action, so that the host never waits for room
         self.ahead, self.worked = 0.0, 0.0             # seconds: by which the host goes ahead; of the last action
 
-    def measure(self, shadow=None):
+    def measure(self, shadow: AbstractContextManager | None = None) -> dict[str, Any]:
         """→ {"cold": {kind: ms}, "hot": …, "shadowed": …, "clock_mhz": {"cold": …, …}, "power_w": …, "launch_us": …}.
         shadow: a context in which a receive waits. Collective: every process calls it, with whatever stage it has."""
         self._prepare()
@@ -95,7 +108,7 @@ class Timer:
 
     # ------------------------------------------------------------------------------------------------------------------ states
 
-    def _state(self, out, name, run):
+    def _state(self, out: dict[str, Any], name: str, run: Callable) -> None:
         self.control.barrier()
         self.meter.begin()
         out[name] = {kind: round(ms, 4) for kind, ms in run().items()}
@@ -103,7 +116,7 @@ class Timer:
             out[quantity][name] = value
         self.control.barrier()
 
-    def _prepare(self):
+    def _prepare(self) -> None:
         """Allocates, builds kernels and communicators, and learns how far ahead the host has to be."""
         for _ in range(3):
             self._cycle()
@@ -117,7 +130,7 @@ class Timer:
         worst = max(statistics.median(seconds) for seconds in self.host.values())
         self.ahead = min(0.01, 1.3 * self.control.most(worst) + 0.0002)
 
-    def _paused(self, samples):
+    def _paused(self, samples: int) -> dict[str, float]:
         self.cold = True
         self.meter.pause()
         for _ in range(samples):
@@ -125,7 +138,7 @@ class Timer:
         self.cold = False
         return self._read()
 
-    def _loaded(self):
+    def _loaded(self) -> dict[str, float]:
         """Load, what is timed, and load again until the slowest card has been timed."""
         seconds = self._seconds_of_cycle()
         timed = self.control.most(self.effort.samples * seconds)
@@ -139,15 +152,15 @@ class Timer:
         self._read()
         return out
 
-    def _seconds_of_cycle(self):
+    def _seconds_of_cycle(self) -> float:
         begin = time.perf_counter()
         self._cycles(2)
         self._read()
         return self.control.most((time.perf_counter() - begin) / 2, self.members)
 
-    def _cycles(self, count):
+    def _cycles(self, count: int) -> None:
         """The host at most two cycles ahead of the card."""
-        ends = collections.deque()
+        ends: collections.deque[Any] = collections.deque()
         for _ in range(count):
             self._cycle()
             ends.append(self.clock.mark())
@@ -156,7 +169,7 @@ class Timer:
 
     # ----------------------------------------------------------------------------------------------------------------- actions
 
-    def _cycle(self):
+    def _cycle(self) -> None:
         """Every kind at least once, in the order of a step."""
         actions = self.actions
         kept = self._timed("F", actions.forward)
@@ -173,12 +186,12 @@ class Timer:
                     kept = actions.forward()
                 self._timed("FB_two_streams", self._two_streams, kept)
 
-    def _in_turn(self, kept):
+    def _in_turn(self, kept: list) -> list:
         new = self.actions.forward()
         self.actions.backward(kept)
         return new
 
-    def _two_streams(self, kept):
+    def _two_streams(self, kept: list) -> list:
         """autograd runs a backward on the stream of its forward, which was the second."""
         now = torch.cuda.current_stream()
         for stream in self.streams:
@@ -192,14 +205,14 @@ class Timer:
         return new
 
     @contextlib.contextmanager
-    def _stream(self, which):
+    def _stream(self, which: int) -> Iterator[None]:
         now, stream = torch.cuda.current_stream(), self.streams[which]
         stream.wait_stream(now)
         with torch.cuda.stream(stream):
             yield
         now.wait_stream(stream)
 
-    def _timed(self, kind, action, *needed):
+    def _timed(self, kind: str, action: Callable, *needed: Any) -> Any:
         if self.cold:
             self._rest()
         begin, host = self.clock.mark(), time.perf_counter()
@@ -214,7 +227,7 @@ class Timer:
             self.worked = time.perf_counter() - host
         return made
 
-    def _rest(self):
+    def _rest(self) -> None:
         if self.clock.cuda:
             self.clock.wait(self.clock.mark())
         time.sleep(max(self.effort.pause, 1.5 * self.worked))
@@ -225,7 +238,7 @@ class Timer:
                 self.clock.wait(self.clock.mark())
         self.clock.delay(self.ahead)
 
-    def _read(self):
+    def _read(self) -> dict[str, float]:
         """→ median ms by kind of what was timed since the last call."""
         if self.clock.cuda:
             self.clock.wait(self.clock.mark())

@@ -45,7 +45,8 @@ def package(folder: str) -> ModuleType:
 class Runner(Executor):
     """step(), share(), reduce(), record() and timeline() are those of dualpipe.Executor."""
 
-    def __init__(self, folder: str, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape, device: torch.device | str = "cpu", **options: Any) -> None:
+    def __init__(self, folder: str, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape,
+                 device: torch.device | str = "cpu", **options: Any) -> None:
         super().__init__(program, modules, grid, shape, device, **options)
         self.package = package(folder)
         if self.device.type == "cpu":
@@ -65,7 +66,7 @@ class Runner(Executor):
             self.watchdog.step(self.steps, self.names)
         self._cut(input, "input", self.feeds())
         self._cut(target, "target", self.finishes())
-        self.count = collections.Counter()
+        self.count: collections.Counter[tuple[str, int]] = collections.Counter()
         if self.recorded:
             dist.all_reduce(torch.zeros(1, device=self.device))
             self.timeline_of_step.start()
@@ -109,6 +110,6 @@ class Runner(Executor):
 
     def _allow_cpu(self) -> None:
         """The package checks that modules are on the current GPU, and makes its buffers there."""
-        comm = importlib.import_module("dualpipe.comm")
+        comm: Any = importlib.import_module("dualpipe.comm")
         comm.build_from_tensor_shapes = lambda: [torch.empty(size, dtype=comm.TENSOR_DTYPE, requires_grad=True) for size in comm.TENSOR_SHAPES]
         torch.cuda.current_device = lambda: "cpu"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_waiting = None          # where weight gradients go; None: they are computed at once. Autograd's own threads read it, too
+_waiting: list | None = None          # where weight gradients go; None: they are computed at once. Autograd's own threads read it, too
 
 
 class _Function(torch.autograd.Function):
@@ -61,7 +61,8 @@ def defer(module: nn.Module) -> None:
 @contextlib.contextmanager
 def deferring() -> Iterator[list]:
     global _waiting
-    _waiting = made = []
+    made: list = []
+    _waiting = made
     try:
         yield made
     finally:

@@ -49,7 +49,9 @@ class Executor:
     work, and what forward() returns is to be returned. None: forward(), then backward(), as two actions.
     """
 
-    def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape, device: torch.device | str = "cpu", *, loss: Callable = loss_of, timeline: Timeline | None = None, watchdog: Watchdog | None = None, overlapped_forward_backward: Callable | None = None) -> None:
+    def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape, device: torch.device | str = "cpu", *,
+                 loss: Callable = loss_of, timeline: Timeline | None = None, watchdog: Watchdog | None = None,
+                 overlapped_forward_backward: Callable | None = None) -> None:
         self.program, self.grid, self.device, self.loss = program, grid, torch.device(device), loss
         self.rank = grid.rank
         if program.ranks != grid.pipeline:
@@ -69,7 +71,7 @@ class Executor:
         self.timeline_of_step = timeline or Timeline(device, watchdog)
         self.names = [str(action) for action in program.actions(self.rank)]
         self.steps, self.recorded = 0, False
-        self.posted = None                              # a list: what was posted, and run, is noted in it
+        self.posted: list | None = None                 # a list: what was posted, and run, is noted in it
         self.copies = _copies(program, grid)
         # Messages of two ranks must not be what connects all of them: communicators are made at their first use, which blocks the host.
         dist.all_reduce(torch.zeros(1, device=self.device), group=grid.pipeline_group)
@@ -130,10 +132,12 @@ class Executor:
         return self.posted
 
     def _reset(self) -> None:
-        self.arrived, self.leaving = {}, {}             # (kind, stage that gets it or that made it, microbatch) → tensor
-        self.leaf, self.root = {}, {}                   # (stage, microbatch) → input; where its backward starts
-        self.waiting = {}                               # (stage, microbatch) → weight gradients of an I
-        self.losses = []
+        self.arrived: dict[tuple, torch.Tensor] = {}
+        self.leaving: dict[tuple, torch.Tensor] = {}    # (kind, stage that gets it or that made it, microbatch) → tensor
+        self.leaf: dict[tuple, Any] = {}
+        self.root: dict[tuple, Any] = {}                # (stage, microbatch) → input; where its backward starts
+        self.waiting: dict[tuple, list] = {}            # (stage, microbatch) → weight gradients of an I
+        self.losses: list[torch.Tensor] = []
 
     def _cut(self, share: torch.Tensor | None, name: str, direction: int | None) -> Any:
         if direction is None:
@@ -250,12 +254,12 @@ def stages_of(program: Program, rank: int) -> dict[int, int]:
     return {stage: program.slice_of(stage) for stage in program.stages_of(rank)}
 
 
-def _copies(program: Program, grid: Grid) -> list[tuple]:
+def _copies(program: Program, grid: Grid) -> dict[str, dist.ProcessGroup | None]:
     """→ {"expert", "other"}: group of those that have the same weights of this rank's stages, None: nobody else. Collective."""
-    holders = {}                          # slices → the ranks that have just these
+    holders: dict[frozenset[int], list[int]] = {}          # slices → the ranks that have just these
     for rank in range(program.ranks):
         holders.setdefault(frozenset(map(program.slice_of, program.stages_of(rank))), []).append(rank)
-    mine = {}
+    mine: dict[str, dist.ProcessGroup | None] = {}
     for ranks in holders.values():
         for kind, apart in ("other", 1), ("expert", grid.expert):
             for first in range(apart):

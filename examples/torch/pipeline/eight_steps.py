@@ -46,8 +46,9 @@ class _Rank:
             if rank >= self.turns:
                 self.stage, self.half = self.stage[::-1], program.ranks - 1 - rank
         self.middle = self.half == self.turns - 1
-        self.groups, self.collected = [], []
-        self.count = collections.Counter()          # of messages and actions of a kind: microbatches are taken in order
+        self.groups: list[list[Message]] = []
+        self.collected: list[Message] = []
+        self.count: collections.Counter[tuple] = collections.Counter()          # of messages and actions of a kind: microbatches are taken in order
         self._steps()
         if len(self.groups) != len(self.row):
             raise Mismatch(f"{program.source}: rank {rank} has {len(self.row)} actions; expected {len(self.groups)}")
@@ -184,7 +185,7 @@ def _run_dry(program: Program, made: list[list[list[Message]]]) -> None:
             if _between(made[rank], True, peer) != _between(made[peer], False, rank):
                 raise Mismatch(f"{program.source}: ranks {rank} and {peer} do not agree on what one sends to the other")
     at = [-1] * len(made)                                   # the group that each rank waits for
-    posted = [collections.Counter() for _ in made]          # (sends, peer): how many so far
+    posted: list[collections.Counter[tuple[bool, int]]] = [collections.Counter() for _ in made]          # (sends, peer): how many so far
     moving = True
     while moving:
         moving = False

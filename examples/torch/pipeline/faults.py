@@ -52,7 +52,8 @@ class FaultyTimeline(Timeline):
     def __init__(self, device: torch.device | str, watchdog: Watchdog | None = None, factor: float = 1.0, ms: float = 0.0) -> None:
         super().__init__(device, watchdog)
         self.factor, self.ms = factor, ms
-        self.fault, self.left = None, 0
+        self.fault: str | None = None
+        self.left = 0
 
     def fail(self, kind: str, actions: int) -> None:
         """kind "kill" or "stall", when `actions` more have run."""

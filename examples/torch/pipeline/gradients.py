@@ -63,7 +63,8 @@ class Gradients:
         return total.sqrt().item()
 
 
-def reference(shape: Shape, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], device: torch.device, dtype: torch.dtype) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+def reference(shape: Shape, batches: Sequence[tuple[torch.Tensor, torch.Tensor]], device: torch.device,
+              dtype: torch.dtype) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """The model in one piece, by plain autograd: (loss, {weight: gradient}) of the mean over all microbatches of [(input, target), …]."""
     whole = model.Stage(shape, 0, shape.layers, starts=True, ends=True).to(device=device, dtype=dtype)
     loss, count = 0, sum(len(input) // shape.micro_batch_size for input, _ in batches)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from .model import Shape
 
 
-def iteration_line(iteration: int, of: int, samples: int, ms: float, tflops: float, rate: float, batch: int, loss: float, norm: float, skipped: int = 0, nans: int = 0) -> str:
+def iteration_line(iteration: int, of: int, samples: int, ms: float, tflops: float, rate: float, batch: int, loss: float, norm: float,
+                   skipped: int = 0, nans: int = 0) -> str:
     """Megatron-LM's training_log (megatron/training/training.py), with --log-throughput."""
     now = datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S.%f")
     return (f" [{now}] iteration {iteration:8d}/{of:8d} | consumed samples: {samples:12d} | elapsed time per iteration (ms): {ms:.1f} |"
@@ -60,8 +61,8 @@ class Record:
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self.cuda = device.type == "cuda"
-        self.milliseconds = []
-        self.base = None
+        self.milliseconds: list[float] = []
+        self.base: int | None = None
         self.meter = power.Meter(device)
 
     def begin(self) -> None:

@@ -174,7 +174,7 @@ class Stage(nn.Module):
             x = self.embedding(x)
         for block in self.block:
             x = block(x)
-        return x if self.head is None else self.head(self.norm(x))
+        return x if self.head is None or self.norm is None else self.head(self.norm(x))
 
     def key(self, name: str) -> str:
         """Where a weight is in the whole model: "block.0.mlp.expert.1.up.weight" of a stage → "block.6.mlp.expert.5.up.weight"."""
@@ -203,7 +203,8 @@ def first_layers(layers_per_stage: Sequence[int]) -> list[int]:
     return [sum(layers_per_stage[:s]) for s in range(len(layers_per_stage))]
 
 
-def build_stage(shape: Shape, layers_per_stage: Sequence[int], stage: int, expert_group: dist.ProcessGroup | None = None, device: torch.device = "cpu", dtype: torch.dtype = torch.float32) -> Stage:
+def build_stage(shape: Shape, layers_per_stage: Sequence[int], stage: int, expert_group: dist.ProcessGroup | None = None,
+                device: torch.device = "cpu", dtype: torch.dtype = torch.float32) -> Stage:
     """Stage number `stage` of those that layers_per_stage says."""
     if sum(layers_per_stage) != shape.layers:
         raise ValueError(f"layers_per_stage {layers_per_stage} has {sum(layers_per_stage)} layers: expected {shape.layers}")
@@ -213,7 +214,8 @@ def build_stage(shape: Shape, layers_per_stage: Sequence[int], stage: int, exper
     return made.to(dtype=dtype)
 
 
-def batch(shape: Shape, microbatches: int, seed: int = 0, device: torch.device = "cpu", dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+def batch(shape: Shape, microbatches: int, seed: int = 0, device: torch.device = "cpu",
+          dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
     """(input, target) of `microbatches` microbatches, stacked: tokens and the tokens that follow, or, without vocabulary, activations and
     a target that loss_of does not read."""
     generator = torch.Generator(device).manual_seed(shape.seed * 7919 + seed)

@@ -56,14 +56,14 @@ class _Smi:
     """One nvidia-smi that prints a line every 100 ms, and a thread that reads it."""
 
     def __init__(self, uuid: str | None, index: int) -> None:
-        self.last = None
+        self.last: tuple[float, ...] | None = None
         self.process = subprocess.Popen(["nvidia-smi", "-i", uuid or str(index), "--query-gpu=clocks.sm,power.draw",
                                          "--format=csv,noheader,nounits", "-lms", "100"], stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL)
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
-        for line in self.process.stdout:
+        for line in self.process.stdout or ():
             try:
                 self.last = tuple(float(cell) for cell in line.split(","))
             except ValueError:      # [N/A]
@@ -92,7 +92,8 @@ def _source(device: torch.device) -> _Nvml | _Smi | None:
 class Meter:
     def __init__(self, device: torch.device, every: float = 0.02) -> None:
         """every: seconds between samples."""
-        self.every, self.samples = every, []
+        self.every = every
+        self.samples: list[tuple[float, ...]] = []
         self.working, self.closed = threading.Event(), False
         self.source = _source(device) if device.type == "cuda" else None
         if self.source:
@@ -128,7 +129,7 @@ class Meter:
             if self.closed:
                 return
             try:
-                sample = self.source.read()
+                sample = self.source.read() if self.source else None
             except OSError:          # lost for a moment: a sample less
                 sample = None
             if sample and self.working.is_set():

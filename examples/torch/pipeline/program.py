@@ -29,6 +29,9 @@ class Action(typing.NamedTuple):
         return f"{self.stage}{self.kind}{self.microbatch}"
 
 
+Cell = tuple[Action, ...]     # one action, or the two of a pair
+
+
 @dataclasses.dataclass(frozen=True)
 class Program:
     """rows[rank]: its cells in order, each a tuple of one action or of the two of a pair.
@@ -93,8 +96,8 @@ def parse(text: str, source: str, directions: int = 1) -> Program:
     rows = [_row(line, f"{source}, line {number}") for number, line in enumerate(text.splitlines(), 1) if line.strip(", ")]
     if not rows:
         raise Mismatch(f"{source}: no row; expected one a rank")
-    seen = {}                  # (stage, microbatch) → kinds, in order
-    rank_of = {}
+    seen: dict[tuple[int, int], list[str]] = {}      # (stage, microbatch) → kinds, in order
+    rank_of: dict[int, int] = {}
     for rank, row in enumerate(rows):
         for action in (action for cell in row for action in cell):
             if rank_of.setdefault(action.stage, rank) != rank:
@@ -120,9 +123,9 @@ def _row(line: str, where: str) -> tuple[Cell, ...]:
 def _cell(text: str, where: str) -> Cell:
     pair = re.fullmatch(r"\(([^;()]*);([^;()]*)\)OVERLAP_F_B", text)
     actions = [re.fullmatch(r"(\d+)([FIWB])(\d+)", part) for part in (pair.groups() if pair else [text])]
-    if not all(actions):
+    if None in actions:
         raise Mismatch(f"{where}: \"{text[:60]}\" is no action; expected such as 0F0, 1I3, 1W3, 2B0 or (0F3;3B1)OVERLAP_F_B")
-    return tuple(Action(int(action[1]), action[2], int(action[3])) for action in actions)
+    return tuple(Action(int(action[1]), action[2], int(action[3])) for action in actions if action)
 
 
 @dataclasses.dataclass(frozen=True)

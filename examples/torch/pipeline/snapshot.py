@@ -23,7 +23,7 @@ from .timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
+    from contextlib import _GeneratorContextManager
     from typing import Any
 
     from .watchdog import Watchdog
@@ -37,9 +37,9 @@ class _Marks(Timeline):
 
     def __init__(self, device: torch.device | str, watchdog: Watchdog | None = None) -> None:
         super().__init__(device, watchdog)
-        self.begun = []
+        self.begun: list[tuple[float, str]] = []
 
-    def action(self, name: str) -> AbstractContextManager[None]:
+    def action(self, name: str) -> _GeneratorContextManager[None]:
         self.begun.append((time.time_ns() / 1000, name))
         return super().action(name)
 
@@ -72,7 +72,8 @@ class Snapshot:
         return table(*self.rows(), lines)
 
 
-def rows_at_peak(events: Sequence[dict[str, Any]], before: int, begun: Sequence[tuple[float, str]]) -> tuple[int, str, list[tuple[int, int, str, str]]]:
+def rows_at_peak(events: Sequence[dict[str, Any]], before: int,
+                 begun: Sequence[tuple[float, str]]) -> tuple[int, str, list[tuple[int, int, str, str]]]:
     """events: the allocator's, in order; before: bytes allocated before the first; begun: [(µs, action)] in order.
     → (bytes at the peak, the action then, [(bytes, blocks, line, kinds of actions)] largest first)"""
     total, most, at = before, before, -1
@@ -92,13 +93,15 @@ def rows_at_peak(events: Sequence[dict[str, Any]], before: int, begun: Sequence[
         place = bisect.bisect_right(moments, event.get("time_us", 0)) - 1
         return begun[place][1] if place >= 0 else ""
 
-    groups = collections.defaultdict(lambda: [0, 0, set()])
+    sizes: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
+    kinds: dict[str, set[str]] = collections.defaultdict(set)
     for event in alive.values():
-        group = groups[_line(event.get("frames") or [])]
-        group[0] += event["size"]
-        group[1] += 1
-        group[2].add("".join(letter for letter in action(event) if letter in "FBIW"))
-    rows = [(size, count, line, " ".join(sorted(kinds - {""}))) for line, (size, count, kinds) in groups.items()]
+        line = _line(event.get("frames") or [])
+        sizes[line] += event["size"]
+        counts[line] += 1
+        kinds[line].add("".join(letter for letter in action(event) if letter in "FBIW"))
+    rows = [(size, counts[line], line, " ".join(sorted(kinds[line] - {""}))) for line, size in sizes.items()]
     rows.append((older, 0, BEFORE, ""))
     return most, action(events[at]) if at >= 0 else "", sorted(rows, key=lambda row: -row[0])
 

@@ -29,7 +29,8 @@ class Timeline:
         self.cuda = torch.device(device).type == "cuda"
         self.watchdog = watchdog
         self.recording = False
-        self.zero, self.spans = None, []
+        self.zero: Any = None
+        self.spans: list[tuple[str, Any, Any]] = []
 
     def start(self) -> None:
         """Call it on every rank right behind a barrier: times of different ranks are then comparable."""

@@ -68,7 +68,8 @@ def own_program(schedule: str, ranks: int, microbatches: int, virtual: int = 2) 
 class Stage(PipelineStage):
     """timeline: of the actions. queue(sender, receiver), world ranks → the process group of their messages."""
 
-    def __init__(self, module: nn.Module, number: int, stages: int, device: torch.device, group: dist.ProcessGroup, input: torch.Tensor, output: torch.Tensor, timeline: Timeline, queue: Callable | None = None) -> None:
+    def __init__(self, module: nn.Module, number: int, stages: int, device: torch.device, group: dist.ProcessGroup, input: torch.Tensor,
+                 output: torch.Tensor, timeline: Timeline, queue: Callable | None = None) -> None:
         super().__init__(module, number, stages, device, input_args=input, output_args=output, group=group)
         self.timeline, self.queue = timeline, queue
 
@@ -116,7 +117,8 @@ class Runner:
     own      pipeplan's name of the schedule: run PyTorch's class of it instead of loading the program
     """
 
-    def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: model.Shape, device: torch.device, *, runtime: str | None = None, pairs: str = "in_turn", queues: str = "one", own: str | None = None, loss: Callable = model.loss_of,
+    def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: model.Shape, device: torch.device, *,
+                 runtime: str | None = None, pairs: str = "in_turn", queues: str = "one", own: str | None = None, loss: Callable = model.loss_of,
                  timeline: Timeline | None = None, watchdog: Watchdog | None = None) -> None:
         if program.directions != 1:
             raise Mismatch(f"{program.source} has two directions, for which PyTorch's runtime has no second copy of a stage")
@@ -142,7 +144,7 @@ class Runner:
         if self.recorded:
             dist.all_reduce(torch.zeros(1, device=self.device))
             self.timeline_of_step.start()
-        losses = []
+        losses: list[torch.Tensor] = []
         first, last = 0 in self.modules, self.program.stages - 1 in self.modules
         self.schedule.step(*((input,) if first else ()), target=target if last else None, losses=losses, **self.options)
         if self.recorded:

@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 def _main_thread() -> str:
     """Where the main thread is: its own line, and the line of ours that led there."""
-    frames = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident])
+    frames = traceback.extract_stack(sys._current_frames()[threading.main_thread().ident or 0])
     here = [f"{os.path.basename(f.filename)}:{f.lineno}" for f in frames]
     ours = [name for name, f in zip(here, frames) if os.path.dirname(f.filename).endswith("pipeline")][-2:]
     return " > ".join(dict.fromkeys([*ours, here[-1]]))
@@ -47,9 +47,12 @@ class Watchdog:
     def __init__(self, seconds: float, rank: int, device: torch.device | str = "cpu") -> None:
         self.seconds, self.rank = seconds, rank
         self.cuda = torch.device(device).type == "cuda"
-        self.number, self.actions = None, ()
-        self.current, self.last, self.beats = "start", None, 0
-        self.begun = collections.deque()          # (action, CUDA event), until the device has got there
+        self.number: int | None = None
+        self.actions: tuple[str, ...] = ()
+        self.current: str | None = "start"
+        self.last: str | None = None
+        self.beats = 0
+        self.begun: collections.deque[tuple[str, Any]] = collections.deque()          # (action, CUDA event), until the device has got there
         self.wake, self.signalled = os.pipe()
         os.set_blocking(self.signalled, False)
         self.handler = signal.signal(signal.SIGTERM, lambda *_: None)
@@ -100,7 +103,7 @@ class Watchdog:
         return f"after {self.last}" if self.last else "between actions"
 
     def _next(self) -> str:
-        return self.actions[self.actions.index(self.last) + 1]
+        return self.actions[self.actions.index(self.last or "") + 1]
 
     def _watch(self) -> None:
         moved, before = time.monotonic(), None

@@ -13,9 +13,9 @@ local function upright(class, x, from)
   return element("line", { class = class, x1 = percent(x), x2 = percent(x), y1 = from, y2 = 56 })
 end
 
--- A text at x that stays inside: right of it, or left of it where the scale ends.
-local function named(x, y, class, words)
-  local flipped = x > 0.5
+-- A text at x that stays inside: right of it, or left of it where the scale ends or another line comes soon.
+local function named(x, y, class, words, soon)
+  local flipped = x > 0.5 or soon and x > 0.3
   return element("text", { class = class .. (flipped and " end" or ""), x = percent(x), dx = flipped and -4 or 4, y = y }, words)
 end
 
@@ -32,7 +32,8 @@ function rollback.gauge(values)
     add(element("rect", { class = "gerr", x = percent(from), y = 42, width = percent(to - from), height = 6 }))
   end
   add(upright("lim", x(values.threshold), 18))
-  add(named(x(values.threshold), 28, "acc", "below " .. format.percent(values.threshold) .. " roll back"))
+  add(named(x(values.threshold), 28, "acc", "below " .. format.percent(values.threshold) .. " roll back",
+            values.predicted > values.threshold))
   add(upright("cap", x(values.predicted), 4))
   add(named(x(values.predicted), 13, "b", "plan " .. format.percent(values.predicted)))
   if values.measured then
