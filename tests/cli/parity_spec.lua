@@ -44,29 +44,34 @@ describe("the program and the module give the same bytes for", function()
     end
   end)
 
-  for _, name in ipairs(engine.host.directory "examples/sites") do
+  local sites = engine.host.directory "examples/sites"
+  table.sort(sites)
+  for place, name in ipairs(sites) do
     local file = name:match "^(.*)%.lua$"
     if file and not file:match "_spec$" then
-      it("every shipped spec, one a line, under the policy of " .. file, function()
+      it("every fourth shipped spec, one a line, under the policy of " .. file, function()  -- other ones under the next site's
         local path = "examples/sites/" .. name
         local policy, corpus = pipeplan.policy(path, { date = date }), {}
-        local expected = {}
-        for i, spec in ipairs(specs) do
+        local expected, names = {}, {}
+        for i = 1 + place % 4, #specs, 4 do
+          local spec = specs[i]
+          names[#names + 1] = spec
           local object = json.read(spec)
           for _, field in ipairs { "model", "profile" } do  -- paths as seen from here
             if type(object[field]) == "string" then object[field] = spec:match "^(.*/)" .. object[field] end
           end
-          corpus[i] = json.encode(object)
-          expected[i] = json.encode(json.shape(policy:plan_spec(object), schema))
+          corpus[#corpus + 1] = json.encode(object)
+          expected[#expected + 1] = json.encode(json.shape(policy:plan_spec(object), schema))
         end
         local result = program.run("plan --jsonl --date " .. date .. " --policy " .. path, table.concat(corpus, "\n") .. "\n")
         assert.equal("", result.stderr)
         local i = 0
         for line in result.stdout:gmatch "([^\n]*)\n" do
           i = i + 1
-          assert.is_true(line == expected[i], (specs[i] or "one too many") .. ": the plans differ")
+          assert.is_true(line == expected[i], (names[i] or "one too many") .. ": the plans differ")
         end
-        assert.equal(#specs, i)
+        assert.equal(#names, i)
+        assert.is_true(i > 1)
       end)
     end
   end
