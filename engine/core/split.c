@@ -35,12 +35,14 @@ static double layer_seconds(const spreading *job, int layer) {
   return job->weights->seconds[job->model->moe[layer] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
 }
 
-/* The group with least to do that may take another layer, or −1. The last of equals: early ranks hold the most microbatches, and are the
-** better for a layer less. */
-static int lightest(const double *load, const int *held, int groups, const int *most) {
+/* The group with least to do that may take another layer, or −1. Unless `outer`, the last of equals: early ranks hold the most microbatches,
+** and are the better for a layer less. */
+static int lightest(const pp_split *given, const double *load, const int *held) {
   int best = -1;
-  for (int g = 0; g < groups; g++)
-    if ((!most || held[g] < most[g]) && (best < 0 || load[g] <= load[best])) best = g;
+  for (int g = 0; g < given->groups; g++) {
+    if (given->most && held[g] >= given->most[g]) continue;
+    if (best < 0 || load[g] < load[best] || (load[g] == load[best] && !given->outer)) best = g;
+  }
   return best;
 }
 
@@ -116,7 +118,7 @@ static void spread(const spreading *job, int *layers, int *held) {
     left -= wanted[g];
   }
   for (; left > 0; left--) {
-    int g = lightest(load, held, groups, most);
+    int g = lightest(&job->given, load, held);
     wanted[g]++;
     held[g]++;
     load[g] += each;
@@ -163,7 +165,7 @@ static void balance(const spreading *job, int *layers) {
     int heavy, light, from, to;
     double before;
     heavy = heaviest(load, groups);
-    light = lightest(load, held, groups, job->given.most);
+    light = lightest(&job->given, load, held);
     if (light < 0 || light == heavy) return;
     before = load[heavy];
     from = stage_for_less(job, heavy, layers, stage_load);
@@ -186,7 +188,7 @@ void pp_split_forward(const pp_model *model, const pp_block_weights *weights, in
   int alone[PP_MAX_LAYERS], kept = 0, layer = 0;
   double load[PP_MAX_LAYERS], stage_load[PP_MAX_LAYERS];
   for (int s = 0; s < stages; s++) alone[s] = s;
-  const spreading job = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends }, (int)model->layers, true };
+  const spreading job = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends, false }, (int)model->layers, true };
   true_loads(&job, layers, load, stage_load);
   const double most = load[heaviest(load, stages)] * (1 + tie);
   for (int s = 0; s < stages; s++) kept += fewest_of(&job, s);
@@ -245,7 +247,7 @@ void pp_split_phases(const pp_model *model, const pp_block_weights *weights, int
   int moe_before[PP_MAX_LAYERS + 1];
   before[0] = moe_before[0] = 0;
   for (int s = 0; s < stages; s++) alone[s] = s;
-  spreading whole = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends }, total, true };
+  spreading whole = { model, weights, { stages, alone, stages, PP_SHARE_TIME, NULL, empty_ends, false }, total, true };
   spreading rest = whole;
   rest.given.stages = rest.given.groups = stages - ranks;
   rest.whole = false;

@@ -27,12 +27,13 @@ typedef struct {
   pp_split_share share;
   const int *most;       /* [groups] most layers of a group, which may cost time but saves memory; NULL: any number */
   bool empty_ends;
+  bool outer;            /* of groups with as little to do the first gets the layer, not the last */
 } pp_split;
 
 /*
 ** layers[stages], adding up to the model's. Keeps the heaviest group as light as it can by moving single layers: within one layer of the
 ** least possible maximum, derived: layers of one kind cost the same and no group ends more than one layer above the mean unless its ends
-** alone do. Of equals the last group or stage gets the layer. Needs layers ≥ stages, and Σ most ≥ layers.
+** alone do. Of equals the last group (the first, where `outer`) and the last stage get the layer. Needs layers ≥ stages, and Σ most ≥ layers.
 ** O(layers × (stages + moves)), at most 64 moves.
 */
 void pp_split_layers(const pp_model *model, const pp_block_weights *weights, const pp_split *split, int *layers);

@@ -11,7 +11,7 @@
 #include "core/split.h"
 
 /* Splits that a candidate is compared by, at most. */
-enum { PP_MOST_SPLITS = 4 };
+enum { PP_MOST_SPLITS = 5 };
 
 /* What splits of one model depend on. Compared byte by byte: without padding. */
 typedef struct {

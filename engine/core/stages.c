@@ -177,10 +177,10 @@ static bool splits_freely(const pp_priced *of) {
   return !split_by_rule(of, layers);
 }
 
-static void split_ranks(const pp_priced *of, pp_split_share share, const int *most, bool empty_ends, int *layers) {
+static void split_ranks(const pp_priced *of, pp_split_share share, const int *most, bool empty_ends, bool outer, int *layers) {
   const pp_block_weights weights = weights_of(of);
   int group_of[PP_MAX_LAYERS], groups = group_stages(of->candidate, group_of);
-  const pp_split split = { pp_stages_count(of->candidate), group_of, groups, share, most, empty_ends };
+  const pp_split split = { pp_stages_count(of->candidate), group_of, groups, share, most, empty_ends, outer };
   pp_split_layers(of->problem->model, &weights, &split, layers);
 }
 
@@ -196,7 +196,7 @@ pp_status pp_stages_fill(const pp_priced *of, pp_stage *out, pp_error *error) {
   else if (split_by_rule(of, layers)) {
     if (!given) given = layers;
   } else if (splits_freely(of)) {
-    split_ranks(of, PP_SHARE_TIME, NULL, true, layers);
+    split_ranks(of, PP_SHARE_TIME, NULL, true, false, layers);
     given = layers;
   }
   return pp_layout_stages(of->problem->model, stages, given, out, error);
@@ -212,14 +212,19 @@ static int keep_if_new(int layers[PP_MOST_SPLITS][PP_MAX_LAYERS], int count, int
 static int find_splits(const pp_priced *of, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]) {
   const int stages = pp_stages_count(of->candidate);
   int count = 1;
-  split_ranks(of, PP_SHARE_TIME, NULL, true, layers[0]);
+  split_ranks(of, PP_SHARE_TIME, NULL, true, false, layers[0]);
   if (of->candidate->layout.chunks > 1 && pp_stages_traits(of->candidate)->placement == PP_PLACE_LOOP) {
     const pp_block_weights weights = weights_of(of);
     pp_split_phases(of->problem->model, &weights, of->candidate->layout.pipeline, of->candidate->layout.chunks, true, layers[count]);
     count = keep_if_new(layers, count, stages);
   }
   if (layers[0][0] == 0 || layers[0][stages - 1] == 0) {
-    split_ranks(of, PP_SHARE_TIME, NULL, false, layers[count]);
+    split_ranks(of, PP_SHARE_TIME, NULL, false, false, layers[count]);
+    count = keep_if_new(layers, count, stages);
+  }
+  if (pp_stages_traits(of->candidate)->placement != PP_PLACE_LOOP) {
+    /* a layer more on an outer rank's second slice, the pipeline's end, is held for the shortest time and keeps the fewest waiting */
+    split_ranks(of, PP_SHARE_LAYERS, NULL, true, true, layers[count]);
     count = keep_if_new(layers, count, stages);
   }
   for (int s = 0; s < stages; s++) layers[count][s] = pp_layout_even((int)of->problem->model->layers, stages, s);
@@ -232,7 +237,7 @@ bool pp_stages_forward(const pp_priced *of, int *layers) {
   if (!splits_freely(of) || of->candidate->layout.chunks > 1) return false;
   if (pp_stages_traits(of->candidate)->placement != PP_PLACE_LOOP) return false;
   const pp_block_weights weights = weights_of(of);
-  split_ranks(of, PP_SHARE_TIME, NULL, true, balanced);
+  split_ranks(of, PP_SHARE_TIME, NULL, true, false, balanced);
   memcpy(layers, balanced, (size_t)stages * sizeof *layers);
   pp_split_forward(of->problem->model, &weights, stages, true, of->problem->split_tie, layers);
   return memcmp(layers, balanced, (size_t)stages * sizeof *layers) != 0;
@@ -286,6 +291,6 @@ bool pp_stages_squeeze(const pp_priced *of, const pp_stage *stages, int rank, in
   most[group] = held - 1;
   for (int g = 0; g < groups; g++) room += most[g];
   if (room < of->problem->model->layers) return false;
-  split_ranks(of, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, true, layers);
+  split_ranks(of, loop ? PP_SHARE_TIME : PP_SHARE_LAYERS, most, true, false, layers);
   return true;
 }

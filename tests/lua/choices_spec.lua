@@ -91,6 +91,29 @@ describe("a policy", function()
 end)
 
 describe("a step", function()
+  -- a split that less memory forces may be the faster one: it must have been a choice before
+  it("of a fixed layout is never slower with more memory", function()
+    local v3 = { cluster = { gpus = 2048, accelerator = "H800-SXM-80GB", alltoall_kernel = "deepep",
+                             network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+                 model = "examples/models/deepseek-v3.json",
+                 training = { tokens = "14.8T", sequence_length = 4096, micro_batch_size = 1, global_batch_size = 15360, precision = "fp8",
+                              moments = "bf16", recompute = { "norm", "mla_up_projection", "swiglu" }, sharding = "optimizer" } }
+    for _, layout in ipairs { { pipeline = 16, schedule = "dualpipe" }, { pipeline = 8, schedule = "dualpipev" },
+                              { pipeline = 16, schedule = "zb_h1" }, { pipeline = 8, virtual = 2, schedule = "zb_v" } } do
+      local before, planned = math.huge, 0
+      for memory = 64, 144, 8 do
+        local result = planning.plan(planning.merge(v3, { cluster = { memory_per_gpu = memory .. "GiB" },
+                                                          parallelism = planning.merge({ tensor = 1, expert = 64 }, layout) }))
+        if result.status == "planned" then
+          planned = planned + 1
+          assert.is_true(result.step_seconds <= before * (1 + 1e-9), layout.schedule .. " with " .. memory .. " GiB")
+          before = result.step_seconds
+        end
+      end
+      assert.is_true(planned > 4, layout.schedule .. " is planned " .. planned .. " times")
+    end
+  end)
+
   it("is never slower on faster links, with more memory, or with more choices", function()
     local base = fastest(plan(llama(64)))
     for _, better in ipairs { { cluster = { network = { per_gpu = "800Gbps" } } }, { cluster = { memory_per_gpu = "141GiB" } } } do

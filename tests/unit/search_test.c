@@ -189,7 +189,7 @@ static void split_plainly(const pp_candidate *candidate, const pp_layout_costs *
     if (pp_stages_ranks(candidate, s, rank) == 2) groups = (candidate->layout.pipeline + 1) / 2;
     rank_of[s] = rank[1] < rank[0] ? rank[1] : rank[0];
   }
-  pp_split_layers(model, &weights, &(pp_split){ count, rank_of, groups, PP_SHARE_TIME, NULL, false }, layers);
+  pp_split_layers(model, &weights, &(pp_split){ count, rank_of, groups, PP_SHARE_TIME, NULL, false, false }, layers);
 }
 
 /* Simulated in full; half a percent is what splits may lose to save memory. */

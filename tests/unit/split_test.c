@@ -14,7 +14,7 @@ static const int each_for_itself[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static void expect_split(const pp_model *model, pp_block_weights weights, int stages, const int *group_of, int groups,
                          pp_split_share share, const int *most, const int *expected) {
   int layers[8];
-  const pp_split split = { stages, group_of, groups, share, most, false };
+  const pp_split split = { stages, group_of, groups, share, most, false, false };
   pp_split_layers(model, &weights, &split, layers);
   for (int s = 0; s < stages; s++)
     if (layers[s] != expected[s]) fail_msg("stage %d got %d layers, not %d", s, layers[s], expected[s]);
@@ -44,6 +44,20 @@ static void in_a_v_the_rank_counts_and_not_the_stage(void **state) {
   const int rank_of[8] = { 0, 1, 2, 3, 3, 2, 1, 0 };
   (void)state;
   expect_split(&model, (pp_block_weights){ { 1, 1, 1, 3, 0 } }, 8, rank_of, 4, PP_SHARE_LAYERS, NULL, (const int[]){ 2, 4, 4, 4, 4, 4, 4, 2 });
+}
+
+/* 29 layers in the same V: one rank holds a ninth, the last of equals, or with `outer` the first of those that have no ends. */
+static void a_layer_more_goes_to_the_innermost_rank_or_to_the_outermost(void **state) {
+  const pp_model model = llama(29, 4096, 32, 8, 14336, 128256);
+  const pp_block_weights weights = { { 1.5, 1, 1, 3, 0 } };
+  const int rank_of[8] = { 0, 1, 2, 3, 3, 2, 1, 0 }, inner[8] = { 2, 4, 4, 4, 5, 4, 4, 2 }, outer[8] = { 2, 4, 4, 4, 4, 4, 5, 2 };
+  int layers[8];
+  (void)state;
+  for (int outermost = 0; outermost < 2; outermost++) {
+    const pp_split split = { 8, rank_of, 4, PP_SHARE_LAYERS, NULL, false, outermost };
+    pp_split_layers(&model, &weights, &split, layers);
+    assert_memory_equal(layers, outermost ? outer : inner, sizeof layers);
+  }
 }
 
 /* Three dense layers at half the price of a MoE layer: the first stage takes one more. 1.5 + 2 = 3.5 against 4, 4, 4. */
@@ -97,7 +111,7 @@ static void layers_without_weight_are_spread_all_the_same(void **state) {
   const pp_model model = llama(8, 4096, 32, 8, 14336, 128256);
   int layers[4], sum = 0;
   (void)state;
-  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, false };
+  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, false, false };
   pp_split_layers(&model, &(pp_block_weights){ { 0, 0, 0, 0, 0 } }, &split, layers);
   for (int s = 0; s < 4; s++) sum += layers[s];
   assert_int_equal(sum, 8);
@@ -111,7 +125,7 @@ static void expect_layers(const int *expected, const int *layers, int stages) {
 /* 14 layers and a head of 6, 20 in all: four stages of 5. The head alone takes 6, with a layer beside it 7. */
 static void a_head_heavier_than_a_stage_leaves_its_stage_without_layers(void **state) {
   const pp_model model = llama(14, 4096, 32, 8, 14336, 128256);
-  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, true };
+  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, true, false };
   int layers[4];
   (void)state;
   pp_split_layers(&model, &(pp_block_weights){ { 0, 1, 1, 6, 0 } }, &split, layers);
@@ -120,7 +134,7 @@ static void a_head_heavier_than_a_stage_leaves_its_stage_without_layers(void **s
 
 static void an_embedding_as_heavy_as_a_stage_stands_alone(void **state) {
   const pp_model model = llama(9, 4096, 32, 8, 14336, 128256);
-  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, true };
+  const pp_split split = { 4, each_for_itself, 4, PP_SHARE_TIME, NULL, true, false };
   int layers[4];
   (void)state;
   pp_split_layers(&model, &(pp_block_weights){ { 3, 1, 1, 0, 0 } }, &split, layers);
@@ -132,7 +146,7 @@ static void an_embedding_as_heavy_as_a_stage_stands_alone(void **state) {
 static void chunks_are_balanced_among_themselves(void **state) {
   const pp_model model = llama(8, 4096, 32, 8, 14336, 128256);
   const int rank_of[4] = { 0, 1, 0, 1 };
-  const pp_split split = { 4, rank_of, 2, PP_SHARE_TIME, NULL, true };
+  const pp_split split = { 4, rank_of, 2, PP_SHARE_TIME, NULL, true, false };
   const pp_block_weights weights = { { 0, 1, 1, 2, 0 } };
   int layers[4];
   (void)state;
@@ -166,6 +180,7 @@ int main(void) {
     cmocka_unit_test(a_head_of_two_layers_costs_its_stage_two_layers),
     cmocka_unit_test(a_remainder_goes_to_late_stages_but_not_the_last),
     cmocka_unit_test(in_a_v_the_rank_counts_and_not_the_stage),
+    cmocka_unit_test(a_layer_more_goes_to_the_innermost_rank_or_to_the_outermost),
     cmocka_unit_test(cheap_dense_layers_leave_room_for_more),
     cmocka_unit_test(every_stage_keeps_a_layer_however_heavy_its_ends),
     cmocka_unit_test(layers_move_to_early_stages_as_far_as_the_heaviest_allows),
