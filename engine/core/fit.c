@@ -118,25 +118,54 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
   return PP_OK;
 }
 
-/* Takes the split with its layers on early ranks in place of *best, whose seconds are `now` or not known yet (0), where it fits and is
-** faster. */
-static pp_status try_forward(const fitting *job, const choice *best, double now, choice *forward, int *layers, bool *taken,
-                             pp_error *error) {
-  double then = now;
-  *taken = false;
-  if (best->fit.bytes > job->of.problem->usable_bytes) return PP_OK;
-  if (!pp_stages_forward(&job->of, layers)) return PP_OK;
-  forward->layers = layers;
-  pp_status status = measure(job, forward, error);
-  if (status != PP_OK || forward->fit.bytes > job->of.problem->usable_bytes) return status;
-  for (int i = now > 0; i < 2 && status == PP_OK; i++) {
-    job->candidate->layers_per_stage = i == 0 ? best->layers : forward->layers;
-    /* most cannot win as much, whatever their order */
-    if (i == 1 && pp_evaluate_bound(&job->of) >= now * (1 - job->of.problem->split_gain)) return PP_OK;
-    status = pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace,
-                               i == 0 ? &now : &then, error);
+/* Seconds of a split, where these are not known (0). */
+static pp_status time_of(const fitting *job, const int *layers, double *seconds, pp_error *error) {
+  if (*seconds > 0) return PP_OK;
+  job->candidate->layers_per_stage = layers;
+  return pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace, seconds, error);
+}
+
+/* Is a split with layers on early ranks faster than `other`, whose seconds are *now or not known yet (0), and than *least, which it then becomes?
+** By split_gain where it takes more memory, or where a stand-in is what compares them. */
+static pp_status is_faster(const fitting *job, const choice *early, const choice *other, double *now, double *least, bool *faster,
+                           pp_error *error) {
+  const bool for_nothing = early->fit.bytes <= other->fit.bytes && !is_planned(job->candidate);
+  double then = 0;
+  *faster = false;
+  pp_status status = time_of(job, other->layers, now, error);
+  if (status != PP_OK) return status;
+  const double most = fmin(*least, for_nothing ? *now : *now * (1 - job->of.problem->split_gain));
+  job->candidate->layers_per_stage = early->layers;
+  if (pp_evaluate_bound(&job->of) >= most) return PP_OK;  /* most cannot win as much, whatever their order */
+  status = time_of(job, early->layers, &then, error);
+  if (status != PP_OK || then >= most) return status;
+  *least = then;
+  *faster = true;
+  return PP_OK;
+}
+
+/* Which split with layers on early ranks is to be taken in place of from[*best], if one is: from[count] or the one after it becomes *best.
+** Where from[*best] does not fit, one that takes less. */
+static pp_status try_early(const fitting *job, choice *from, int splits[][PP_MAX_LAYERS], int count, int *best, double now, pp_error *error) {
+  const size_t bytes = (size_t)pp_stages_count(job->candidate) * sizeof(int);
+  const double usable = job->of.problem->usable_bytes;
+  const choice *other = &from[*best];
+  double least = INFINITY;
+  pp_status status = PP_OK;
+  if (other->fit.bytes > (1 + job->of.problem->split_overfull) * usable) return PP_OK;
+  for (int which = 0, tried = count; which < PP_EARLY_SPLITS && status == PP_OK; which++) {
+    choice *early = &from[tried];
+    bool better = false;
+    if (!pp_stages_early(&job->of, which, splits[tried])) continue;
+    if (tried > count && memcmp(splits[tried], splits[count], bytes) == 0) continue;
+    early->layers = splits[tried];
+    status = measure(job, early, error);
+    if (status != PP_OK) return status;
+    if (other->fit.bytes > usable) better = early->fit.bytes < from[*best].fit.bytes;
+    else if (early->fit.bytes <= usable) status = is_faster(job, early, other, &now, &least, &better, error);
+    if (better) *best = tried;
+    tried++;
   }
-  *taken = status == PP_OK && then < now * (1 - job->of.problem->split_gain);
   return status;
 }
 
@@ -144,8 +173,8 @@ pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *
   pp_candidate candidate = *of->candidate;
   const fitting job = { { of->problem, &candidate, of->costs, of->kernel }, &candidate, programs };
   const double usable = of->problem->usable_bytes;
-  int splits[PP_MOST_SPLITS + 2][PP_MAX_LAYERS], best = 0;
-  choice from[PP_MOST_SPLITS + 2] = { { .layers = NULL } };
+  int splits[PP_MOST_SPLITS + 1 + PP_EARLY_SPLITS][PP_MAX_LAYERS], best = 0;
+  choice from[PP_MOST_SPLITS + 1 + PP_EARLY_SPLITS] = { { .layers = NULL } };
   int count = pp_stages_splits(of, programs ? programs->splits : NULL, splits);
   double seconds = 0;
   pp_status status = PP_OK;
@@ -163,11 +192,7 @@ pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *
     if (from[count].fit.bytes <= usable) count++;
   }
   if (status == PP_OK) status = best_of(&job, from, count, &best, &seconds, error);
-  if (status == PP_OK && programs) {
-    bool taken;
-    status = try_forward(&job, &from[best], seconds, &from[count], splits[count], &taken, error);
-    if (taken) best = count;
-  }
+  if (status == PP_OK && programs) status = try_early(&job, from, splits, count, &best, seconds, error);
   if (status != PP_OK) return status;
   *out = from[best].fit;
   out->layers = NULL;

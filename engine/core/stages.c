@@ -231,15 +231,19 @@ static int find_splits(const pp_priced *of, int layers[PP_MOST_SPLITS][PP_MAX_LA
   return keep_if_new(layers, count, stages);
 }
 
-bool pp_stages_forward(const pp_priced *of, int *layers) {
+bool pp_stages_early(const pp_priced *of, pp_early_split which, int *layers) {
   const int stages = pp_stages_count(of->candidate);
   int balanced[PP_MAX_LAYERS];
   if (!splits_freely(of) || of->candidate->layout.chunks > 1) return false;
   if (pp_stages_traits(of->candidate)->placement != PP_PLACE_LOOP) return false;
   const pp_block_weights weights = weights_of(of);
   split_ranks(of, PP_SHARE_TIME, NULL, true, false, balanced);
-  memcpy(layers, balanced, (size_t)stages * sizeof *layers);
-  pp_split_forward(of->problem->model, &weights, stages, true, of->problem->split_tie, layers);
+  if (which == PP_EARLY_EQUAL) {
+    split_ranks(of, PP_SHARE_TIME, NULL, true, true, layers);
+  } else {
+    memcpy(layers, balanced, (size_t)stages * sizeof *layers);
+    pp_split_forward(of->problem->model, &weights, stages, true, of->problem->split_tie, layers);
+  }
   return memcmp(layers, balanced, (size_t)stages * sizeof *layers) != 0;
 }
 

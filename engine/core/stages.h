@@ -33,10 +33,11 @@ void pp_stages_seconds(const pp_priced *of, const pp_stage *stages, pp_stage_sec
 int pp_stages_splits(const pp_priced *of, pp_split_cache *cache, int layers[PP_MOST_SPLITS][PP_MAX_LAYERS]);
 
 /*
-** The first of these with its layers on early ranks (pp_split_forward), for schedules with one chunk a rank. False where that is the same, or
-** the split is given or even.
+** The first of these with its layers on early ranks, for schedules with one chunk a rank: as many as each has room for (pp_split_forward), or
+** balanced, the first of equals with a layer more (pp_split.outer). False where that is the same, or the split is given or even.
 */
-bool pp_stages_forward(const pp_priced *of, int *layers);
+typedef enum { PP_EARLY_FULL, PP_EARLY_EQUAL, PP_EARLY_SPLITS } pp_early_split;
+bool pp_stages_early(const pp_priced *of, pp_early_split which, int *layers);
 
 /*
 ** Makes the fullest rank emptier. In a V or with two chains first by evening out its own stages, for the early one holds many microbatches

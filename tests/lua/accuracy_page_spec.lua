@@ -4,6 +4,7 @@
 local accuracy = require "oracles.accuracy"
 local order = require "oracles.order"
 local pairs_of = require "oracles.pairs"
+local regret = require "oracles.regret"
 local shipped = require "pipeplan.catalog.accuracy"
 
 -- What can be told from the data at hand; nil without them.
@@ -80,6 +81,23 @@ describe("the order of layouts", function()
       assert.is_true(sum.worst <= most[2], sum.name .. ": worst regret")
       assert.is_true(sum.tau / sum.groups >= most[3], sum.name .. ": tau")
       assert.is_true(sum.false_fits <= 16 and sum.false_refusals <= 12, sum.name .. ": verdicts")
+    end
+  end)
+end)
+
+describe("what the search takes of a sweep", function()
+  -- groups, those whose pick ran, mean and worst regret, picks that ran out of memory: as reached
+  local reached = { hagemann = { 19, 16, 0.05, 0.25, 2 }, nanotron = { 8, 4, 0.01, 0.03, 0 }, bloom = { 13, 8, 0.04, 0.22, 0 } }
+
+  it("is no worse than it was", function()
+    if skips() then return end
+    for _, sum in ipairs(regret.families(measured.searched)) do
+      local most = reached[sum.name]
+      assert.equal(most[1], sum.groups)
+      assert.is_true(sum.ran >= most[2], sum.name .. ": picks that ran")
+      assert.is_true(sum.regret / sum.ran <= most[3], sum.name .. ": mean regret")
+      assert.is_true(sum.worst <= most[4], sum.name .. ": worst regret")
+      assert.is_true(sum.oom <= most[5], sum.name .. ": picks out of memory")
     end
   end)
 end)

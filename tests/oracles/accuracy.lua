@@ -7,6 +7,7 @@
 local table_of = require "oracles.table"
 local order = require "oracles.order"
 local pairs_of = require "oracles.pairs"
+local regret = require "oracles.regret"
 local sets = require "oracles.sets"
 
 local page = {}
@@ -121,6 +122,21 @@ local function groups(judged)
   return grid({ "group", "used", "ran", "regret", "tau", "first pick", "false fits", "false refusals", "ours ÷ measured" }, 2, list)
 end
 
+local function searches(searched)
+  local list = {}
+  for _, sum in ipairs(regret.families(searched)) do
+    list[#list + 1] = { sum.name, sum.groups, sum.ran, percent(sum.ran > 0 and sum.regret / sum.ran or nil), percent(sum.worst), sum.oom,
+                        sum.failed, sum.no_row }
+  end
+  return grid({ "sweep", "groups", "pick ran", "regret, mean", "regret, worst", "out of memory", "failed", "no row" }, 1, list)
+end
+
+local function picks(searched)
+  local list = {}
+  for _, one in ipairs(searched) do list[#list + 1] = { one.name, one.pick, one.status, percent(one.regret) } end
+  return grid({ "group", "what the search takes", "it", "regret" }, 3, list)
+end
+
 local function comparisons(judged)
   local list = {}
   local function add(what, source, entries)
@@ -150,12 +166,16 @@ function page.measure()
   for _, source in ipairs(collected) do
     if source.rows.skipped then return nil, source.name .. ": " .. source.rows.skipped end
   end
-  for i, group in ipairs(list) do judged[i] = order.judge(group) end
-  return { collected = collected, judged = judged }
+  local searched = {}
+  for i, group in ipairs(list) do
+    judged[i] = order.judge(group)
+    searched[#searched + 1] = regret.judge(group)
+  end
+  return { collected = collected, judged = judged, searched = searched }
 end
 
 function page.text(measured)
-  local collected, judged = measured.collected, measured.judged
+  local collected, judged, searched = measured.collected, measured.judged, measured.searched
   return table.concat({
     "# How right plans are", "",
     "Printed by `tests/oracles/accuracy.lua`, which plans every run below as it ran, by the program's own path: do not edit. Errors are",
@@ -171,6 +191,10 @@ function page.text(measured)
     "Sweeps that others ran, every row planned as it ran. Regret: how much slower than the best of its group the layout is that we",
     "price lowest, of those that ran and that we do not refuse. False fits: ran out of memory, and we call it fitting. False refusals:",
     "ran, and we call it too large.", "", families(judged), "", groups(judged),
+    heading "Does the search choose well?",
+    "Of each group only the job is given; depth, TP, microbatch, recompute and sharding are the search's, among the values that occur in",
+    "the group, with a pipeline or without (`tests/oracles/regret.lua`). Sweeps are no full grids: of some picks there is no row.", "",
+    searches(searched), "", picks(searched),
     heading "Errors of comparisons",
     "Of two runs the ratio of our seconds against the ratio of the measured ones. `stdlib/catalog/accuracy.lua` has what nine of ten",
     "lie within, and plans print it.", "",

@@ -116,7 +116,7 @@ function order.price(row)
 end
 
 -- Seconds of a step as measured.
-local function measured(row)
+function order.measured(row)
   local value = tonumber(row.value)
   if row.unit == "s/step" then return value end
   return tonumber(row.seq) * tonumber(row.global_batch) / tonumber(row.gpus) / value   -- tokens/s/GPU
@@ -155,7 +155,7 @@ function order.judge(group)
       out.skipped[#out.skipped + 1] = why
     else
       local entry = { row = row, seconds = price.seconds, fits = price.fits, peak = price.peak,
-                      measured = row.status == "ok" and measured(row) }
+                      measured = row.status == "ok" and order.measured(row) }
       out.list[#out.list + 1] = entry
       if entry.measured then
         ran[#ran + 1] = entry
