@@ -412,10 +412,13 @@ static timed_row pop(timed_row *heap, size_t *count) {
 /* What a search for the fastest rows has in hand. */
 typedef struct {
   timed_row *order, *heap;   /* [rows] by floor, of which `next` are done; by bound, of those */
+  program_key *key;          /* [rows] of those whose bytes are asked for */
   size_t rows, next, waiting;
 } best_work;
 
-enum { PP_BATCH = 64 };      /* rows whose bytes are asked for at once, for they share programs */
+/* Rows whose bytes are asked for at once, for they share programs: so many at least, and a quarter of those that were asked for before, so
+** that at most a quarter of the work is for nothing. */
+enum { PP_LEAST_BATCH = 64, PP_BATCH_SHARE = 4 };
 
 /* A row whose bytes are not known only where any number will do. */
 static bool takes_at_most(const pp_search *search, size_t row, double bytes) {
@@ -424,17 +427,15 @@ static bool takes_at_most(const pp_search *search, size_t row, double bytes) {
 
 /* Bytes and bounds of the next rows in order of their floor, as far as that is at most `most` seconds. */
 static pp_status settle_batch(pp_search *search, best_work *work, double most, double bytes, pp_error *error) {
-  program_key key[PP_BATCH];
-  size_t row[PP_BATCH], taken = 0, asked = 0;
-  for (; work->next < work->rows && work->order[work->next].seconds <= most && taken < PP_BATCH; work->next++) {
-    const size_t here = work->order[work->next].row;
-    row[taken++] = here;
-    ask_memory(search, here, key, &asked);
-  }
-  pp_status status = memory_of(search, key, asked, error);
-  for (size_t i = 0; i < taken && status == PP_OK; i++) {
-    if (!takes_at_most(search, row[i], bytes)) continue;
-    push(work->heap, &work->waiting, (timed_row){ pp_search_bound(search, row[i]), row[i] });
+  const size_t first = work->next, share = first / PP_BATCH_SHARE, batch = share > PP_LEAST_BATCH ? share : PP_LEAST_BATCH;
+  size_t asked = 0;
+  for (; work->next < work->rows && work->order[work->next].seconds <= most && work->next - first < batch; work->next++)
+    ask_memory(search, work->order[work->next].row, work->key, &asked);
+  pp_status status = memory_of(search, work->key, asked, error);
+  for (size_t i = first; i < work->next && status == PP_OK; i++) {
+    const size_t row = work->order[i].row;
+    if (!takes_at_most(search, row, bytes)) continue;
+    push(work->heap, &work->waiting, (timed_row){ pp_search_bound(search, row), row });
   }
   return status;
 }
@@ -470,10 +471,14 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
                          pp_mask_word *within, pp_error *error) {
   const size_t rows = search->candidates.count;
   const double *seconds = search->column[PP_COLUMN_STEP_SECONDS];
-  best_work work = { .order = pp_allocate(2 * (rows + 1) * sizeof *work.order) };
+  best_work work = { .order = pp_allocate(2 * (rows + 1) * sizeof *work.order), .key = pp_allocate((rows + 1) * sizeof *work.key) };
   pp_status status;
   *found = false;
-  if (!work.order) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
+  if (!work.order || !work.key) {
+    pp_free(work.order);
+    pp_free(work.key);
+    return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
+  }
   work.heap = work.order + rows + 1;
   fill_floors(search);
   for (size_t row = 0; row < rows; row++) {
@@ -491,5 +496,6 @@ pp_status pp_search_best(pp_search *search, const pp_mask_word *mask, double tol
     }
   }
   pp_free(work.order);
+  pp_free(work.key);
   return status;
 }
