@@ -4,6 +4,8 @@
 */
 #include "core/price.h"
 
+#include <string.h>
+
 /* Costs as computed: with the all-to-all kernel or without, and with one copy. */
 static pp_status computed(const pp_problem *problem, const pp_layout *layout, const pp_device *device, pp_block_seconds seconds[PP_BLOCKS],
                           pp_block_bytes bytes[PP_BLOCKS], pp_error *error) {
@@ -27,22 +29,35 @@ static pp_status apply_profile(const pp_problem *problem, const pp_device *devic
   return PP_OK;
 }
 
+/* Seconds with a custom all-to-all kernel, which takes so long a call beside its transfers, or without one. */
+static pp_status fill_seconds(const pp_problem *problem, const pp_layout *layout, bool kernel, double kernel_latency, pp_layout_costs *out,
+                              pp_error *error) {
+  pp_device device = *problem->device;
+  if (problem->profile) device.host = (pp_host){ 0, 0, 0, 0, 0, 0, 0 };   /* what was measured has its host's time in it */
+  device.hides_alltoall = kernel;
+  if (kernel) device.alltoall_latency = kernel_latency;
+  pp_status status =
+    pp_cost_blocks(problem->model, layout, problem->training, &device, problem->network, out->seconds[kernel], NULL, error);
+  if (status == PP_OK && problem->profile) status = apply_profile(problem, &device, kernel, out, error);
+  return status;
+}
+
+pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
+  out->kernel_latency = kernel_latency;
+  if (layout->expert > 1 || problem->profile) return fill_seconds(problem, layout, true, kernel_latency, out, error);
+  memcpy(out->seconds[1], out->seconds[0], sizeof out->seconds[0]);   /* no all-to-all, no difference */
+  return PP_OK;
+}
+
 pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
   const pp_model *model = problem->model;
-  pp_device device = *problem->device;
   pp_status status = PP_OK;
-  if (problem->profile) device.host = (pp_host){ 0, 0, 0, 0, 0, 0, 0 };   /* what was measured has its host's time in it */
   out->pair_share = 0;
   for (int i = 0; i < 2 && status == PP_OK; i++)
     status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
-  for (int i = 0; i < 2 && status == PP_OK; i++) {
-    device.hides_alltoall = i == 1;
-    if (i == 1) device.alltoall_latency = kernel_latency;
-    status = pp_cost_blocks(model, layout, problem->training, &device, problem->network, out->seconds[i], NULL, error);
-    if (status == PP_OK && problem->profile) status = apply_profile(problem, &device, i, out, error);
-  }
+  if (status == PP_OK) status = fill_seconds(problem, layout, false, 0, out, error);
+  if (status == PP_OK) status = pp_price_kernel(problem, layout, kernel_latency, out, error);
   if (status != PP_OK) return status;
-  out->kernel_latency = kernel_latency;
   out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
   out->waiting = problem->profile ? 0 : problem->hop_waiting * pp_cost_transfer(model, layout, problem->training, problem->network);
   out->hop -= out->waiting;

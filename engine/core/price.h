@@ -62,6 +62,8 @@ typedef struct {
 
 /* kernel_latency: the alltoall_latency of the layout's custom kernel, if it has one. PP_INVALID when the shape or recipe cannot be priced. */
 pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error);
+/* Prices of the same layout once more, with another kernel_latency. */
+pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error);
 
 /*
 ** A candidate of a problem, at the prices of its layout: what stages.h, evaluate_*.h and fit.h are asked about. kernel: does it have a custom

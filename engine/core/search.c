@@ -90,6 +90,16 @@ static bool priced(const pp_search *search) {
   return all;
 }
 
+/* The row's prices: those of before, as far as the kernel's latency leaves them. */
+static pp_status price_row(const pp_search *search, size_t row, pp_layout_costs *out, pp_error *error) {
+  const pp_problem *problem = problem_of(search, row);
+  const pp_layout *layout = &search->candidates.candidate[row].layout;
+  const double latency = latency_of(search, row);
+  if (!search->costs) return pp_price_layout(problem, layout, latency, out, error);
+  *out = search->costs[search->layout_of[row]];
+  return out->kernel_latency == latency ? PP_OK : pp_price_kernel(problem, layout, latency, out, error);
+}
+
 /* After a failure the prices are those of before. */
 static pp_status price_layouts(pp_search *search, pp_error *error) {
   size_t rows = search->candidates.count, prices = 0;
@@ -101,8 +111,7 @@ static pp_status price_layouts(pp_search *search, pp_error *error) {
   prices = 0;
   for (size_t row = 0; row < rows; row++) {
     if (same_price(search, row)) continue;
-    pp_status status = pp_price_layout(problem_of(search, row), &search->candidates.candidate[row].layout, latency_of(search, row),
-                                       &costs[prices++], error);
+    pp_status status = price_row(search, row, &costs[prices++], error);
     if (status == PP_OK) continue;
     pp_free(costs);
     return status;
