@@ -127,6 +127,32 @@ static void a_bound_may_itself_be_a_column(void **state) {
   assert_int_equal(mask, 2);
 }
 
+/* Whole words of rows are matched another way than one row: every operator, values and right sides absent, sets empty, rows no whole words. */
+static void a_mask_is_what_each_row_says(void **state) {
+  enum { ROWS = 200 };
+  double value[ROWS], other[ROWS], constant[] = { 3, 0, -1, NAN }, set[] = { 1, 3, -1 };
+  uint32_t seed = 5;
+  (void)state;
+  for (int i = 0; i < ROWS; i++) {
+    seed = seed * 1664525u + 1013904223u;
+    value[i] = seed >> 28 == 0 ? NAN : (double)(seed >> 29) - 2;
+    other[i] = seed >> 20 & 15 ? (double)(seed >> 17 & 7) - 2 : NAN;
+  }
+  for (int op = PP_EQUAL; op <= PP_EVEN; op++)
+    for (size_t low = 0; low < 5; low++)
+      for (size_t size = 0; size < 4; size++)
+        for (size_t rows = ROWS - 9; rows <= ROWS; rows += 9) {
+          const pp_column bound = low < 4 ? (pp_column){ &constant[low], true } : (pp_column){ other, false };
+          const pp_condition condition = { { value, false }, (pp_operator)op, bound, { &constant[0], true }, set, size };
+          pp_mask_word mask[4] = { 0 };
+          pp_conditions_match(&condition, 1, rows, mask);
+          for (size_t row = 0; row < 256; row++) {
+            const bool held = row < rows && pp_condition_holds(&condition, row);
+            if ((mask[row / 64] >> row % 64 & 1) != held) fail_msg("operator %d, low %zu, set of %zu: row %zu of %zu", op, low, size, row, rows);
+          }
+        }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_strict_bound_leaves_its_value_out),
@@ -140,6 +166,7 @@ int main(void) {
     cmocka_unit_test(an_absent_right_side_satisfies_nothing),
     cmocka_unit_test(a_mask_holds_the_rows_for_which_all_conditions_hold),
     cmocka_unit_test(a_bound_may_itself_be_a_column),
+    cmocka_unit_test(a_mask_is_what_each_row_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
