@@ -201,3 +201,23 @@ pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *
   out->layers = layers;
   return PP_OK;
 }
+
+pp_status pp_fit_bound(const pp_priced *of, pp_fit_programs *programs, double *seconds, pp_error *error) {
+  pp_candidate candidate = *of->candidate;
+  const fitting job = { { of->problem, &candidate, of->costs, of->kernel }, &candidate, programs };
+  int splits[PP_MOST_SPLITS + PP_EARLY_SPLITS][PP_MAX_LAYERS];
+  choice first = { .layers = NULL };
+  *seconds = NAN;
+  if (!programs || is_planned(&candidate)) return PP_OK;
+  const int count = pp_stages_splits(of, programs->splits, splits);
+  if (count > 0) first.layers = splits[0];
+  pp_status status = measure(&job, &first, error);
+  if (status != PP_OK || first.fit.bytes > of->problem->usable_bytes) return status;
+  *seconds = pp_evaluate_bound(&job.of);
+  for (int i = 1; i < count + PP_EARLY_SPLITS; i++) {
+    if (i >= count && !pp_stages_early(&job.of, (pp_early_split)(i - count), splits[i])) continue;
+    candidate.layers_per_stage = splits[i];
+    *seconds = fmin(*seconds, pp_evaluate_bound(&job.of));
+  }
+  return PP_OK;
+}

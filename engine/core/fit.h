@@ -38,4 +38,8 @@ void pp_fit_programs_free(pp_fit_programs *programs);
 */
 pp_status pp_fit_candidate(const pp_priced *of, pp_fit_programs *programs, int *layers, pp_fit *out, pp_error *error);
 
+/* Without simulating anything: no more than the step seconds of any split that pp_fit_candidate may choose, where balanced stages fit, so that it
+** chooses one that fits. NAN where only that call can tell. */
+pp_status pp_fit_bound(const pp_priced *of, pp_fit_programs *programs, double *seconds, pp_error *error);
+
 #endif

@@ -307,8 +307,16 @@ static void ask_memory(const pp_search *search, size_t row, program_key *key, si
   if (pp_evaluate_check(problem_of(search, row), candidate, NULL) == PP_OK) key[(*count)++] = key_of(candidate, row);
 }
 
-/* Bytes of the rows of those keys. */
-static pp_status memory_of(pp_search *search, program_key *key, size_t count, pp_error *error) {
+/* Bytes of a row; or, where that can be told without comparing its splits and is enough, that it fits, by a bound. */
+static pp_status fill_memory_or_bound(pp_search *search, size_t row, pp_fit_programs *programs, bool enough, pp_error *error) {
+  const pp_priced of = pp_search_priced(search, row);
+  pp_status status = enough ? pp_fit_bound(&of, programs, &search->bound[row], error) : PP_OK;
+  if (status == PP_OK && (!enough || isnan(search->bound[row]))) status = fill_memory(search, row, programs, error);
+  return status;
+}
+
+/* Bytes of the rows of those keys, or a bound where that is enough. */
+static pp_status memory_of(pp_search *search, program_key *key, size_t count, bool bound, pp_error *error) {
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status built = PP_ILLEGAL, status = PP_OK;
   qsort(key, count, sizeof *key, by_program);
@@ -320,7 +328,7 @@ static pp_status memory_of(pp_search *search, program_key *key, size_t count, pp
       if (built != PP_OK && built != PP_ILLEGAL) status = built;
     }
     if (built == PP_OK || key[i].kind == PP_NO_SCHEDULE)
-      status = fill_memory(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &programs, error);
+      status = fill_memory_or_bound(search, key[i].row, key[i].kind == PP_NO_SCHEDULE ? NULL : &programs, bound, error);
     if (status == PP_ILLEGAL) status = PP_OK;
   }
   if (built == PP_OK) pp_fit_programs_free(&programs);
@@ -334,7 +342,7 @@ pp_status pp_search_memory(pp_search *search, const pp_mask_word *mask, pp_error
   if (!key) return pp_fail(error, PP_NO_MEMORY, "not enough memory to sort %zu candidates", rows);
   for (size_t row = 0; row < rows; row++)
     if (pp_mask_has(mask, row)) ask_memory(search, row, key, &count);
-  pp_status status = memory_of(search, key, count, error);
+  pp_status status = memory_of(search, key, count, false, error);
   pp_free(key);
   return status;
 }
@@ -361,7 +369,7 @@ pp_floor pp_search_floor(pp_search *search, size_t row) {
 }
 
 double pp_search_bound(pp_search *search, size_t row) {
-  if (isnan(search->bound[row])) {
+  if (isnan(search->bound[row]) || isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) {
     /* Where it fails, so will the simulation, which says why; a bound of 0 has it tried. */
     if (pp_search_settle(search, row, NULL) == PP_NO_MEMORY) return 0;
     const pp_priced of = pp_search_priced(search, row);
@@ -429,24 +437,47 @@ typedef struct {
 ** that at most a quarter of the work is for nothing. */
 enum { PP_LEAST_BATCH = 64, PP_BATCH_SHARE = 4 };
 
+/* Is a row known to fit, of whose splits none is chosen yet? */
+static bool only_fits(const pp_search *search, size_t row) {
+  return isnan(search->column[PP_COLUMN_PEAK_BYTES][row]) && !isnan(search->bound[row]);
+}
+
 /* A row whose bytes are not known only where any number will do. */
 static bool takes_at_most(const pp_search *search, size_t row, double bytes) {
-  return bytes == INFINITY || search->column[PP_COLUMN_PEAK_BYTES][row] <= bytes;
+  if (bytes == INFINITY || (only_fits(search, row) && problem_of(search, row)->usable_bytes <= bytes)) return true;
+  return search->column[PP_COLUMN_PEAK_BYTES][row] <= bytes;
 }
 
 /* Bytes and bounds of the next rows in order of their floor, as far as that is at most `most` seconds. */
 static pp_status settle_batch(pp_search *search, best_work *work, double most, double bytes, pp_error *error) {
   const size_t first = work->next, share = first / PP_BATCH_SHARE, batch = share > PP_LEAST_BATCH ? share : PP_LEAST_BATCH;
+  const bool bound = bytes >= search->problem[0].usable_bytes;   /* that a row fits is all that is asked */
   size_t asked = 0;
-  for (; work->next < work->rows && work->order[work->next].seconds <= most && work->next - first < batch; work->next++)
-    ask_memory(search, work->order[work->next].row, work->key, &asked);
-  pp_status status = memory_of(search, work->key, asked, error);
+  for (; work->next < work->rows && work->order[work->next].seconds <= most && work->next - first < batch; work->next++) {
+    const size_t row = work->order[work->next].row;
+    if (!bound || !only_fits(search, row)) ask_memory(search, row, work->key, &asked);
+  }
+  pp_status status = memory_of(search, work->key, asked, bound, error);
   for (size_t i = first; i < work->next && status == PP_OK; i++) {
     const size_t row = work->order[i].row;
     if (!takes_at_most(search, row, bytes)) continue;
-    push(work->heap, &work->waiting, (timed_row){ pp_search_bound(search, row), row });
+    push(work->heap, &work->waiting, (timed_row){ only_fits(search, row) ? search->bound[row] : pp_search_bound(search, row), row });
   }
   return status;
+}
+
+/* Chooses the split of a row that is only known to fit. Says whether it then has to wait again, for its bound has grown. */
+static pp_status settle_waiting(pp_search *search, best_work *work, timed_row *row, bool *waits, pp_error *error) {
+  *waits = false;
+  if (!only_fits(search, row->row)) return PP_OK;
+  search->bound[row->row] = NAN;
+  const pp_status status = pp_search_settle(search, row->row, error);
+  if (status != PP_OK) return status;
+  const double before = row->seconds;
+  row->seconds = pp_search_bound(search, row->row);
+  *waits = row->seconds > before;
+  if (*waits) push(work->heap, &work->waiting, *row);
+  return PP_OK;
 }
 
 /* Goes on until nothing that is left can be within the tolerance of the fastest, which is in *best. */
@@ -465,8 +496,12 @@ static pp_status find_best(pp_search *search, best_work *work, double tolerance,
       if (status != PP_OK) return status;
       continue;
     }
-    const size_t row = pop(work->heap, &work->waiting).row;
-    status = pp_search_simulate(search, row, error);
+    timed_row first = pop(work->heap, &work->waiting);
+    const size_t row = first.row;
+    bool waits;
+    status = settle_waiting(search, work, &first, &waits, error);
+    if (status == PP_OK && waits) continue;
+    if (status == PP_OK) status = pp_search_simulate(search, row, error);
     if (status == PP_ILLEGAL) continue;
     if (status != PP_OK) return status;
     if (seconds[row] >= limit || seconds[row] > fastest || (seconds[row] >= fastest && row > *best)) continue;
