@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`pipeplan lint` against megatron-core itself: does it start with these arguments, and what layers does it build on each stage?
 usage: megatron_test.py [CASES [FIRST SEED]]    default 25; 500 take some minutes. Needs build/megatron: scripts/megatron.
-Seeds 2001 to 2500 agree, 134 of them accepted by megatron-core."""
+Seeds 8001 to 8500 agree, 145 of them accepted by megatron-core 0.19.2, and by NVIDIA/Megatron-LM @d98e8a64 in its place."""
 import json, os, shlex, subprocess, sys, tempfile
 
 import megatron_flags
