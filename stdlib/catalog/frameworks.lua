@@ -5,7 +5,7 @@
 -- versions       { name, what }: the releases or commits that the facts are of
 -- schedules      name → { since or state, flag: how a user asks for it ({limit}: the plan's activation limit), layers: as below, where
 --                stricter than the framework's; csv = true: not a schedule of the framework, but its runtime executes the program that
---                `pipeplan plan --format csv` prints; alone = true: without a pipeline its pairs hide the all-to-all too }
+--                `pipeplan plan --format csv` prints; name: what a key that chooses one has; alone = true: without a pipeline its pairs hide the all-to-all too }
 -- names          what its users call M and P
 -- rounds         microbatches of a chunk's turn: M in max(1, M div P) equal rounds, instead of any group of at least P
 -- has            which kinds of parallelism there are; tied_embeddings: can embedding and output weights be tied across stages?
@@ -30,9 +30,10 @@
 -- keys           { key, field: of a spec, or plan.NAME: of a plan, type, values, default or default_of: another field, when nobody says,
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
---                else; value: a function of the request's training and of which fields its spec gives, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
+--                else; value: a function of the request's training, of which fields its spec gives, and of the plan, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
 -- writes         key → function: what a plan makes of a key that is no single field of it (megatron_writes.lua); nil: launches are not written
 -- unplanned      function of a model's shape: what of it no plan says, in words, and the keys that do; a launch that is written says so
+-- unsaid         function of the same as those: what of a plan no key says, in words; nil: nothing
 -- gone           { key, now: what took its place, how: refused, unrecognized, renamed (taken all the same) or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =
 --                { operator = a number or the name of a field }, as in a policy; `when` a function of the fields; all must hold. by = "engine":

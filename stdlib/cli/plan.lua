@@ -3,6 +3,7 @@
 
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
+local launches = require "pipeplan.report.launch.init"
 local lists = require "pipeplan.base.lists"
 local options = require "pipeplan.input.options"
 
@@ -84,13 +85,14 @@ function command.parser()
   p:group("What is printed",
     p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, verdict (for a gate: status, "
       .. "GPUs, schedule, digests, reasons, a line each), csv: the program for PyTorch's pipelining runtime, or what starts it in a "
-      .. "framework: megatron (a script), flagscale (YAML) (default text)")
-      :argname("FORMAT"):choices { "text", "markdown", "html", "json", "verdict", "csv", "megatron", "flagscale" },
+      .. "framework: megatron or torchtitan (a script), flagscale (YAML) (default text)")
+      :argname("FORMAT"):choices { "text", "markdown", "html", "json", "verdict", "csv", table.unpack(launches.names) },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
     p:option("--layout", "of a launch configuration: file, plan it as it is (default); or free, only its model and training")
       :argname("LAYOUT"):choices { "file", "free" },
     p:flag("--explain", "say how the plan was decided, which rules fired, why the others did not, and where each figure comes from"),
+    p:flag("--recommended", "where there is no plan: print what is recommended instead, in any format; the exit status stays 1"),
     p:option("--why", "say why another choice is not the plan, such as pipeline=8,schedule=zb_v"):argname("FIELD=VALUE,..."):count("*"),
     p:option("--shortlist", "in text or json: the plan and layouts that a comparison cannot tell from it and that teach most when they "
       .. "are measured, N in all, 2 to 16"):argname("N"),
@@ -183,15 +185,26 @@ end
 -- What starts the plan in a framework.
 local function written(name)
   return function(plan, request)
-    local text, problem = require("pipeplan.report.launch.init").write(name, plan, request)
+    local text, problem = launches.write(name, plan, request)
     if text then return text end
     require("pipeplan.cli.output").complain(string.format("--format %s: %s", name, problem))
     return nil, failure.status.refused
   end
 end
 
-local launches = { megatron = true, flagscale = true }
-for name in pairs(launches) do render[name] = written(name) end
+for _, name in ipairs(launches.names) do render[name] = written(name) end
+
+-- The request for what a plan that there is not recommends instead; nil: it recommends nothing.
+local function instead_of(plan, request)
+  for _, each in ipairs(plan.status ~= "planned" and plan.advice or {}) do
+    if each.id == "recommend" then
+      local reason = plan.reasons[1]
+      require("pipeplan.cli.output").complain(string.format("%s%s; this is what is recommended instead: %s", plan.status,
+                                                            reason and ": " .. reason.message or "", each.message))
+      return require("pipeplan.input.spec").laid(request, each.changes)
+    end
+  end
+end
 
 -- A launch is of a plan for that framework: where nobody names one, the format does.
 local function request_of(parsed, given)
@@ -199,10 +212,11 @@ local function request_of(parsed, given)
   local function read_with(options_given)
     return require("pipeplan.input.spec").read { objects = objects, files = specs, options = options_given }
   end
-  local request, name = read_with(given), parsed.format
-  if not launches[name] or request.framework == name then return request end
+  local request, format = read_with(given), parsed.format
+  local name = launches.formats[format]
+  if not name or request.framework == name then return request end
   if not request.framework then return read_with(lists.with(given, { framework = name })) end
-  failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", name, request.framework, name)
+  failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", format, request.framework, name)
 end
 
 local function status_of(plan)
@@ -220,16 +234,23 @@ local function planned(decision, parsed, given, how)
   local request = request_of(parsed, given)
   decision.request = request
   local explain = parsed.explain or parsed.format == "html"
+  local function decide(asked)
+    return require("pipeplan.plan.init").plan { request = asked, policy = policy, explain = explain, why = how.why,
+                                                shortlist = how.shortlist, frontier = parsed.format == "json" }
+  end
   local plan, program
-  plan, program, request = require("pipeplan.plan.init").plan { request = request, policy = policy, explain = explain, why = how.why,
-                                                                shortlist = how.shortlist, frontier = parsed.format == "json" }
+  local asked = request
+  plan, program, request = decide(request)
   decision.plan, decision.request = plan, request
   if how.shortlist and plan.shortlist and parsed.format ~= "json" then
     return require("pipeplan.report.shortlist").text(plan, how.shortlist), status_of(plan)
   end
   local words = { "pipeplan", "plan", table.unpack(how.arguments) }
-  local text, status = render[parsed.format or "text"](plan, request, parsed.pairs, program, words)
-  return text, status or status_of(plan)
+  local status = status_of(plan)
+  local instead = parsed.recommended and instead_of(plan, asked)
+  if instead then plan, program, request = decide(instead) end
+  local text, problem = render[parsed.format or "text"](plan, request, parsed.pairs, program, words)
+  return text, problem or status
 end
 
 -- With what runs of its layouts say.
@@ -267,7 +288,10 @@ end
 -- Options that have no meaning beside others.
 local function check(parsed, given)
   if parsed.pairs and parsed.format ~= "csv" then failure.usage("plan: --pairs is for --format csv") end
-  for _, name in ipairs { "verdict", "csv", "megatron", "flagscale" } do
+  for _, name in ipairs(parsed.recommended and { "explain", "shortlist", "verify", "jsonl" } or {}) do
+    if parsed[name] then failure.usage("plan: --recommended and --%s are two questions: ask one", name) end
+  end
+  for _, name in ipairs { "verdict", "csv", table.unpack(launches.names) } do
     if parsed.format == name and #parsed.why > 0 then failure.usage("plan: --format %s has no place for --why", name) end
   end
   if parsed.verify then

@@ -243,8 +243,8 @@ end
 -- What a finished plan has under a key's field, or makes of it.
 local function value_of(key, plan, request)
   local field = key.field
+  if key.value then return key.value(request.training, request.given or {}, plan) end
   local group, name = field:match("^(%w+)%.(.+)$")
-  if key.value then return key.value(request.training, request.given or {}) end
   if group == "parallelism" then return plan.parallelism[name] end
   if field == "plan.sequence_parallel" then return plan.parallelism.tensor > 1 and request.training.sequence_parallel ~= false end
   if group == "plan" then return plan[name] end
@@ -263,6 +263,10 @@ end
 function framework.layout_flags(request, plan)
   local layout, group, list = key_of(request, "plan.megatron_layout"), key_of(request, "plan.microbatch_group_size"), {}
   if layout and plan.megatron_layout then list[1] = string.format("%s '%s'", layout, plan.megatron_layout) end
+  local entry = framework.of { request = request }
+  if entry and entry.layers.how == "names" and plan.parallelism.pipeline > 1 and entry.writes then
+    list[1] = entry.layers.key .. " " .. table.concat(entry.writes[entry.layers.key] { plan = plan }, " ")
+  end
   if group and plan.microbatch_group_size and plan.microbatch_group_size ~= plan.parallelism.pipeline then
     list[#list + 1] = group .. " " .. plan.microbatch_group_size
   end

@@ -115,7 +115,10 @@ function run.stages(plan)
   end
   local lines = { line }
   lines[#lines + 1] = run.even_split(plan)
-  for _, flag in ipairs(plan.layout_flags or {}) do lines[#lines + 1] = flag end
+  for _, flag in ipairs(plan.layout_flags or {}) do
+    local names = #flag > 300 and flag:match "^(%S+) %S*,"   -- the names of all layers
+    lines[#lines + 1] = names and names .. ": as pipeplan plan --format " .. plan.framework .. " writes it" or flag
+  end
   if plan.framework_flags then lines[#lines + 1] = "also " .. table.concat(plan.framework_flags, ", ") end
   if plan.activation_limit_chunks then
     lines[#lines + 1] = string.format("planned for at most %d microbatches' activations on a rank (P is %d)", plan.activation_limit_chunks,
@@ -298,7 +301,8 @@ function run.available(plan)
     local entry = frameworks.find(name)
     local how = entry and entry.schedules[plan.schedule] or {}
     local details = { how.flag and how.flag:gsub("{limit}", tostring(plan.activation_limit_chunks or "P … 2P")) or nil }
-    details[#details + 1] = how.csv and "from pipeplan plan --format csv" or how.state or how.since
+    details[#details + 1] = how.csv and "from pipeplan plan --format csv" or how.state
+    details[#details + 1] = how.since
     parts[i] = name .. (#details > 0 and " (" .. table.concat(details, "; ") .. ")" or "")
   end
   return table.concat(parts, ", ")

@@ -487,3 +487,24 @@ describe("the command line", function()
     assert.matches("%-%-global", result.stdout)
   end)
 end)
+
+describe("what a refusal recommends", function()
+  local refused = "examples/specs/7b-fits-one-gpu.json --recommended"
+
+  it("is printed in every format, and the exit status stays that of the refusal", function()
+    local result = run(refused .. " --format json")
+    local decoded = cjson.decode(result.stdout)
+    assert.same({ 1, "planned", 1 }, { result.status, decoded.status, decoded.parallelism.pipeline })
+    assert.matches("^pipeplan: rejected: .*instead", result.stderr)
+    for _, format in ipairs { "megatron", "torchtitan" } do
+      local launch = run(refused .. " --format " .. format)
+      assert.equal(1, launch.status)
+      assert.matches("\nexec torchrun ", launch.stdout)
+    end
+  end)
+
+  it("is nothing where there is a plan, or a refusal that recommends nothing", function()
+    assert.equal(run(headline .. " --format verdict").stdout, run(headline .. " --recommended --format verdict").stdout)
+    assert.equal(2, run(refused .. " --explain").status)
+  end)
+end)

@@ -44,7 +44,7 @@ describe("the table of a framework", function()
       local name = entry.name
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
                      "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes", "unplanned" }, name)
+                     "argparse", "facts", "required", "writes", "unplanned", "unsaid" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)
@@ -83,7 +83,7 @@ describe("the table of a framework", function()
       local schedules, ways = set(vocabulary.schedules), set { "any", "layout", "names", "ends", "remainder_first", "even" }
       for name, how in pairs(entry.schedules) do
         assert.is_true(schedules[name], name)
-        known(how, { "flag", "since", "state", "csv", "layers", "alone" }, entry.name .. " " .. name)
+        known(how, { "flag", "since", "state", "csv", "name", "layers", "alone" }, entry.name .. " " .. name)
         local layers = frameworks.layers(entry, name)
         known(layers, { "how", "key", "first", "last", "multiple", "source" }, entry.name .. " " .. name)
         assert.is_true(ways[layers.how], layers.how)
@@ -373,10 +373,11 @@ describe("what says layers and groups to a framework", function()
     assert.matches("^%-%-pipeline%-model%-parallel%-layout 'E", (flags(nil)))  -- of none in particular: Megatron's
   end)
 
-  it("is not said where the framework has no such words", function()
+  it("is said in the framework's own words, and no others", function()
     local told, page = flags "torchtitan"
-    assert.equal("", told)
+    assert.matches("^parallelism%.module_fqns_per_model_part tok_embeddings,layers%.0,", told)
     assert.is_nil(page:find("parallel-layout", 1, true))
+    assert.equal("", (flags "torch"))
   end)
 end)
 

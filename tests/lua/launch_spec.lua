@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- launch_spec.lua: plans written as launches of Megatron-LM and FlagScale (report/launch) are launches that lint finds nothing in, and that are
--- the plan; one that is changed is not. Megatron's own word on the same scripts is tests/torch/megatron_plans_test.py.
--- PIPEPLAN_LAUNCHES=100 in the environment tries so many plans of each framework, instead of a dozen.
+-- launch_spec.lua: plans written as launches (report/launch) are launches that lint finds nothing in, that are the plan, and that are planned
+-- as it was; one that is changed is not. PIPEPLAN_LAUNCHES=200 tries so many plans of each. The frameworks' own word on the same scripts is
+-- tests/torch/megatron_plans_test.py and torchtitan_plans_test.py.
 
 local planning = require "planning"  -- first: it loads the module
 local against = require "pipeplan.analysis.lint.against"
@@ -20,7 +20,7 @@ local writer = require "pipeplan.report.launch.init"
 
 teardown(files.remove)
 
-local endings = { megatron = ".sh", flagscale = ".yaml" }
+local endings = { megatron = ".sh", flagscale = ".yaml", torchtitan = ".sh" }
 
 -- As a reader of its JSON has the plan.
 local function as_json(plan) return json.decode(json.encode(json.shape(plan, schema))) end
@@ -52,7 +52,7 @@ local function each_plan(name, first, count, take, model)
       local plan = planner.plan { request = request, policy = policy }
       if plan.status == "planned" then
         made = made + 1
-        take(seed, plan, request)
+        take(seed, plan, request, object)
       end
     end)
     if not good and not failure.is(problem) then error(problem, 0) end
@@ -60,18 +60,44 @@ local function each_plan(name, first, count, take, model)
   end
 end
 
+-- What a launch does not say of the spec that it came from: links, the optimizer, and a model that it only names.
+local function imported(result, object)
+  local back, training = reads.spec(result), planning.merge({}, object.training)
+  for _, name in ipairs { "zero", "sharding", "recompute", "micro_batch_size", "global_batch_size" } do training[name] = nil end
+  training = planning.merge(training, back.training)
+  training.tokens = object.training.tokens   -- of whole steps there
+  return planner.plan { policy = policy, request = spec.from_table({
+    cluster = planning.merge(object.cluster, { gpus = back.cluster.gpus }), model = back.model or object.model, framework = back.framework,
+    training = training, parallelism = back.parallelism,
+  }, ".") }
+end
+
+local decided = { "status", "parallelism", "schedule", "layers_per_stage", "microbatches", "micro_batch_size", "global_batch_size", "sharding",
+                  "recompute", "gpus_used" }
+
+local function decision(plan)
+  local out = {}
+  for _, name in ipairs(decided) do out[name] = plan[name] end
+  return out
+end
+
 describe("a plan written as a launch", function()
-  for name in pairs(endings) do
-    it("is one that lint finds nothing in, and that is the plan: " .. name, function()
-      each_plan(name, 1, tonumber(os.getenv "PIPEPLAN_LAUNCHES") or 12, function(seed, plan, request)
+  for _, name in ipairs(writer.names) do
+    it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
+      local written = 0
+      each_plan(name, 1, tonumber(os.getenv "PIPEPLAN_LAUNCHES") or 8, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)
           return
         end
-        local found, differences = judged(name, text, plan)
+        written = written + 1
+        local found, differences, result = judged(name, text, plan)
         assert.same({ {}, {} }, { found, differences }, seed .. "\n" .. text)
+        local ramp = type(object.training.global_batch_size) == "table"   -- read as its first batch
+        if not ramp then assert.same(decision(plan), decision(imported(result, object)), seed .. "\n" .. text) end
       end)
+      assert.is_true(written > 2)
     end)
   end
 

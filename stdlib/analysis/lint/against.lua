@@ -135,6 +135,7 @@ local function derived(result, read)
   out.tokens = spec.training.tokens
   local recompute = reads.recompute(result, true)
   if read.training.recompute == "none" then out.modules = {}
+  elseif recompute == "full" and not result.get("--recompute-num-layers").key then out.modules = { "full" }
   elseif recompute == "full" then
     local layers, method = key "--recompute-num-layers", key "--recompute-method"
     out.modules = { layers == 1 and method ~= "block" and "full" or string.format("full, %s %s layers", method or "?", layers or "?") }
@@ -206,7 +207,8 @@ local function compare_flags(result, plan, note)
     local base = key.base or key.key
     local found = result.get(base)
     local hides = base == "--overlap-moe-expert-parallel-comm" and plan.parallelism.pipeline == 1   -- else its schedule says so
-    if (key.silent or told[base]) and (hides or not elsewhere[base]) and found.key then
+    local alone = key.field == "training.replicas" and plan.sharding == "none"   -- every GPU is a replica then
+    if (key.silent or told[base]) and (hides or not elsewhere[base]) and not alone and found.key then
       local wanted = told[base]
       if wanted == true then wanted = key.present
       elseif wanted == nil then wanted = key.present ~= nil and (key.default or false) or key.default end
@@ -217,6 +219,14 @@ local function compare_flags(result, plan, note)
       if wanted ~= nil and tostring(value) ~= tostring(wanted) then note(base, wanted, value, base) end
     end
   end
+end
+
+-- Does a launch name a configuration function, instead of a model, that nobody here knows?
+local function names_a_model(result)
+  local name = result.get and result.get "config"
+  if not (name and name.given) then return false end
+  local _, known = result.trace.run(function() return result.record.configuration end)
+  return not known
 end
 
 -- → findings of differences, for lint's list.
@@ -234,12 +244,13 @@ function against.compare(result, read, plan, path)
                 or string.format("the plan has %s %s, and what the launch has is not known", field, shown(wanted)),
     }
   end
-  local more = derived(result, read)
+  local more, elsewhere_said = derived(result, read), names_a_model(result)
   for _, each in ipairs(compared) do
     local wanted, found = wanted_of(plan, each[1]), value_at(read, each[2])
     if found == nil then found = more[each[2]] end
     if wanted ~= nil and not same(wanted, found, each.within) then
-      local quiet = found == nil and each.within   -- a tokenizer and a number of steps need not stand in a launch
+      -- a tokenizer and a number of steps need not stand in a launch, and a model not where its name does
+      local quiet = found == nil and (each.within or elsewhere_said and (each[1]:find "^model%." or each[1] == "training.precision"))
       if not quiet then note(each[1], wanted, found, each[3]) end
     end
   end

@@ -22,6 +22,9 @@ facts.unknown = setmetatable({}, { __tostring = function() return "not known" en
 -- as their base. f(name) is another fact, k(key) the value of a key.
 local derived = {}
 
+-- Frameworks in which facts follow otherwise, and where they are.
+local other_facts = { torchtitan = "pipeplan.analysis.lint.torchtitan" }
+
 local degrees = { tensor_parallel = "--tensor-model-parallel-size", pipeline_parallel = "--pipeline-model-parallel-size",
                   context_parallel = "--context-parallel-size", expert_parallel = "--expert-model-parallel-size" }
 for name, key in pairs(degrees) do
@@ -72,6 +75,9 @@ function derived.expert_tensor_parallel(f)
 end
 
 function derived.gpus(f) return f.setting("gpus", f.launch.gpus) end
+
+-- The model's, where a framework says all of it by a name.
+function derived.shape() return nil end
 
 function derived.experts(f) return f.key "--num-experts" or 0 end
 
@@ -224,6 +230,12 @@ function derived.schedule(f)
   return record.virtual > 1 and "interleaved_1f1b" or "1f1b"
 end
 
+-- The layers that are built on each stage; nil: none are.
+function derived.built(f)
+  if f.record.hybrid_pattern or layers.problem(f.record) then return nil end
+  return layers.built(f.record)
+end
+
 -- Why the split of layers is refused, for messages.
 function derived.layers_problem(f) return layers.problem(f.record) or "layers" end
 
@@ -284,8 +296,20 @@ function facts.of(launch, entry, get)
 
   function f.grouped_by() return get("--group-query-attention").key ~= nil end
 
+  -- The words behind a key, as they stand there; nil where nobody says it.
+  function f.words(base)
+    f.key(base)
+    local found, list = get(base), nil
+    for i, word in ipairs(found.given and found.setting.values or {}) do
+      list = list or {}
+      list[i] = word.text
+    end
+    return list
+  end
+
+  local own = other_facts[entry.name] and require(other_facts[entry.name]) or {}
   local function compute(name)
-    local how = derived[name]
+    local how = own[name] or derived[name]
     if how then return how(f) end
     local said = name:match "^(.*)_said$"   -- does anybody say it?
     if said and by_fact[said] then return get(by_fact[said]).given end
@@ -330,6 +354,11 @@ for _, entry in ipairs(frameworks.entries) do
   for name in pairs(entry.facts or {}) do never[name] = true end   -- of a key that another framework has
 end
 
-function facts.is_known(name) return derived[name] ~= nil or never[name] == true end
+function facts.is_known(name)
+  for _, module in pairs(other_facts) do
+    if require(module)[name] then return true end
+  end
+  return derived[name] ~= nil or never[name] == true
+end
 
 return facts

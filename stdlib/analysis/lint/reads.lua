@@ -4,7 +4,6 @@
 
 local engine = require "engine"
 local json = require "pipeplan.base.json"
-local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 
 local reads = {}
 
@@ -40,8 +39,8 @@ end
 local function built(result, schedule)
   return known(result, function()
     local record = result.record
-    if record.hybrid_pattern or layers.problem(record) then return nil end
-    local list = layers.built(record)
+    local list = record.built
+    if not list then return nil end
     local in_v = schedule == "dualpipev" or schedule == "zb_v" or schedule == "v_half" or schedule == "v_min"
     return in_v and #list == record.pipeline_parallel and of_v(list) or list
   end)
@@ -87,7 +86,7 @@ end
 local function recompute_of(result, whole)
   local kind = fact(result, "recompute_granularity")
   if kind == "full" then return "full" end
-  if kind ~= "selective" then return nil end
+  if kind ~= "selective" then return not whole and fact(result, "recompute_kind") == "none" and "none" or nil end
   local ours, list = {}, {}
   for name, law in pairs((result.entry.recompute or {}).modules or {}) do ours[law.key] = name end
   for _, name in ipairs(fact(result, "recompute_modules") or {}) do list[#list + 1] = ours[name] or whole and name or nil end
@@ -168,6 +167,8 @@ end
 
 -- The model in a spec's words; nil: not known, and what of it, where that is one thing.
 function reads.model(result)
+  local own = fact(result, "shape")
+  if own then return own end
   local shape = { layers = fact(result, "layers"), hidden = fact(result, "hidden"), heads = fact(result, "heads") }
   if not (shape.layers and shape.hidden and shape.heads) then return nil end
   local vocab = vocab_of(result)

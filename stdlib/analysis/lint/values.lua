@@ -236,7 +236,10 @@ function values.of(launch, entry, note)
       if value == nil and key.type ~= "flag" then return { given = true, setting = setting, key = key, unknown = { setting.key } } end
       return { value = value, given = true, setting = setting, key = key, rests = rests_of(setting) }
     end
-    if launch.partial or launch.presets and not (key.field or ""):find "^parallelism%." then
+    local preset = launch.sets and launch.sets[key.key]   -- by what names the model
+    if preset ~= nil then return { value = preset, given = false, key = key, rests = open_rests } end
+    local layout = (key.field or ""):find "^parallelism%." or key.key:find "^parallelism%."
+    if launch.partial or launch.presets and not layout then
       return { given = false, key = key, unknown = { key.key } }
     end
     if from_checkpoint and (key.field or ""):find "^model%." then return { given = false, key = key, unknown = { "the checkpoint" } } end

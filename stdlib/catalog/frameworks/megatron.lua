@@ -6,6 +6,7 @@
 -- NVIDIA/Megatron-LM @d98e8a64; "run": seen with the PyPI package on a CPU.
 
 local checks = require "pipeplan.catalog.frameworks.megatron_checks"
+local unsaid = require "pipeplan.catalog.frameworks.megatron_unsaid"
 local writes = require "pipeplan.catalog.frameworks.megatron_writes"
 
 local repository = "https://github.com/NVIDIA/Megatron-LM/tree/d98e8a64, "
@@ -241,7 +242,7 @@ return {
     return "the router's groups of experts, scaling factor and balance",
            { "--moe-router-num-groups", "--moe-router-group-topk", "--moe-router-topk-scaling-factor", "--moe-router-load-balancing-type" }
   end,
-  facts = checks.facts, required = checks.required, writes = writes,
+  facts = checks.facts, required = checks.required, writes = writes, unsaid = unsaid,
   -- how: refused with the new name, unrecognized, renamed: still taken, with a warning, or ignored: parsed, warned about on one rank, and
   -- then not passed on
   gone = {

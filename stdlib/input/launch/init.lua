@@ -2,7 +2,8 @@
 -- init.lua: a file that starts a training run → the launches in it, whatever language it is in. A launch is
 --   { framework, version, file, line, program, settings = { setting, … }, gpus = setting or nil, unresolved = { { key, file, line }, … },
 --     partial: why absent keys are not known, or nil; open: a word that may be any arguments; resolved: it is what a run printed;
---     notes = { finding, … }, judged = false: a run of a kind that is not judged }
+--     notes = { finding, … }, judged = false: a run of a kind that is not judged; csv = { text, line }: its schedule's program;
+--     sets: key → value, of what a name that is said sets itself }
 -- A setting is { key: as the framework's table has it, values = { word, … }, file, line, rests, flag }; a word is that of shell_script.lua.
 
 local failure = require "pipeplan.base.failure"
@@ -20,8 +21,8 @@ local function read_text(path)
   return text or "", name
 end
 
-local what = "pipeplan lint reads shell scripts with Megatron's arguments, the argument block of Megatron's log, and YAML of FlagScale, "
-             .. "Megatron-Bridge, NeMo, Primus and Megatron's MODEL_ARGS"
+local what = "pipeplan lint reads shell scripts with Megatron's or torchtitan's arguments, the argument block of Megatron's log, and "
+             .. "YAML of FlagScale, Megatron-Bridge, NeMo, Primus and Megatron's MODEL_ARGS"
 
 local function refuse(name, problem) failure.usage("%s: %s; %s", name, problem, what) end
 
@@ -41,7 +42,8 @@ function launch.read(path, options)
   end
   if kind == "yaml" or kind == "yml" then return require("pipeplan.input.launch.yaml").read(text, name, options or {}) end
   if kind == "toml" or kind == "json" then return require("pipeplan.input.launch.others").read(text, name, kind, what) end
-  local launches = require("pipeplan.input.launch.megatron_script").read(text, name, options and options.variables)
+  local launches = require("pipeplan.input.launch.torchtitan").read(text, name, options and options.variables)
+  if #launches == 0 then launches = require("pipeplan.input.launch.megatron_script").read(text, name, options and options.variables) end
   if #launches == 0 then refuse(name, "has no argument of a framework") end
   return launches
 end

@@ -4,18 +4,12 @@
 -- then not known, instead of what Megatron takes when nobody says.
 
 local flags = require "pipeplan.input.launch.flags"
+local launcher = require "pipeplan.input.launch.launcher"
 local lists = require "pipeplan.base.lists"
 local script = require "pipeplan.input.launch.shell_script"
 local text_of = require "pipeplan.base.text"
 
 local megatron_script = {}
-
--- Flags of launchers (torchrun, torch.distributed) for processes a node and nodes.
-local of_launchers = {
-  ["--nproc_per_node"] = "processes", ["--nproc-per-node"] = "processes", ["--nnodes"] = "nodes", ["--num_nodes"] = "nodes",
-  ["--ntasks-per-node"] = "processes", ["--nodes"] = "nodes", ["-N"] = "nodes", ["--ntasks"] = "tasks", ["-n"] = "tasks",
-  ["--gpus-per-node"] = "gpus_per_node", ["--num_gpus"] = "processes",
-}
 
 local function flag_of(word)
   local name, value = word.text:match "^(%-%-[%w_][%w_%-]*)=(.*)$"
@@ -73,51 +67,6 @@ local function settings_of(words, from, launch)
   end
 end
 
-local function number(word)
-  if not word or word.unknown then return nil end
-  local count = word.text:match "^%d+$" and math.tointeger(tonumber(word.text))
-  return count and count >= 1 and count <= 10 ^ 9 and count or nil
-end
-
-local function counted(counts, words, first, last)
-  for i = first, last do
-    local text = words[i].text
-    local name, value = text:match "^(%-%-?[%w_-]+)=(.*)$"
-    local what = of_launchers[name or text]
-    if what then
-      local word = name and lists.with(words[i], { text = value }) or words[i + 1]
-      if word then counts[what] = word end
-    end
-  end
-end
-
-local function merged(a, b)
-  if not a or not b then return a or b end
-  return lists.with(a, b)
-end
-
--- { value, line, rests, key } or nil; key of what is missing in launch.unresolved.
-local function gpus_of(counts, launch)
-  local processes, nodes, tasks = counts.processes or counts.gpus_per_node, counts.nodes, counts.tasks
-  local function missing(word)
-    for _, name in ipairs(word and word.unknown or {}) do
-      launch.unresolved[#launch.unresolved + 1] = { key = name, file = launch.file, line = word.line }
-    end
-  end
-  if tasks and not processes then
-    local count = number(tasks)
-    if count then return { value = count, file = launch.file, line = tasks.line, rests = tasks.rests } end
-  end
-  if not processes then return nil end
-  local per_node, count = number(processes), nodes and number(nodes) or not nodes and 1
-  if not per_node then missing(processes) end
-  if not count then missing(nodes) end
-  if not per_node or not count or per_node * count > 10 ^ 9 then return nil end
-  local rests = merged(processes.rests, nodes and nodes.rests)
-  if not nodes and counts.launcher ~= "torchrun" then rests = merged(rests, { ["the number of nodes, which nobody says"] = true }) end
-  return { value = per_node * count, file = launch.file, line = processes.line, rests = rests }
-end
-
 -- Where among the words the program stands: the last .py before Megatron's flags; or that of -m MODULE.
 local function program_at(words)
   for i, word in ipairs(words) do
@@ -127,8 +76,6 @@ local function program_at(words)
     if word.text == "-m" and words[i + 1] and not words[i + 1].text:find "^torch" then return i + 1 end
   end
 end
-
-local launchers = { torchrun = "torchrun", srun = "srun", python = "torchrun", python3 = "torchrun", deepspeed = "deepspeed" }
 
 local function launch_of(words, file, counts)
   local launch = { framework = "megatron", file = file, settings = {}, spelled = {}, unresolved = {}, rests = nil }
@@ -141,9 +88,9 @@ local function launch_of(words, file, counts)
     launch.program = text_of.base_name(words[program].text)
     launch.line = words[program].line
     local mine = lists.with(counts)
-    for i = 1, program - 1 do mine.launcher = mine.launcher or launchers[text_of.base_name(words[i].text)] end
-    counted(mine, words, 1, program - 1)
-    launch.gpus = gpus_of(mine, launch)
+    for i = 1, program - 1 do mine.launcher = mine.launcher or launcher.kinds[text_of.base_name(words[i].text)] end
+    launcher.count(mine, words, 1, program - 1)
+    launch.gpus = launcher.gpus(mine, launch)
     settings_of(words, program + 1, launch)
   else
     launch.partial = "the flags go to another script"
@@ -155,27 +102,10 @@ local function launch_of(words, file, counts)
       end
     end
     local mine = lists.with(counts)
-    counted(mine, words, 1, #words)
-    launch.gpus = gpus_of(mine, launch)
+    launcher.count(mine, words, 1, #words)
+    launch.gpus = launcher.gpus(mine, launch)
   end
   return launch
-end
-
--- #SBATCH lines.
-local function of_slurm(text)
-  local counts, line = {}, 0
-  for each in text:gmatch "([^\n]*)\n?" do
-    line = line + 1
-    if line > 400 then break end
-    local rest = each:match "^#SBATCH%s+(.*)$"
-    if rest then
-      local words = {}
-      for word in rest:gmatch "[^%s]+" do words[#words + 1] = { text = word:gsub("^(%-%a)(%d+)$", "%1=%2"), line = line } end
-      for _, word in ipairs(words) do word.text = word.text:gsub("^(.-=)gpu:", "%1") end
-      counted(counts, words, 1, #words)
-    end
-  end
-  return counts
 end
 
 -- All flags that variables of the script hold, where no command has any.
@@ -202,11 +132,11 @@ end
 
 -- megatron_script.read(text, file, { name = text of a variable }) → launches, or an empty list where the script has no flag of Megatron.
 function megatron_script.read(text, file, variables)
-  local counts, launches, tasks = of_slurm(text), {}, nil
+  local counts, launches, tasks = launcher.of_slurm(text), {}, nil
   local held = script.run(text, file, variables, function(words, _, outer)
     if outer then  -- srun … bash -c "…": what it counts holds for what it runs
       tasks = lists.with(counts)
-      counted(tasks, words, 1, #words)
+      launcher.count(tasks, words, 1, #words)
       return
     end
     local launch = launch_of(words, file, tasks or counts)

@@ -2,15 +2,20 @@
 -- init.lua: a plan as the launch of the framework that runs it: what starts it on as many GPUs as the plan uses, with every key that the
 -- plan needs and no other. What no plan says, data, tokenizer, checkpoints, learning rates, is left to whoever starts it.
 --
--- launch.write(name, plan, request) → text, of a file of this folder; or nil and why the plan cannot be written so.
+-- launch.write(format, plan, request) → text, of a file of this folder; or nil and why the plan cannot be written so.
+-- launch.formats: format → the framework that it is for, in the order of launch.names.
 
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local layout = require "pipeplan.base.layout"
+local lists = require "pipeplan.base.lists"
 local settings = require "pipeplan.report.launch.settings"
 local visible = require "pipeplan.base.visible"
 
-local launch = {}
+local launch = {
+  names = { "megatron", "flagscale", "torchtitan" },
+  formats = { megatron = "megatron", flagscale = "flagscale", torchtitan = "torchtitan" },
+}
 
 -- Processes of a node and nodes of so many GPUs, the nodes as full as can be with whole groups of tensor parallelism, whose ranks are
 -- neighbours: with TP inside a node it stays there.
@@ -50,11 +55,25 @@ local function connections(plan, said)
   return (plan.parallelism.tensor > 1 or plan.parallelism.context > 1) and 1 or nil
 end
 
+-- Formats that the plan could be written in for another framework: " (megatron can)"; "": in none.
+local function neighbours(name, plan, request)
+  local list = {}
+  for _, other in ipairs(launch.names) do
+    local entry = frameworks.find(launch.formats[other])
+    local runs = other ~= name and lists.contains(plan.available_in or {}, entry.name)
+    if runs and settings.of(plan, request, entry) then list[#list + 1] = other end
+  end
+  return #list > 0 and string.format(" (%s can)", table.concat(list, ", ")) or ""
+end
+
 function launch.write(name, plan, request)
-  if plan.status ~= "planned" then return nil, "there is no plan: it is " .. plan.status end
-  local entry = frameworks.find(name)
+  if plan.status ~= "planned" then
+    local reason = plan.reasons and plan.reasons[1]
+    return nil, string.format("there is no plan: it is %s%s", plan.status, reason and ": " .. reason.message or "")
+  end
+  local entry = frameworks.find(launch.formats[name])
   local list, problem = settings.of(plan, request, entry)
-  if not list then return nil, string.format("%s has no key for %s", entry.title, problem) end
+  if not list then return nil, string.format("%s has no key for %s%s", entry.title, problem, neighbours(name, plan, request)) end
   local said = {}
   for _, each in ipairs(list) do said[each.base] = each.value end
   local per_node, nodes = nodes_of(plan.gpus_used, request.cluster.gpus_per_node, plan.parallelism.tensor)
@@ -65,8 +84,8 @@ function launch.write(name, plan, request)
   local lines = heading(plan, entry, request.model.shape)
   for i, line in ipairs(lines) do lines[i] = visible.line(line) end  -- a name with a line break would begin a line of its own
   return require("pipeplan.report.launch." .. name) {
-    heading = lines, settings = list, per_node = per_node, nodes = nodes, connections = connections(plan, said),
-    name = plan.model.name,
+    heading = lines, settings = list, said = said, per_node = per_node, nodes = nodes, connections = connections(plan, said),
+    name = plan.model.name, plan = plan, request = request,
   }
 end
 
