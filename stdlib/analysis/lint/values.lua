@@ -53,7 +53,7 @@ local trainers = set_of {
   "pretrain_ict.py", "pretrain_retro.py", "pretrain_vision_classify.py", "pretrain_vision_dino.py", "pretrain_vision_inpaint.py",
 }
 
-local function is_trainer(program) return program ~= nil and trainers[program] == true end
+local function is_trainer(program) return program == "torchtitan.train" or program ~= nil and trainers[program] == true end
 
 -- What is an error in a trainer's arguments may be right in those of another program, which has its own parser, or one of another version.
 local function severity_in(launch) return (launch.program == nil or is_trainer(launch.program)) and "error" or "warning" end
