@@ -113,6 +113,20 @@ describe("pipeplan lint --plan", function()
     assert.equal(1, lint(planned(nil, 128) .. " --plan " .. path).status)
   end)
 
+  -- a plan.json that somebody changed by hand is held against the launch as it now is
+  it("finds what was edited in the plan", function()
+    for field, change in pairs { ["parallelism.tensor"] = { '\n    "tensor": 8', '\n    "tensor": 4' },
+                                 schedule = { '\n  "schedule": "1f1b"', '\n  "schedule": "zb_h1"' },
+                                 microbatches = { '\n  "microbatches": 64', '\n  "microbatches": 32' } } do
+      local at, last = plan.stdout:find(change[1], 1, true)
+      assert.is_number(at, change[1])
+      local edited = plan.stdout:sub(1, at - 1) .. change[2] .. plan.stdout:sub(last + 1)
+      local result = lint(planned() .. " --plan " .. files.write("edited.json", edited))
+      assert.same({ 1, "" }, { result.status, result.stderr }, field)
+      assert.truthy(result.stdout:find("error[plan." .. field:gsub("%.", "_") .. "]", 1, true), field .. result.stdout)
+    end
+  end)
+
   it("is told what is no plan", function()
     local result = lint(quoted(script()) .. " --plan " .. quoted(files.write("no.json", "{}")))
     assert.same({ 2, "" }, { result.status, result.stdout })

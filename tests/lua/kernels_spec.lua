@@ -181,6 +181,17 @@ describe("a spec with measured kernels", function()
     assert.is_true(seconds[2] > 1.5 * seconds[1] and seconds[2] < 2 * seconds[1], seconds[1] .. " " .. seconds[2])
   end)
 
+  it("has another digest with another table, and the same wherever the same table lies", function()
+    local function digest(rate, name)
+      local measured = { device = "NVIDIA H200", products = rate and products(rate, 0, 0) }
+      local file = rate and files.write(name or "kernels.json", cjson.encode(measured)) or nil
+      return require("pipeplan.input.stated").digest(spec.from_table(planning.merge(h200, { cluster = { kernels = file } }), "."))
+    end
+    assert.equal(digest(600e12), digest(600e12, "elsewhere.json"))
+    assert.not_equal(digest(600e12), digest(300e12))
+    assert.not_equal(digest(600e12), digest())
+  end)
+
   it("takes launches of the host by what a plain layer takes there", function()
     local function host(forward, backward)
       return require("pipeplan.input.recipe").host(request_of(forward and table_of { host = { forward = forward, backward = backward } }))
