@@ -33,7 +33,7 @@ code,pre{font:.8125em/1.45 ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mo
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--idle);padding:.6rem .75rem}
 code{overflow-wrap:anywhere}
 svg text,.lab,.hd,.legend,button,output,table,summary{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Liberation Sans",Arial,sans-serif}
-svg text{font-size:11px;fill:var(--sub)}
+svg text{font-size:11px;fill:var(--sub)}.sc g text{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}
 svg{display:block}
 svg .b{fill:var(--ink);font-weight:600}.end{text-anchor:end}.mid{text-anchor:middle}svg .acc{fill:var(--acc)}
 .legend{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;font-size:.8125rem;line-height:1.5}
