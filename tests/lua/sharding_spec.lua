@@ -206,7 +206,7 @@ describe("what a framework has to be told of it", function()
     assert.equal("", flags("torchtitan", { sharding = "parameters" }))
     assert.equal("parallelism.data_parallel_replicate_degree 2 parallelism.fsdp_reshard_after_forward never",
                  flags("torchtitan", { sharding = "gradients", replicas = 2 }))
-    assert.equal("parallelism.fsdp_reshard_after_forward always",
+    assert.equal("parallelism.fsdp_reshard_after_forward always training.disable_cuda_graphs",
                  flags("torchtitan", { sharding = "parameters", reshard = true }, { pipeline = 2, tensor = 1, schedule = "1f1b" }))
     assert.equal("zero_optimization.stage 3", flags("deepspeed", { sharding = "parameters" }))
   end)

@@ -35,7 +35,7 @@ describe("a choice that lost", function()
 
   it("says why the wanted schedule is not there, with the bytes that are missing and their rank", function()
     local answer = ask("deepseek-v3", "pipeline=8")
-    assert.matches("DualPipe at P 8, .* is dropped by replication_does_not_fit: rank 0 takes %S+ GiB of 73.3 GiB usable with two copies of its "
+    assert.matches("DualPipe at P 8, .* is dropped by replication_does_not_fit: rank 1 takes %S+ GiB of 73.3 GiB usable with two copies of its "
       .. "stages, %S+ GiB with one, %S+ GiB too much", answer.answer)
   end)
 

@@ -22,8 +22,8 @@ facts.unknown = setmetatable({}, { __tostring = function() return "not known" en
 -- as their base. f(name) is another fact, k(key) the value of a key.
 local derived = {}
 
--- Frameworks in which facts follow otherwise, and where they are.
-local other_facts = { torchtitan = "pipeplan.analysis.lint.torchtitan" }
+-- Frameworks in which facts follow otherwise: theirs.
+local other_facts = { torchtitan = require "pipeplan.analysis.lint.torchtitan" }
 
 local degrees = { tensor_parallel = "--tensor-model-parallel-size", pipeline_parallel = "--pipeline-model-parallel-size",
                   context_parallel = "--context-parallel-size", expert_parallel = "--expert-model-parallel-size" }
@@ -307,7 +307,7 @@ function facts.of(launch, entry, get)
     return list
   end
 
-  local own = other_facts[entry.name] and require(other_facts[entry.name]) or {}
+  local own = other_facts[entry.name] or {}
   local function compute(name)
     local how = own[name] or derived[name]
     if how then return how(f) end
@@ -355,8 +355,8 @@ for _, entry in ipairs(frameworks.entries) do
 end
 
 function facts.is_known(name)
-  for _, module in pairs(other_facts) do
-    if require(module)[name] then return true end
+  for _, own in pairs(other_facts) do
+    if own[name] then return true end
   end
   return derived[name] ~= nil or never[name] == true
 end
