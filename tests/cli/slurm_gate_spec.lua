@@ -123,7 +123,9 @@ describe("a job with a plan", function()
   it("is accepted from salloc and srun too", function()
     for _, command in ipairs { "salloc --no-shell", "srun" } do
       local _, text = cluster:shell(command .. " --immediate=1 -N 32 --gpus-per-node 8 " .. FROM_RUN .. " true")
-      assert.matches("Immediate execution impossible", text, 1, true)  -- its nodes do not answer
+      -- its nodes do not answer, and after a while they count as down: past the gate, the scheduler says so
+      local scheduled = text:find("Immediate execution impossible", 1, true) or text:find("Required node not available", 1, true)
+      assert.is_truthy(scheduled, text)
       _, text = cluster:shell(command .. " --immediate=1 -N 32 --gpus-per-node 8 true")
       assert.matches("this job gets 256 GPUs", text, 1, true)
     end

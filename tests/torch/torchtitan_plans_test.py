@@ -4,7 +4,12 @@
 them, and does it build the layers, microbatches and placement of the plan? And does it refuse and accept tests/data/torchtitan_cases.txt as
 that says? usage: torchtitan_plans_test.py [PLANS [FIRST SEED]]    default 6, on at most 512 GPUs, of few actions. In build/torch:
 pip install --no-deps torchtitan==0.3.0 triton; pip install spmd_types==0.2.3 tyro tokenizers datasets torchdata "huggingface_hub<1"."""
-import json, os, shlex, subprocess, sys, tempfile
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
 
 import torchtitan_verdict as verdict
 

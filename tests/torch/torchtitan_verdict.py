@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torchtitan's own code says of a command line, without a GPU and without processes: it reads it, makes its parallel dimensions, splits
 the model, places the stages, and hands them, empty, to the schedule that it chose, which checks them; a CSV is loaded."""
-import contextlib, io, os, sys, warnings
+import contextlib
+import io
+import os
+import warnings
 
 SOURCES = ("torchtitan", "tyro", "datasets", "triton")
 
@@ -97,7 +100,7 @@ def judge(gpus, arguments, layers=None):
             config = parsed(arguments)
             _build(out, gpus, config, layers or len(config.model_spec.model.layers))
         out["ok"] = True
-    except (Exception, SystemExit) as problem:  # noqa: BLE001: whatever it ends with is its verdict
+    except (Exception, SystemExit) as problem:  # whatever it ends with is its verdict
         said = " ".join(sink.getvalue().split()) if isinstance(problem, SystemExit) else f"{type(problem).__name__}: {problem}"
         out.update(ok=False, error=said[:300])
     return out
