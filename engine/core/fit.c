@@ -156,7 +156,7 @@ static pp_status try_early(const fitting *job, choice *from, int splits[][PP_MAX
   for (int which = 0, tried = count; which < PP_EARLY_SPLITS && status == PP_OK; which++) {
     choice *early = &from[tried];
     bool better = false;
-    if (!pp_stages_early(&job->of, which, splits[tried])) continue;
+    if (!pp_stages_early(&job->of, (pp_early_split)which, splits[tried])) continue;
     if (tried > count && memcmp(splits[tried], splits[count], bytes) == 0) continue;
     early->layers = splits[tried];
     status = measure(job, early, error);
