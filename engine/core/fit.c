@@ -84,6 +84,13 @@ static bool is_even(const fitting *job, const int *layers) {
   return true;
 }
 
+/* Seconds of a split, where these are not known (0). */
+static pp_status time_of(const fitting *job, const int *layers, double *seconds, pp_error *error) {
+  if (*seconds > 0) return PP_OK;
+  job->candidate->layers_per_stage = layers;
+  return pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace, seconds, error);
+}
+
 /*
 ** Of equals the first; less memory is no reason to be slower than the even split. Splits of a planned schedule are compared by its stand-in,
 ** which is wrong by more than less memory is worth: of those within split_gain the first. *best_seconds: what the best takes, 0 where nothing
@@ -99,10 +106,8 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
   for (int i = 0; i < count && fits > 1; i++) {
     if (from[i].fit.bytes > usable) continue;
     job->candidate->layers_per_stage = from[i].layers;
-    seconds[i] = INFINITY;
-    if (pp_evaluate_bound(&job->of) > fastest * (1 + tie)) continue;
-    pp_status status = pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace,
-                                         &seconds[i], error);
+    if (pp_evaluate_bound(&job->of) > fastest * (1 + tie)) seconds[i] = INFINITY;
+    pp_status status = time_of(job, from[i].layers, &seconds[i], error);
     if (status != PP_OK) return status;
     fastest = fmin(fastest, seconds[i]);
   }
@@ -116,13 +121,6 @@ static pp_status best_of(const fitting *job, const choice *from, int count, int 
     if (is_even(job, from[i].layers) && from[i].fit.bytes <= usable && seconds[i] < seconds[*best]) *best = i;
   *best_seconds = seconds[*best];
   return PP_OK;
-}
-
-/* Seconds of a split, where these are not known (0). */
-static pp_status time_of(const fitting *job, const int *layers, double *seconds, pp_error *error) {
-  if (*seconds > 0) return PP_OK;
-  job->candidate->layers_per_stage = layers;
-  return pp_evaluate_split(&job->of, &job->programs->memory.schedule, &job->programs->comparison, &job->programs->workspace, seconds, error);
 }
 
 /* Is a split with layers on early ranks faster than `other`, whose seconds are *now or not known yet (0), and than *least, which it then becomes?
@@ -214,7 +212,7 @@ pp_status pp_fit_bound(const pp_priced *of, pp_fit_programs *programs, double *s
   pp_status status = measure(&job, &first, error);
   if (status != PP_OK || first.fit.bytes > of->problem->usable_bytes) return status;
   *seconds = pp_evaluate_bound(&job.of);
-  for (int i = 1; i < count + PP_EARLY_SPLITS; i++) {
+  for (int i = 1; count > 0 && i < count + PP_EARLY_SPLITS; i++) {   /* a given or even split is the only one */
     if (i >= count && !pp_stages_early(&job.of, (pp_early_split)(i - count), splits[i])) continue;
     candidate.layers_per_stage = splits[i];
     *seconds = fmin(*seconds, pp_evaluate_bound(&job.of));

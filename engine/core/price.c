@@ -45,7 +45,7 @@ static pp_status fill_seconds(const pp_problem *problem, const pp_layout *layout
 pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
   out->kernel_latency = kernel_latency;
   if (layout->expert > 1 || problem->profile) return fill_seconds(problem, layout, true, kernel_latency, out, error);
-  memcpy(out->seconds[1], out->seconds[0], sizeof out->seconds[0]);   /* no all-to-all, no difference */
+  memcpy(out->seconds[1], out->seconds[0], sizeof out->seconds[0]);   /* no all-to-all, no difference; what is profiled may have had one */
   return PP_OK;
 }
 

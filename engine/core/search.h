@@ -57,7 +57,7 @@ typedef struct {
   uint32_t *layout_of;         /* [rows] index into costs: one for each layout and kernel */
   pp_layout_costs *costs;
   double *column[PP_COLUMNS];  /* [rows] each */
-  double *bound;               /* [rows] NAN until computed */
+  double *bound;               /* [rows] NAN until computed; without peak_bytes: of any split, for the row fits */
   bool has_floors;
   pp_floor *floor;             /* [rows] once they were asked for */
   int *fullest;                /* [rows] the rank of peak_bytes */

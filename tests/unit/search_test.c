@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/fit.h"
 #include "searches.h"
 
 /* Kinds are their own symbols here, from 2. */
@@ -269,6 +270,79 @@ static void a_kernel_makes_overlapping_schedules_faster_again(void **state) {
   pp_search_free(&search);
 }
 
+/* A search waits with choosing splits as long as this says that a row fits, and is no faster than so. */
+static void the_bound_of_all_splits_is_below_what_the_chosen_one_takes(void **state) {
+  size_t compared = 0, full = 0;
+  (void)state;
+  for (int dense = 0; dense < 2; dense++) {
+    search_case c;
+    pp_search search;
+    if (dense) set_case(&c, llama(37, 4096, 32, 8, 14336, 128256), 256, 1024);
+    else small_case(&c);
+    c.problem.usable_bytes = 60 * GIB;
+    open_search(&c, &search);
+    give_kernels(&search);
+    for (size_t row = 0; row < search.candidates.count; row += 3) {
+      pp_candidate candidate = search.candidates.candidate[row];
+      const pp_priced of = { &c.problem, &candidate, &search.costs[search.layout_of[row]], true };
+      pp_fit_programs programs = { .splits = &search.splits };
+      pp_timing timing;
+      pp_fit fit;
+      int layers[PP_MAX_LAYERS];
+      double bound;
+      if (candidate.kind == PP_NO_SCHEDULE || pp_evaluate_check(&c.problem, &candidate, NULL) != PP_OK) continue;
+      assert_int_equal(pp_fit_programs_build(&candidate, &programs, NULL), PP_OK);
+      assert_int_equal(pp_fit_bound(&of, &programs, &bound, NULL), PP_OK);
+      assert_int_equal(pp_fit_candidate(&of, &programs, layers, &fit, NULL), PP_OK);
+      pp_fit_programs_free(&programs);
+      pp_workspace_free(&programs.workspace);
+      full += fit.bytes > c.problem.usable_bytes;
+      if (isnan(bound)) continue;
+      assert_true(fit.bytes <= c.problem.usable_bytes);
+      candidate.layers_per_stage = fit.layers;
+      candidate.limit = fit.limit;
+      assert_int_equal(pp_evaluate_time(&of, true, &timing, NULL, NULL, NULL), PP_OK);
+      if (bound > timing.step_seconds * (1 + 1e-12))
+        fail_msg("%s P %d V %d: %.17g s, bounded by %.17g", name_of(&candidate), candidate.layout.pipeline, candidate.layout.chunks,
+                 timing.step_seconds, bound);
+      compared++;
+    }
+    pp_search_free(&search);
+  }
+  assert_true(compared > 200);
+  assert_true(full > 20);
+}
+
+/* Seconds with a kernel are those of a device that hides its all-to-all at that kernel's latency, EP or none, however often kernels change. */
+static void prices_follow_the_kernel(void **state) {
+  static const pp_kernel_latency latency = { 99, 3e-6 };
+  const pp_search_symbols names = symbols();
+  search_case c;
+  pp_search search;
+  size_t spread = 0, alone = 0;
+  (void)state;
+  small_case(&c);
+  c.device.alltoall_latency = 20e-6;
+  assert_int_equal(pp_search_open(&(pp_search_choice){ c.problem, c.space }, 1, &latency, 1, &names, &search, NULL), PP_OK);
+  give_kernels(&search);
+  for (size_t row = 0; row < search.candidates.count; row++) {
+    const pp_layout *layout = &search.candidates.candidate[row].layout;
+    const pp_layout_costs *costs = &search.costs[search.layout_of[row]];
+    for (int kernel = 0; kernel < 2; kernel++) {
+      pp_device device = c.device;
+      pp_block_seconds seconds[PP_BLOCKS];
+      device.hides_alltoall = kernel;
+      if (kernel) device.alltoall_latency = latency.seconds;
+      assert_int_equal(pp_cost_blocks(&c.model, layout, &c.training, &device, &c.network, seconds, NULL, NULL), PP_OK);
+      assert_memory_equal(seconds, costs->seconds[kernel], sizeof seconds);
+    }
+    spread += layout->expert > 1;
+    alone += layout->expert == 1;
+  }
+  assert_true(spread > 100 && alone > 20);
+  pp_search_free(&search);
+}
+
 static void an_empty_table_has_nothing_to_find(void **state) {
   search_case c;
   pp_search search;
@@ -326,6 +400,8 @@ int main(void) {
     cmocka_unit_test(no_split_is_slower_than_balanced_ranks_with_a_layer_everywhere),
     cmocka_unit_test(the_expert_link_is_the_slowest_that_the_group_crosses),
     cmocka_unit_test(a_kernel_makes_overlapping_schedules_faster_again),
+    cmocka_unit_test(the_bound_of_all_splits_is_below_what_the_chosen_one_takes),
+    cmocka_unit_test(prices_follow_the_kernel),
     cmocka_unit_test(what_cannot_be_settled_says_why),
     cmocka_unit_test(an_empty_table_has_nothing_to_find),
   };
