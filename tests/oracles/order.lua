@@ -205,26 +205,33 @@ function order.groups(patterns)
   return list
 end
 
--- Sums of judged groups by family, of three rows that ran or more for regret and tau.
-function order.families(judged)
+-- Sums of judged groups by family, in the order of the groups: add(sum, one) for each group; a sum begins as fresh(), with its name.
+function order.by_family(judged, fresh, add)
   local list, by_name = {}, {}
   for _, one in ipairs(judged) do
     local name = one.name:match "^%a+"
-    local sum = by_name[name]
-    if not sum then
-      sum = { name = name, groups = 0, regret = 0, worst = 0, tau = 0, first_out = 0, false_fits = 0, out = 0, false_refusals = 0,
-              ran = 0 }
-      by_name[name] = sum
-      list[#list + 1] = sum
+    if not by_name[name] then
+      by_name[name] = fresh()
+      by_name[name].name = name
+      list[#list + 1] = by_name[name]
     end
+    add(by_name[name], one)
+  end
+  return list
+end
+
+-- Of three rows that ran or more for regret and tau.
+function order.families(judged)
+  return order.by_family(judged, function()
+    return { groups = 0, regret = 0, worst = 0, tau = 0, first_out = 0, false_fits = 0, out = 0, false_refusals = 0, ran = 0 }
+  end, function(sum, one)
     if one.ran >= 3 then
       sum.groups, sum.regret, sum.tau = sum.groups + 1, sum.regret + one.regret, sum.tau + (one.tau or 0)
       sum.worst = math.max(sum.worst, one.regret)
     end
     sum.first_out = sum.first_out + (one.first_ran and 0 or 1)
     for _, key in ipairs { "false_fits", "out", "false_refusals", "ran" } do sum[key] = sum[key] + one[key] end
-  end
-  return list
+  end)
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------- printing

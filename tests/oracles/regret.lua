@@ -113,22 +113,15 @@ end
 
 -- By family: groups, those whose pick ran, mean and worst regret of these, picks that ran out of memory, failed, have no row.
 function regret.families(judged)
-  local list, by_name = {}, {}
-  for _, one in ipairs(judged) do
-    local name = one.name:match "^%a+"
-    local sum = by_name[name]
-    if not sum then
-      sum = { name = name, groups = 0, ran = 0, regret = 0, worst = 0, oom = 0, failed = 0, no_row = 0 }
-      by_name[name] = sum
-      list[#list + 1] = sum
-    end
+  return order.by_family(judged, function()
+    return { groups = 0, ran = 0, regret = 0, worst = 0, oom = 0, failed = 0, no_row = 0 }
+  end, function(sum, one)
     sum.groups = sum.groups + 1
     if one.regret then
       sum.ran, sum.regret, sum.worst = sum.ran + 1, sum.regret + one.regret, math.max(sum.worst, one.regret)
     elseif one.status == "no row" then sum.no_row = sum.no_row + 1
     else sum[one.status] = sum[one.status] + 1 end
-  end
-  return list
+  end)
 end
 
 local function percent(value) return string.format("%.1f %%", 100 * value) end
