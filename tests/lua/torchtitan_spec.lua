@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- torchtitan_spec.lua: command lines of torchtitan: what lint says of each is what torchtitan's own code says (tests/data/torchtitan_cases.txt;
--- tests/torch/torchtitan_test.py asks it), and its models have as many parameters as it builds.
+-- tests/torch/torchtitan_plans_test.py asks it), and its models have as many parameters as it builds.
 
 require "planning"  -- first: it loads the module
 local engine = require "engine"

@@ -28,8 +28,7 @@ def missing():
     return None
 
 
-def load(config=None):
-    """config: a configuration function of nobody's, as MODULE and CONFIG of a launch may name; its model has so many layers."""
+def load():
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     warnings.simplefilter("ignore")
     with quiet(io.StringIO()):

@@ -24,11 +24,7 @@ local function name_of(f) return (f.key(P_KEY .. "pipeline_parallel_schedule") o
 
 -- The entry of the configuration function; raises where it is not known.
 function derived.configuration(f)
-  local module, config = f.key "module", f.key "config"
-  for _, model in ipairs(models) do
-    if model.module == module and model.config == config then return model end
-  end
-  f.fail "the model of the configuration function"
+  return models.find(f.key "module", f.key "config") or f.fail "the model of the configuration function"
 end
 
 function derived.shape(f) return f.record.configuration.shape end
@@ -63,10 +59,8 @@ function derived.parts(f)
 end
 
 function derived.layers(f)
-  local config, parts = f.key "config", f.record.parts
-  for _, model in ipairs(models) do
-    if model.config == config and model.module == f.key "module" then return model.shape.layers end
-  end
+  local model, parts = models.find(f.key "module", f.key "config"), f.record.parts
+  if model then return model.shape.layers end
   if not parts then f.fail "the model of the configuration function" end
   local sum = 0
   for _, count in ipairs(parts.counts) do sum = sum + count end

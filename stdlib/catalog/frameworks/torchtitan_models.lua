@@ -2,7 +2,8 @@
 -- torchtitan_models.lua: the models that torchtitan 0.3.0 has a configuration function of: torchtitan/models/MODULE/config_registry.py and
 -- __init__.py of the PyPI package. A shape is in a spec's words; converters of the function make its linear layers fp8.
 --
--- { module, config, precision: of a function whose converters are not bf16, sets: key → what the function sets it to, shape }
+-- { module, config, precision: of a function whose converters are not bf16, sets: key → what the function sets it to, shape }; models.find of
+-- both names gives one, or nil.
 
 local function llama(layers, hidden, heads, ffn)
   return { layers = layers, hidden = hidden, heads = heads, kv_heads = 8, ffn = ffn, vocab = 128256 }
@@ -45,7 +46,7 @@ local function interleaved(experts)
            ["training.disable_cuda_graphs"] = true, ["compile.enable"] = true, ["compile.components"] = "loss" }
 end
 
-return {
+local models = {
   { module = "llama3", config = "llama3_debugmodel",
     sets = sets("selective", 8, 2048, 10, { ["parallelism.pipeline_parallel_schedule"] = "Interleaved1F1B" }),
     shape = { layers = 6, hidden = 256, heads = 16, kv_heads = 16, ffn = 768, vocab = 2048 } },
@@ -63,3 +64,11 @@ return {
   { module = "deepseek_v3", config = "deepseek_v3_671b_float8", precision = "fp8", sets = sets("selective", 4, 4096, 10000, interleaved(2)),
     shape = large },
 }
+
+function models.find(module, config)
+  for _, model in ipairs(models) do
+    if model.module == module and model.config == config then return model end
+  end
+end
+
+return models

@@ -36,7 +36,6 @@ local function flag_of(key)
   if not key then return nil end
   local kind = kinds[key.type] or "strings"
   if key.key == "parallelism.pipeline_parallel_schedule" then kind = "strings" end   -- whatever its case
-  if key.key == "compile.components" then kind = "strings" end
   return { name = key.key, kind = kind, values = key.values }
 end
 
@@ -115,7 +114,6 @@ local function settings_of(words, from, launch)
                                        name, class.values[1].text) }
       end
       local most = inline and 0 or key and (key.type == "flag" and 0 or key.type == "list" and 10000 or 1) or 1
-      if key and key.key == "compile.components" then most = inline and 0 or 1 end
       if inline then setting.values[1] = lists.with(word, { text = inline, open = false }) end
       while words[i] and #setting.values < most do
         local following = words[i]
@@ -188,10 +186,8 @@ local function add_configuration(launch)
     local word = setting.values[1]
     said[setting.key] = word and not word.unknown and word.text or nil
   end
-  for _, model in ipairs(models) do
-    if model.module == said.module and model.config == said.config then launch.sets = model.sets end
-  end
-  if not launch.sets then launch.presets = "the configuration function" end
+  local model = models.find(said.module, said.config)
+  if model then launch.sets = model.sets else launch.presets = "the configuration function" end
 end
 
 local function launch_of(words, file, counts, text)
