@@ -46,13 +46,14 @@ def cases(folder):
     for line in open("tests/data/torchtitan_cases.txt"):
         if line.startswith("#"): continue
         gpus, want, name, options = line.rstrip("\n").split(" ", 3)
-        theirs = verdict.judge(int(gpus), MODEL + shlex.split(options.replace("{csv}", folder)))
+        words, want = shlex.split(options.replace("{csv}", folder)), want.split(":")[0]
+        theirs = verdict.judge(int(gpus), words if "--module" in words else MODEL + words)
         tried += 1
         if theirs["ok"] != (want == "accept"):
             wrong += 1
             print(f"{name}: torchtitan {'accepts' if theirs['ok'] else 'refuses'} it: {theirs}")
     print(f"{tried} command lines: {wrong} judged otherwise")
-    return wrong or tried < 40
+    return wrong or tried < 70
 
 
 def models():

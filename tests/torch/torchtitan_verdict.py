@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torchtitan's own code says of a command line, without a GPU and without processes: it reads it, makes its parallel dimensions, splits
-the model, places the stages, and hands them, empty, to the schedule that it chose, which checks them; a CSV is loaded."""
+the model, places the stages, and hands them, empty, to the schedule that it chose, which checks them; a CSV is loaded. Where it would build
+stages that are not the model, one behind the other, that is refused here: it says nothing of it."""
 import contextlib
 import io
 import os
@@ -36,6 +37,31 @@ def load():
         import torchtitan.distributed.pipeline_parallel  # noqa: F401
 
 
+def modules(layers):
+    """Names of what a model has of so many layers, and such a model, empty."""
+    from torch import nn
+    from torchtitan.distributed import pipeline_parallel
+    model = nn.Module()
+    model.tok_embeddings, model.layers = nn.Identity(), pipeline_parallel.ModuleDict({str(i): nn.Identity() for i in range(layers)})
+    model.norm, model.lm_head = nn.Identity(), nn.Identity()
+    return names_in(model), model
+
+
+def names_in(model):
+    return [name + (f".{key}" if key is not None else "") for name, child in model.named_children()
+            for key in (child.keys() if name == "layers" else [None])]
+
+
+def mesh(dims, gpus):
+    from torch import distributed
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=gpus)
+    try:
+        dims.build_mesh()
+    finally:
+        distributed.destroy_process_group()
+
+
 @contextlib.contextmanager
 def quiet(sink):
     import logging
@@ -54,7 +80,7 @@ def _build(out, gpus, config, layers):
     from torchtitan.distributed import ParallelDims, pipeline_parallel
     p, t = config.parallelism, config.training
     dims = ParallelDims.from_config(p, gpus)
-    if dims.dp_shard * dims.cp * dims.tp % dims.ep: raise ValueError("EP does not divide the ranks that shard")   # build_mesh: unflatten
+    mesh(dims, gpus)
     data = dims.dp_replicate * dims.dp_shard
     batch = t.global_batch_size if t.global_batch_size > 0 else t.local_batch_size * data
     if batch % (t.local_batch_size * data): raise ValueError("the batch does not divide")   # trainer.py
@@ -65,13 +91,12 @@ def _build(out, gpus, config, layers):
     if dims.pp == 1: return
     if batch != t.local_batch_size * data: out["accumulated"] = batch // (t.local_batch_size * data)
     model = type("Model", (), {"layers": [None] * layers})()
+    own, empty = modules(layers)
     stages, _, first, last = pipeline_parallel._get_pipeline_metadata(dims, p, model)
     parts = p.module_fqns_per_model_part or pipeline_parallel._generate_llm_fqn_per_model_part(stages, layers, first, last)
-    out["layers"] = [sum(name.startswith("layers.") for name in part) for part in parts]
-    if p.module_fqns_per_model_part:
-        names = [name for part in parts for name in part]
-        wanted = ["tok_embeddings"] + [f"layers.{i}" for i in range(layers)] + ["norm", "lm_head"]
-        if names != wanted: raise ValueError("the parts are not the model")
+    built = [names_in(pipeline_parallel._split_module(empty, part)) for part in parts]
+    out["layers"] = [sum(name.startswith("layers.") for name in part) for part in built]
+    if sum(built, []) != own: raise ValueError(f"the stages are not the model: {built}")
     M = t.local_batch_size // p.pipeline_parallel_microbatch_size
     out["microbatch size"], out["M"] = p.pipeline_parallel_microbatch_size, M
     for rank in range(dims.pp):
@@ -97,6 +122,7 @@ def judge(gpus, arguments, layers=None):
     try:
         with quiet(sink):
             config = parsed(arguments)
+            if not layers: config.model_spec.model.update_from_config(config=config)
             _build(out, gpus, config, layers or len(config.model_spec.model.layers))
         out["ok"] = True
     except (Exception, SystemExit) as problem:  # whatever it ends with is its verdict

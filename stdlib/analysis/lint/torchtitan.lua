@@ -12,7 +12,7 @@ local P_KEY = "parallelism."
 local LAYERS = "parallelism.pipeline_parallel_layers_per_stage"
 
 -- By the name in the key, whatever its case (S: get_schedule_class).
-local names = { ["1f1b"] = "1f1b", interleaved1f1b = "interleaved_1f1b", gpipe = "gpipe", loopedbfs = "looped_bfs",
+local schedules = { ["1f1b"] = "1f1b", interleaved1f1b = "interleaved_1f1b", gpipe = "gpipe", loopedbfs = "looped_bfs",
                 interleavedzerobubble = "interleaved_zero_bubble", zbvzerobubble = "zb_v", dualpipev = "dualpipev" }
 local bases = { pipelineschedulesingle = true, pipelineschedulemulti = true }
 local single = { ["1f1b"] = true, gpipe = true, pipelineschedulesingle = true }
@@ -43,19 +43,23 @@ function derived.attention_kind(f) return f.record.shape.attention or "gqa" end
 
 function derived.query_groups(f) return f.record.shape.kv_heads or f.record.shape.heads end
 
--- Layers of each part as they are written, or nil: no parts are. { counts, names: of all in order }.
+-- Parts of the model as they are written, or nil: none are. { counts: layers of each, names: of each, what it has once }. A part is a set: the
+-- split keeps the model's own order (PP: _split_module).
 function derived.parts(f)
   local words = f.words(P_KEY .. "module_fqns_per_model_part")
   if not words or words[1] == "None" then return nil end
-  local counts, all = {}, {}
+  local counts, names = {}, {}
   for i, word in ipairs(words) do
-    counts[i] = 0
-    for name in word:gmatch "[^,%s%[%]'\"]+" do
-      all[#all + 1] = name
-      if name:find "^layers%.%d+$" then counts[i] = counts[i] + 1 end
+    local list, has = {}, {}
+    counts[i], names[i] = 0, list
+    for name in word:gmatch "[^,]+" do
+      if not has[name] then
+        has[name], list[#list + 1] = true, name
+        if name:find "^layers%.%d+$" then counts[i] = counts[i] + 1 end
+      end
     end
   end
-  return { counts = counts, names = all }
+  return { counts = counts, names = names }
 end
 
 function derived.layers(f)
@@ -173,22 +177,34 @@ function derived.built(f)
   return list
 end
 
--- Names that are missing, said twice or unknown among the parts; or false.
+-- What the parts are otherwise than the model, one behind the other; or false. What a model that is not in the table calls its modules is
+-- not known.
 function derived.parts_problem(f)
-  local parts = f.record.parts
+  local parts, of_table = f.record.parts, f.launch.sets ~= nil
   if not parts then return false end
-  local seen, wanted, layer = {}, { "tok_embeddings", "norm", "lm_head" }, 0
-  for _, name in ipairs(parts.names) do
-    if seen[name] then return name .. " stands in two parts" end
-    seen[name] = true
-    local number = name:match "^layers%.(%d+)$"
-    if number and tonumber(number) ~= layer then return string.format("%s stands where layers.%d comes", name, layer) end
-    if number then layer = layer + 1 end
+  local place, wanted = {}, { "tok_embeddings" }
+  for layer = 0, f.record.layers - 1 do wanted[layer + 2] = "layers." .. layer end
+  table.move({ "norm", "lm_head" }, 1, 2, #wanted + 1, wanted)
+  for i, name in ipairs(wanted) do place[name] = i end
+  local part_of = {}
+  for i, list in ipairs(parts.names) do
+    for _, name in ipairs(list) do
+      if part_of[name] then return name .. " stands in two parts" end
+      if of_table and not place[name] then
+        return string.format("'%s' is no module of the model, which has tok_embeddings, layers.0 to layers.%d, norm and lm_head", name,
+                             f.record.layers - 1)
+      end
+      part_of[name] = i
+    end
   end
+  local last
   for _, name in ipairs(wanted) do
-    if not seen[name] then return "no part has " .. name end
+    if not part_of[name] then return "no part has " .. name end
+    if last and part_of[name] < part_of[last] then
+      return string.format("%s stands in part %d, behind %s in part %d", last, part_of[last], name, part_of[name])
+    end
+    last = name
   end
-  if layer ~= f.record.layers then return string.format("the parts have %d layers, the model %d", layer, f.record.layers) end
   return false
 end
 
@@ -245,7 +261,7 @@ end
 function derived.schedule_problem(f)
   local name, csv = name_of(f), f.key(P_KEY .. "pipeline_parallel_schedule_csv")
   local shown = f.key(P_KEY .. "pipeline_parallel_schedule")
-  if not names[name] and not bases[name] then return string.format("'%s' is no schedule of PyTorch's", shown) end
+  if not schedules[name] and not bases[name] then return string.format("'%s' is no schedule of PyTorch's", shown) end
   if csv == "" and bases[name] then return shown .. " runs nothing without a CSV" end
   return false
 end
@@ -286,10 +302,15 @@ function derived.schedule(f)
     if record.program_problem or record.schedule_problem then f.refused() end
     return identified(f, program)
   end
-  return names[name_of(f)] or f.refused()
+  return schedules[name_of(f)] or f.refused()
 end
 
 -- ------------------------------------------------------------------------------------------------------------- sharding and recompute
+
+-- T:143: nothing else asks for types.
+function derived.spmd_typechecking(f)
+  return f.key "debug.spmd_typechecking" and f.key(P_KEY .. "spmd_backend") == "spmd_types"
+end
 
 -- As torchtitan_writes.lua's resharding has it the other way round.
 function derived.zero(f)
