@@ -24,7 +24,8 @@ framework.fields = {
   expert_bias = "do experts have biases?", precision = "of the matrix products", zero = "ZeRO stage",
   recompute_kind = "none, selective or full", recomputes_moe = "is the expert MLP computed again?",
   optimizer_state = "fp32, or reduced: moments or gradients in less",
-  stages = "P × chunks", microbatch_group = "microbatches of a chunk's turn, where a file says so",
+  stages = "P × chunks", replicas = "copies of what is sharded", sequence_parallel = "are sequences split over TP between its products?",
+  microbatch_group = "microbatches of a chunk's turn, where a file says so",
 }
 
 -- With one of the context's choices.
@@ -34,7 +35,7 @@ local function facts_of(context, choice)
   return {
     mtp_layers = shape.mtp_layers or 0, heads = shape.heads,
     query_groups = shape.attention ~= "mla" and shape.kv_heads or shape.heads, expert_bias = shape.expert_bias or false,
-    precision = training.precision, zero = zero,
+    precision = training.precision, zero = zero, replicas = asked.replicas or 1, sequence_parallel = asked.sequence_parallel ~= false,
     recompute_kind = recompute.full and "full" or next(recompute) and "selective" or "none",
     recomputes_moe = recompute.moe or false,
     optimizer_state = asked.moments ~= "fp32" and "reduced" or asked.gradients ~= "fp32" and zero < 2 and "reduced" or "fp32",

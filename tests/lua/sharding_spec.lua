@@ -203,8 +203,9 @@ describe("what a framework has to be told of it", function()
 
   -- pytorch/torchtitan configs.py: -1 shards over what replicas leave; resharded after forward without a pipeline only, unless it says otherwise
   it("is degrees and resharding of torchtitan, and a stage of DeepSpeed", function()
-    assert.equal("", flags("torchtitan", { sharding = "parameters" }))
-    assert.equal("parallelism.data_parallel_replicate_degree 2 parallelism.fsdp_reshard_after_forward never",
+    assert.equal("training.disable_cuda_graphs", flags("torchtitan", { sharding = "parameters" }))   -- which no plan counts unless asked
+    assert.equal("", flags("torchtitan", { sharding = "parameters", cuda_graphs = true }))
+    assert.equal("parallelism.data_parallel_replicate_degree 2 parallelism.fsdp_reshard_after_forward never training.disable_cuda_graphs",
                  flags("torchtitan", { sharding = "gradients", replicas = 2 }))
     assert.equal("parallelism.fsdp_reshard_after_forward always training.disable_cuda_graphs",
                  flags("torchtitan", { sharding = "parameters", reshard = true }, { pipeline = 2, tensor = 1, schedule = "1f1b" }))

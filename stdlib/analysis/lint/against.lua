@@ -245,10 +245,11 @@ function against.compare(result, read, plan, path)
     }
   end
   local more, elsewhere_said = derived(result, read), names_a_model(result)
+  local shares = (plan.parallelism.data or 1) * (plan.parallelism.context or 1) > 1   -- else nothing is sharded, whatever it is called
   for _, each in ipairs(compared) do
     local wanted, found = wanted_of(plan, each[1]), value_at(read, each[2])
     if found == nil then found = more[each[2]] end
-    if wanted ~= nil and not same(wanted, found, each.within) then
+    if wanted ~= nil and not same(wanted, found, each.within) and (shares or each[1] ~= "sharding") then
       -- a tokenizer and a number of steps need not stand in a launch, and a model not where its name does
       local quiet = found == nil and (each.within or elsewhere_said and (each[1]:find "^model%." or each[1] == "training.precision"))
       if not quiet then note(each[1], wanted, found, each[3]) end

@@ -27,6 +27,8 @@ local other_facts = { torchtitan = require "pipeplan.analysis.lint.torchtitan" }
 
 local degrees = { tensor_parallel = "--tensor-model-parallel-size", pipeline_parallel = "--pipeline-model-parallel-size",
                   context_parallel = "--context-parallel-size", expert_parallel = "--expert-model-parallel-size" }
+function derived.replicas(f) return f.key "--num-distributed-optimizer-instances" end
+
 for name, key in pairs(degrees) do
   derived[name] = function(f)
     local value = f.key(key)

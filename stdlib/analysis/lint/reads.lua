@@ -217,6 +217,9 @@ function reads.spec(result)
     training.global_batch_size = json.array()
     for i, step in ipairs(ramp) do training.global_batch_size[i] = json.array(step) end
   end
+  training.moments = fact(result, "moments")
+  local copies = fact(result, "replicas")
+  if copies and copies > 1 and training.zero ~= 0 then training.replicas = copies end
   training.recompute = recompute_of(result)
   training.tokens = tokens_of(result, read.training)
   for _, name in ipairs { "tensor", "context", "pipeline", "expert" } do parallelism[name] = read.parallelism[name] end

@@ -337,6 +337,8 @@ function derived.recompute_modules() return {} end
 
 function derived.recomputes_moe() return false end
 
+function derived.moments(f) return f.key "optimizer.implementation" == "fused_opt_states_bf16" and "bf16" or "fp32" end
+
 function derived.optimizer_state() return "fp32" end
 
 -- Microbatches of a chunk's turn: as many rounds as there are whole P in M (S:2938).

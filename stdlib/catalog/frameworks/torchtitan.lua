@@ -96,7 +96,7 @@ return {
     { key = "training.seq_len", base = "--seq-length", field = "training.sequence_length", type = "integer", default = 2048,
       written = "always" },
     { key = "training.disable_cuda_graphs", type = "flag", present = true, default = false, written = "always", silent = true,
-      value = function(_, _, plan) return plan.parallelism.pipeline > 1 or nil end,
+      value = function(training, _, plan) return writes.without_graphs(training, plan) or nil end,
       note = "CUDA graphs are on by default and refused with a pipeline (trainer.py:185)" },
     { key = "training.dtype", type = "choice", values = { "bfloat16", "float32" }, default = "float32", written = "differs",
       note = "of parameters, gradients and moments" },
@@ -126,7 +126,7 @@ return {
       written = "always", note = "activation_checkpoint:full, behind all others: what follows belongs to it" },
   },
   facts = { sequence_parallel = "--sequence-parallel", disable_cuda_graphs = "training.disable_cuda_graphs", spmd_typechecking = "debug.spmd_typechecking",
-            compiled = "compile.enable", async_tensor = "compile.enable_async_tensor_parallel" },
+            compiled = "compile.enable", components = "compile.components", async_tensor = "compile.enable_async_tensor_parallel" },
   writes = writes.keys, unsaid = writes.unsaid,
   gone = {
     { key = "job.config_file", how = "unrecognized", now = "--module and --config", source = "https://github.com/pytorch/torchtitan/issues/2386" },

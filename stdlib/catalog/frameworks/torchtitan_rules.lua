@@ -7,6 +7,9 @@ local torch = require "pipeplan.catalog.frameworks.torch"
 
 local function at(where) return "https://github.com/pytorch/torchtitan/tree/v0.3.0, " .. where end
 
+-- Is the model run without the compiler?
+local function is_plain(f) return not (f.compiled and f.components:find("model", 1, true)) end
+
 local list = {
   { id = "torchtitan.world", by = "engine",
     when = function(f) return f.gpus % (f.tensor_parallel * f.context_parallel * f.pipeline_parallel) ~= 0 end,
@@ -22,11 +25,26 @@ local list = {
     source = at "parallel_dims.py:186; expert_tensor_parallel_degree is gone" },
   { id = "torchtitan.expert_shards", expert_parallel = { over = 1 },
     when = function(f)
-      local shards = f.zero == 0 and 1 or f.data_parallel
+      local shards = f.zero == 0 and 1 or f.data_parallel // f.replicas
       return shards * f.context_parallel * f.tensor_parallel % f.expert_parallel ~= 0
     end,
-    message = "{framework} takes the ranks of EP {expert_parallel} from those that shard: DP {data_parallel} × CP {context_parallel} × TP "
-              .. "{tensor_parallel}, without DP where nothing is sharded, is no multiple of it", source = at "parallel_dims.py: build_mesh" },
+    message = "{framework} takes the ranks of EP {expert_parallel} from those that shard: DP {data_parallel} ÷ {replicas} replicas × CP "
+              .. "{context_parallel} × TP {tensor_parallel}, without DP where nothing is sharded, is no multiple of it",
+    source = at "parallel_dims.py: build_mesh" },
+  { id = "torchtitan.optimizer_alone", by = "plan", pipeline_parallel = 1, zero = 1,
+    when = function(f) return f.data_parallel * f.context_parallel > 1 end,
+    message = "{framework} shards no optimizer alone without a pipeline: gradients are sharded with it",
+    source = "https://github.com/pytorch/pytorch/tree/v2.13.0/torch/distributed/fsdp/_fully_shard, fully_shard" },
+  { id = "torchtitan.gradients_alone", by = "plan", pipeline_parallel = { over = 1 }, zero = 2,
+    message = "{framework} reduces gradients behind the last microbatch of a pipeline: until then they are whole",
+    source = "https://github.com/pytorch/pytorch/tree/v2.13.0/torch/distributed/pipelining, stage.py: set_requires_gradient_sync" },
+  { id = "torchtitan.sequence",
+    when = function(f)
+      local tensor = f.sequence_parallel and f.tensor_parallel or 1
+      return f.sequence_length % (tensor * (f.context_parallel > 1 and 2 * f.context_parallel or 1)) ~= 0
+    end,
+    message = "{framework}: sequences of {sequence_length} tokens do not divide by TP {tensor_parallel}, where sequences are split over it, × 2 CP "
+              .. "of CP {context_parallel}", source = at "trainer.py:307-315" },
 
   { id = "torchtitan.batch", by = "engine",
     when = function(f) return f.global_batch_size % (f.local_batch * f.data_parallel) ~= 0 end,
@@ -49,10 +67,10 @@ local list = {
               .. "MinimalAsyncEP) in the configuration function, or --training.disable_cuda_graphs", source = at "trainer.py:190" },
   { id = "torchtitan.typechecking", by = "engine", pipeline_parallel = { over = 1 }, spmd_typechecking = true,
     message = "{framework}: --debug.spmd_typechecking goes with no pipeline", source = at "trainer.py:145" },
-  { id = "torchtitan.memory_budget", by = "engine", checkpointing = "memory-budget", compiled = false,
-    message = "{framework}: activation_checkpoint:memory-budget wants --compile.enable", source = at "trainer.py:174: run" },
-  { id = "torchtitan.async_tensor", by = "engine", async_tensor = true, compiled = false,
-    message = "{framework}: --compile.enable_async_tensor_parallel wants --compile.enable", source = at "configs.py: CompileConfig: run" },
+  { id = "torchtitan.memory_budget", by = "engine", checkpointing = "memory-budget", when = is_plain,
+    message = "{framework}: activation_checkpoint:memory-budget wants --compile.enable and model in --compile.components", source = at "trainer.py:174: run" },
+  { id = "torchtitan.async_tensor", by = "engine", async_tensor = true, when = is_plain,
+    message = "{framework}: --compile.enable_async_tensor_parallel wants --compile.enable and model in --compile.components", source = at "configs.py: CompileConfig: run" },
   { id = "torchtitan.tied", by = "engine", pipeline_parallel = { over = 1 }, tied_embeddings = true,
     message = "{framework} ties no embedding and head over stages", source = at "models: enable_weight_tying" },
 

@@ -75,6 +75,11 @@ local function replicas_of(f)
   return f.training.replicas or 1
 end
 
+-- Must CUDA graphs be switched off, or are they not what was planned?
+function writes.without_graphs(training, plan)
+  return plan.parallelism.pipeline > 1 or (plan.parallelism.expert or 1) > 1 or not training.cuda_graphs
+end
+
 writes.keys = {
   module = function(f) return (writes.model(f.shape, f.plan.training.precision) or { module = "" }).module end,
   config = function(f) return (writes.model(f.shape, f.plan.training.precision) or { config = "" }).config end,
@@ -95,9 +100,7 @@ writes.keys = {
   ["training.local_batch_size"] = function(f)
     return (in_pipeline(f) and f.plan.microbatches or 1) * f.plan.micro_batch_size
   end,
-  ["training.disable_cuda_graphs"] = function(f)
-    return in_pipeline(f) or f.plan.parallelism.expert > 1 or not f.request.training.cuda_graphs
-  end,
+  ["training.disable_cuda_graphs"] = function(f) return writes.without_graphs(f.request.training, f.plan) end,
   ["training.dtype"] = function() return nil end,
   ["training.mixed_precision_param"] = function(f) return f.plan.training.precision == "fp32" and "float32" or "bfloat16" end,
   ["training.steps"] = function(f)
@@ -121,11 +124,8 @@ function writes.unsaid(f)
   if (asked.optimizer_offload or 0) > 0 then return "an optimizer alone in host memory" end
   if asked.lora_rank then return "adapters: a configuration function has their converter" end
   if training.batch_ramp then return "a batch that grows in steps" end
-  if f.training.zero == 1 and not in_pipeline(f) then
-    return "a sharded optimizer alone: without a pipeline gradients are sharded with it (training.sharding gradients)"
-  end
-  if f.training.zero == 2 and in_pipeline(f) then
-    return "sharded gradients in a pipeline: they are reduced behind the last microbatch (training.sharding optimizer, or parameters)"
+  if f.training.zero == 0 and f.plan.parallelism.context > 1 then
+    return "unsharded parameters with context parallelism: they are sharded over its ranks"
   end
   if f.plan.parallelism.data % replicas_of(f) ~= 0 then
     return string.format("%d replicas of DP %d", replicas_of(f), f.plan.parallelism.data)
