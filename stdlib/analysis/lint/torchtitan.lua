@@ -43,8 +43,8 @@ function derived.attention_kind(f) return f.record.shape.attention or "gqa" end
 
 function derived.query_groups(f) return f.record.shape.kv_heads or f.record.shape.heads end
 
--- Parts of the model as they are written, or nil: none are. { counts: layers of each, names: of each, what it has once }. A part is a set: the
--- split keeps the model's own order (PP: _split_module).
+-- Parts of the model as they are written, or nil: none are. { counts: layers of each, names: of each, what it has once }. A part is a set:
+-- the split keeps the model's own order (PP: _split_module).
 function derived.parts(f)
   local words = f.words(P_KEY .. "module_fqns_per_model_part")
   if not words or words[1] == "None" then return nil end

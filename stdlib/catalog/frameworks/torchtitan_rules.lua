@@ -62,6 +62,7 @@ local list = {
     message = "{framework}: CUDA graphs are on unless --training.disable_cuda_graphs is said, and refused with a pipeline",
     source = at "trainer.py:185: run" },
   { id = "torchtitan.cuda_graphs_experts", by = "engine", severity = "warning", pipeline_parallel = 1, expert_parallel = { over = 1 },
+    experts = { over = 0 },
     disable_cuda_graphs = false,
     message = "{framework}: with EP {expert_parallel} CUDA graphs want a dispatcher that never waits for the host (HybridEP, "
               .. "MinimalAsyncEP) in the configuration function, or --training.disable_cuda_graphs", source = at "trainer.py:190" },
