@@ -11,16 +11,25 @@ local topology = require "pipeplan.input.topology"
 
 local measured = {}
 
--- paths: of files that can be read → { topology = …, runs = { … } }, each with its `file`.
+local function read_runs(found, text, path)
+  local runs, passed = nccl.read(text, path)
+  for _, run in ipairs(runs) do
+    run.file = path
+    table.insert(found.runs, run)
+  end
+  for _, other in ipairs(passed) do
+    other.file = path
+    table.insert(found.passed, other)
+  end
+end
+
+-- paths: of files that can be read → { topology = …, runs = { … }, passed = { … } }, each with its `file`; passed: tests that say nothing
+-- of what plans use.
 function measured.read(paths)
-  local found = { runs = {} }
+  local found = { runs = {}, passed = {} }
   for _, path in ipairs(paths) do
     local text = json.text(path)
-    if nccl.is(text) then
-      for _, run in ipairs(nccl.read(text, path)) do
-        run.file = path
-        table.insert(found.runs, run)
-      end
+    if nccl.is(text) then read_runs(found, text, path)
     elseif topology.is(text) then
       if found.topology then failure.usage("%s: a second matrix of nvidia-smi topo -m, after %s", path, found.topology.file) end
       found.topology = topology.read(text, path)

@@ -85,11 +85,12 @@ local names = { message = "messages", ring = "rings", alltoall = "all-to-all wit
 local function note_fit(request, tier, found)
   local where = { inside = "scale-up", host = "PCIe", network = "network" }
   note(request, where[tier] .. " " .. names[found.transfer], format.rate(found.bandwidth) .. " and " .. format.seconds(found.latency),
-       string.format("%s: %s over %d GPUs of %d node%s, α + β·bytes through %d sizes, median error %s, worst %s%s", place(found.run),
-                     found.run.test, found.run.ranks, found.run.host_count, found.run.host_count == 1 and "" or "s", #found.run.points,
+       string.format("%s: %s over %d GPUs of %s%s, α + β·bytes through %d sizes, median error %s, worst %s%s", place(found.run),
+                     found.run.test, found.run.ranks, format.plural(found.run.host_count, "node"),
+                     found.run.listed and " (" .. found.run.listed .. " of them listed)" or "", #found.run.points,
                      format.percent(found.median_error), format.percent(found.worst_error),
                      found.bound_inside and "; links inside a node were the slower, the network reaches this at least" or ""))
-  if tier == "network" and found.run.test == "all_reduce" and found.run.host_count == 2 then
+  if tier == "network" and found.run.test == "all_reduce" and found.run.host_count == 2 and found.run.ranks > 2 then
     warn(request, "tree_allreduce", "%s: an all-reduce over two nodes runs as a tree, whose bus bandwidth overstates the network up to " ..
          "twofold: measure all_gather, or more nodes, or with NCCL_ALGO=RING", place(found.run))
   end
@@ -140,6 +141,10 @@ end
 -- What was measured of each tier, noted.
 local function fits_of(request, found, domain)
   if not found or #found.runs == 0 then return { inside = {}, host = {}, network = {} } end
+  for _, other in ipairs(found.passed) do
+    warn(request, "measured_other", "%s:%d: %s_perf says nothing of the links that plans use: passed over", other.file, other.line,
+         other.test)
+  end
   local fits = require("pipeplan.input.measured").links(found.runs, domain, request.cluster.gpus_per_node)
   for _, tier in ipairs { "inside", "host", "network" } do
     for _, transfer in ipairs(transfers) do

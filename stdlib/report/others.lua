@@ -78,6 +78,16 @@ function others.assumptions(plan)
   return parts
 end
 
+-- Links that were measured: which test, over how many GPUs of how many nodes, in which file (input/network.lua, note_fit).
+function others.links(plan)
+  local parts = {}
+  for _, entry in ipairs(plan.assumptions) do
+    local place, what = entry.why:match "^(.-): ([%l_]+ over %d+ GPUs of %d+ nodes?[^,]*), α"
+    if place then parts[#parts + 1] = string.format("%s %s: %s (%s)", entry.field, entry.value, what, place:match "[^/]*$") end
+  end
+  return parts
+end
+
 function others.policy(plan)
   return string.format("%s; digest %s; judged at %s; pipeplan %s", table.concat(plan.policy.layers, " + "), plan.policy.digest:sub(1, 12),
                        plan.policy.date, plan.engine_version)

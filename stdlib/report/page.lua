@@ -39,6 +39,7 @@ local function remainder(add, plan, sections)
   sections[#sections + 1] = others.alternatives(plan)
   add("dropped", "others", others.dropped(plan), 3, 2, true)
   add("note", "others", verdict.warnings(plan, "note"), 5, 1)
+  add("links", "others", others.links(plan), 9, 2)
   add("assumed", "others", others.assumptions(plan), 2, 2, true)
   add("policy", "others", others.policy(plan), 16)
 end

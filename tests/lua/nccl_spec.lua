@@ -121,10 +121,107 @@ describe("nccl-tests output", function()
     assert.matches("^out.txt:%d+: broadcast_perf: expected one of", problem(run("broadcast", 1, 8, "none", 1, 1e-6, 1e9)))
     assert.matches("^out.txt:%d+: no '# Rank' lines", problem((good:gsub("#  Rank[^\n]*\n", ""))))
     assert.matches("^out.txt:%d+: one GPU took part", problem(run("all_reduce", 1, 1, "sum", 0, 1e-6, 1e9)))
-    assert.matches("^out.txt:%d+: the bus bandwidth is 1.75 times the algorithm's: expected 0.88 for all_gather over 8 GPUs",
+    assert.matches("^out.txt:%d+: the bus bandwidth is 1.75 times the algorithm's: expected 0.875 for all_gather over 8 GPUs",
                    problem((good:gsub("all_reduce", "all_gather"))))
     assert.matches("^out.txt:%d+: Out of bounds values : 3 FAILED", problem((good:gsub("values : 0 OK", "values : 3 FAILED"))))
     assert.matches("^out.txt:%d+: a table of one size", problem((good:gsub("\n%s+4194304.*$", "\n"))))
     assert.matches("^out.txt:%d+: a size of 1048576 bytes without a time", problem((good:gsub("\n(%s+1048576 [^\n]-%-1)[^\n]*", "\n%1"))))
+  end)
+
+  -- The list of ranks: `keep(rank)` says which of them stand there; `between` what stands where others were.
+  local function listed(text, keep, between)
+    local before
+    return (text:gsub("#  Rank +(%d+)[^\n]*\n", function(rank)
+      if keep(tonumber(rank)) then
+        before = true
+        return nil
+      end
+      local gap = before and between or ""
+      before = false
+      return gap
+    end))
+  end
+  local function ends(rank) return rank < 3 or rank > 60 end
+
+  it("with a shortened list of ranks is of all of them, where the rest admits one reading", function()
+    local text = run("alltoall", 8, 8, "none", 63 / 64, 60e-6, 45.7e9)
+    for _, dots in ipairs { "......\n", "...\n", "# …\n", "[... 58 more ranks ...]\n", "<snip>\n" } do
+      local only = nccl.read(listed(text, ends, dots), "out.txt")[1]
+      assert.same({ 64, 8, 8, 6 }, { only.ranks, only.host_count, only.ranks_per_host, only.listed })
+    end
+    assert.is_nil(nccl.read(text, "out.txt")[1].listed)
+    -- it is told by its bus bandwidth, 63/64 of the algorithm's, that it is no sendrecv over the six that are listed
+    text = listed(text, ends, "......\n"):gsub("[^\n]*_perf\n", "")
+    assert.matches("which test was this%? Nothing names it; over 64 GPUs of 8 nodes it may be all_gather or alltoall", problem(text))
+    assert.equal("alltoall", nccl.read(text, "alltoall.txt")[1].test)
+  end)
+
+  it("with a list that is not whole is refused", function()
+    local text = run("alltoall", 8, 8, "none", 63 / 64, 60e-6, 45.7e9)
+    assert.matches("^out.txt:11: rank 3 is missing: of ranks 0 to 63 there are 6: expected a line for each", problem(listed(text, ends, "")))
+    assert.matches("^out.txt:%d+: rank 7 is missing: of ranks 0 to 63 there are 63:", problem(listed(text, function(rank) return rank ~= 7 end, "")))
+    -- each process sees one device: nothing says whether a node has four or eight
+    local torn = listed(text, ends, "......\n"):gsub("device  %d", "device  0")
+    assert.matches("rank 3 is missing: .* which do not say how many GPUs each node has", problem(torn))
+    -- the last ranks are cut off: 0 to 5 are whole, the bus bandwidth is not theirs
+    assert.matches("the bus bandwidth is 0.98%d+ times the algorithm's: expected 0.8333 for alltoall over 6 GPUs",
+                   problem(listed(text, function(rank) return rank < 6 end, "")))
+    assert.matches("^out.txt:6: .*expected '# Rank N … Pid N on HOST device N", problem((text:gsub("on      node0 device  0[^\n]*", "on", 1))))
+  end)
+
+  it("of processes that do not know of each other is refused: built without MPI", function()
+    local two = run("all_reduce", 1, 2, "sum", 1, 10e-6, 100e9)
+    local list = two:match "\n(#  Rank.-\n)#\n"
+    local text = two:gsub("#  Rank.-\n#\n", list:gsub("node0", "node1"):gsub("%%", "%%%%") .. list:gsub("%%", "%%%%") .. "#\n", 1)
+    assert.matches("^out.txt:8: rank 0 for the second time %(the first: line 6%), before any table: .*MPI=1", problem(text))
+    local same = run("all_reduce", 2, 2, "sum", 1.5, 10e-6, 100e9):gsub("node1", "node0")
+    assert.matches("^out.txt:8: rank 2 is on device 0 of node0, where rank 0 is %(line 6%): expected another name for each node", problem(same))
+    -- each process sees one device, whose bus number tells it from the others
+    local own = run("all_reduce", 1, 8, "sum", 1.75, 10e-6, 100e9):gsub("device  %d", "device  0")
+    assert.same({ 8, 1 }, { nccl.read(own, "out.txt")[1].ranks, nccl.read(own, "out.txt")[1].host_count })
+  end)
+
+  it("is read past tests that say nothing of links, which are named", function()
+    local text = run("broadcast", 1, 8, "none", 1, 10e-6, 400e9) .. run("all_gather", 1, 8, "none", 0.875, 10e-6, 400e9)
+    local runs, passed = nccl.read(text, "out.txt")
+    assert.equal(1, #runs)
+    assert.same({ { line = 16, test = "broadcast" } }, passed)
+  end)
+
+  it("has lines of NCCL between and behind its own, and commands", function()
+    local lines, n = {}, 0
+    for line in run("all_gather", 2, 8, "none", 0.9375, 10e-6, 300e9):gmatch "(.-)\n" do
+      n = n + 1
+      lines[#lines + 1] = "\27[0;32m" .. n % 2 .. ": " .. line .. (n == 27 and "node0:4000:4321 [3] NCCL INFO Channel 00" or "") .. "\27[0m"
+      if n == 28 then lines[#lines + 1] = "node0:4000:4000 [0] NCCL INFO cmd sendrecv_perf -b 8" end
+    end
+    local runs = nccl.read(table.concat(lines, "\n"), "log.txt")
+    assert.same({ "all_gather", 16, 2, 6 }, { runs[1].test, runs[1].ranks, runs[1].host_count, #runs[1].points })
+  end)
+
+  it("as web pages show it has no # before its lines", function()
+    local text = run("reduce_scatter", 2, 8, "sum", 0.9375, 10e-6, 300e9):gsub("# ", "  ")
+    assert.is_true(nccl.is(text))
+    local runs = nccl.read(text, "log.txt")
+    assert.same({ "reduce_scatter", 16, 6 }, { runs[1].test, runs[1].ranks, #runs[1].points })
+  end)
+
+  it("without in-place columns, with N/A among them, or with values that were wrong", function()
+    local text = run("sendrecv", 2, 1, "sum", 1, 20e-6, 45e9)
+    local half = text:gsub("(\n%s+%d+%s+%d+%s+float[^\n]*)", function(line) return line:sub(1, #line - 34) end)
+    assert.equal(6, #nccl.read(half, "out.txt")[1].points)
+    local without = text:gsub("(\n%s+%d+%s+%d+%s+float[^\n]*)     0\n", "%1   N/A\n")
+    assert.equal(6, #nccl.read(without, "out.txt")[1].points)
+    local wrong = text:gsub("(1048576[^\n]-)     0  ", "%1     7  ", 1)
+    assert.matches("^out.txt:12: 7 values of this size were wrong", problem(wrong))
+  end)
+
+  it("of any size is read in a time that follows it", function()
+    -- a second for a megabyte would be a minute if it grew with the square
+    for _, line in ipairs { (" "):rep(1e6), ("# "):rep(5e5), ("Rank 0 Pid "):rep(1e5), ("a:1:1 [0] NCCL"):rep(7e4), ("1:"):rep(5e5), ("#"):rep(1e6) } do
+      local good, message = pcall(nccl.read, "# size count type time busbw\n" .. line .. "\n", "out.txt")
+      assert.is_false(good)
+      assert.matches("^out.txt:%d", tostring(message))
+    end
   end)
 end)

@@ -84,6 +84,10 @@ local list = {
   { "links of a matrix whose row is of no column", says = "file:3: GPU1 has a row, but no column", "\tGPU0\tGPU2\tCPU Affinity\nGPU0\t X \tNV18\t0-63\nGPU1\tNV18\t X \t0-63\n", command = links },
   { "links without end", says = "file:2: GPU0 to GPU1 is NV9223372036854775807", "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV9223372036854775807\t0-63\nGPU1\tNV18\t X \t0-63\n", command = links },
   { "links of binary", says = "", ("\0\255\27"):rep(1000), command = links },
+  { "links of half a list of ranks", says = "file:3: rank 1 is missing: of ranks 0 to 2 there are 2", "# Rank 0 Group 0 Pid 1 on a device 0 [0x1]\n\n# Rank 2 Group 0 Pid 1 on a device 2 [0x3]\n# size count type redop root time algbw busbw\n8 2 float none -1 1 1 1\n16 4 float none -1 2 2 2\n", command = links },
+  { "links of a huge rank", says = "file:1: ", "# Rank 99999999 Group 0 Pid 1 on a device 0 [0x1]\n# size count type redop root time algbw busbw\n", command = links },
+  { "links of a line of ranks", says = "file:1: a table of no sizes", "# size count type redop root time algbw busbw\n" .. ("Rank 0 Pid "):rep(100000), command = links },
+  { "links of many lines", says = "file:200001: a table of no sizes", ("# Rank\n"):rep(200000) .. "# size count type redop root time algbw busbw\n# Rank 1 Pid 1\n", command = links },
   -- plans and logs
   { "a plan of nothing", says = "", "{}", command = watched },
   { "a plan that was refused", says = "refused", '{ "status": "refused" }', command = watched },
