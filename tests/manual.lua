@@ -6,8 +6,10 @@ block:
   <!-- run: ARGUMENTS -->   the program's output, run in the source tree
   <!-- file: NAME -->       a file that the sessions below it find in their directory
   <!-- source: PATH -->     a file of the source tree
-  <!-- session -->          commands after "$ ", each with its output below it, run in one directory, pipeplan on the path
+  <!-- session -->          commands after "$ ", each with its output below it, run in one directory where `examples` is the source tree's,
+                            pipeplan on the path
   <!-- session: source -->  the same in the source tree
+  <!-- session: fails -->   a session that shows what the program complains of; no other block may
   <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs
 
 scripts/generate-meta writes what stands behind `<!-- names -->`, `<!-- fields -->` and `<!-- properties -->`. Above a block of commands
@@ -112,9 +114,13 @@ end
 
 local methods = {}
 
+-- Raises where a block shows a complaint of the program that is not there on purpose.
 function methods:output(block)
   if manual.generated[block.kind] then return block.shown end
-  return assert(outputs[block.kind], "no such block: " .. block.kind)(self, block)
+  local shown = assert(outputs[block.kind], "no such block: " .. block.kind)(self, block)
+  local complaint = block.name ~= "fails" and ("\n" .. shown):match "\n(pipeplan: [^\n]*)"
+  if complaint then error(string.format("a block of the kind %s shows an error: %s", block.kind, complaint), 0) end
+  return shown
 end
 
 function methods:close()
@@ -126,7 +132,7 @@ function manual.shell(program)
   local absolute = program:match "^/" and program or io.popen("pwd"):read "l" .. "/" .. program
   local directory = os.tmpname()
   os.remove(directory)
-  assert(os.execute("mkdir '" .. directory .. "'"))
+  assert(os.execute(string.format("mkdir '%s' && ln -s \"$PWD/examples\" '%s/examples'", directory, directory)))
   return setmetatable({ program = absolute, directory = directory }, { __index = methods })
 end
 

@@ -105,6 +105,13 @@ for _, path in ipairs(pages) do
 end
 
 describe("the manual", function()
+  it("shows no complaint of the program but where one is meant", function()
+    local page = "<!-- session%s -->\n```console\n$ pipeplan plan none.json\n```\n<!-- end -->\n"
+    local _, problem = pcall(manual.render, page:format "", os.getenv "PIPEPLAN")
+    assert.equal("a block of the kind session shows an error: pipeplan: none.json: cannot be read: No such file or directory", problem)
+    assert.matches("\npipeplan: none.json: cannot be read", manual.render(page:format ": fails", os.getenv "PIPEPLAN"), 1, true)
+  end)
+
   it("has a first page of 200 lines at most, which names every other page", function()
     assert.is_true(select(2, texts["README.md"]:gsub("\n", "")) <= 200)
     for _, path in ipairs(pages) do
