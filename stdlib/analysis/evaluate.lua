@@ -135,11 +135,17 @@ local function value_text(value)
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
--- As failure.try; but a budget that is spent is not what went wrong with one candidate.
+-- What went wrong, without the place: an expression has one line.
+local function without_place(problem)
+  return (tostring(problem):gsub("^rule '[^']*' %(%-e:%d+%): ", ""):gsub("^%-e:%d+: ", ""))
+end
+
+-- As failure.try; but a budget that is spent, and a name that nothing has, are not what went wrong with one candidate.
 local function try_value(rule, policy, record)
   local good, value, names, late = failure.try(functions.value, rule, policy, record, functions.late_of(record))
   local problem = not good and failure.of(value)
   if problem and problem.status == failure.status.over_budget then error(value, 0) end
+  if problem and problem.unknown then failure.raise("policy_error", "%s", without_place(value)) end
   return good, value, names, late
 end
 
@@ -154,7 +160,7 @@ local function value_of(rule, policy, set, row)
   end
   if good and late then return string.format("(%s is not known of it)", late) end
   if good then return value end
-  return string.format("(%s)", (tostring(value):gsub("^rule '[^']*' %(%-e:%d+%): ", ""):gsub("^%-e:%d+: ", ""))), value
+  return string.format("(%s)", without_place(value)), value
 end
 
 -- An expression (load.lua) of each candidate with a pipeline → { total, values = { { text, count, first }, … } by value, low, high,

@@ -22,11 +22,12 @@ function failure.raise_lines(status, lines)
   error(setmetatable({ status = assert(failure.status[status], status), message = table.concat(lines, "\n"), lines = lines }, metatable), 0)
 end
 
--- What a policy's host says went wrong (engine.host's problem) as an answer. `status`: where neither its budget nor memory ran out.
+-- What a policy's host says went wrong (engine.host's problem) as an answer. `status`: where neither its budget nor memory ran out;
+-- `unknown`: the name that nothing has, whatever it is asked about.
 function failure.of_host(problem, status, format, ...)
   local ran_out = problem.kind ~= "broken"
   error(setmetatable({ status = failure.status[ran_out and "over_budget" or status], memory = problem.kind == "memory" or nil,
-                       message = string.format(format, ...) }, metatable), 0)
+                       unknown = problem.unknown, message = string.format(format, ...) }, metatable), 0)
 end
 
 -- A command line or an input that cannot be read or understood: exit 2.

@@ -239,7 +239,6 @@ local function planned(decision, parsed, given, how)
                                                 shortlist = how.shortlist, frontier = parsed.format == "json" }
   end
   local plan, program
-  local asked = request
   plan, program, request = decide(request)
   decision.plan, decision.request = plan, request
   if how.shortlist and plan.shortlist and parsed.format ~= "json" then
@@ -247,7 +246,7 @@ local function planned(decision, parsed, given, how)
   end
   local words = { "pipeplan", "plan", table.unpack(how.arguments) }
   local status = status_of(plan)
-  local instead = parsed.recommended and instead_of(plan, asked)
+  local instead = parsed.recommended and instead_of(plan, request)
   if instead then plan, program, request = decide(instead) end
   local text, problem = render[parsed.format or "text"](plan, request, parsed.pairs, program, words)
   return text, problem or status

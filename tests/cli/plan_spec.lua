@@ -490,6 +490,8 @@ end)
 
 describe("what a refusal recommends", function()
   local refused = "examples/specs/7b-fits-one-gpu.json --recommended"
+  -- 671B parameters on two GPUs: nothing that was tried fits
+  local hopeless = "--gpus 2 --accelerator H100 --model examples/models/deepseek-v3.json --tokens 1T"
 
   it("is printed in every format, and the exit status stays that of the refusal", function()
     local result = run(refused .. " --format json")
@@ -503,8 +505,21 @@ describe("what a refusal recommends", function()
     end
   end)
 
+  it("is planned where the spec asks for the fewest GPUs too", function()
+    local result = run "examples/specs/mixtral-8x7b.json --gpus minimum --pipeline 1000 --recommended --format verdict"
+    assert.same({ 1, "pipeplan: rejected: none of the " }, { result.status, result.stderr:sub(1, 32) })
+    assert.matches("^status planned\n", result.stdout)
+  end)
+
   it("is nothing where there is a plan, or a refusal that recommends nothing", function()
-    assert.equal(run(headline .. " --format verdict").stdout, run(headline .. " --recommended --format verdict").stdout)
+    for arguments, status in pairs { ["examples/specs/mixtral-8x7b.json"] = 0, [hopeless] = 1 } do
+      local without, with = run(arguments .. " --format verdict"), run(arguments .. " --recommended --format verdict")
+      assert.same({ status, "" }, { without.status, without.stderr })
+      assert.same(without, with)
+    end
+  end)
+
+  it("is asked for beside nothing that it is no answer to", function()
     assert.equal(2, run(refused .. " --explain").status)
   end)
 end)

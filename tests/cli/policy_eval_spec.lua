@@ -135,6 +135,13 @@ describe("policy eval -e", function()
     assert.equal(2, program.run("policy eval odd_microbatches").status)
   end)
 
+  -- Of a name that nothing has there is nothing to learn from another candidate, of which there may be a hundred thousand.
+  it("ends at the first candidate of which it reads a name that nothing has", function()
+    local asked = values "f.expert_parallel == 1 or f.gpu"
+    assert.same({ 3, "" }, { asked.status, asked.stdout })
+    assert.equal("pipeplan: no field 'gpu', did you mean 'gpus'?\n", asked.stderr)
+  end)
+
   it("has one budget for all candidates", function()
     for _, endless in ipairs { "(function() while true do end end)()", "(function() if f.pipeline_parallel > 2 then while true do end end end)()" } do
       local result = values(endless)
