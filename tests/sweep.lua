@@ -278,6 +278,10 @@ words_kind("program", "0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,
            function(path) return list("simulate", path, "--format", "json") end)
 words_kind("log", read "examples/monitor/healthy.log", "run.log", function(path) return list("monitor",
   source .. "/tests/fuzz/seeds/plan.json", path) end)
+for _, name in ipairs { "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms_swift", "hf_trainer", "torchtitan" } do
+  words_kind("log of " .. name, read("tests/fuzz/seeds/metrics/" .. name .. ".log"), "run.log",
+             function(path) return list("monitor", source .. "/tests/fuzz/seeds/plan.json", path, "--steps", "2-40") end)
+end
 words_kind("counters", read "examples/monitor/dmon.txt", "dmon.txt",
            function(path) return list("monitor", source .. "/tests/fuzz/seeds/plan.json", source .. "/examples/monitor/healthy.log",
              path) end)

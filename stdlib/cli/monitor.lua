@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- monitor.lua: `pipeplan monitor PLAN.json METRICS…`: holds a run against its plan's rollback trigger: keep (0), roll back (1) or undecided
--- (0, and said why).
+-- monitor.lua: `pipeplan monitor PLAN.json METRICS…`: holds a run against its plan's rollback trigger: keep (0), roll back (1), find a
+-- fault first (1) or undecided (0, and said why).
 
 local argparse = require "pipeplan.argparse"
 local command_line = require "pipeplan.cli.arguments"
@@ -17,17 +17,19 @@ Examples:
    pipeplan monitor plan.json examples/monitor/healthy.log
        a run that keeps its plan
    pipeplan monitor plan.json examples/monitor/straggler.log examples/monitor/dmon.txt
-       one with a slow rank, and counters of a node beside it: roll back, and to what
+       one in which a rank turned slow, and counters of a node beside it: find the fault first
    pipeplan monitor plan.json - --format json <examples/monitor/healthy.log
        from standard input, for a machine
 
-Formats are told apart line by line: logs of Megatron-LM (also Primus, Megatron-Bridge) and
-torchtitan, DCGM's Prometheus text, dcgmi dmon, nvidia-smi's CSV. Only step times decide; counters
-are shown beside them. Left out: warm-up, the first step of a process, what follows a checkpoint
-or an evaluation, rare stalls.
+Formats are told apart line by line: logs of Megatron-LM (also Primus, Megatron-Bridge),
+torchtitan, NeMo 2, nanotron, DeepSpeed, MaxText, verl, ms-swift and Hugging Face's Trainer;
+DCGM's Prometheus text, dcgmi dmon, nvidia-smi's CSV. Only step times decide; counters are shown
+beside them. Left out: warm-up, the first step of a process, what follows a checkpoint or an
+evaluation, rare stalls. Of several ranks in one file the first counts.
+A run that began as planned and became slower is no reason to change the schedule: find the fault.
 Where the plan and its fallback are too close for the estimates to tell apart: undecided near the
 threshold; keep above it; far below it, by more than the estimates can be off, roll back.
-Exit status: 0 keep, or undecided; 1 roll back; 2 the command, the plan or a file cannot be read;
+Exit status: 0 keep, or undecided; 1 roll back, or a fault to find; 2 the command, the plan or a file cannot be read;
 5 no sample in the window.]]
 
 function monitor.parser()
@@ -118,8 +120,8 @@ local function nothing(steps, files, first, last)
   end
   local lines = 0
   for _, file in ipairs(files) do lines = lines + file.lines end
-  failure.raise("nothing", "no sample in %s: %d lines, none with a value of a known format (Megatron-LM, torchtitan, DCGM Prometheus text, "
-                .. "dcgmi dmon, nvidia-smi CSV; without a header: --columns)", names, lines)
+  failure.raise("nothing", "no sample in %s: %d lines, none with a value of a known format (%s; without a header: --columns)", names, lines,
+                table.concat(metrics.inputs, ", "))
 end
 
 -- Counters alone never decide.
@@ -160,8 +162,8 @@ function monitor.run(arguments)
                 too_many_gpus = counters.too_many }
   if found.measured then run.verdict, run.reasons = require("pipeplan.monitor.verdict").of(plan, found, limits)
   else run.verdict, run.reasons = "undecided", without_steps(seen) end
-  local text, status = render(run, parsed.format, arguments), run.verdict == "roll_back" and failure.status.refused or failure.status.ok
-  return text, status, parsed.output
+  local alarm = run.verdict == "roll_back" or run.verdict == "fault"
+  return render(run, parsed.format, arguments), alarm and failure.status.refused or failure.status.ok, parsed.output
 end
 
 return monitor

@@ -14,6 +14,7 @@
 -- Holds three numbers for each line inside the window, and for the last few before it; all others are only counted.
 
 local numbers = require "pipeplan.input.metrics.numbers"
+local trend = require "pipeplan.monitor.trend"
 local plan_file = require "pipeplan.input.plan_file"
 
 local steps = {}
@@ -22,12 +23,22 @@ local methods = {}
 
 local kept_before = 10000   -- iterations before the first that counts: the longest interval between lines
 
+-- How directly lines tell the time of a step. Where one log has several kinds only the best counts: the others are of the same steps.
+local grades = { line = 4, step = 3, difference = 2, bar = 1 }
+
+-- Nothing read yet of lines with iterations.
+function methods:forget()
+  self.seconds, self.batch, self.flag = {}, {}, {}
+  self.lines, self.restarts, self.repeated, self.other_ranks, self.undefined, self.skipped, self.senseless = 0, 0, 0, 0, 0, 0, 0
+  self.lowest, self.highest, self.previous, self.first_undefined, self.rank, self.distance = nil, nil, nil, nil, nil, nil
+end
+
 -- steps.new(plan, first, last) → collector; first, last: the steps that count, from 1.
 function steps.new(plan, first, last)
-  return setmetatable({
-    plan = plan, first = first, last = last, seconds = {}, batch = {}, flag = {}, unnumbered = {},
-    lines = 0, restarts = 0, repeated = 0, other_ranks = 0, undefined = 0, skipped = 0, unnumbered_lines = 0, senseless = 0,
-  }, { __index = methods })
+  local self = setmetatable({ plan = plan, first = first, last = last, unnumbered = {}, unnumbered_lines = 0, grade = 0 },
+                            { __index = methods })
+  self:forget()
+  return self
 end
 
 -- A line that says why the next takes longer.
@@ -44,14 +55,30 @@ function methods:holds(iteration)
   return iteration <= self.last and iteration >= self.first - kept_before
 end
 
--- One line. sample: { iteration, seconds or tokens_per_second (of a GPU), batch, rank, undefined, skipped }.
+-- Is a line of another rank than the one that is read? That one gives way where it is silent while another logs: the run began again.
+function methods:of_another(sample)
+  if not sample.rank then return false end
+  local silent = self.previous and sample.iteration >= self.previous + 3 * (self.distance or math.huge)
+  if not self.rank or silent then self.rank = sample.rank end
+  return sample.rank ~= self.rank
+end
+
+local function seconds_of(sample, plan, batch)
+  if sample.seconds then return sample.seconds end
+  if sample.sequences_per_second then return numbers.seconds(batch / sample.sequences_per_second) end
+  return numbers.seconds(plan.tokens * batch / plan.batch / (sample.tokens_per_second * plan.gpus))
+end
+
+-- One line. sample: { iteration, seconds or tokens_per_second (of a GPU) or sequences_per_second (of all), batch, rank, undefined, skipped,
+-- grade (`line` where there is none) }.
 function methods:add(sample)
-  if sample.rank then
-    self.rank = self.rank or sample.rank
-    if sample.rank ~= self.rank then
-      self.other_ranks = self.other_ranks + 1
-      return
-    end
+  local grade = grades[sample.grade or "line"]
+  if grade < self.grade then return end
+  if grade > self.grade and self.grade > 0 then self:forget() end
+  self.grade = grade
+  if self:of_another(sample) then
+    self.other_ranks = self.other_ranks + 1
+    return
   end
   local i, plan = sample.iteration, self.plan
   self.lines = self.lines + 1
@@ -61,12 +88,13 @@ function methods:add(sample)
   if i == self.previous then flag = flag ~= "" and flag or self.flag[i] or ""   -- another rank's line, most often
   elseif self.previous and i < self.previous then flag = "start" end
   if flag == "start" and self.previous and i ~= self.previous then self.restarts = self.restarts + 1 end
+  if self.previous and i > self.previous then self.distance = i - self.previous end
   self.previous = i
   self.undefined, self.skipped = self.undefined + sample.undefined, self.skipped + sample.skipped
   if sample.undefined > 0 then self.first_undefined = self.first_undefined or i end
   if not self:holds(i) then return end
   local batch = sample.batch or plan_file.batch_at(plan, i)
-  local seconds = sample.seconds or numbers.seconds(plan.tokens * batch / plan.batch / (sample.tokens_per_second * plan.gpus))
+  local seconds = seconds_of(sample, plan, batch)
   if not seconds then
     self.senseless = self.senseless + 1
     return
@@ -142,47 +170,24 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------- what they come to
 
-local function sums(entries)
-  local seconds, ideal, weight = 0, 0, 0
-  for _, entry in ipairs(entries) do
-    seconds, ideal = seconds + entry.weight * entry.seconds, ideal + entry.weight * entry.ideal
-    weight = weight + entry.weight
-  end
-  return seconds, ideal, weight
-end
-
--- Relative standard error of the utilisation, from the means of at most 20 stretches of the run: neighbouring steps are not independent.
-local function standard_error(entries)
-  local groups, n = {}, #entries
-  local count = math.min(20, n)
-  if count < 2 then return nil end
-  for g = 1, count do
-    local part = table.move(entries, (g - 1) * n // count + 1, g * n // count, 1, {})
-    local seconds, ideal = sums(part)
-    groups[g] = seconds / ideal
-  end
-  local mean, square = 0, 0
-  for _, value in ipairs(groups) do mean = mean + value / count end
-  for _, value in ipairs(groups) do square = square + (value - mean) ^ 2 end
-  return math.sqrt(square / (count - 1) / count) / mean
-end
+local sums = trend.sums
 
 local function summary(entries)
   local seconds, ideal, weight = sums(entries)
   local times, ratios = {}, {}
   for k, entry in ipairs(entries) do times[k], ratios[k] = entry.seconds, entry.seconds / entry.ideal end
   local tenth, ninth = tenths_of(times)
-  local quarter, out = #entries // 4, {
+  local out = {
     low_seconds = tenth, high_seconds = ninth,
     steps = weight, lines = #entries, mean_seconds = seconds / weight, median_seconds = median_of(times), ideal_seconds = ideal / weight,
-    utilisation = ideal / seconds, median_utilisation = 1 / median_of(ratios), error_fraction = standard_error(entries),
+    utilisation = ideal / seconds, median_utilisation = 1 / median_of(ratios), error_fraction = trend.error(entries),
     fastest_over_ideal = least_of(ratios),
     first = entries[1].iteration - entries[1].weight + 1, last = entries[#entries].iteration,
   }
-  if quarter >= 5 then
-    local early, early_ideal = sums(table.move(entries, 1, quarter, 1, {}))
-    local late, late_ideal = sums(table.move(entries, #entries - quarter + 1, #entries, 1, {}))
-    out.early_seconds, out.late_seconds = early / early_ideal * out.ideal_seconds, late / late_ideal * out.ideal_seconds
+  local change = trend.of(entries)
+  if change then
+    out.early_seconds, out.late_seconds = change.early * out.ideal_seconds, change.late * out.ideal_seconds
+    out.rise = change.rises and { fraction = change.late / change.early - 1, after = change.after } or nil
   end
   return out
 end

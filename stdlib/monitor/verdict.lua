@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- verdict.lua: keep, roll back, or undecided: the plan's rollback rule, held against what was measured.
+-- verdict.lua: keep, roll back, undecided, or a fault to find first: the plan's rollback rule, held against what was measured.
 --
 -- The rule is the plan's: utilisation, ideal step ÷ measured step over the window, below its threshold. What is added here is only when a
 -- measurement does not support an answer.
@@ -16,8 +16,15 @@ function verdict.beyond_estimates(plan, measured)
   return plan.fallback ~= nil and measured.utilisation < plan.threshold / (1 + plan.time_error)
 end
 
--- Reasons not to decide, in the order in which they are looked for; each returns words, or nil.
-local doubts = {
+-- A run that began as it should and became slower than the threshold while it ran: not the schedule's doing, so another schedule is no
+-- cure.
+function verdict.is_fault(plan, measured)
+  return measured.rise ~= nil and measured.ideal_seconds / measured.early_seconds >= plan.threshold
+    and measured.ideal_seconds / measured.late_seconds < plan.threshold
+end
+
+-- Reasons not to decide, in the order in which they are looked for; each returns words, or nil. First those that leave nothing to be seen.
+local blind = {
   function(plan, found)
     local wrong = found.wrong_batch
     if not wrong or wrong.lines * 20 < found.measured.lines then return nil end
@@ -35,6 +42,10 @@ local doubts = {
     return string.format("too few steps: %s counted, %s are asked for (--min-steps)", format.integer(steps),
                          format.integer(limits.min_steps))
   end,
+}
+
+-- Then those that are of noise.
+local doubts = {
   function(plan, found)
     local measured = found.measured
     if not measured.error_fraction then return "one line in the window: nothing says how much steps differ" end
@@ -63,10 +74,12 @@ local doubts = {
   end,
 }
 
--- verdict.of(plan, found, limits) → "keep", "roll_back" or "undecided", and the reasons for the last. found: of steps:finish; limits:
--- { min_steps }.
+-- verdict.of(plan, found, limits) → "keep", "roll_back", "fault" or "undecided", and the reasons for the last. found: of steps:finish;
+-- limits: { min_steps }.
 function verdict.of(plan, found, limits)
   local reasons = {}
+  for _, doubt in ipairs(blind) do reasons[#reasons + 1] = doubt(plan, found, limits) end
+  if #reasons == 0 and verdict.is_fault(plan, found.measured) then return "fault", reasons end
   for _, doubt in ipairs(doubts) do reasons[#reasons + 1] = doubt(plan, found, limits) end
   if #reasons > 0 then return "undecided", reasons end
   return found.measured.utilisation < plan.threshold and "roll_back" or "keep", reasons

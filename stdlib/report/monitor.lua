@@ -75,9 +75,22 @@ local function trend_line(run)
                                change > 0 and "slower" or "faster")
 end
 
+-- Of a run that became slower: what to look for, since when.
+local function fault_lines(run)
+  local measured = run.found.measured
+  return {
+    string.format("find what became slower after iteration %s: at first %s a step, above the threshold, at last %s, below it",
+                  format.integer(measured.rise.after), format.seconds(measured.early_seconds), format.seconds(measured.late_seconds)),
+    "a schedule is as slow from the first step on: look for a card that throttles, a link that fell back, a node that swaps, another job's "
+      .. "traffic; the fallback would be as slow",
+    "keep " .. named(run.plan, run.plan.schedule) .. " until it is found, then judge the steps after it (--steps)",
+  }
+end
+
 local function act_lines(run)
   if run.verdict == "keep" then return { "keep " .. named(run.plan, run.plan.schedule) } end
   if run.verdict == "undecided" then return run.reasons end
+  if run.verdict == "fault" then return fault_lines(run) end
   local lines = switch_lines(run.plan)
   local look = "first look for one slow card, link or node: it slows every step of every schedule, and the fallback's too"
   if verdict.beyond_estimates(run.plan, run.found.measured) then
@@ -136,6 +149,11 @@ function report.warnings(run)
       plural(steps.restarts, "restart"), format.integer(steps.repeated))
   add(steps.restarts == 0 and steps.repeated > 0, "%s logged twice: the later line counts", plural(steps.repeated, "iteration"))
   add(steps.senseless > 0, "%s with tokens per second that no step takes: not this plan's run?", plural(steps.senseless, "line"))
+  local rise = found.measured and found.measured.rise
+  add(rise, "steps became slower while it ran, by %s from the first quarter to the last, most of it after iteration %s: a fault to find, "
+      .. "not the schedule's doing",
+      rise and format.percent(rise.fraction), rise and format.integer(rise.after))
+  add(steps.other_ranks > 0, "%s of ranks other than the first: passed over", plural(steps.other_ranks, "line"))
   add(found.counted_in_order, "lines without iteration numbers: counted in order, from 1")
   add(found.too_many_stalls > 0, "%s over the limit for stalls, too many to be rare: they count", plural(found.too_many_stalls, "line"))
   add(found.marked_kept > 0, "%s with a checkpoint or an evaluation before them: most of the window, so they count",
@@ -218,7 +236,7 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------------------------ text
 
-local titles = { keep = "KEEP", roll_back = "ROLL BACK", undecided = "UNDECIDED" }
+local titles = { keep = "KEEP", roll_back = "ROLL BACK", fault = "FIND THE FAULT", undecided = "UNDECIDED" }
 
 -- The first of them, and how many more there are.
 local function shortened(list)
@@ -288,6 +306,8 @@ local function measured_object(run)
     ideal_step_seconds = measured.ideal_seconds, mean_step_seconds = measured.mean_seconds, median_step_seconds = measured.median_seconds,
     fastest_step_over_predicted = fastest_over_predicted(run), slower_than_error_allows = verdict.beyond_estimates(run.plan, measured),
     first_quarter_step_seconds = json.or_null(measured.early_seconds), last_quarter_step_seconds = json.or_null(measured.late_seconds),
+    rise_fraction = json.or_null(measured.rise and measured.rise.fraction),
+    rise_after_iteration = json.or_null(measured.rise and measured.rise.after),
     steps = measured.steps, lines = measured.lines, first_iteration = measured.first, last_iteration = measured.last,
   }
 end

@@ -86,6 +86,22 @@ describe("the steps that count", function()
     assert.same({ checkpoint = 1 }, dropped(found))
   end)
 
+  it("are of the rank that was read first, until it is silent while another goes on", function()
+    local found, collector = find { { 11, 30, rank = "3" }, { 11, 40, rank = "0" }, { 12, 30, rank = "3" }, { 12, 40, rank = "0" },
+                                    { 13, 40, rank = "0" }, { 14, 40, rank = "0" }, { 15, 40, rank = "0" }, { 16, 40, rank = "0" } }
+    assert.same({ 3 + 1, 4 }, { collector.other_ranks, found.measured.lines })   -- 11 and 12 of rank 3, 15 and 16 of rank 0
+  end)
+
+  it("are of the kind of line that tells a step's time best", function()
+    local best = { { 11, 30 }, { 12, 30 } }
+    local mixed = { { 11, nil, sequences_per_second = 1, grade = "step" }, { 11, 99, grade = "bar" }, best[1],
+                    { 12, nil, sequences_per_second = 1, grade = "step" }, { 12, 99, grade = "difference" }, best[2] }
+    local found, collector = find(mixed)
+    assert.same({ 30, 2, 0 }, { found.measured.mean_seconds, found.measured.lines, collector.repeated })
+    -- 64 sequences a step (tests/monitoring.lua) at 2 a second
+    assert.equal(32, find({ { 11, nil, sequences_per_second = 2, grade = "step" } }).measured.mean_seconds)
+  end)
+
   it("are not those behind a checkpoint, an evaluation, a start", function()
     local list = run(11, 100, 30)
     for at, what in pairs { [30] = "checkpoint", [50] = "evaluation", [70] = "start" } do list[at][2] = 300; list[at].mark = what end
@@ -227,6 +243,28 @@ describe("the verdict", function()
     assert.equal("roll_back", (decide(run(11, 100, noisy(24 / 0.7, 0.1)))))
   end)
 
+  -- the threshold is a step of 33 s; a schedule's bubble does not come with the hours
+  it("is a fault to find first, of a run that began as planned and became slower", function()
+    for late, before in pairs { [40] = 40, [60] = 35, [36] = 55 } do
+      local found, _, p = find(run(11, 100, function(i) return noisy(i <= before and 27 or late, 0.1)(i) end))
+      assert.equal("fault", (verdict.of(p, found, { min_steps = 9 })))
+      assert.equal(before, found.measured.rise.after)
+      assert.is_true(math.abs(found.measured.rise.fraction - (late / 27 - 1)) < 0.01)
+    end
+    -- a drift: from 27 s to 40 s, 0.144 s a step; its quarters differ by 68 steps of the 90
+    local drift = find(run(11, 100, function(i) return 27 + (i - 11) * 13 / 89 end))
+    assert.is_true(math.abs(drift.measured.late_seconds - drift.measured.early_seconds - 68 * 13 / 89) < 0.1)
+    assert.equal("fault", (decide(run(11, 100, function(i) return 27 + (i - 11) * 13 / 89 end))))
+    -- slower than the threshold from the first step on: the schedule's, or the estimate's; the rise is told beside it
+    assert.equal("roll_back", (decide(run(11, 100, function(i) return i <= 50 and 34 or 40 end))))
+    -- still above the threshold, faster, by less than 5 %, or for the last few steps only: no fault
+    for _, seconds in ipairs { function(i) return i <= 50 and 27 or 30 end, function(i) return i <= 50 and 40 or 27 end,
+                               function(i) return i <= 50 and 32.5 or 33.3 end, function(i) return i <= 90 and 27 or 50 end } do
+      local found, _, p = find(run(11, 100, seconds))
+      assert.not_equal("fault", (verdict.of(p, found, { min_steps = 9 })))
+    end
+  end)
+
   it("is undecided on few steps", function()
     local word, why = decide(run(11, 18, noisy(40, 0.1)))
     assert.equal("undecided", word)
@@ -234,7 +272,7 @@ describe("the verdict", function()
   end)
 
   it("is undecided where the threshold is inside the noise", function()
-    local word, why = decide(run(11, 100, function(i) return i <= 55 and 28 or 37.5 end))
+    local word, why = decide(run(11, 100, function(i) return i // 10 % 2 == 0 and 28 or 37.5 end))
     assert.equal("undecided", word)
     assert.matches("steps differ too much", why)
   end)

@@ -10,8 +10,10 @@ local marks = require "pipeplan.input.metrics.marks"
 local metrics = {}
 
 -- What --input may say, in the order in which readers are asked. A reader has line(text, sink) → was it its own?, or new(sink, columns) →
--- such a function of the text alone, where a file has a header. They tell the sink: step, unnumbered_step, counter, missing, unreadable.
-metrics.inputs = { "megatron", "torchtitan", "prometheus", "dmon", "nvidia-smi" }
+-- such a function of the text alone, where a file has a header or a line needs those before it. They tell the sink: step (monitor/steps.lua
+-- says what a sample has), unnumbered_step, counter, missing, unreadable.
+metrics.inputs = { "megatron", "torchtitan", "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms-swift", "hf-trainer",
+                   "prometheus", "dmon", "nvidia-smi" }
 
 -- The readers of one file → list of { title =, read =, count = 0 }.
 local function readers_of(sink, input, columns)
@@ -25,8 +27,13 @@ local function readers_of(sink, input, columns)
 end
 
 local function plain(text)
-  if text:find("\27", 1, true) then text = text:gsub("\27%[[%d;]*[%a]", "") end
+  if text:find("\27", 1, true) then text = text:gsub("\27%[[%d;?]*[%a]", "") end
   return text
+end
+
+-- The rank that a launcher writes before a line: "[rank3]:" of torchrun, "3: " of srun -l.
+local function rank_of(text)
+  return text:match "^%s*%[rank(%d+)%]" or text:match "^ *(%d+): "
 end
 
 -- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what); where it has them also
@@ -40,10 +47,15 @@ function metrics.read_handle(handle, name, sink, input, columns)
       if sink.unreadable then sink.unreadable() end
     end,
     missing = function() file.missing = file.missing + 1 end,
+    step = function(sample)
+      sample.rank = sample.rank or file.rank
+      sink.step(sample)
+    end,
   }, { __index = sink })
   local readers = readers_of(inner, input, columns)
   local count = lines.each(handle, name, function(text, number)
     text = plain(text)
+    file.rank = rank_of(text)
     if sink.line then sink.line(number) end
     if sink.argument then arguments.line(text, sink) end
     for _, reader in ipairs(readers) do
@@ -58,7 +70,7 @@ function metrics.read_handle(handle, name, sink, input, columns)
   for _, reader in ipairs(readers) do
     if reader.count > 0 then table.insert(file.formats, { title = reader.title, lines = reader.count }) end
   end
-  file.lines, file.long, file.torn = count.lines, count.long, count.torn
+  file.rank, file.lines, file.long, file.torn = nil, count.lines, count.long, count.torn
   return file
 end
 

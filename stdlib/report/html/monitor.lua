@@ -13,7 +13,7 @@ local tables = require "pipeplan.report.html.table"
 local page = {}
 
 local most_ranks = 128   -- that are drawn
-local verdicts = { keep = "Keep the plan", roll_back = "Roll back", undecided = "Undecided" }
+local verdicts = { keep = "Keep the plan", roll_back = "Roll back", fault = "Find the fault", undecided = "Undecided" }
 
 local function sentence(text) return (text:gsub("^%l", string.upper)) .. (text:find "[.!?]$" and "" or ".") end
 

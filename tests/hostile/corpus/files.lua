@@ -100,6 +100,14 @@ local list = {
   { "a log of no time", status = { 1, 2, 5 }, says = "", ("iteration 60/ 100 | elapsed time per iteration (ms): 0.0 |\n"):rep(100), command = log, on = "either" },
   { "a log of less than no time", status = { 1, 2, 5 }, says = "", ("iteration 60/ 100 | elapsed time per iteration (ms): -5.0 |\n"):rep(100), command = log, on = "either" },
   { "a log of no number", status = { 0, 1, 2, 5 }, says = "", ("iteration 60/ 100 | elapsed time per iteration (ms): nan |\n"):rep(100), command = log, on = "either" },
+  { "a log of DeepSpeed's that takes no time", status = 5, says = "", ("steps: 60 loss: 1.0 iter time (s): 0.000 samples/sec: inf\n"):rep(100), command = log },
+  { "a log of NeMo's without a number", status = 5, says = "", ("Training epoch 0, iteration 60/99 | global_step: inf | train_step_timing in s: nan\n"):rep(100), command = log },
+  { "a log of nanotron's with units that do not exist", status = 5, says = "", ("iteration: 60 / 99 | time_per_iteration_ms: 15Z | lm_loss: 1\n"):rep(100), command = log },
+  { "a log of MaxText's with a step of a huge number", status = 5, says = "", "completed step: 99999999999999999999, seconds: 1.0, loss: 1\n", command = log },
+  { "a log of ms-swift's that goes backwards", status = 5, says = "", ("{'loss': 1, 'train_speed(iter/s)': -1, 'global_step/max_steps': '0/0'}\n"):rep(100), command = log },
+  { "a log of bars alone", status = 5, says = "", ("  1%|x| 1/99 [99:99<?, ?it/s]\r"):rep(10000), command = log },
+  { "a log of bars of many totals", status = 5, says = "", (function() local t = {} for i = 1, 20000 do t[i] = "  1%|x| 1/" .. i .. " [00:01<?, ?it/s]\n" end return table.concat(t) end)(), command = log },
+  { "a log of many lines", status = 5, says = "", ("{'loss': 1}\n"):rep(100000), command = log },
 }
 
 for _, entry in ipairs(list) do entry.status = entry.status or 2 end

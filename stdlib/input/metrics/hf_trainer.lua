@@ -1,0 +1,104 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- hf_trainer.lua: what the Trainer of Hugging Face (TRL, Axolotl, LLaMA-Factory and others that use it) shows of its steps: a bar of
+-- tqdm, and lines of what it logs:
+--
+--     3%|▎         | 30/1000 [04:06<2:12:58,  8.20s/it]
+--   {'loss': 1.2345, 'grad_norm': 0.51, 'learning_rate': 1.2e-05, 'epoch': 0.03}
+--
+-- (huggingface/transformers src/transformers/trainer_callback.py, ProgressCallback; tqdm/tqdm tqdm/std.py, format_interval, format_meter.)
+-- The lines have no time. The bar's rate is smoothed over the last steps, so that one slow step is in several of them; its clock shows
+-- whole seconds. So a sample is the difference of two clocks LEAST_SECONDS apart or more: a twentieth off at most, and their sum is not.
+--
+-- Other bars (data, shards, evaluation) have other totals. A line of the loss says which of them is the training's: the one before it.
+
+local numbers = require "pipeplan.input.metrics.numbers"
+
+local hf_trainer = { name = "hf-trainer", title = "Hugging Face Trainer log" }
+
+local LEAST_SECONDS = 20
+local MOST_JUMP = 10      -- steps between two states of a bar: more, and the run resumed there
+local MOST_TOTALS = 1000  -- bars that are remembered
+local MOST_KEPT = 10000   -- samples of a bar, before it is known to be the training's
+
+-- "1:02:03" or "02:03" → seconds.
+local function clock(text)
+  local seconds = 0
+  for part in text:gmatch "%d+" do seconds = seconds * 60 + tonumber(part) end
+  return seconds
+end
+
+-- A line of tqdm → steps, their total and seconds since the bar began; nil for another line, and for a bar with another name.
+local function bar(line)
+  local at = line:find("%|", 1, true)
+  if not at or at > 40 then return nil end
+  local name = line:sub(1, at - 1):match "^%s*(.-)%s*%d+$"
+  if name ~= "" and name ~= "Train:" then return nil end
+  local step, total, elapsed = line:match("^[^|]*| *(%d+)/(%d+) %[([%d:]+)<", at + 2)
+  step, total = step and numbers.count(step) or step == "0" and 0, total and numbers.count(total)
+  if not step or not total or #elapsed > 12 then return nil end
+  return step, total, clock(elapsed)
+end
+
+-- The next state of a bar → a sample, or nil. state: { step, seconds, each } of the last one told; each: steps of a sample.
+local function advance(state, step, seconds)
+  if step - state.seen > MOST_JUMP or step < state.seen or seconds < state.seconds then
+    state.step, state.seconds, state.seen = step, seconds, step
+    return nil
+  end
+  state.seen = step
+  local steps, taken = step - state.step, seconds - state.seconds
+  if not state.each and taken >= LEAST_SECONDS and steps > 0 then state.each = steps end
+  if not state.each or steps < state.each or taken <= 0 then return nil end
+  state.step, state.seconds = step, seconds
+  return { iteration = step, seconds = taken / steps, grade = "bar", undefined = 0, skipped = 0 }
+end
+
+local reader = {}
+reader.__index = reader
+
+function reader:bar(step, total, seconds)
+  local state = self.bars[total]
+  if not state then
+    if self.count >= MOST_TOTALS then return end
+    state = { step = step, seconds = seconds, seen = step, kept = {} }
+    self.bars[total], self.count = state, self.count + 1
+  end
+  self.current = state
+  local sample = advance(state, step, seconds)
+  if not sample or not numbers.seconds(sample.seconds) then return end
+  if state.training then self:tell(sample)
+  elseif #state.kept < MOST_KEPT then table.insert(state.kept, sample) end
+end
+
+function reader:tell(sample)
+  sample.undefined, self.undefined = self.undefined, 0
+  self.sink.step(sample)
+end
+
+-- A line of the loss: the bar before it is the training's.
+function reader:loss(value)
+  if numbers.is_undefined(value) then self.undefined = self.undefined + 1 end
+  local state = self.current
+  if not state or state.training then return end
+  state.training = true
+  for _, sample in ipairs(state.kept) do self:tell(sample) end
+  state.kept = {}
+end
+
+function hf_trainer.new(sink)
+  local self = setmetatable({ sink = sink, bars = {}, count = 0, undefined = 0 }, reader)
+  return function(line)
+    local step, total, seconds = bar(line)
+    if step then
+      self:bar(step, total, seconds)
+      return true
+    end
+    local inside = line:match "^%s*{(['\"].*)}%s*$"
+    if not inside then return false end
+    local loss = inside:match "['\"]loss['\"]: ['\"]?([^'\",}%s]+)"
+    if loss and inside:find("learning_rate", 1, true) then self:loss(loss) end
+    return loss ~= nil or inside:find("train_runtime", 1, true) ~= nil
+  end
+end
+
+return hf_trainer
