@@ -32,6 +32,7 @@ files["examples/sites/frontier-moe.lua"] = { std = "policy" }
 files["examples/sites/ml-hall-3.lua"] = { std = "policy" }
 files["examples/sites/own-numbers.lua"] = { std = "policy" }
 files["examples/sites/pipeline-anyway.lua"] = { std = "policy" }
+files["examples/sites/worth-a-pipeline.lua"] = { std = "policy" }
 -- Slurm's plugins load Lua 5.1 and call these.
 stds.slurm = {
   globals = { "slurm_job_submit", "slurm_job_modify", "slurm_cli_setup_defaults", "slurm_cli_pre_submit", "slurm_cli_post_submit" },

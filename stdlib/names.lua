@@ -125,6 +125,7 @@ names.concepts = {
   concept("what they cost", nil, "cost", "cost"),
   concept("gain without a pipeline", nil, "pipeline_avoidable_seconds"),
   concept("its share of a step", nil, "pipeline_avoidable_fraction"),
+  concept("that comparison's error", nil, "pipeline_avoidable_error"),
   concept("TP of that layout", nil, "avoidable_tensor_parallel"),
   concept("what is sharded there", nil, "avoidable_sharding"),
 }

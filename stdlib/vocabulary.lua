@@ -117,10 +117,11 @@ local fields = {
   field("simulated", "training_days",    "number",  "1",        "days of the whole run, at the full batch and the spec's goodput", { 0, most.run }),
   field("simulated", "gpu_hours",        "number",  "1",        "hours of all GPUs in that time", { 0, most.run }),
   field("simulated", "cost",             "number",  "1",        "of those hours, at the spec's price; absent: no price given", { 0, most.run }),
+  field("simulated", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
+  field("simulated", "pipeline_avoidable_fraction", "number", "fraction", "the same as a share of the step", { -1000, 1 }),
   -- the finished plan
   field("plan", "status",                    "string", nil,      "outcome", { "planned", "refused", "rejected" }),
-  field("plan", "pipeline_avoidable_seconds", "number", "second", "how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit"),
-  field("plan", "pipeline_avoidable_fraction", "number", "fraction", "the same as a share of the plan's step", { -1000, 1 }),
+  field("plan", "pipeline_avoidable_error",    "number", "fraction", "how far pipeline_avoidable_fraction can be wrong, nine times of ten (docs/accuracy.md)", { 0, 1 }),
   field("plan", "host_optimizer_bytes",      "number", "byte",   "host memory of one node that an offloaded optimizer takes", { 0 }),
   field("plan", "host_memory",               "number", "byte",   "host memory of one node; absent: not given", { 0, most.device }),
   -- of the finished plan's ranks (policy/ranks.lua writes any_rank and every_rank with these and peak_bytes)

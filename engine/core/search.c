@@ -33,6 +33,8 @@ const char *const pp_search_column_names[PP_COLUMNS] = {
   [PP_COLUMN_TRAINING_DAYS] = "training_days",
   [PP_COLUMN_GPU_HOURS] = "gpu_hours",
   [PP_COLUMN_COST] = "cost",
+  [PP_COLUMN_AVOIDABLE_SECONDS] = "pipeline_avoidable_seconds",
+  [PP_COLUMN_AVOIDABLE_FRACTION] = "pipeline_avoidable_fraction",
 };
 
 /* ------------------------------------------------------------------------------------------------------------------------- the table */
@@ -149,7 +151,7 @@ static void fill_row(pp_search *search, const pp_search_symbols *symbols, size_t
 pp_status pp_search_open(const pp_search_choice *choice, int choices, const pp_kernel_latency *latency, size_t latencies,
                          const pp_search_symbols *symbols, pp_search *out, pp_error *error) {
   pp_status status = PP_OK;
-  *out = (pp_search){ .choices = choices, .latency = latency, .latencies = latencies };
+  *out = (pp_search){ .choices = choices, .latency = latency, .latencies = latencies, .alone_seconds = NAN };
   out->problem = pp_allocate((size_t)choices * sizeof *out->problem);
   if (!out->problem) return pp_fail(error, PP_NO_MEMORY, "not enough memory for %d choices", choices);
   for (int i = 0; i < choices && status == PP_OK; i++) {
@@ -186,6 +188,17 @@ pp_priced pp_search_priced(const pp_search *search, size_t row) {
   return (pp_priced){ problem_of(search, row), &search->candidates.candidate[row], costs_of(search, row), has_kernel(search, row) };
 }
 
+static void fill_avoidable(pp_search *search, size_t row) {
+  const double step = search->column[PP_COLUMN_STEP_SECONDS][row], alone = search->column[PP_COLUMN_PIPELINE][row] > 1 ? search->alone_seconds : NAN;
+  search->column[PP_COLUMN_AVOIDABLE_SECONDS][row] = step - alone;
+  search->column[PP_COLUMN_AVOIDABLE_FRACTION][row] = (step - alone) / step;
+}
+
+void pp_search_set_alone(pp_search *search, double seconds) {
+  search->alone_seconds = seconds;
+  for (size_t row = 0; row < search->candidates.count; row++) fill_avoidable(search, row);
+}
+
 /* What a step of so many seconds makes of the whole run; NAN: forgets it. */
 static void fill_time(pp_search *search, size_t row, double step_seconds, double bubble_fraction) {
   const pp_problem *problem = problem_of(search, row);
@@ -195,6 +208,7 @@ static void fill_time(pp_search *search, size_t row, double step_seconds, double
   search->column[PP_COLUMN_TRAINING_DAYS][row] = days;
   search->column[PP_COLUMN_GPU_HOURS][row] = hours;
   search->column[PP_COLUMN_COST][row] = hours * problem->price_per_gpu_hour;
+  fill_avoidable(search, row);
 }
 
 static void forget_time(pp_search *search, size_t row) {
@@ -376,6 +390,21 @@ double pp_search_bound(pp_search *search, size_t row) {
     search->bound[row] = pp_evaluate_bound(&of);
   }
   return search->bound[row];
+}
+
+static bool holds_late(pp_search *search, const pp_condition *conditions, size_t count, size_t row) {
+  const bool known = !isnan(search->column[PP_COLUMN_STEP_SECONDS][row]);
+  size_t held = 0;
+  if (isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return false;
+  if (!known) fill_time(search, row, pp_search_bound(search, row), NAN);
+  while (held < count && pp_condition_holds(&conditions[held], row)) held++;
+  if (!known) fill_time(search, row, NAN, NAN);
+  return held == count;
+}
+
+void pp_search_match_late(pp_search *search, const pp_condition *conditions, size_t count, pp_mask_word *mask) {
+  for (size_t row = 0; row < search->candidates.count; row++)
+    if (pp_mask_has(mask, row) && !holds_late(search, conditions, count, row)) mask[row / 64] &= ~((pp_mask_word)1 << row % 64);
 }
 
 pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error) {

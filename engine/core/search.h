@@ -26,6 +26,7 @@ typedef enum {
   /* NAN until computed */
   PP_COLUMN_PEAK_BYTES, PP_COLUMN_STEP_SECONDS, PP_COLUMN_BUBBLE_FRACTION,
   PP_COLUMN_TRAINING_DAYS, PP_COLUMN_GPU_HOURS, PP_COLUMN_COST,  /* of the run at the full batch, by step_seconds */
+  PP_COLUMN_AVOIDABLE_SECONDS, PP_COLUMN_AVOIDABLE_FRACTION,     /* how much faster a step is without a pipeline; NAN without one too */
   PP_COLUMNS
 } pp_search_column;
 
@@ -57,6 +58,7 @@ typedef struct {
   uint32_t *layout_of;         /* [rows] index into costs: one for each layout and kernel */
   pp_layout_costs *costs;
   double *column[PP_COLUMNS];  /* [rows] each */
+  double alone_seconds;        /* the best step without a pipeline; NAN: there is none, or nobody asked */
   double *bound;               /* [rows] NAN until computed; without peak_bytes: of any split, for the row fits */
   bool has_floors;
   pp_floor *floor;             /* [rows] once they were asked for */
@@ -78,6 +80,9 @@ void pp_search_free(pp_search *search);
 ** and bounds, which depend on them. */
 pp_status pp_search_kernels_changed(pp_search *search, pp_error *error);
 
+/* To be called when the best step without a pipeline is found: what the rows that were simulated could save follows from it. */
+void pp_search_set_alone(pp_search *search, double seconds);
+
 /*
 ** Fills peak_bytes for the rows of the mask; what cannot be built stays NAN. Each program is built once, whatever the number of layouts.
 ** Bytes and seconds follow from the split of the layers, so it is chosen here (fit.h).
@@ -95,6 +100,13 @@ pp_floor pp_search_floor(pp_search *search, size_t row);
 
 /* Lower bound of the row's step_seconds, computed once. */
 double pp_search_bound(pp_search *search, size_t row);
+
+/*
+** Takes from the mask the rows of which some condition is not known to hold. Of a row that was not simulated, step_seconds and what follows
+** from it are at least what its bound makes them: so the conditions may ask of those only that they be over, or at least, something else.
+** Rows whose bytes are not known are taken out too. O(rows × conditions) beside the bounds.
+*/
+void pp_search_match_late(pp_search *search, const pp_condition *conditions, size_t count, pp_mask_word *mask);
 
 /* Fills step_seconds and bubble_fraction. PP_ILLEGAL when the row cannot be built. */
 pp_status pp_search_simulate(pp_search *search, size_t row, pp_error *error);

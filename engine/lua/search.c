@@ -107,7 +107,8 @@ static int set_kernels(lua_State *L, pp_lua_search *self, bool list, double valu
 }
 
 /* candidates:set(field, value): a request field, the same for all, or a list of its values by choice;
-** candidates:set("alltoall_kernel", name | false | nil), or a list of { name | false, mask } */
+** candidates:set("alltoall_kernel", name | false | nil), or a list of { name | false, mask };
+** candidates:set("alone_seconds", the best step without a pipeline | nil): pipeline_avoidable_* follow from it */
 static int search_set(lua_State *L) {
   pp_lua_search *self = check_search(L);
   const char *name = luaL_checkstring(L, 2);
@@ -115,6 +116,10 @@ static int search_set(lua_State *L) {
   double value = list ? NAN : pp_value(L, 3);
   pp_fact *fact;
   if (column_of_name(name) == PP_COLUMN_KERNEL) return set_kernels(L, self, list, value);
+  if (strcmp(name, "alone_seconds") == 0) {
+    pp_search_set_alone(&self->search, lua_isnoneornil(L, 3) ? NAN : luaL_checknumber(L, 3));
+    return 0;
+  }
   if (column_of_name(name) >= 0) return luaL_error(L, "candidates:set: '%s' is computed", name);
   if (strlen(name) >= sizeof fact->name) return luaL_error(L, "candidates:set: '%s' is too long a name", name);
   fact = fact_of_name(self, name);
@@ -222,6 +227,18 @@ static int search_match(lua_State *L) {
   const pp_condition *conditions = pp_check_conditions(L, 2, resolve, self, &count);
   pp_mask *mask = pp_push_mask(L, row_count(self), false);
   if (mask->words) pp_conditions_match(conditions, count, mask->rows, mask->word);
+  return 1;
+}
+
+/* candidates:match_late(conditions, mask) → mask of the rows of it for which all hold, or will once they are simulated (search.h) */
+static int search_match_late(lua_State *L) {
+  pp_lua_search *self = check_search(L);
+  size_t count;
+  const pp_condition *conditions = pp_check_conditions(L, 2, resolve, self, &count);
+  const pp_mask *among = pp_check_mask(L, 3, row_count(self));
+  pp_mask *mask = pp_push_mask(L, row_count(self), false);
+  if (mask->words) memcpy(mask->word, among->word, mask->words * sizeof *mask->word);
+  pp_search_match_late(&self->search, conditions, count, mask->word);
   return 1;
 }
 
@@ -374,6 +391,7 @@ static const luaL_Reg search_functions[] = {
   { "fullest",      search_fullest },
   { "get",          search_get },
   { "match",        search_match },
+  { "match_late",   search_match_late },
   { "memory",       search_memory },
   { "none",         search_none },
   { "only",         search_only },

@@ -10,8 +10,8 @@ warn { id = "many_microbatches", severity = "note", microbatches_per_rank = over
        message = "M/P is {microbatches_per_rank}; usual is {microbatch_ratio_low} to {microbatch_ratio_high}: room for a larger microbatch or more GPUs" }
 warn { id = "host_memory_short", source = "https://arxiv.org/abs/2101.06840, 4.1", host_optimizer_bytes = over "host_memory",
        message = "the offloaded optimizer takes {host_optimizer_bytes} of a node that has {host_memory}" }
-warn { id = "pipeline_avoidable", pipeline_avoidable_seconds = over(0),
+warn { id = "pipeline_avoidable", status = "planned", pipeline_avoidable_seconds = over(0),
        source = "https://arxiv.org/abs/2311.05610: the least model parallelism that fits is usually the fastest",
-       message = "without a pipeline (P = 1, TP {avoidable_tensor_parallel}, sharded: {avoidable_sharding}) a step is {pipeline_avoidable_seconds} faster" }
+       message = "without a pipeline (P = 1, TP {avoidable_tensor_parallel}, sharded: {avoidable_sharding}) a step is {pipeline_avoidable_seconds} faster ({pipeline_avoidable_fraction} ± {pipeline_avoidable_error})" }
 
 -- SPDX-License-Identifier: Apache-2.0

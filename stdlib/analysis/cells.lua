@@ -91,7 +91,7 @@ local function numeric_atoms(field, list)
       for power = 3, 14 do try(1 << power) end
     else
       if low == -math.huge then
-        try(least)
+        try(least or high - 1)
         try(high / 2)
       elseif high == math.huge then
         try(low * 1.05)

@@ -223,9 +223,10 @@ any = nil
 ---| "training_days" # days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
 ---| "gpu_hours" # hours of all GPUs in that time; 0 … 1e+15
 ---| "cost" # of those hours, at the spec's price; absent: no price given; 0 … 1e+15
----| "status" # outcome
 ---| "pipeline_avoidable_seconds" # how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----| "pipeline_avoidable_fraction" # the same as a share of the plan's step; in fraction; -1000 … 1
+---| "pipeline_avoidable_fraction" # the same as a share of the step; in fraction; -1000 … 1
+---| "status" # outcome
+---| "pipeline_avoidable_error" # how far pipeline_avoidable_fraction can be wrong, nine times of ten (docs/accuracy.md); in fraction; 0 … 1
 ---| "host_optimizer_bytes" # host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---| "host_memory" # host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---| "least_rank_bytes" # memory of the emptiest rank; in byte; ≥ 0
@@ -425,14 +426,15 @@ any = nil
 ---@field training_days? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
 ---@field gpu_hours? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition hours of all GPUs in that time; 0 … 1e+15
 ---@field cost? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition of those hours, at the spec's price; absent: no price given; 0 … 1e+15
+---@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
+---@field pipeline_avoidable_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition the same as a share of the step; in fraction; -1000 … 1
 ---@field any_rank? pipeplan.rank one comparison of what holds of some rank of the pipeline
 ---@field every_rank? pipeplan.rank comparisons of what holds of all ranks of the pipeline
 
 --- Fields of the finished plan.
 ---@class pipeplan.conditions.plan
 ---@field status? pipeplan.value.status|pipeplan.value.status[]|pipeplan.condition outcome
----@field pipeline_avoidable_seconds? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----@field pipeline_avoidable_fraction? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition the same as a share of the plan's step; in fraction; -1000 … 1
+---@field pipeline_avoidable_error? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition how far pipeline_avoidable_fraction can be wrong, nine times of ten (docs/accuracy.md); in fraction; 0 … 1
 ---@field host_optimizer_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field least_rank_bytes? pipeplan.quantity|pipeplan.quantity[]|pipeplan.condition memory of the emptiest rank; in byte; ≥ 0
@@ -501,9 +503,10 @@ any = nil
 ---@field training_days? number days of the whole run, at the full batch and the spec's goodput; 0 … 1e+15
 ---@field gpu_hours? number hours of all GPUs in that time; 0 … 1e+15
 ---@field cost? number of those hours, at the spec's price; absent: no price given; 0 … 1e+15
----@field status? pipeplan.value.status outcome
 ---@field pipeline_avoidable_seconds? number how much faster a step is without a pipeline (P = 1, TP inside the scale-up domain); absent when it does not fit; in second
----@field pipeline_avoidable_fraction? number the same as a share of the plan's step; in fraction; -1000 … 1
+---@field pipeline_avoidable_fraction? number the same as a share of the step; in fraction; -1000 … 1
+---@field status? pipeplan.value.status outcome
+---@field pipeline_avoidable_error? number how far pipeline_avoidable_fraction can be wrong, nine times of ten (docs/accuracy.md); in fraction; 0 … 1
 ---@field host_optimizer_bytes? number host memory of one node that an offloaded optimizer takes; in byte; ≥ 0
 ---@field host_memory? number host memory of one node; absent: not given; in byte; 0 … 1.1258999068426e+15
 ---@field least_rank_bytes? number memory of the emptiest rank; in byte; ≥ 0

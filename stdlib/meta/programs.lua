@@ -248,6 +248,15 @@ function candidates:get(field, row) end
 ---@return pipeplan.engine.mask
 function candidates:match(conditions) end
 
+--- The mask of those rows for which all conditions hold, or will once they are simulated: of time they may only ask that it be long.
+--- ```lua
+--- (function() candidates:memory(all) return #candidates:match_late({ { field = "cost", op = "over", value = 1e9 } }, all) end)()  --> 0: nothing takes so long
+--- ```
+---@param conditions pipeplan.engine.condition[] all of them
+---@param mask pipeplan.engine.mask of rows
+---@return pipeplan.engine.mask
+function candidates:match_late(conditions, mask) end
+
 --- Fills peak_bytes of a mask's rows.
 --- ```lua
 --- (function() candidates:memory(all) return candidates:get("peak_bytes", 2) > candidates:get("peak_bytes", 3) end)()  --> true: GPipe holds all 16 microbatches, 1F1B 4
@@ -278,7 +287,7 @@ function candidates:only(rows) end
 ---@return pipeplan.engine.candidate
 function candidates:row(row) end
 
---- Adds a fact, or sets alltoall_kernel: the same for all rows, by choice, or for kernels a list of { name | false, mask }.
+--- Adds a fact, or sets alone_seconds (the best step without a pipeline) or alltoall_kernel: the same for all rows, by choice, or for kernels a list of { name | false, mask }.
 --- ```lua
 --- (function() candidates:set("team", "speech") return candidates:get("team", 2) end)()  --> speech: for conditions that read it
 --- ```

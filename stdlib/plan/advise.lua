@@ -48,8 +48,7 @@ function advise.record(plan, known, result)
   if plan.host then record.host_optimizer_bytes, record.host_memory = plan.host.optimizer_bytes, plan.host.memory_bytes end
   local avoidable = result.avoidable and result.avoidable.fields
   if avoidable and plan.step_seconds and plan.parallelism.pipeline > 1 then
-    record.pipeline_avoidable_seconds = plan.step_seconds - avoidable.step_seconds
-    record.pipeline_avoidable_fraction = record.pipeline_avoidable_seconds / plan.step_seconds
+    record.pipeline_avoidable_error = accuracy.comparisons.pipeline
     record.avoidable_tensor_parallel = avoidable.tensor_parallel
     record.avoidable_sharding = avoidable.sharding
   end

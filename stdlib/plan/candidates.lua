@@ -44,8 +44,20 @@ end
 local methods = {}
 methods.__index = methods
 
--- What only a simulation says of a candidate.
-local simulated_fields = { step_seconds = true, bubble_fraction = true, training_days = true, gpu_hours = true, cost = true }
+-- What only a simulation says of a candidate, and what of that follows from the best step without a pipeline.
+local simulated_fields = { step_seconds = true, bubble_fraction = true, training_days = true, gpu_hours = true, cost = true,
+                           pipeline_avoidable_seconds = true, pipeline_avoidable_fraction = true }
+local avoidable_fields = { pipeline_avoidable_seconds = true, pipeline_avoidable_fraction = true }
+
+-- candidates.alone(set) → the best row without a pipeline, or nil: compare.lua, which stands on this file, puts its own here.
+
+-- Finds that step, once, when somebody asks. Rules are asked about candidates without a pipeline on the way: these lack the fields.
+function candidates.find_alone(set)
+  if set.asked_alone or set.context.fixed.pipeline == 1 then return end
+  set.asked_alone = true
+  local row = candidates.alone(set)
+  if row then set.c:set("alone_seconds", set.c:get("step_seconds", row)) end
+end
 
 -- What a rule's function says of a row: true, false, or nil where it reads what is not known before `simulated`.
 local function answer(set, rule, row, simulated)
@@ -55,6 +67,7 @@ local function answer(set, rule, row, simulated)
       c:simulate(row)
       done = true
     end
+    if avoidable_fields[field] then candidates.find_alone(set) end
     return c:get(field, row)
   end
   local function is_late(field)
@@ -81,8 +94,19 @@ local function too_early(set, rule, among)
                 statements.unreadable(rule.verb, field))
 end
 
+-- Does a rule have a condition about one of these fields?
+local function reads(rule, fields)
+  for _, condition in ipairs(rule.conditions) do
+    for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
+      if fields[name] then return true end
+    end
+  end
+  return false
+end
+
 -- Rows of `among` for which a rule holds.
 function methods:match(rule, among)
+  if reads(rule, avoidable_fields) then candidates.find_alone(self) end
   local mask = among & self.c:match(conditions.engine(rule))
   if not rule.when then return mask end
   local yes, later = asked(self, rule, mask, statements.readable[rule.verb].simulated)
@@ -190,16 +214,6 @@ end
 
 -- ----------------------------------------------------------------------------------------------------------------------------- rules
 
--- Does a rule have a condition about what only a simulation says?
-local function needs_simulation(rule)
-  for _, condition in ipairs(rule.conditions) do
-    for _, name in ipairs { condition.field, condition.ref or "", condition.low_ref or "", condition.high_ref or "" } do
-      if simulated_fields[name] then return true end
-    end
-  end
-  return false
-end
-
 function candidates.names_schedule(rule)
   for _, condition in ipairs(rule.conditions) do
     if condition.field == "schedule" or condition.field == "schedule_family" then return true end
@@ -222,7 +236,7 @@ end
 local function simulate_for(set, rule, among)
   local known = {}
   for i, condition in ipairs(conditions.engine(rule)) do
-    if not needs_simulation { conditions = { rule.conditions[i] } } then known[#known + 1] = condition end
+    if not reads({ conditions = { rule.conditions[i] } }, simulated_fields) then known[#known + 1] = condition end
   end
   for _, row in ipairs((among & set.c:match(known)):rows()) do set.c:simulate(row) end
 end
@@ -237,7 +251,8 @@ local function apply_policy(set, simulated, rows)
       if own == simulated or simulated and rule.when then
         local among = rows
         if not own and simulated then among = among & set.unsaid[rule] end
-        if simulated and needs_simulation(rule) then simulate_for(set, rule, among) end
+        if simulated and reads(rule, simulated_fields) then simulate_for(set, rule, among) end
+        if simulated and reads(rule, avoidable_fields) then candidates.find_alone(set) end
         local mask = among & set.c:match(conditions.engine(rule))
         if rule.when then
           local later
@@ -251,6 +266,51 @@ local function apply_policy(set, simulated, rows)
     end
   end
   return dead
+end
+
+local lower = { over = true, at_least = true }
+
+-- Does a rule ask of a step's time only that it be long? Then a bound from below can tell that it holds.
+local function is_about_length(rule)
+  for _, condition in ipairs(rule.conditions) do
+    if simulated_fields[condition.field] and (not lower[condition.op] or condition.field == "bubble_fraction") then return false end
+    if simulated_fields[condition.ref or ""] or simulated_fields[condition.low_ref or ""] or simulated_fields[condition.high_ref or ""] then
+      return false
+    end
+  end
+  return not rule.when
+end
+
+-- Rules of the policy that are decided by bytes or seconds, { kind, rule }; nil where one of them asks more than how long something takes.
+local function rules_of_length(set)
+  local list = {}
+  for _, kind in ipairs { "reject", "refuse" } do
+    for _, rule in ipairs(set.policy[kind .. "s"]) do
+      if rule.when and #set.unsaid[rule] > 0 then return nil end
+      if statements.condition_phase(rule) == "simulated" then
+        if not is_about_length(rule) then return nil end
+        list[#list + 1] = { kind, rule }
+      end
+    end
+  end
+  return list
+end
+
+-- Drops the rows whose bounds say that such a rule holds, as simulating one after the other would: where a site wants less time than any
+-- candidate takes, these are all.
+local function drop_long(set, rows)
+  local rules = #(rows & set.alive) > 0 and rules_of_length(set)
+  if not rules then return end
+  set.swept = set.swept | rows
+  set:weigh(rows)
+  local among, dead = rows & set.alive - set.judged, set.c:none()
+  for _, entry in ipairs(rules) do
+    local kind, rule = table.unpack(entry)
+    local mask = set.c:match_late(conditions.engine(rule), among)
+    dead = dead | mask
+    add(set, kind, rule.id, mask, { rule = rule })
+  end
+  set.judged, set.alive = set.judged | dead, set.alive - dead
 end
 
 -- What no constructor can build. Rules of the policy say it better where they hold too, so it is reported only where none does.
@@ -294,9 +354,12 @@ function methods:weigh(rows)
   self.alive = self.alive - self.c:match { { field = "peak_bytes", op = "over", value = self.context.arguments.usable_bytes } }
 end
 
+local FEW = 16   -- so many rows that came up are dropped before bounds are asked about the others
+
 -- As candidates:best, of the rows that no rule drops and that fit, or take at most so many bytes. Rules that read bytes or seconds are
 -- asked about the rows that come up.
 function methods:best(rows, tolerance, limit, bytes)
+  local dropped = 0
   while true do
     local row, seconds, within = self.c:best(rows & self.alive, tolerance or 0, limit or math.huge, bytes or true)
     if not row then return nil end
@@ -304,8 +367,9 @@ function methods:best(rows, tolerance, limit, bytes)
     if #new == 0 then return row, seconds, within end
     self.judged = self.judged | new
     local dead = apply_policy(self, true, new)
-    self.alive = self.alive - dead
+    self.alive, dropped = self.alive - dead, dropped + #dead
     if #(dead & within) == 0 then return row, seconds, within end
+    if dropped > FEW then drop_long(self, rows - self.swept) end
   end
 end
 
@@ -371,6 +435,7 @@ candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fix
   alone        rows of depth 1 beside them
   alive        rows that no entry drops, as far as bytes and seconds are known: see set:best and set:weigh
   undropped    rows that no rule drops before they are;  judged: rows that rules about bytes and seconds were asked about
+  swept        rows of which it was asked whether their bounds tell that a rule about seconds holds
   hard         rows dropped by a reject, the engine or the framework; refused: rows dropped by a refusal that names a schedule
   unsaid       rule → rows of which its function could not say before they were simulated; memo: what functions said
   unbuildable  rows that no constructor can build, whatever else holds for them
@@ -390,7 +455,7 @@ function candidates.open(context)
   apply_engine(set, apply_policy(set, false, c:all()))
   framework.apply(set, add, candidates.planned(set.policy))
   set.alive = c:all() - union(set, is_dropped) - set.unbuildable
-  set.undropped, set.judged = set.alive, c:none()
+  set.undropped, set.judged, set.swept = set.alive, c:none(), c:none()
   set.hard = union(set, is_hard) | set.unbuildable
   set.refused = union(set, refuses_schedule)
   return set

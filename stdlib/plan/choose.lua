@@ -192,14 +192,16 @@ end
 
 -- Nothing is left: the dropped candidate with the fewest rules, one that can be built before one that cannot, then the best rank. Of those
 -- that only do not fit, the one that comes nearest, for it says what is missing; where nothing can be built, one whose rules say so. All of
--- the recipe that takes least memory: with another there is less left.
+-- those that fit, where some did until rules about time were asked, else of the recipe that takes least memory: with another there is less
+-- left.
 local function judge(set)
   local saving = choices.saving(set.context.arguments.choices)
-  local mask = set.main & set:recipe(saving)
+  rank.groups(set)
+  local mask = set.main & set.judged & set.listed - set.alive
+  if #mask == 0 then mask = set.main & set:recipe(saving) end
   if #mask == 0 then mask = set.main & set.c:match { { field = "gpus_used", op = "equal", value = set.context.record.gpus } } end
   if #mask == 0 then return nil end
   set:fill_memory(mask)
-  rank.groups(set)
   if #(mask & set.listed) > 0 then mask = mask & set.listed end
   local run = mask  -- what policy or framework does not run at all is the closest only where there is nothing else
   for _, entry in ipairs(set.entries) do
@@ -519,6 +521,7 @@ function choose.choose(arguments)
   result.choice = nil
   result.replaced = false
   if result.status == "planned" then
+    candidates.find_alone(set)
     finish_planned(set, choice, result)
   else
     result.recommend = recommend(context, result)

@@ -138,6 +138,8 @@ function compare.alone(set, among)
   return best
 end
 
+candidates.alone = compare.alone
+
 -- The best without a pipeline: { row, fields, candidates }.
 function compare.without_pipeline(set)
   local row = compare.alone(set)

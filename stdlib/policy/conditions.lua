@@ -54,7 +54,7 @@ local function literal(field, value)
   if is_numeric(field) then
     if type(value) ~= "number" and type(value) ~= "string" then return nil, "a number is expected, got a " .. type(value) end
     if value ~= value then return nil, "a number is expected, got nan" end
-    local number, problem = units.parse(value, field.unit or "1")
+    local number, problem = units.parse(value, field.unit or "1", { negative = not field.low or field.low < 0 })
     if not number then return nil, problem end
     if field.unit == "fraction" and field.high and number > field.high then return nil, units.over_fraction(value, number) end
     if field.type == "integer" and math.type(number) ~= "integer" then return nil, "an integer is expected, got " .. shown(value) end

@@ -150,6 +150,31 @@ describe("ranking", function()
     assert.is_not_nil(contains(none.reasons, "dualpipe_without_ep"))
   end)
 
+  it("drops what takes too long by its bound, as simulating each would, and judges the fastest", function()
+    local fixed = { parallelism = { tensor = 8 } }
+    local free = decide(llama, fixed)
+    local seconds = free.evaluation.step_seconds
+    local function under(share, more)
+      return decide(llama, fixed, policy_of(string.format("reject { id = 'long', step_seconds = over(%.17g), message = '{step_seconds}' } %s",
+                                                            share * seconds, more or "")))
+    end
+    assert.equal(free.evaluation.schedule, under(1.0001).evaluation.schedule)
+    local none = under(0.5)
+    assert.same({ "rejected", { "long" } }, { none.status, ids(none.reasons) })
+    assert.is_true(none.fields.step_seconds <= seconds)
+    -- with a function beside it, which reads seconds, each is simulated
+    local each = under(0.5, "reject { id = 'never', message = 'm', when = function(f) local s = f.step_seconds return s < 0 end }")
+    assert.same({ each.status, each.fields }, { none.status, none.fields })
+    local function count(result) return #result.candidates:match { { field = "step_seconds", op = "over", value = 0 } } end
+    assert.is_true(count(none) < count(each) / 3)
+    local function dropped(result)
+      for _, entry in ipairs(result.dropped) do
+        if entry.rule == "long" then return entry.count end
+      end
+    end
+    assert.equal(dropped(each), dropped(none))
+  end)
+
   it("takes the others, and says why, where the wanted schedule has no candidate that may be planned", function()
     local result = decide(deepseek, { training = { global_batch_size = { { 0, 3072 }, { "469B", 15360 } } }, parallelism = { pipeline = 16 } })
     assert.equal("planned", result.status)

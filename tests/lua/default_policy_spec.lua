@@ -205,9 +205,10 @@ describe("a warning", function()
   end)
 
   it("says when a pipeline could be avoided", function()
-    assert.is_true(holds("pipeline_avoidable", { pipeline_avoidable_seconds = 0.1 }))
-    assert.is_false(holds("pipeline_avoidable", { pipeline_avoidable_seconds = -0.1 }))
-    assert.is_false(holds("pipeline_avoidable", {}))
+    assert.is_true(holds("pipeline_avoidable", { status = "planned", pipeline_avoidable_seconds = 0.1 }))
+    assert.is_false(holds("pipeline_avoidable", { status = "refused", pipeline_avoidable_seconds = 0.1 }))
+    assert.is_false(holds("pipeline_avoidable", { status = "planned", pipeline_avoidable_seconds = -0.1 }))
+    assert.is_false(holds("pipeline_avoidable", { status = "planned" }))
   end)
 end)
 

@@ -286,7 +286,10 @@ describe("no pipeline", function()
     local result = plan(llama, { training = { recompute = "full" }, parallelism = { tensor = 8 } })
     local faster = entry(result.alternatives, "none")
     assert.is_true(faster.step_seconds < result.step_seconds)
-    assert.matches("without a pipeline", entry(result.warnings, "pipeline_avoidable").message)
+    local words = entry(result.warnings, "pipeline_avoidable").message
+    assert.matches("without a pipeline", words)
+    -- its margin, and the error of such a comparison: docs/accuracy.md, pairs of runs with and without a pipeline
+    assert.matches(string.format("(%.3g %% ± 26 %%)", 100 * (1 - faster.step_seconds / result.step_seconds)), words, 1, true)
     assert.matches("pipeline_avoidable", page_of(result))
   end)
 

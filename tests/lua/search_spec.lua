@@ -172,6 +172,42 @@ describe("engine.search", function()
     assert.is_nil(lazy:best(lazy:none()))
   end)
 
+  -- whoever is told early is right, and of what takes far longer everyone is told
+  it("tells by bounds what will hold once a row is simulated", function()
+    local c = open { fixed = { tensor = 1 } }
+    c:memory(c:all())
+    local _, fastest = c:best(c:all())
+    local simulated = open { fixed = { tensor = 1 } }
+    simulated:memory(simulated:all())
+    for row = 1, #simulated:all() do simulated:simulate(row) end
+    for _, times in ipairs { 0.2, 0.9, 1.01, 1.3, 1.5 } do
+      local long = { { field = "step_seconds", op = "over", value = times * fastest }, { field = "microbatches", op = "over", value = 16 } }
+      local told, holds = c:match_late(long, c:all()), simulated:match(long)
+      assert.equal(0, #(told - simulated:only(holds:rows())), times)
+      if times < 1 then assert.equal(#holds, #told) end
+      assert.is_true(#told > 0, times)
+    end
+    assert.is_nil(c:get("step_seconds", c:match_late({ { field = "step_seconds", op = "over", value = 1.5 * fastest } }, c:all()):first()))
+    assert.equal(0, #c:match_late({ { field = "step_seconds", op = "over", value = 0 } }, c:none()))
+  end)
+
+  it("says what a step saves without a pipeline, once it is told what that takes", function()
+    local c = open { fixed = { tensor = 1, expert = 8 } }
+    local early = c:match({ equal("pipeline_parallel", 4), equal("schedule", "1f1b") }):first()
+    local late = c:match({ equal("pipeline_parallel", 8), equal("schedule", "1f1b") }):first()
+    local first = c:simulate(early)
+    assert.is_nil(c:get("pipeline_avoidable_seconds", early))
+    c:set("alone_seconds", 5)
+    local second = c:simulate(late)
+    assert.near(first - 5, c:get("pipeline_avoidable_seconds", early), 1e-12)
+    assert.near(1 - 5 / second, c:get("pipeline_avoidable_fraction", late), 1e-12)
+    local alone = c:match({ equal("pipeline_parallel", 1) }):first()
+    c:simulate(alone)
+    assert.is_nil(c:get("pipeline_avoidable_seconds", alone))
+    c:set("alone_seconds", nil)
+    assert.is_nil(c:get("pipeline_avoidable_fraction", late))
+  end)
+
   it("balances stages by time unless equal layers are asked for or a split is given", function()
     local fixed = { tensor = 1, expert = 8, pipeline = 4 }
     local function layers(changes, row_of)

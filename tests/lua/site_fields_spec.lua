@@ -65,6 +65,34 @@ describe("a rule", function()
   end)
 end)
 
+describe("rules about what a pipeline is worth", function()
+  local job = { cluster = { gpus = 64 }, model = { total = "13B", layers = 40 } }
+  local anyway = [[disable { id = "fits_one_gpu", reason = "to see a pipeline" } ]]
+
+  local free = plan(anyway, job)
+  local share = 1 - free.without_pipeline.step_seconds / free.step_seconds
+
+  it("refuse the plan where a step without one is shorter, whether they are conditions or functions, and recommend that", function()
+    for _, condition in ipairs { "pipeline_avoidable_fraction = over(%.17g)",
+                                 "when = function(f) local s = f.pipeline_avoidable_fraction return s ~= nil and s > %.17g end" } do
+      local rule = "refuse { id = 'r', recommend = 'data_and_tensor_parallel', message = 'm', " .. condition .. " }"
+      local refused = plan(anyway .. rule:format(share - 0.2), job)
+      assert.decided(refused, "refused", "r")
+      assert.equal(free.without_pipeline.step_seconds, refused.recommend.step_seconds)
+      assert.decided(plan(anyway .. rule:format(share + 0.001), job), "planned")
+    end
+  end)
+
+  it("say nothing of what has no pipeline, and where none fits", function()
+    local rule = anyway .. "reject { id = 'r', pipeline_avoidable_seconds = over(-1000), message = 'm' }"
+    assert.decided(plan(rule, job), "rejected", "r")
+    assert.decided(plan(rule, planning.merge(job, { parallelism = { pipeline = 1 } })), "planned")
+    local large = { cluster = { gpus = 64 }, model = { total = "405B", layers = 126 }, training = { recompute = "full", sharding = "none" } }
+    assert.is_nil(plan(anyway, large).without_pipeline)
+    assert.is_false(planning.has(plan(rule, large).reasons, "r"))
+  end)
+end)
+
 describe("labels of a spec", function()
   it("are fields of rules, and absent where the spec has none", function()
     local labelled = { labels = { tier = "research", region = "north" } }

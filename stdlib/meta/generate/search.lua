@@ -136,11 +136,13 @@ local candidates = {
   { "get", "One value of a row.", result = "any", positional = { { "field", "string", "a column, or a fact" }, row } },
   { "match", "The mask of the rows for which all conditions hold.", result = MASK, positional = {
       { "conditions", "pipeplan.engine.condition[]", "all of them" } } },
+  { "match_late", "The mask of those rows for which all conditions hold, or will once they are simulated: of time they may only ask that it be long.",
+    result = MASK, positional = { { "conditions", "pipeplan.engine.condition[]", "all of them" }, mask } },
   { "memory", "Fills peak_bytes of a mask's rows.", result = "nil", positional = { mask } },
   { "none", "A mask without rows.", result = MASK, positional = {} },
   { "only", "The mask of one row, or of a list.", result = MASK, positional = { { "rows", "integer|integer[]", "from 1" } } },
   { "row", "A row as a table.", result = "pipeplan.engine.candidate", positional = { row } },
-  { "set", "Adds a fact, or sets alltoall_kernel: the same for all rows, by choice, or for kernels a list of { name | false, mask }.", result = "nil",
+  { "set", "Adds a fact, or sets alone_seconds (the best step without a pipeline) or alltoall_kernel: the same for all rows, by choice, or for kernels a list of { name | false, mask }.", result = "nil",
     positional = { { "field", "string", "its name" }, { "value", "any", "a number, a string, a boolean, or a list" } } },
   { "simulate", "Fills step_seconds and bubble_fraction of a row: its seconds.", result = "number", illegal = true, positional = { row } },
 }
