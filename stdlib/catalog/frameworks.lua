@@ -40,6 +40,7 @@
 --                no plan ever breaks it, so that only whoever reads a file asks: `severity` of such a rule is warning or note where the
 --                framework runs, and does something else than the file seems to ask; `about`, the field whose line a finding is told
 --                at, where it is not the first one of its message. Not to be disabled by any policy
+-- program        fields of a plan that stand in a program of the user's, so that a launch need not say them
 -- notes, source  for people
 -- A derived framework (derive.lua) also has base: the name of the other.
 

@@ -71,7 +71,7 @@ end
 
 -- The results of one file.
 local function results_of(path, shared)
-  local list = launch.read(path, { variables = shared.variables })
+  local list = launch.read(path, { variables = shared.variables, given = shared.given })
   for i, each in ipairs(list) do
     local result = lint.of(each, { gpus = shared.gpus })
     if result.record then result.reads = reads.of(result) end

@@ -44,7 +44,7 @@ describe("the table of a framework", function()
       local name = entry.name
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
                      "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes", "unplanned", "unsaid" }, name)
+                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)
@@ -264,8 +264,13 @@ end)
 describe("DeepSpeed", function()
   it("makes expert groups of data-parallel ranks", function() -- deepspeed/utils/groups.py, _create_expert_data_and_model_parallel
     local request = spec(64, { architecture = "moe", total = "47B", active = "13B", layers = 32 }, { global_batch_size = 1024 },
-                         { expert = 8, tensor = 2, context = 2, pipeline = 4 }, "deepspeed")
+                         { expert = 8, tensor = 2, pipeline = 8 }, "deepspeed")
     assert.matches("EP 8 does not divide DP 4", first(plan(request), "deepspeed.expert_groups"))
+  end)
+
+  it("has no sequence parallelism in a pipeline", function() -- deepspeed/__init__.py: mpu is the module's grid, of pipe, data and model
+    local request = spec(64, small_moe(32), { global_batch_size = 1024 }, { context = 2, pipeline = 4 }, "deepspeed")
+    assert.matches("sequence_parallel_size 2 is not read", first(plan(request), "deepspeed.context"))
   end)
 
   -- deepspeed/runtime/utils.py, partition_balanced over decoder layers that weigh alike: 30 on 4 are 8 8 7 7

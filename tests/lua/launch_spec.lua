@@ -20,7 +20,7 @@ local writer = require "pipeplan.report.launch.init"
 
 teardown(files.remove)
 
-local endings = { megatron = ".sh", flagscale = ".yaml", torchtitan = ".sh" }
+local endings = { megatron = ".sh", flagscale = ".yaml", torchtitan = ".sh", deepspeed = ".sh" }
 
 -- As a reader of its JSON has the plan.
 local function as_json(plan) return json.decode(json.encode(json.shape(plan, schema))) end

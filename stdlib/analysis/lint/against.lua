@@ -244,14 +244,16 @@ function against.compare(result, read, plan, path)
                 or string.format("the plan has %s %s, and what the launch has is not known", field, shown(wanted)),
     }
   end
-  local more, elsewhere_said = derived(result, read), names_a_model(result)
+  local more, elsewhere_said, in_program = derived(result, read), names_a_model(result), {}
+  for _, field in ipairs(result.entry.program or {}) do in_program[field] = true end
   local shares = (plan.parallelism.data or 1) * (plan.parallelism.context or 1) > 1   -- else nothing is sharded, whatever it is called
   for _, each in ipairs(compared) do
     local wanted, found = wanted_of(plan, each[1]), value_at(read, each[2])
     if found == nil then found = more[each[2]] end
     if wanted ~= nil and not same(wanted, found, each.within) and (shares or each[1] ~= "sharding") then
       -- a tokenizer and a number of steps need not stand in a launch, and a model not where its name does
-      local quiet = found == nil and (each.within or elsewhere_said and (each[1]:find "^model%." or each[1] == "training.precision"))
+      local quiet = found == nil and (each.within or elsewhere_said and (each[1]:find "^model%." or each[1] == "training.precision")
+                                      or in_program[each[1]])
       if not quiet then note(each[1], wanted, found, each[3]) end
     end
   end

@@ -23,7 +23,7 @@ facts.unknown = setmetatable({}, { __tostring = function() return "not known" en
 local derived = {}
 
 -- Frameworks in which facts follow otherwise: theirs.
-local other_facts = { torchtitan = require "pipeplan.analysis.lint.torchtitan" }
+local other_facts = { torchtitan = require "pipeplan.analysis.lint.torchtitan", deepspeed = require "pipeplan.analysis.lint.deepspeed" }
 
 local degrees = { tensor_parallel = "--tensor-model-parallel-size", pipeline_parallel = "--pipeline-model-parallel-size",
                   context_parallel = "--context-parallel-size", expert_parallel = "--expert-model-parallel-size" }

@@ -23,7 +23,7 @@ local function check(result)
 end
 
 local function object_of(path, given, layout)
-  local list = launch.read(path, {})
+  local list = launch.read(path, { given = given })
   if #list > 1 then failure.usage("%s: starts %d runs: one to a plan", path, #list) end
   local gpus = math.tointeger(tonumber(given.gpus))
   local result = lint.of(list[1], { gpus = gpus })

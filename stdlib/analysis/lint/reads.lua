@@ -223,7 +223,9 @@ function reads.spec(result)
   training.recompute = recompute_of(result)
   training.tokens = tokens_of(result, read.training)
   for _, name in ipairs { "tensor", "context", "pipeline", "expert" } do parallelism[name] = read.parallelism[name] end
-  if (fact(result, "experts") or 0) > 0 then parallelism.expert_tensor = read.parallelism.expert_tensor else parallelism.expert = nil end
+  local experts = fact(result, "experts")   -- not known where a launch does not say its model
+  if (experts or parallelism.expert or 1) > (experts and 0 or 1) then parallelism.expert_tensor = read.parallelism.expert_tensor
+  elseif experts then parallelism.expert = nil end
   parallelism.schedule = read.schedule
   if read.schedule and read.schedule:find "^interleaved" then parallelism.virtual = read.parallelism.virtual end
   if read.schedule ~= "none" then parallelism.layers_per_stage = read.layers_per_stage end

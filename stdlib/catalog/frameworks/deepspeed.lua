@@ -1,69 +1,107 @@
 -- SPDX-License-Identifier: Apache-2.0
--- deepspeed.lua: DeepSpeed's pipeline. C = deepspeed/runtime/config.py, E = deepspeed/runtime/pipe/engine.py, M = deepspeed/runtime/pipe/
--- module.py, U = deepspeed/runtime/utils.py of PyPI deepspeed 0.19.8, G = deepspeed/utils/groups.py; "run": seen on a CPU. The file is HJSON.
--- P, TP, layers and model stand in Python (PipelineModule) or in the launcher's flags, not in the file.
-
-local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/edaa7221, " .. where end
+-- deepspeed.lua: DeepSpeed and its pipeline. C = deepspeed/runtime/config.py, I = deepspeed/__init__.py, EN = deepspeed/runtime/engine.py, E =
+-- deepspeed/runtime/pipe/engine.py, M = deepspeed/runtime/pipe/module.py, U = deepspeed/runtime/utils.py, G = deepspeed/utils/groups.py of
+-- PyPI deepspeed 0.19.8; "run": seen with it on a CPU (tests/torch/deepspeed_plans_test.py). Its configuration is HJSON. P, the split of layers,
+-- TP beside a pipeline and experts are arguments in Python: keys with a capital letter. What begins with planned. DeepSpeed has no word for:
+-- `plan --format deepspeed` writes it beside them, where the launch can be held against it.
 
 local lists = require "pipeplan.base.lists"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
+local rules = require "pipeplan.catalog.frameworks.deepspeed_rules"
+local writes = require "pipeplan.catalog.frameworks.deepspeed_writes"
+
+local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/v0.19.8, deepspeed/" .. where end
+
+local function gone(key, now) return { key = key, how = "refused", now = now, source = at "runtime/config.py:81-146: run" } end
 
 return {
   name = "deepspeed", title = "DeepSpeed",
-  versions = { { name = "0.19.8", what = "PyPI deepspeed, October 2026; deepspeedai/DeepSpeed @edaa7221" } },
+  versions = { { name = "0.19.8", what = "PyPI deepspeed, October 2026: what these facts are of" } },
   schedules = { ["1f1b"] = { flag = "PipelineModule" } },
   names = { microbatches = "gradient_accumulation_steps", pipeline = "num_stages" },
 
   has = { tensor = true, context = true, expert = true, expert_tensor = true, sequence_parallel = false, tied_embeddings = true },
   -- partition_method type:REGEX of the decoder layer's class: as even as can be, the first stages one more (U: partition_balanced)
-  layers = { how = "remainder_first", key = "partition_method", source = at "pipe/module.py: _partition_layers; runtime/utils.py: partition_uniform, partition_balanced: run" },
-  sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 }, source = at "pipe/engine.py:77; https://github.com/deepspeedai/DeepSpeed/issues/823 and issues/568" },
-  overlap = { gradients = "zero_optimization.overlap_comm, without a pipeline", source = at "runtime/config.py" },
+  layers = { how = "remainder_first", key = "partition_method", source = at "runtime/pipe/module.py:389-421; runtime/utils.py:606-665, partition_uniform and partition_balanced: run" },
+  sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 }, source = at "runtime/pipe/engine.py:76; https://github.com/deepspeedai/DeepSpeed/issues/823 and issues/568" },
+  overlap = { gradients = "zero_optimization.overlap_comm, without a pipeline", source = at "runtime/engine.py:2664" },
   defaults = { expert_tensor = 1, zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
-               source = at "runtime/config.py; utils/groups.py: expert_tensor_parallel_world_size" },
+               source = at "runtime/config.py; runtime/engine.py:1797, get_data_types; moe/layer.py: enable_expert_tensor_parallelism" },
   communicators = { "tensor", "pipeline", "data", "expert", "expert data", "neighbours in the pipeline", source = at "utils/groups.py; runtime/pipe/p2p.py" },
   host_floor = lists.with(megatron.host_floor, { gap = 2.1e-3,
     source = "as Megatron; gap: https://github.com/bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, nine steps of 21 February 2022: 12 layers take 90 ms a microbatch beside their work" }),
 
   keys = {
     { key = "train_batch_size", field = "training.global_batch_size", type = "integer", written = "always",
-      note = "any two of these three give the third, by floor division, and then their product is asserted (runtime/config.py:592-650)" },
+      note = "any two of these three give the third, by floor division, and then their product is asserted (runtime/config.py:590-650)" },
     { key = "train_micro_batch_size_per_gpu", field = "training.micro_batch_size", type = "integer", written = "always" },
-    { key = "gradient_accumulation_steps", field = "parallelism.microbatches", type = "integer", written = "always", note = "M (pipe/engine.py:105)" },
-    { key = "zero_optimization.stage", field = "training.zero", type = "integer", default = 0, written = "differs", silent = true,
-      note = "at most 1 with a pipeline (pipe/engine.py:77)" },
-    { key = "zero_optimization.offload_optimizer.device", field = "training.optimizer_offload", type = "choice", values = { "cpu", "nvme" },
-      written = "differs" },
+    { key = "gradient_accumulation_steps", field = "parallelism.microbatches", type = "integer", written = "always", note = "M (runtime/pipe/engine.py:93)" },
+    { key = "zero_optimization.stage", field = "training.zero", type = "integer", values = { 0, 1, 2, 3 }, default = 0, written = "differs", silent = true,
+      note = "at most 1 with a pipeline (runtime/pipe/engine.py:76)" },
+    { key = "zero_optimization.offload_optimizer.device", field = "training.optimizer_offload", type = "choice",
+      values = { "none", "cpu", "nvme" }, default = "none", written = "differs" },
+    { key = "zero_optimization.offload_optimizer.ratio", type = "number", default = 1.0, written = "never", note = "of stage 3 alone" },
+    { key = "zero_optimization.offload_param.device", type = "choice", values = { "none", "cpu", "nvme" }, default = "none", written = "never" },
+    { key = "zero_optimization.overlap_comm", type = "flag", present = true, default = false, written = "never", note = "absent: with stage 3" },
+    { key = "zero_optimization.legacy_stage1", type = "flag", present = true, default = false, written = "never" },
+    { key = "zero_optimization.compute_grad_norm", type = "flag", present = true, default = true, written = "never" },
     { key = "bf16.enabled", field = "training.precision", type = "flag", present = "bf16", default = "fp32", written = "differs" },
-    { key = "fp16.enabled", field = "training.precision", type = "flag", present = "fp16", default = "fp32", written = "differs" },
+    { key = "bf16.bf16_master_weights_and_grads", type = "flag", present = true, default = false, written = "never" },
+    { key = "bf16.bf16_optimizer_states", field = "training.moments", type = "flag", present = "bf16", default = "fp32", written = "never" },
+    { key = "fp16.enabled", type = "flag", present = "fp16", default = "fp32", written = "differs" },
+    { key = "fp16.fp16_master_weights_and_grads", type = "flag", present = true, default = false, written = "never" },
+    { key = "torch_autocast.enabled", type = "flag", present = true, default = false, written = "never" },
     { key = "data_types.grad_accum_dtype", field = "training.gradients", type = "choice", values = { "fp32", "bf16", "fp16" },
-      written = "differs" },
-    { key = "pipeline.stages", type = "integer", default = "auto", written = "never", note = "PipelineModule does not read it" },
-    { key = "pipeline.partition", type = "string", default = "best", written = "never", note = "PipelineModule does not read it" },
+      written = "differs", note = "absent: the model's (runtime/engine.py:1803)" },
+    { key = "gradient_allreduce_op", type = "choice", values = { "mean", "sum" }, default = "mean", written = "never" },
+    { key = "gradient_clipping", type = "number", default = 1.0, written = "never" },
+    { key = "managed_gradient_accumulation", type = "flag", present = true, default = true, written = "never" },
+    { key = "pipeline.stages", type = "integer", written = "never", note = "nobody reads it" },
+    { key = "pipeline.partition", type = "string", written = "never", note = "nobody reads it" },
     { key = "pipeline.activation_checkpoint_interval", field = "training.recompute", type = "integer", default = 0, written = "differs",
-      note = "every so many layers are computed again; 0: none" },
+      note = "every so many layers are computed again, over what PipelineModule was given; 0: as that says" },
     { key = "pipeline.pipe_partitioned", type = "flag", present = true, default = true, written = "never" },
     { key = "pipeline.grad_partitioned", type = "flag", present = true, default = true, written = "never" },
     { key = "pipeline.use_reentrant", type = "flag", present = true, default = true, written = "never" },
-    { key = "activation_checkpointing", type = "section", written = "never" },
-    { key = "sequence_parallel_size", field = "parallelism.context", type = "integer", default = 1, written = "differs" },
-    { key = "tensor_parallel.autotp_size", field = "parallelism.tensor", type = "integer", default = 0, written = "never" },
-    { key = "num_stages", field = "parallelism.pipeline", type = "integer", written = "always", note = "an argument of PipelineModule" },
-    { key = "partition_method", field = "parallelism.layers_per_stage", type = "string", default = "parameters", written = "always",
-      values = { "uniform", "parameters", "type:REGEX" }, note = "an argument of PipelineModule; its items are all layers, embedding, norm and head too" },
-  },
-  gone = {},
+    { key = "sequence_parallel_size", field = "parallelism.context", type = "integer", default = 1, written = "differs",
+      note = "Ulysses, without a pipeline" },
+    { key = "data_parallel_size", type = "integer", written = "differs", note = "beside sequence_parallel_size, for a mesh of both (__init__.py:543)" },
+    { key = "tensor_parallel.autotp_size", type = "integer", default = 0, written = "differs", note = "without a pipeline" },
+    { key = "expert_parallel.enabled", type = "flag", present = true, default = false, written = "differs", note = "AutoEP, without a pipeline" },
+    { key = "expert_parallel.autoep_size", type = "integer", default = 1, written = "differs" },
+    { key = "expert_parallel.expert_tensor_parallel_size", type = "integer", default = 1, written = "never" },
 
-  rules = {
-    { id = "deepspeed.world", by = "engine",
-      when = function(f) return f.gpus % (f.pipeline_parallel * f.tensor_parallel) ~= 0 end,
-      message = "{framework}: {gpus} GPUs do not divide by P {pipeline_parallel} × TP {tensor_parallel}", source = at "pipe/engine.py:105" },
-    { id = "deepspeed.zero", pipeline_parallel = { over = 1 }, zero = { over = 1 },
-      message = "{framework}: ZeRO {zero} does not go together with a pipeline", source = at "pipe/engine.py:77" },
-    { id = "deepspeed.expert_groups", expert_parallel = { over = 1 }, data_parallel = { not_multiple_of = "expert_parallel" },
-      message = "{framework} makes expert groups of data-parallel ranks: EP {expert_parallel} does not divide DP {data_parallel}",
-      source = at "utils/groups.py: _create_expert_data_and_model_parallel" },
+    { key = "PipelineModule.num_stages", field = "parallelism.pipeline", type = "integer", written = "always", note = "1: no PipelineModule" },
+    { key = "PipelineModule.partition_method", type = "string", default = "parameters", written = "pipeline",
+      values = { "uniform", "parameters", "type:REGEX" }, note = "its items are all layers, embedding, norm and head too" },
+    { key = "PipelineModule.activation_checkpoint_interval", type = "integer", default = 0, written = "never" },
+    { key = "PipeModelDataParallelTopology.num_mp", field = "parallelism.tensor", type = "integer", default = 1, written = "differs" },
+    { key = "PipeModelDataParallelTopology.num_dp", field = "parallelism.data", type = "integer", written = "differs" },
+    { key = "MoE.ep_size", field = "parallelism.expert", type = "integer", default = 1, written = "differs" },
+    { key = "MoE.enable_expert_tensor_parallelism", type = "flag", present = true, default = false, written = "differs" },
+    { key = "planned.layers_per_stage", field = "parallelism.layers_per_stage", type = "list", written = "always" },
+    { key = "planned.sequence_length", base = "--seq-length", field = "training.sequence_length", type = "integer", written = "always" },
   },
-  notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (https://github.com/deepspeedai/DeepSpeed/issues/823, issues/568); DualPipeV: open, pull/8576",
-  source = "https://github.com/deepspeedai/DeepSpeed/tree/edaa722, runtime/pipe",
+  facts = { fp16_enabled = "fp16.enabled", bf16_enabled = "bf16.enabled", bf16_states = "bf16.bf16_optimizer_states",
+            bf16_master = "bf16.bf16_master_weights_and_grads", fp16_master = "fp16.fp16_master_weights_and_grads",
+            gradient_op = "gradient_allreduce_op", managed = "managed_gradient_accumulation", autotp = "tensor_parallel.autotp_size",
+            legacy_stage1 = "zero_optimization.legacy_stage1", grad_norm = "zero_optimization.compute_grad_norm",
+            overlap_comm = "zero_optimization.overlap_comm", offload_device = "zero_optimization.offload_optimizer.device",
+            offload_ratio = "zero_optimization.offload_optimizer.ratio", json_stages = "pipeline.stages", json_partition = "pipeline.partition",
+            partition_method = "PipelineModule.partition_method", clipping = "gradient_clipping",
+            said_batch = "train_batch_size", said_ranks = "data_parallel_size",
+            native_experts = "MoE.ep_size" },
+  writes = writes.keys, unsaid = writes.unsaid,
+  gone = {
+    gone "nebula", gone "compression_training", gone("amp", "fp16, bf16 or torch_autocast"), gone "quantize_training", gone "sparse_gradients",
+    gone "eigenvalue", gone "sparse_attention",
+    gone("elasticity", "train_batch_size, train_micro_batch_size_per_gpu, gradient_accumulation_steps"), gone "graph_harvesting",
+    gone("curriculum_learning", "data_efficiency.data_sampling.curriculum_learning"), gone "progressive_layer_drop",
+    gone "zero_optimization.mics_shard_size", gone "zero_optimization.mics_hierarchical_params_gather", gone "zero_optimization.zeropp_loco_param",
+  },
+
+  program = { "model.layers", "layers_per_stage", "training.sequence_length" },
+  rules = rules,
+  notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (https://github.com/deepspeedai/DeepSpeed/issues/823, issues/568); DualPipeVModule of 0.19.8 runs another schedule than the one planned here: its backward keeps the weight gradients (runtime/pipe/schedule.py:327, https://github.com/deepspeedai/DeepSpeed/pull/8576)",
+  source = at "runtime/config.py, runtime/engine.py, runtime/pipe",
 }

@@ -21,12 +21,13 @@ local function read_text(path)
   return text or "", name
 end
 
-local what = "pipeplan lint reads shell scripts with Megatron's or torchtitan's arguments, the argument block of Megatron's log, and "
-             .. "YAML of FlagScale, Megatron-Bridge, NeMo, Primus and Megatron's MODEL_ARGS"
+local what = "pipeplan lint reads shell scripts with Megatron's or torchtitan's arguments, or that start DeepSpeed, DeepSpeed's "
+             .. "configuration, the argument block of Megatron's log, and YAML of FlagScale, Megatron-Bridge, NeMo, Primus and Megatron's "
+             .. "MODEL_ARGS"
 
 local function refuse(name, problem) failure.usage("%s: %s; %s", name, problem, what) end
 
--- launch.read(path, { variables = { name = text } }) → launches, at least one.
+-- launch.read(path, { variables = { name = text }, given: fields of a spec that the command line says }) → launches, at least one.
 function launch.read(path, options)
   local text, name = read_text(path)
   text = text:gsub("^\xEF\xBB\xBF", "")
@@ -41,9 +42,13 @@ function launch.read(path, options)
                   .. "checkpoint", name)
   end
   if kind == "yaml" or kind == "yml" then return require("pipeplan.input.launch.yaml").read(text, name, options or {}) end
-  if kind == "toml" or kind == "json" then return require("pipeplan.input.launch.others").read(text, name, kind, what) end
-  local launches = require("pipeplan.input.launch.torchtitan").read(text, name, options and options.variables)
-  if #launches == 0 then launches = require("pipeplan.input.launch.megatron_script").read(text, name, options and options.variables) end
+  local deepspeed, given, variables = require "pipeplan.input.launch.deepspeed", options and options.given, options and options.variables
+  local is_json = kind == "json" or kind == "hjson"
+  if is_json and deepspeed.is_config(text) then return { deepspeed.config(text, name, given) } end
+  if is_json or kind == "toml" then return require("pipeplan.input.launch.others").read(text, name, kind, what) end
+  local launches = require("pipeplan.input.launch.torchtitan").read(text, name, variables)
+  if #launches == 0 then launches = deepspeed.read(text, name, variables, given) end
+  if #launches == 0 then launches = require("pipeplan.input.launch.megatron_script").read(text, name, variables) end
   if #launches == 0 then refuse(name, "has no argument of a framework") end
   return launches
 end

@@ -7,12 +7,6 @@ local tree = require "pipeplan.input.launch.yaml_tree"
 
 local others = {}
 
-local function line_of(text, at)
-  local line = 1
-  for _ in text:sub(1, at):gmatch "\n" do line = line + 1 end
-  return line
-end
-
 local function new(framework, file)
   return { framework = framework, file = file, settings = {}, spelled = {}, unresolved = {}, judged = false, line = 1, notes = {} }
 end
@@ -40,44 +34,8 @@ local function toml(text, file)
   return { launch }
 end
 
--- DeepSpeed's HJSON: what the batch says is judged, the pipeline is in Python.
-local function deepspeed(text, file)
-  local launch = new("deepspeed", file)
-  local runtime = "https://github.com/deepspeedai/DeepSpeed/tree/edaa7221, deepspeed/runtime/"
-  local function note(id, severity, at, key, message, source)
-    launch.notes[#launch.notes + 1] = { id = id, severity = severity, line = line_of(text, at), key = key, message = message,
-                                        source = runtime .. source }
-  end
-  local comma = text:find ",%s*[}%]]"
-  if comma then
-    note("hjson", "note", comma, nil, "a comma before a bracket: DeepSpeed reads HJSON and takes it, readers of JSON do not",
-         "config.py:444")
-  end
-  local auto_at, auto = text:match '()"([%w_]+)"%s*:%s*"auto"'
-  if auto then
-    note("auto", "warning", auto_at, auto,
-         auto .. ' is "auto": Hugging Face\'s Trainer fills that in, DeepSpeed itself ends with a TypeError', "config.py")
-  end
-  local zero = text:find('"zero_optimization"', 1, true)
-  local at, stage
-  if zero then at, stage = text:match('()"stage"%s*:%s*(%d)', zero) end
-  if stage and tonumber(stage) >= 2 then
-    note("deepspeed.zero_pipeline", "note", at, "stage", "ZeRO " .. stage .. " goes with no pipeline: with PipelineModule this ends",
-         "pipe/engine.py:77")
-  end
-  note("not_judged", "note", 1, nil, "pipeline, tensor parallelism and model are not in a DeepSpeed configuration: they are in Python",
-       "pipe/module.py")
-  return { launch }
-end
-
--- What has a key of DeepSpeed's batch.
-local function is_deepspeed(text)
-  return text:find '"train_batch_size"' ~= nil or text:find '"train_micro_batch_size_per_gpu"' ~= nil
-end
-
 function others.read(text, file, kind, what)
   if kind == "toml" and text:find "%[parallelism%]" and text:find "data_parallel_shard_degree" then return toml(text, file) end
-  if kind == "json" and is_deepspeed(text) then return deepspeed(text, file) end
   failure.usage("%s: no launch configuration that is known; %s", file, what)
 end
 

@@ -1,0 +1,142 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- deepspeed_spec.lua: configurations of DeepSpeed: what lint says of each is what DeepSpeed's own code says (tests/data/deepspeed_cases.txt;
+-- tests/torch/deepspeed_plans_test.py asks it), and where it reads P, TP, the split of layers and GPUs.
+
+require "planning"  -- first: it loads the module
+local files = require "policy_files"
+local hjson = require "pipeplan.input.launch.hjson"
+local launch = require "pipeplan.input.launch.init"
+local lint = require "pipeplan.analysis.lint.init"
+local reads = require "pipeplan.analysis.lint.reads"
+
+teardown(files.remove)
+
+-- Errors and warnings, ? before these, in the order of lint; and the result.
+local function judged(folder, name, given)
+  local result = lint.of(launch.read(folder .. "/" .. name, { given = given })[1], {})
+  local ids, list = {}, {}
+  for _, finding in ipairs(result.findings) do
+    if finding.severity ~= "note" then ids[#ids + 1] = (finding.severity == "warning" and "?" or "") .. finding.id end
+    list[#list + 1] = finding.id .. ": " .. finding.message
+  end
+  return table.concat(ids, ":"), result, table.concat(list, "; ")
+end
+
+-- A program, its configuration, and the script that starts it.
+local function folder_of(gpus, arguments, configuration)
+  local list = {}
+  for name, value in arguments:gmatch "(%S+)=(%S+)" do
+    list[#list + 1] = name .. "=" .. (value:find "^%d+$" and value or '"' .. value .. '"')
+  end
+  return files.directory {
+    ["train.py"] = "import deepspeed\nmodel = PipelineModule(layers,\n    " .. table.concat(list, ", ") .. ")\n",
+    ["ds_config.json"] = configuration,
+    ["run.sh"] = string.format("torchrun --nproc_per_node %d train.py --deepspeed --deepspeed_config ds_config.json\n", gpus),
+  }
+end
+
+describe("a configuration of DeepSpeed", function()
+  it("is refused by lint where DeepSpeed refuses it, for that reason, and nowhere else", function()
+    local tried, wrong = 0, {}
+    for line in io.lines "tests/data/deepspeed_cases.txt" do
+      local gpus, want, name, rest = line:match "^(%d+) %a+(%S*) (%S+) (.*)$"
+      if gpus then
+        tried = tried + 1
+        local arguments, configuration = rest:match "^(.-) ?(%{.*)$"
+        if not arguments or rest:find "^[^{]*\\n" then arguments, configuration = rest:match "^(.-) (\\n.*)$" end
+        if not arguments then arguments, configuration = rest:match "^(.-) (%{.*)$" end
+        local ids, result, all = judged(folder_of(gpus, arguments, (configuration:gsub("\\n", "\n"))), "run.sh")
+        if ids ~= want:gsub("^:", "") then wrong[#wrong + 1] = string.format("%s: %s, not %s: %s", name, ids, want, all) end
+        if want == "" and #result.undecided > 0 then wrong[#wrong + 1] = name .. " is undecided: " .. table.concat(result.undecided, ", ") end
+      end
+    end
+    assert.same({}, wrong)
+    assert.is_true(tried >= 60)
+  end)
+
+  it("is judged alone as far as it goes, and with P beside it", function()
+    local folder = files.directory { ["ds_config.json"] = '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1}',
+                                     hostfile = "# two machines\nworker-0 slots=8\nworker-1 slots=8\n" }
+    local ids, result = judged(folder, "ds_config.json")
+    assert.same({ "", 16, nil }, { ids, reads.of(result).gpus, reads.of(result).microbatches })
+    assert.is_true(#result.undecided > 3)
+    ids, result = judged(folder, "ds_config.json", { pipeline = "4", tensor = "2" })
+    local read = reads.of(result)
+    assert.same({ "", 16, 4, 2, 2, 32 },
+                { ids, read.gpus, read.parallelism.pipeline, read.parallelism.tensor, read.parallelism.data, read.microbatches })
+    assert.same({}, result.undecided)
+  end)
+
+  -- deepspeed/launcher/runner.py: fetch_hostfile, parse_resource_filter, apply_num_nodes_and_gpus
+  it("runs on the GPUs that DeepSpeed's launcher takes of a hostfile", function()
+    local function gpus(words)
+      local folder = files.directory { ["ds_config.json"] = '{"train_micro_batch_size_per_gpu": 1}', ["train.py"] = "",
+                                       hosts = "a slots=8\nb slots=8\nc slots=4\n",
+                                       ["run.sh"] = "deepspeed --hostfile hosts " .. words .. " train.py --deepspeed_config=ds_config.json -p 2\n" }
+      local _, result = judged(folder, "run.sh")
+      return reads.of(result).gpus
+    end
+    assert.same({ 20, 16, 6, 10, 8 },
+                { gpus "", gpus "--num_nodes 2", gpus "--num_gpus 2", gpus "--include a@b:0,2", gpus "--num_nodes=2 --num_gpus=4" })
+  end)
+
+  it("has no pipeline where Hugging Face's Trainer reads it", function()
+    local folder = files.directory { ["z3.json"] = '{"zero_optimization": {"stage": 3}, "bf16": {"enabled": "auto"}, '
+                                                   .. '"train_micro_batch_size_per_gpu": "auto", "train_batch_size": "auto"}',
+                                     ["run.sh"] = "torchrun --nproc_per_node 8 run_clm.py --deepspeed z3.json --bf16\n" }
+    local ids, result, all = judged(folder, "run.sh")
+    assert.equal("?auto:?auto:?auto", ids, all)
+    assert.same({ 1, 3 }, { reads.of(result).parallelism.pipeline, reads.of(result).training.zero })
+    assert.truthy(all:find("from per_device_train_batch_size", 1, true))
+  end)
+
+  it("leaves the layers of a stage open where its partition_method weighs what is not known", function()
+    local function stages(method)
+      local folder = folder_of(8, "num_stages=4 partition_method=" .. method, '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1}')
+      local handle = assert(io.open(folder .. "/train.py", "a"))
+      handle:write("layers_per_stage = [8, 8, 7, 7]\n")
+      handle:close()
+      local _, result = judged(folder, "run.sh")
+      return reads.of(result).layers_per_stage
+    end
+    assert.same({ { 8, 8, 7, 7 } }, { stages "type:DecoderLayer" })
+    assert.is_nil(stages "parameters")
+  end)
+end)
+
+-- https://hjson.github.io/rfc.html, and the Python package hjson 3.1.0: run
+describe("HJSON", function()
+  local function of(text)
+    local out = {}
+    for _, entry in ipairs(hjson.read(text, "f").entries) do
+      local value = entry.node.value
+      if entry.node.kind == "array" then
+        value = {}
+        for i, each in ipairs(entry.node.entries) do value[i] = each.value end
+      elseif entry.node.kind == "object" then value = entry.node.entries[1].key end
+      out[#out + 1] = { entry.key, entry.node.kind, value, entry.line }
+    end
+    return out
+  end
+
+  it("is JSON with fewer signs", function()
+    assert.same({ { "a", "number", 1, 1 }, { "b", "string", "two words, and }", 2 }, { "c", "boolean", true, 3 }, { "d e", "string", "x", 4 } },
+                of 'a: 1, # one\nb: two words, and }\nc: true // yes\n"d e": \'x\'\n')
+    assert.same({ { "a", "array", { 1, 2, "x y" }, 1 }, { "b", "object", "c", 4 }, { "d", "string", "1\n2", 5 } },
+                of "{a: [1, 2,\nx y\n]\nb: {c: 1}\nd: '''1\n2''' }")
+    assert.same({ { "a", "string", "1 2", 1 }, { "b", "number", 1e5, 2 }, { "c", "null", nil, 3 }, { "d", "number", -0.5, 3 } },
+                of "a: 1 2\nb: 1e5\nc: null /* no */ d: -0.5")
+  end)
+
+  it("that is none is refused with its line", function()
+    for text, want in pairs { ["{a: 1"] = "f:1: no HJSON, which DeepSpeed reads: an object that does not end",
+                              ["{a 1}"] = "f:1: no HJSON, which DeepSpeed reads: no ':' behind the key a",
+                              ["{\n'a\n': 1}"] = "f:2: no HJSON, which DeepSpeed reads: a string that does not end on its line",
+                              ["{a: 1}\n}"] = "f:2: no HJSON, which DeepSpeed reads: more behind the object",
+                              [("["):rep(100)] = "f:1: no HJSON, which DeepSpeed reads: '[' where a key is expected",
+                              ["a: " .. ("["):rep(100)] = "f:1: no HJSON, which DeepSpeed reads: nested more than 64 deep" } do
+      local good, problem = pcall(hjson.read, text, "f")
+      assert.same({ false, want }, { good, problem.message })
+    end
+  end)
+end)
