@@ -156,8 +156,11 @@ function names.in_options(name)
   return "; the option is --" .. option
 end
 
+local elsewhere = { model_type = "model_family" }  -- what others call it: a config.json
+
 -- "; a rule says pipeline_parallel" of `pipeline` and of `parallelism.pipeline`.
 function names.in_rule(name)
+  if elsewhere[name] then return "; a rule says " .. elsewhere[name] end
   local field = field_of[name:match "[^.]*$"]
   return field and "; a rule says " .. field or ""
 end

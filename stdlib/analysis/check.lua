@@ -10,10 +10,15 @@ local boxes = require "pipeplan.analysis.boxes"
 local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local dates = require "pipeplan.base.dates"
+local engine = require "engine"
+local failure = require "pipeplan.base.failure"
+local families = require "pipeplan.catalog.families"
 local findings = require "pipeplan.analysis.findings"
+local ineffective = require "pipeplan.analysis.ineffective"
 local lists = require "pipeplan.base.lists"
 local plausible = require "pipeplan.analysis.plausible"
 local realise = require "pipeplan.analysis.realise"
+local statements = require "pipeplan.policy.statements"
 local suppress = require "pipeplan.analysis.suppress"
 local tables = require "pipeplan.analysis.table"
 
@@ -22,6 +27,8 @@ local check = {}
 local LIMIT = 20000        -- pieces into which subtracting rejects may split a rule
 local MOST_CONDITIONS = 500   -- different ones, of all rules: to find out of them takes the square of their number, of 500 a few seconds
 local MOST_WITNESSES, MOST_UNREACHED = 200, 20  -- that are found, and not found, before none is looked for: each is up to 400 specs planned
+
+local OTHER_VERBS = { "set", "parameter", "change", "disable", "enable", "pin" }  -- beside those of rules
 
 -- Parameters that the planner itself reads, wherever no rule does (stdlib/plan, stdlib/policy); tests/lua/check_spec.lua compares them
 -- with the code.
@@ -225,15 +232,6 @@ local function check_effect(self, policy)
   end
 end
 
--- The schedules that a refusal's conditions name, or nil when they name none.
-local function refused_schedules(rule)
-  for _, condition in ipairs(rule.conditions) do
-    if condition.field == "schedule" and condition.op == "equal" then return { condition.value } end
-    if condition.field == "schedule" and condition.op == "one_of" then return condition.values end
-  end
-  return nil
-end
-
 local function check_refusals(self, policy)
   local tried = {}
   for _, row in ipairs(policy.rows) do
@@ -242,7 +240,7 @@ local function check_refusals(self, policy)
     end
   end
   for _, rule in ipairs(policy.refuses) do
-    local names, wanted = refused_schedules(rule), false
+    local names, wanted = ineffective.schedules(rule), false
     for _, name in ipairs(names or {}) do wanted = wanted or tried[name] end
     local inherited = #policy.layers > 1 and rule.layer == "default"  -- a site that tries other schedules means it
     if names and not wanted and not inherited then
@@ -260,26 +258,42 @@ end
 
 -- ------------------------------------------------------------------------------------------------------------- parameters, overrides
 
-local function named_in(rule, seen)
+-- Names by which a rule decides, and those that it only tells.
+local function named_in(rule, seen, told)
   for _, condition in ipairs(rule.conditions) do
     for _, key in ipairs { "ref", "low_ref", "high_ref" } do seen[condition[key] or ""] = true end
   end
   for _, text in ipairs { rule.message or "", rule.why or "" } do
-    for name in text:gmatch("{([^{}]*)}") do seen[name] = true end
+    for name in text:gmatch("{([^{}]*)}") do told[name] = told[name] or rule end
   end
   seen[rule.within_ref or ""] = true
 end
 
+-- Where a site made nothing of a parameter of the default: at the change of the rule that still tells it.
+local function where_changed(parameter, rule)
+  if parameter.layer ~= "default" then return parameter end
+  for _, condition in ipairs(rule.conditions) do
+    local origin = rule.origin[condition.field]
+    if origin then return { id = rule.id, layer = origin.layer, file = origin.file, line = origin.line } end
+  end
+  return parameter
+end
+
 local function check_parameters(self, policy, rules)
-  local seen, opaque = {}, false
+  local seen, told, opaque = {}, {}, false
   for _, name in ipairs(check.planner_parameters) do seen[name] = true end
-  for _, entry in ipairs(policy.disabled) do named_in(entry.rule, seen) end  -- it is brought back when that ends
+  for _, entry in ipairs(policy.disabled) do named_in(entry.rule, seen, seen) end  -- it is brought back when that ends
   for _, rule in ipairs(rules) do
-    named_in(rule, seen)
+    named_in(rule, seen, told)
     opaque = opaque or rule.when ~= nil
   end
   for _, id in ipairs(policy.parameter_order) do
-    if not seen[id] then
+    local rule = told[id]
+    if not seen[id] and rule then
+      self:add("unused_parameter", where_changed(policy.parameters[id], rule), "no rule decides by parameter '%s'%s: only the message of "
+               .. "%s '%s' names it, and tells another limit than the rule has", id, opaque and ", unless a function does" or "", rule.verb,
+               rule.id)
+    elseif not seen[id] then
       self:add("unused_parameter", policy.parameters[id], "no rule reads parameter '%s'%s", id,
                opaque and ", unless a function does" or "")
     end
@@ -288,6 +302,18 @@ end
 
 -- Names that no list closes, for a site may have what no catalogue knows: a slip in one would mean a rule about nothing.
 local catalogued = { accelerator = "accelerators", alltoall_kernel = "kernels" }
+
+-- The model_type that somebody may have meant who wrote one that none of the known classes has; nil: it is one, or like none.
+local function near_family(name)
+  local known = {}
+  for id, family in pairs(families.families) do
+    known[#known + 1] = id
+    table.move(family.types or {}, 1, #(family.types or {}), #known + 1, known)
+  end
+  table.sort(known)
+  local near = failure.nearest(name, known)
+  return near ~= name and near or nil
+end
 
 local function check_names(self, rules)
   local function look_up(rule, field, value)
@@ -301,8 +327,14 @@ local function check_names(self, rules)
   for _, rule in ipairs(rules) do
     if rule.verb == "kernel" then look_up(rule, "alltoall_kernel", rule.recommend or rule.id) end
     for _, condition in ipairs(rule.conditions) do
-      if catalogued[condition.field] and not condition.ref then
-        for _, value in ipairs(condition.values or { condition.value }) do look_up(rule, condition.field, value) end
+      local values = not condition.ref and (condition.values or { condition.value }) or {}
+      for _, value in ipairs(values) do
+        if catalogued[condition.field] then look_up(rule, condition.field, value) end
+        local near = condition.field == "model_family" and near_family(value)
+        if near then
+          self:add("unknown_name", rule, "%s '%s': no config.json that is known has model_type '%s', did you mean '%s'?", rule.verb,
+                   rule.id, value, near)
+        end
       end
     end
   end
@@ -327,10 +359,43 @@ local function check_overrides(self, policy)
   end
 end
 
+-- The line in which a file states something of a policy; nil: it is none, or a test.
+local function states(folder, name)
+  if not name:lower():match "%.lua$" then return nil end
+  local text, number = engine.host.policy_text(folder, name) or "", 0
+  if text:find "%f[%w_]describe%f[^%w_]" then return nil end
+  for line in text:gmatch "([^\n]*)\n?" do
+    number = number + 1
+    local verb = line:match "^(%l+)%s*{"
+    if verb and (statements.verbs[verb] or lists.contains(OTHER_VERBS, verb)) then return number end
+  end
+  return nil
+end
+
+-- Files that are not read although they look like policy: in the folder itself, and one folder down.
+local function check_unread(self, layer)
+  local function look(folder, name)
+    local line = states(folder, name)
+    if line then
+      self:add("policy_not_read", { file = folder .. "/" .. name, line = line, layer = layer.name },
+               "it states rules or parameters, and is not read: of a folder only its own *.lua are, without *_spec.lua")
+    end
+  end
+  local folder = layer.path:gsub("(.)/+$", "%1")
+  for _, name in ipairs(layer.not_read) do
+    local below = name:match "^([^.].*)/$"
+    local names = below and engine.host.directory(folder .. "/" .. below)
+    if names then table.sort(names) end
+    for _, inner in ipairs(names or {}) do look(folder .. "/" .. below, inner) end
+    if not names then look(folder, name) end
+  end
+end
+
 local function check_files(self, policy)
   for _, layer in ipairs(policy.layers) do
     if #layer.not_read > 0 then
       self:add("not_read", { file = layer.path, line = 0, layer = layer.name }, "not read: %s", table.concat(layer.not_read, ", "))
+      check_unread(self, layer)
     end
   end
 end
@@ -395,7 +460,9 @@ function check.policy(policy, options)
   check_refusals(self, policy)
   check_parameters(self, policy, rules)
   check_names(self, rules)
-  plausible.check(policy, rules, function(...) return self:add(...) end)
+  local function add(...) return self:add(...) end
+  plausible.check(policy, rules, add)
+  ineffective.check(policy, rules, add)
   check_overrides(self, policy)
   check_files(self, policy)
   return suppress.apply(policy, self.list)

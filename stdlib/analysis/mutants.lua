@@ -140,7 +140,12 @@ end
 -- The condition with its limits moved, one at a time. Limits that are parameters are moved with the parameter.
 local function moved(condition)
   local field, out = vocabulary.by_name[condition.field], {}
-  if field.type ~= "integer" and field.type ~= "number" or condition.values then return out end
+  if field.type ~= "integer" and field.type ~= "number" then return out end
+  if condition.op == "one_of" and #condition.values == 2 then  -- the ends of a range, of which only the ends are said
+    local low, high = math.min(table.unpack(condition.values)), math.max(table.unpack(condition.values))
+    if high - low > 1 then out[1] = { field = condition.field, op = "between", low = low, high = high } end
+  end
+  if condition.values then return out end
   local integer = field.type == "integer"
   if condition.op == "equal" and not condition.ref then  -- a limit, where one value is meant
     for _, op in ipairs { "at_least", "at_most" } do out[#out + 1] = with(condition, { op = op }) end

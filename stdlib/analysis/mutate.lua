@@ -85,6 +85,24 @@ local function check_equivalent(list, equivalent)
   end
 end
 
+-- A file's name without its folders: a test may name a policy by another path than the command line does.
+local function name_of(path) return path:match "([^/]+)/*$" end
+
+-- The tests pass as they are, and load what they are to test: else there is no sense in mutants.
+local function check_tests(policy, tests)
+  local loaded = {}
+  local name, message = first_failure(tests, function(other)
+    for _, layer in ipairs(other.layers) do loaded[layer.path and name_of(layer.path) or ""] = true end
+  end)
+  if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "") end
+  for _, layer in ipairs(policy.layers) do
+    if layer.path and layer.name ~= "default" and not loaded[name_of(layer.path)] then
+      failure.raise("refused", "policy mutate: no test loads %s: a test in %s begins with pipeplan.policy \"%s\"", layer.path,
+                    table.concat(tests, ", "), layer.path)
+    end
+  end
+end
+
 function mutate.run(options)
   local policy = load.load(options.policy)
   local list, equivalent = mutants.of(policy), options.equivalent or {}
@@ -97,8 +115,7 @@ function mutate.run(options)
   if #tried == 0 then
     failure.raise("nothing", "policy mutate: no mutant to try: %d there are, and the filter or the list of equivalents leaves none", #list)
   end
-  local name, message = first_failure(options.tests, nil)
-  if name then failure.raise("refused", "policy mutate: the tests fail without any mutant: %s: %s", name, message or "") end
+  check_tests(policy, options.tests)
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
   for i, mutant in ipairs(tried) do
     out[#out + 1] = { mutant = mutant, outcome = by[i] and "killed" or "survived", by = by[i],

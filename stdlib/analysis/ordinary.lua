@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --[[
-ordinary.lua: what a rule's function says of ordinary candidates: those of a few specs under the default policy. An error there is one that
-some user will see; the same answer for all of them is rarely meant.
+ordinary.lua: what a rule says of ordinary candidates: those of a few specs under the default policy. An error of its function there is one
+that some user will see; the same answer for all of them is rarely meant.
 
-  ordinary.asked(rule, policy) → { yes =, no =, message = of the first error or nil }
+  ordinary.asked(rule, policy) → { yes =, no =, message = of the first error or nil }: of its function
+  ordinary.held(rule) → for how many its conditions hold, of how many; nil where they say nothing of candidates. What they say of the run
+    and its cluster is left out: a rule that is about other runs is no slip.
 
-Cost: four small searches and four plans, once for a process, where a policy has such a function at all.
+Cost: four small searches, and four plans for who asks of what only plans have, once for a process.
 ]]
 
 local candidates = require "pipeplan.plan.candidates"
@@ -17,6 +19,7 @@ local functions = require "pipeplan.policy.functions"
 local load = require "pipeplan.policy.load"
 local planner = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
+local vocabulary = require "pipeplan.vocabulary"
 
 local ordinary = {}
 
@@ -46,43 +49,63 @@ local function spread(rows, most)
   return list
 end
 
-local records  -- { known before simulation = { … }, simulated = { … }, plan = { … } }
+local found = {}  -- records by kind: early (known before simulation), alone (the same without a pipeline), simulated, plan
 
-local function read_all()
-  local policy = load.load { date = DATE }
-  records = { early = {}, simulated = {}, plan = {} }
-  for _, one in ipairs(specs) do
-    policy.host:refill()
-    local request = spec.from_table(one, ".")
-    local known = facts.of(request, policy)
-    local set = candidates.open { request = request, policy = policy, record = known.record, arguments = known.arguments,
-                                  fixed = request.parallelism }
-    local rows = spread((set.main - set.unbuildable):rows(), ROWS)
-    for _, row in ipairs(rows) do table.insert(records.early, set.c:row(row)) end
-    set:fill_memory(set:recipe(1))
-    for _, row in ipairs(spread(rows, SIMULATED)) do
-      set.c:simulate(row)
-      table.insert(records.simulated, set.c:row(row))
-    end
-    local before = planner.observer
-    planner.observer = function(_, record) table.insert(records.plan, record) end
-    planner.plan { request = request, policy = policy }
-    planner.observer = before
+local function set_of(request, policy)
+  policy.host:refill()
+  local known = facts.of(request, policy)
+  return candidates.open { request = request, policy = policy, record = known.record, arguments = known.arguments,
+                           fixed = request.parallelism }
+end
+
+local function read_rows(set, rows, list)
+  for _, row in ipairs(rows) do table.insert(list, set.c:row(row)) end
+end
+
+local read = {}
+
+function read.early(request, policy)
+  local set = set_of(request, policy)
+  read_rows(set, spread((set.main - set.unbuildable):rows(), ROWS), found.early)
+  read_rows(set, spread(set.alone:rows(), SIMULATED), found.alone)
+end
+
+function read.simulated(request, policy)
+  local set = set_of(request, policy)
+  set:fill_memory(set:recipe(1))
+  for _, row in ipairs(spread(spread((set.main - set.unbuildable):rows(), ROWS), SIMULATED)) do
+    set.c:simulate(row)
+    table.insert(found.simulated, set.c:row(row))
   end
+end
+
+function read.plan(request, policy)
+  local before = planner.observer
+  policy.host:refill()
+  planner.observer = function(_, record) table.insert(found.plan, record) end
+  planner.plan { request = request, policy = policy }
+  planner.observer = before
+end
+
+-- The records of a kind, which are read once.
+local function records(kind)
+  if found[kind] then return found[kind] end
+  local before = load.observer
+  load.observer = nil
+  local policy, by = load.load { date = DATE }, kind == "alone" and "early" or kind
+  found[kind] = {}
+  if by == "early" then found.early, found.alone = {}, {} end
+  for _, one in ipairs(specs) do read[by](spec.from_table(one, "."), policy) end
+  load.observer = before
+  return found[kind]
 end
 
 local kind_of = { row = "early", kernel = "early", reject = "simulated", refuse = "simulated", prefer = "simulated", warn = "plan",
                   invariant = "plan" }
 
 function ordinary.asked(rule, policy)
-  if not records then
-    local before = load.observer
-    load.observer = nil
-    read_all()
-    load.observer = before
-  end
   local out = { yes = 0, no = 0 }
-  for _, record in ipairs(records[kind_of[rule.verb]]) do
+  for _, record in ipairs(records(kind_of[rule.verb])) do
     policy.host:refill()
     if engine.conditions.match(record, conditions.engine(rule)) then
       local good, answer, _, unknown = failure.try(functions.ask, rule, policy, record, functions.late_of(record))
@@ -98,6 +121,43 @@ function ordinary.asked(rule, policy)
     end
   end
   return out
+end
+
+-- Does a condition say something of what a candidate or a plan is, and not of the run alone?
+local function about_candidates(condition)
+  for _, name in ipairs { condition.field, condition.value == nil and condition.ref or nil } do
+    local field = vocabulary.by_name[name]
+    if field.scope ~= "request" and name ~= "status" then return true end
+  end
+  return false
+end
+
+-- Where all that some conditions read is known.
+local function kinds_for(verb, list)
+  local latest = "request"
+  for _, condition in ipairs(list) do
+    local scope = vocabulary.by_name[condition.field].scope
+    if scope == "plan" or scope == "simulated" and latest ~= "plan" then latest = scope end
+  end
+  if latest == "plan" or verb == "invariant" then return { "plan" } end
+  if latest == "simulated" then return { "simulated" } end
+  return verb == "warn" and { "early" } or { "early", "alone" }
+end
+
+function ordinary.held(rule)
+  local list, yes, all = {}, 0, 0
+  for _, condition in ipairs(rule.conditions) do
+    if about_candidates(condition) then list[#list + 1] = condition end
+  end
+  if #list == 0 then return nil end
+  local compiled = conditions.engine { conditions = list }
+  for _, kind in ipairs(kinds_for(rule.verb, list)) do
+    for _, record in ipairs(records(kind)) do
+      all = all + 1
+      if engine.conditions.match(record, compiled) then yes = yes + 1 end
+    end
+  end
+  return yes, all
 end
 
 return ordinary

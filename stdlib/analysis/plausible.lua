@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --[[
 plausible.lua: what is written in a rule or parameter and is probably a slip of the hand, although it has a meaning: a bare number where a
-unit was forgotten, bytes for bits, `=` where a limit is meant, a parameter that loosens the other way, a misspelt name in a function.
+unit was forgotten, bytes for bits, GiB for the GB in a card's name, `=` where a limit is meant, a parameter that loosens the other way, a
+misspelt name in a function, a message that tells another limit.
 
   plausible.check(policy, rules, add): add(code, at, message, …) takes each finding
 ]]
 
+local accelerators = require "pipeplan.catalog.accelerators"
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local function_comparisons = require "pipeplan.analysis.function_comparisons"
@@ -27,7 +29,7 @@ local MOST_NETWORK = 200e9
 
 -- Beyond these a number was written in another unit than the field's: { most or least, what it says }.
 local odd = {
-  training_days = { most = 3650, words = "that is more than ten years; a limit in hours is gpu_hours" },
+  training_days = { most = 366, words = "that is more than a year; a limit in hours is gpu_hours" },
   step_seconds = { most = 3600, words = "that is more than an hour for one step: milliseconds?" },
   sequence_length = { least = 128, words = "%.6g tokens; with its prefix it is \"%.6gKi\"" },
   global_batch_size = { most = 262144, words = "a batch is counted in sequences here, not in tokens" },
@@ -40,7 +42,7 @@ local function of_number(value, unit, field)
   end
   local least = least_of_field[field or ""] or least_of_unit[unit or ""]
   if least and value > 0 and value < least then
-    local words = { byte = " bytes", ["byte/s"] = " bytes per second", token = " tokens" }
+    local words = { byte = " bytes", ["byte/s"] = " bytes per second", token = " tokens", ["1"] = " in all" }
     return string.format("%.6g is %.6g%s; with its unit it is \"%.6g%s\"", value, value, words[unit] or "", value, prefix[unit] or "")
   end
   if unit == "byte/s" and value > MOST_NETWORK and (not field or field == "network_per_gpu") then
@@ -48,6 +50,26 @@ local function of_number(value, unit, field)
                          value * 8 / 1e9, value / 1e9, value / 1e9)
   end
   return nil
+end
+
+local GIB, GB = 1 << 30, 1e9
+local CARD = 0.97  -- of the gigabytes in its name a card has at least this, in GiB: "80 GB" are 79.6 to 80
+
+-- Cards that are just beside a limit of memory: those that are called after it.
+local function beside(condition)
+  local value = condition.value
+  if condition.field ~= "device_bytes" or type(value) ~= "number" then return nil end
+  local whole = value % GIB == 0 and value // GIB or value % GB == 0 and value // GB
+  local below = condition.op == "under" or condition.op == "at_least"
+  local missed = {}
+  for _, name in ipairs(whole and accelerators.names or {}) do
+    local bytes = accelerators.find(name).memory_bytes
+    local called = bytes <= whole * GIB and bytes >= CARD * whole * GIB
+    if called and (below and bytes < value or not below and bytes > value) then missed[#missed + 1] = name end
+  end
+  if #missed == 0 or condition.op == "equal" then return nil end
+  return string.format("%s has %s: cards that are called after %.0f GB lie on the other side; a limit between two kinds of cards is safe",
+                       missed[1], units.format(accelerators.find(missed[1]).memory_bytes, "byte"), whole)
 end
 
 -- The numbers that stand in a condition itself, not those of parameters.
@@ -67,6 +89,8 @@ local LARGE = 100000  -- counts that nobody writes to the last digit
 
 local function check_condition(rule, condition, add)
   local field = vocabulary.by_name[condition.field]
+  local cards = beside(condition)
+  if cards then add("implausible", rule, "%s '%s': %s: %s", rule.verb, rule.id, conditions.text(condition), cards) end
   for _, value in ipairs(literals(condition)) do
     local words = of_number(value, field.unit, field.name)
     if words then add("implausible", rule, "%s '%s': %s: %s", rule.verb, rule.id, conditions.text(condition), words) end
@@ -174,9 +198,64 @@ local function check_open_names(rules, add)
   end
 end
 
+-- ------------------------------------------------------------------------------------------------------------------------ tolerances
+
+-- What is written as a number of its own and is over a quarter was meant in percent: a tolerance of 0.5 is half as slow again.
+local MOST_TOLERANCE = 0.25
+local tolerances = { wanted_tolerance = true, tie_fraction = true, split_tie_fraction = true, split_gain_fraction = true }
+
+local function check_tolerance(at, title, value, bare, add)
+  if not bare or type(value) ~= "number" or value <= MOST_TOLERANCE then return end
+  add("implausible", at, "%s: %.6g is %s; %.6g %% is \"%.6g%%\", and where %s is meant, write \"%s\"", title, value,
+      units.format(value, "fraction"), value, value, units.format(value, "fraction"), (units.format(value, "fraction"):gsub(" ", "")))
+end
+
+-- -------------------------------------------------------------------------------------------------------------------------- messages
+
+local before_limits = { "at most", "at least", "more than", "less than", "fewer than", "up to", "maximum of", "limit of", "limit is" }
+
+-- What a limit may be called: in its unit, in percent, in giga and tera of it, in bits, in hours, or as the next whole number.
+local scales = { 1, 100, 1 / GIB, 1 / (1 << 20), 1 / (1 << 10), 1e-3, 1e-6, 1e-9, 1e-12, 8e-9, 1 / 60, 1 / 3600, 24 }
+
+local function is_called(limit, number)
+  for _, scale in ipairs(scales) do
+    if math.abs(limit * scale - number) <= 1e-3 * math.abs(number) then return true end
+  end
+  return math.abs(limit - number) == 1
+end
+
+-- A limit in the words of a message that is none of the rule's: one of the two was changed alone.
+local function check_message(rule, add)
+  local limits = {}
+  for _, condition in ipairs(rule.conditions) do
+    for _, side in ipairs { "value", "low", "high" } do
+      if type(condition[side]) == "number" then limits[#limits + 1] = condition[side] end
+    end
+    for _, value in ipairs(condition.values or {}) do
+      if type(value) == "number" then limits[#limits + 1] = value end
+    end
+  end
+  if #limits == 0 or rule.when then return end
+  local text = " " .. rule.message:lower():gsub("{[^{}]*}", "x"):gsub("(%d),(%d%d%d)", "%1%2")
+  for _, words in ipairs(before_limits) do
+    for said in text:gmatch(" " .. words .. " (%d+%.?%d*)") do
+      local number, known = tonumber(said), false
+      for _, limit in ipairs(limits) do known = known or is_called(limit, number) end
+      if not known then
+        local texts = {}
+        for i, condition in ipairs(rule.conditions) do texts[i] = conditions.text(condition) end
+        add("message_limit", rule, "%s '%s': its message says \"%s %s\", and it has %s", rule.verb, rule.id, words, said,
+            table.concat(texts, ", "))
+      end
+    end
+  end
+end
+
 function plausible.check(policy, rules, add)
   for _, rule in ipairs(rules) do
     for _, condition in ipairs(rule.conditions) do check_condition(rule, condition, add) end
+    if rule.message then check_message(rule, add) end
+    check_tolerance(rule, string.format("%s '%s': within", rule.verb, rule.id), rule.within, rule.within_bare, add)
     if rule.when then
       check_function(policy, rule, add)
       check_comparisons(policy, rule, add)
@@ -188,6 +267,7 @@ function plausible.check(policy, rules, add)
     local parameter = policy.parameters[id]
     local words = type(parameter.value) == "number" and units.range(parameter.unit) and of_number(parameter.value, parameter.unit)
     if words then add("implausible", parameter, "%s: %s", id, words) end
+    if tolerances[id] then check_tolerance(parameter, id, parameter.value, parameter.bare, add) end
   end
   check_directions(policy, rules, add)
 end

@@ -49,8 +49,12 @@ local shown = conditions.shown
 
 local article = { integer = "an integer", number = "a number", boolean = "yes or no", string = "a name", table = "a list" }
 
+-- Values that are words of Lua or of policies, and have no quotes.
+local unquoted = { ["true"] = true, ["false"] = true, odd = true, even = true, any = true }
+
 -- A literal for that field: value | nil, message.
 local function literal(field, value)
+  if field.type ~= "string" and unquoted[value] then return nil, string.format('%s is written without quotes, got "%s"', value, value) end
   if is_numeric(field) then
     if type(value) ~= "number" and type(value) ~= "string" then return nil, "a number is expected, got a " .. type(value) end
     if value ~= value then return nil, "a number is expected, got nan" end

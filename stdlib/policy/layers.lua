@@ -91,7 +91,7 @@ local function add_rule(builder, statement, new)
   local rule = {
     id = statement.id, verb = statement.verb, when = statement.when, conditions = {},
     layer = statement.layer, file = statement.file, line = statement.line, hides = {}, origin = {},
-    lines = statement.lines, compared = statement.compared,
+    lines = statement.lines, compared = statement.compared, within_bare = statement.within_bare,
   }
   for name, value in pairs(statement.properties) do rule[name] = value end
   rule.final = rule.final and overrides.origin(statement) or nil
@@ -199,6 +199,18 @@ local function names_a_schedule(rule)
   return false
 end
 
+-- The schedules that a rule names, those of families included.
+local function named_schedules(rule)
+  local names = {}
+  for _, condition in ipairs(rule.conditions) do
+    if condition.field == "schedule" or condition.field == "schedule_family" then
+      local list = condition.op == "one_of" and condition.values or condition.op == "equal" and { condition.value } or {}
+      for _, name in ipairs(list) do names[name] = true end
+    end
+  end
+  return names
+end
+
 local function check_rule(builder, rule)
   local function complain_of(format, ...)
     complain(builder, rule.origin.recommend or rule, "%s '%s': " .. format, rule.verb, rule.id, ...)
@@ -210,6 +222,8 @@ local function check_rule(builder, rule)
     elseif rule.verb == "refuse" and names_a_schedule(rule) == is_layout and (is_layout or not rule.when) then
       complain_of(is_layout and "it refuses a schedule, so it recommends a schedule" or
                "it refuses the plan, so it recommends data_parallel or data_and_tensor_parallel")
+    elseif rule.verb == "refuse" and named_schedules(rule)[rule.recommend] then
+      complain_of("it recommends %s, which it refuses", rule.recommend)
     end
   end
   if rule.unless and not builder.rules[rule.unless] and not builder.disabled_by_id[rule.unless] then
@@ -248,10 +262,13 @@ function layers.build(list, date, report, unpinned)
   local builder = {
     date = date, report = report, names = field_names(), parameters = {}, parameter_order = {}, rules = {}, lists = {},
     disabled = {}, disabled_by_id = {}, loosened = {}, warnings = {}, pins = {}, idle = {},
-    default_layer = list[1].name, default_digest = list[1].digest, unpinned = unpinned,
+    stack = list, default_layer = list[1].name, default_digest = list[1].digest, unpinned = unpinned,
   }
   for verb in pairs(plural) do builder.lists[verb] = {} end
-  for _, layer in ipairs(list) do read_layer(builder, layer) end
+  for i, layer in ipairs(list) do
+    builder.reading = i
+    read_layer(builder, layer)
+  end
   check_lists(builder)
   check_window(builder)
   check_kernels(builder)

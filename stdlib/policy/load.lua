@@ -106,6 +106,16 @@ local function run(host, file)
   local stated, problem = host:run(file.path, file.text, file.embedded or false)
   if stated then return stated end
   local message = in_full(problem.message, file.path)
+  local absent = message:match "cannot require '([^']+)%.lua': No such file"
+  absent = absent and absent:match "[^/]*$"
+  local folder = file.path:match "^(.*)/[^/]*$" or "."
+  if absent and not file.embedded then
+    local names = {}
+    for _, name in ipairs(engine.host.directory(folder) or {}) do names[#names + 1] = name:match "^(.*)%.lua$" end
+    message = message .. failure.suggestion(absent, names)
+  elseif message:find("index a boolean value", 1, true) and file.text:find "require" then
+    message = message .. ": of a file that returns nothing, require returns true"
+  end
   if problem.unknown then message = message .. failure.suggestion(problem.unknown, sorted_keys(engine.host.allowed)) end
   if not message:find(file.path, 1, true) and not message:match("^[^:]+%.lua:%d+:") then message = file.path .. ": " .. message end
   failure.of_host(problem, "policy_unloadable", "%s", message)

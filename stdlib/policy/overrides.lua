@@ -163,6 +163,7 @@ local function set_parameter(builder, statement, parameter, value)
     idle(builder, statement, title, "it is " .. tostring(statement.values[parameter.id]) .. " already (" .. place(parameter) .. ")")
   end
   table.insert(parameter.hides, 1, { value = parameter.value, layer = parameter.layer, file = parameter.file, line = parameter.line })
+  parameter.bare = type(statement.values[parameter.id]) == "number"  -- without a unit or a percent sign
   parameter.value, parameter.layer, parameter.file, parameter.line = value, statement.layer, statement.file, statement.line
   parameter.owner, parameter.why, parameter.link = statement.owner, statement.why, statement.link
   if statement.final then parameter.final = overrides.origin(statement) end
@@ -190,6 +191,18 @@ end
 
 -- --------------------------------------------------------------------------------------------------------------------------- rules
 
+-- Where a layer after this one states a rule of that id: { file, line, layer } | nil.
+local function stated_later(builder, id)
+  for i = builder.reading + 1, #builder.stack do
+    for _, raw in ipairs(builder.stack[i].statements) do
+      if statements.verbs[raw.verb] and type(raw.argument) == "table" and raw.argument.id == id then
+        return { file = raw.file, line = raw.line, layer = builder.stack[i].name }
+      end
+    end
+  end
+  return nil
+end
+
 -- The rule that an override names, or nil after saying why there is none.
 local function target_of(builder, statement)
   local rule = builder.rules[statement.id]
@@ -203,7 +216,10 @@ local function target_of(builder, statement)
   elseif contains(statements.built_in, statement.id) then
     complain(builder, statement, "%s: the planner decides that itself", title)
   else
-    complain(builder, statement, "%s: no row or rule has that id%s", title, failure.suggestion(statement.id, sorted_keys(builder.rules)))
+    local later = stated_later(builder, statement.id)
+    complain(builder, statement, "%s: no row or rule has that id%s", title, later and
+             string.format(" yet: %s, in the later layer '%s', states it; name that layer first", place(later), later.layer) or
+             failure.suggestion(statement.id, sorted_keys(builder.rules)))
   end
   return nil
 end

@@ -49,8 +49,9 @@ function ranks.read(quantifier, value, names, complain)
   for _, key in ipairs(lists.sorted_keys(value)) do
     local fields, list = ranks.attributes[key], comparisons(value[key])
     if not fields then
-      complain("%s: a rank has no '%s'%s", quantifier, tostring(key),
-               failure.suggestion(tostring(key), lists.sorted_keys(ranks.attributes)))
+      local known = lists.sorted_keys(ranks.attributes)
+      local near = failure.suggestion(tostring(key), known)
+      complain("%s: a rank has no '%s'%s", quantifier, tostring(key), near ~= "" and near or "; it has " .. table.concat(known, ", "))
     elseif not list then
       complain("%s: %s: one of over, at_least, under, at_most and between is expected", quantifier, key)
     elseif quantifier == "any_rank" and (#list > 1 or next(value, next(value))) then

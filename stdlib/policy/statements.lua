@@ -150,7 +150,9 @@ function check.recommend(value)
   if not statements.check_schedule(value) then return value end
   local known = { table.unpack(statements.layouts) }
   for _, name in ipairs(schedule_names) do known[#known + 1] = name end
-  return nil, string.format("no schedule or layout '%s'%s", value, failure.suggestion(value, known))
+  local near = failure.suggestion(value, known)
+  return nil, string.format("no schedule or layout '%s'%s", value, near ~= "" and near or "; of layouts there are " ..
+                            table.concat(statements.layouts, " and "))
 end
 
 check.date = dates.check
@@ -333,6 +335,7 @@ local function read_rule(raw, verb, statement, names, complain)
       if problem then complain("%s: %s", key, problem) end
     elseif verbs[verb].properties[key] then
       local problem
+      if key == "within" then statement.within_bare = type(value) == "number" end  -- without a percent sign
       statement.properties[key], problem = check[verbs[verb].properties[key]](value, names)
       if problem then complain("%s: %s", key, problem) end
     elseif ranks.quantifiers[key] then

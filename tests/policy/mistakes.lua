@@ -32,7 +32,7 @@ return {
   { "a number as text that is none", "load", "no parameter or field", rejects "gpus = over 'many'" },
   { "a number where a name is meant", "load", "a name is expected", rejects "schedule = 1" },
   { "true for a number", "load", "a number is expected", rejects "gpus = true" },
-  { "'true' for true", "load", "true or false", rejects "fits_one_gpu = 'true'" },
+  { "'true' for true", "load", "without quotes", rejects "fits_one_gpu = 'true'" },
   -- names
   { "a field misspelt", "load", "did you mean 'pipeline_parallel'", rejects "pipeline_paralel = over(8)" },
   { "a spec's name for a rule's", "load", "a rule says", rejects "pipeline = over(8)" },
@@ -115,7 +115,7 @@ return {
   { "a fraction of two hundred percent without the sign", "load", 'write "200%"', "set { tie_fraction = 2 }" },
   { "a tolerance of 5 for 5 %", "load", '5 % is "5%"', "prefer { id = 'x', tensor_parallel = at_most(8), within = 5 }" },
   { "megabytes for megabits of a link", "check", "bytes per second", "set { slow_link = '25MB/s', reason = 'r' }" },
-  { "days in seconds", "check", "ten years", rejects "training_days = over(2592000)" },
+  { "days in seconds", "check", "more than a year", rejects "training_days = over(2592000)" },
   { "a step in milliseconds", "check", "milliseconds?", rejects "step_seconds = over(30000)" },
   { "a sequence in K without the K", "check", '"128Ki"', rejects "sequence_length = over(128)" },
   { "a batch in tokens", "check", "in sequences", rejects "global_batch_size = over('4M')" },
