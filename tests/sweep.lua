@@ -276,6 +276,8 @@ words_kind("topology", read "tests/data/measured/topo-4xH100.txt", "topo.txt",
            function(path) return plan("--model", source .. "/examples/models/tiny.json", "--measured", path) end)
 words_kind("program", "0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n", "program.csv",
            function(path) return list("simulate", path, "--format", "json") end)
+words_kind("program with messages", read "tests/fuzz/seeds/program/messages", "program.csv",
+           function(path) return list("simulate", path, "--format", "json") end)
 words_kind("log", read "examples/monitor/healthy.log", "run.log", function(path) return list("monitor",
   source .. "/tests/fuzz/seeds/plan.json", path) end)
 for _, name in ipairs { "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms_swift", "hf_trainer", "torchtitan" } do

@@ -240,14 +240,15 @@ local function times_for(asked, read, shape, traits)
   return profile_times.of(asked.profile, lists.with({ split_backward = traits.split_backward, overlaps = traits.overlaps }, shape))
 end
 
--- The schedule, verified; or nil and the rule it breaks. A file's request is completed with what the file says. Some schedules are planned
--- from the times of their stages.
+-- The schedule, verified, and what a file's communication is (program.load); or nil and the rule it breaks. A file's request is completed
+-- with what the file says. Some schedules are planned from the times of their stages.
 local function build(request, read)
   if request.file then
     local schedule, finding, info = program.load(request.file, request.directions)
-    if schedule then finding, info = nil, finding end
+    local talk
+    if schedule then finding, info, talk = nil, finding, info end
     if info then request.ranks, request.microbatches, request.virtual = info.ranks, info.microbatches, info.virtual end
-    return schedule, finding
+    return schedule, finding, talk
   end
   local schedule, rule = engine.schedule(lists.with({ F = read.F, I = read.I, W = read.W, p2p = read.p2p }, request))
   if not schedule then return nil, rule end
@@ -290,7 +291,7 @@ local function run_of(asked, request, read)
     read = times_for(asked, read, shape_of(request), traits)
     if engine.schedule.check(request) then check_drawn(asked.format, actions_of(request, traits)) end
   end
-  local schedule, rule = build(request, read)
+  local schedule, rule, talk = build(request, read)
   if not schedule then return nil, rule end
   local info, shown = schedule:info(), formats[asked.format]
   traits = traits or info   -- info says of a program what traits say of a kind
@@ -306,7 +307,7 @@ local function run_of(asked, request, read)
   local run = {
     request = request, times = read, runtime = asked.runtime, colour = asked.colour,
     schedule = schedule, info = info, peaks = schedule:peaks(), result = result, traits = traits,
-    closed_form = not request.file and closed_form(request, read, asked.runtime) or nil,
+    closed_form = not request.file and closed_form(request, read, asked.runtime) or nil, communication = talk,
   }
   if asked.profile then add_measured(run, asked.profile, memory) end
   return run

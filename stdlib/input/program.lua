@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- program.lua: a schedule program from a file: PyTorch's compute-only CSV, a line a rank. What cannot be read is a usage failure; what can,
--- but is no program of a training step, is answered with a finding, as engine.schedule answers what cannot be built.
+-- program.lua: a schedule program from a file: PyTorch's CSV, a line a rank, with its communication or without. What cannot be read is a
+-- usage failure; what can, but is no program of a training step, is answered with a finding, as engine.schedule answers what cannot be
+-- built.
 
 local engine = require "engine"
+local cells = require "pipeplan.input.program_cells"
 local failure = require "pipeplan.base.failure"
+local messages = require "pipeplan.input.program_messages"
 
 local program = {}
 
@@ -65,9 +68,11 @@ local function told(path, finding, info)
   return finding
 end
 
--- The verified schedule of a file and its info; or nil, the finding, and the info where there is one.
+-- The verified schedule of a file, its info, and what its communication is where it has any (program_messages.lua); or nil, the finding,
+-- and the info where there is one.
 function program.load(path, directions)
-  local schedule, problem = engine.schedule.from_csv(read(path), { directions = directions })
+  local text, rows = cells.read(read(path), shown(path))
+  local schedule, problem = engine.schedule.from_csv(text, { directions = directions })
   if not schedule then
     if problem.id:match("^engine%.csv_") then failure.usage("%s: %s", shown(path), problem.message) end
     return nil, told(path, problem)
@@ -75,7 +80,10 @@ function program.load(path, directions)
   local info = schedule:info()
   local verified, finding = schedule:verify()
   if not verified then return nil, told(path, finding, info), info end
-  return schedule, info
+  if not rows then return schedule, info end
+  local talk, wrong = messages.check(rows, schedule, info)
+  if not talk then return nil, told(path, wrong, info), info end
+  return schedule, info, talk
 end
 
 return program

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- simulation.lua: one simulated schedule as text, JSON and CSV. A run is what cli/simulate.lua puts together: the request and the times
 -- that were asked for, and whether to colour; the schedule, its info, traits and peaks; the result of schedule:simulate; the closed form
--- of its bubble, which a program from a file has not; with a profile also step_seconds, held_bytes and peak_bytes of each rank, or why they
--- are unknown.
+-- of its bubble, which a program from a file has not, and the communication that one may have (input/program_messages.lua); with a profile
+-- also step_seconds, held_bytes and peak_bytes of each rank, or why they are unknown.
 
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
@@ -22,8 +22,8 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------- JSON
 
 -- What is known of a schedule only when it was simulated; null where it is not legal.
-local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "held_bytes", "idle_per_rank_seconds", "limit", "makespan_seconds",
-                   "max_idle_seconds", "max_span_seconds", "min_idle_seconds", "peak_activation_bytes",
+local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "communication", "held_bytes", "idle_per_rank_seconds", "limit",
+                   "makespan_seconds", "max_idle_seconds", "max_span_seconds", "min_idle_seconds", "peak_activation_bytes",
                    "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "peak_bytes",
                    "peak_bytes_unknown", "profile", "receive_buffers", "span_per_rank_seconds", "step_seconds" }
 
@@ -54,6 +54,7 @@ function simulation.object(run)
   end
   value.peak_activations = json.array(run.peaks.freed_at_w)
   value.peak_activations_freed_at_i = json.array(run.peaks.freed_at_i)
+  if run.communication then value.communication = { messages = run.communication.messages, order = run.communication.order } end
   value.receive_buffers = run.schedule:receive_buffers()
   if result.peak_bytes then
     value.peak_activation_bytes = json.array(result.peak_bytes.freed_at_w)
@@ -232,6 +233,18 @@ local function profile_words(run)
   return table.concat(parts, "; ")
 end
 
+local orders = {
+  early = "as PyTorch's runtime orders them by itself",
+  before_use = "as PyTorch's runtime orders them with defer_pp_recv",
+  other = "in an order of its own, which does not deadlock; simulated is the order of --runtime",
+}
+
+-- What a file's own communication is.
+local function messages_words(run)
+  local talk = run.communication
+  return string.format("%s of the file, each sent and received once, %s", format.plural(talk.messages, "message"), orders[talk.order])
+end
+
 function simulation.text(run)
   local result, form, lines = run.result, run.closed_form, {}
   for _, line in ipairs(format.wrap(simulation.headline(run), timeline.width)) do lines[#lines + 1] = line end
@@ -251,6 +264,7 @@ function simulation.text(run)
     labelled(lines, "blocking p2p", string.format("runs with %d receive buffer%s for each stage input, deadlocks with fewer; p2p that "
       .. "blocks nobody needs none", buffers, buffers == 1 and "" or "s"))
   end
+  if run.communication then labelled(lines, "messages", messages_words(run)) end
   if run.profile then labelled(lines, "profile", profile_words(run)) end
   lines[#lines + 1] = ""
   rank_table(lines, run)

@@ -118,7 +118,6 @@ describe("pipeplan simulate FILE.csv", function()
       ["0F0,0B0\n\n"] = "FILE: line 2: no actions",
       ["0F0,2BW3\n"] = "FILE: line 1, column 2, '2BW3': BW is the full backward of PyTorch's files of 2024",
       ["0F0,,0F1x\n"] = "FILE: line 1, column 3, '0F1x': expected an action",
-      ["0F0,0SEND_F0\n"] = "only compute_only is read",
       ["0F1000000000\n"] = "at most 65535 stages and 134217728 actions",
       ["0F0\0\n"] = "'0F0\\x00': expected an action",
       ["\27[31m\n"] = "'\\x1B[31m'",

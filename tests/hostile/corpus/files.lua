@@ -77,6 +77,10 @@ local list = {
   { "uneven ranks, as a picture", status = 0, "0F0,2F0,2B0,0B0\n1F0,1B0\n", command = program .. " --format svg" },
   { "uneven ranks, as a trace", status = 0, "0F0,2F0,2B0,0B0\n1F0,1B0\n", command = program .. " --format trace --runtime torch-multi" },
   { "a line of a megabyte", status = { 1, 2 }, says = "", ("0F0,"):rep(250000) .. "\n", command = program },
+  { "a program that sends what nobody takes", status = 1, says = "program.unmatched_message", "0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0\n", command = program, on = "either" },
+  { "a program of messages with huge numbers", status = { 1, 2 }, says = "", "0F0,0B0,99999999SEND_F99999999,0SEND_F999999999999999\n", command = program },
+  { "a program of a quote without end", says = "line 1, column 1", '"' .. ("0F0,"):rep(100000) .. "\n", command = program },
+  { "a program of seventeen megabytes of quotes", says = "expected at most 16777216", ('"'):rep(17825792), command = program },
   -- links
   { "links of nothing", says = "", "", command = links },
   { "links of words", says = "", "fast\nfaster\n", command = links },
