@@ -13,12 +13,22 @@ static bool divides(int64_t divisor, int64_t number) {
   return divisor > 0 && number % divisor == 0;
 }
 
-static bool tensor_fits_model(const pp_model *model, int tensor) {
+static bool tensor_fits_layer(const pp_layer *model, int tensor) {
+  if (model->attention > PP_ATTENTION_NONE && model->attention != PP_ATTENTION_CONV) {   /* heads of a mixer with a state */
+    if (!divides(tensor, model->value_heads) || !divides(tensor, model->key_heads)) return false;
+    return model->ffn == 0 || divides(tensor, model->ffn);
+  }
   if (!divides(tensor, model->heads)) return false;
   if (model->attention == PP_ATTENTION_GQA && model->kv_heads > 0 &&
       !divides(tensor, model->kv_heads) && !divides(model->kv_heads, tensor))
     return false;
   return model->ffn == 0 || divides(tensor, model->ffn);
+}
+
+static bool tensor_fits_model(const pp_model *model, int tensor) {
+  bool fits = tensor_fits_layer(&model->layer, tensor);
+  for (int i = 0; i < model->kinds && fits; i++) fits = tensor_fits_layer(&model->further[i].layer, tensor);
+  return fits;
 }
 
 static pp_status append(pp_candidates *list, const pp_candidate *candidate, pp_error *error) {

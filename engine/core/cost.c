@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-** cost.c: seconds of blocks, stages and pairs. A block is counted as work (FLOPs by the kernel that does them, bytes by who moves them)
-** and then timed.
+** cost.c: seconds of blocks, stages and pairs: the work of a block (work.h), timed.
 **
 ** Sources: 2 FLOPs a multiply-add, backward for input and for weights as much as forward each (Narayanan et al. 2104.04473 appendix);
 ** fused attention's backward 2.5 times its forward, five products for two (FlashAttention-2 §3); TP traffic per layer from Korthikanti
@@ -14,213 +13,7 @@
 
 #include "core/kernels.h"
 #include "core/shards.h"
-
-/* Forward work of one block for one microbatch on one rank. */
-typedef struct {
-  int products;         /* at the training precision */
-  pp_product_shape product[PP_MOST_PRODUCTS];  /* without peak, efficiency and bytes */
-  double kept;          /* FLOPs of linear layers kept in bf16: head, router */
-  double expert;        /* FLOPs of grouped products */
-  double attention;     /* FLOPs of core attention, bf16 */
-  double traffic;       /* bytes of element-wise kernels */
-  double kept_weights, expert_weights;  /* parameters on this rank */
-  double tensor_seconds;   /* exposed TP collectives, one way */
-  double context_bytes;    /* keys and values that this rank passes on in a ring step */
-  int routings;            /* MoE layers: a dispatch and a combine each */
-} work;
-
-/* What recompute does again at the start of I. */
-typedef struct {
-  double linear, kept, traffic, tensor_seconds;  /* as in work */
-  bool all;       /* the whole forward */
-  bool experts;   /* grouped products, dispatch and combine */
-} again;
-
-typedef struct {
-  const pp_model *model;
-  const pp_layout *layout;
-  const pp_training *training;
-  const pp_device *device;
-  const pp_network *network;
-  double tokens;            /* of a microbatch on one rank, before TP */
-  double tensor, sequence;  /* divisors: of what TP splits, of what sequence parallelism splits */
-} scene;
-
-/* --- counting ------------------------------------------------------------------------------------------------------------------ */
-
-static double gate_factor(const pp_model *model) {
-  return model->gated ? 2 : 1;
-}
-
-/* Bytes an activation function moves for `width` outputs: bf16 in (gate and up) and out; between its kernels once more. */
-static double activation_traffic(const scene *at, double width) {
-  return 2 * (gate_factor(at->model) + 1 + (at->training->unfused_activation ? 2 : 0)) * width;
-}
-
-/*
-** Two norms (read, write) and two residual additions (read two, write one) of bf16. A norm out of PyTorch's own operations moves 36 bytes an
-** element more: a cast to fp32, a square, a mean, two products, a cast back.
-*/
-static double residual_traffic(const scene *at) {
-  const double unfused = at->training->unfused_norm ? 2 * 36 : 0;
-  return ((4 + 6) * 2 + unfused) * (double)at->model->hidden / at->sequence;
-}
-
-/* Rotating queries and keys: read and write; out of five kernels that read and write fp32. */
-static double rotary_traffic(const scene *at, double elements) {
-  return (at->training->unfused_rope ? 2 * 2 + 16 : 2 * 2) * elements;
-}
-
-static double query_width(const pp_model *model) {
-  return (double)model->heads * (double)(model->attention == PP_ATTENTION_MLA ? model->qk_nope_dim + model->qk_rope_dim : model->head_dim);
-}
-
-static double value_width(const pp_model *model) {
-  return (double)model->heads * (double)(model->attention == PP_ATTENTION_MLA ? model->v_dim : model->head_dim);
-}
-
-/* Elements of K and V per token on one TP rank: with MLA as many heads as queries. */
-static double key_value_width(const scene *at) {
-  const pp_model *model = at->model;
-  if (model->attention == PP_ATTENTION_MLA) return (query_width(model) + value_width(model)) / at->tensor;
-  return 2 * (double)model->head_dim * fmax((double)model->kv_heads / at->tensor, 1);
-}
-
-/* Casting the input of a linear layer to fp8 in both layouts: read 2, write 1 twice. */
-static double cast_traffic(const scene *at, double elements) {
-  return at->training->precision == PP_FP8 ? 4 * elements : 0;
-}
-
-/*
-** All-gather and reduce-scatter around a TP region under sequence parallelism; an all-reduce without it. Korthikanti §4.2.2; the further
-** all-gather of backward, for the input that W reads, runs beside I there, of which tensor_regather is not hidden.
-*/
-static double tensor_region_seconds(const scene *at) {
-  if (at->layout->tensor < 2) return 0;
-  const double bytes = 2 * at->tokens * (double)at->model->hidden, latency = at->device->tensor_latency;
-  const double exposed = (1 - at->training->tensor_overlap) * pp_comm_slower(at->network, PP_TRAFFIC_TENSOR);
-  if (at->training->sequence_parallel) return exposed * 2 * (pp_comm_allgather(at->network, at->layout->tensor, 1, bytes) + latency);
-  return exposed * (pp_comm_allreduce(at->network, at->layout->tensor, 1, bytes) + latency);
-}
-
-/* Bytes of an unfused softmax per token: scores written, read and written by the softmax, read; by dropout once more, with a mask. */
-static double score_traffic(const scene *at) {
-  if (at->training->fused_attention) return 0;
-  const double scores = (double)at->model->heads / at->tensor * (double)at->training->sequence_length;
-  return (at->training->dropout ? 8 + 5 : 8) * scores;
-}
-
-static void add_attention(const scene *at, const pp_block_flops *flops, work *out) {
-  const pp_model *model = at->model;
-  const double hidden = (double)model->hidden / at->sequence;
-  out->attention += at->tokens * flops->attention / at->tensor;
-  const double rotary = rotary_traffic(at, query_width(model) / at->tensor + key_value_width(at) / 2);
-  const double casts = cast_traffic(at, hidden + value_width(model) / at->tensor);
-  out->traffic += at->tokens * (residual_traffic(at) + score_traffic(at) + rotary + casts);
-  out->context_bytes += 2 * at->tokens * key_value_width(at);
-  out->tensor_seconds += tensor_region_seconds(at);
-}
-
-static void add_dense_mlp(const scene *at, work *out) {
-  const pp_model *model = at->model;
-  const double width = (double)model->ffn / at->tensor;
-  out->traffic += at->tokens * (activation_traffic(at, width) + cast_traffic(at, (double)model->hidden / at->sequence + width));
-  out->tensor_seconds += tensor_region_seconds(at);
-}
-
-/* Tokens are split over TP before they are dispatched, whatever sequence parallelism does. */
-static void add_experts(const scene *at, const pp_block_flops *flops, work *out) {
-  const pp_model *model = at->model;
-  const double copies = (double)model->experts_per_token * at->training->expert_imbalance / at->tensor;
-  const double hidden = (double)model->hidden, width = (double)model->expert_ffn;
-  out->expert += at->tokens * flops->expert * at->training->expert_imbalance / at->tensor;
-  out->kept += at->tokens * flops->router / at->sequence;
-  out->traffic += at->tokens * copies * (activation_traffic(at, width) + cast_traffic(at, hidden + width));
-  out->traffic += at->tokens * copies * hidden * 2 * 4;   /* permute and unpermute: read and write bf16 */
-  if (model->shared_ffn > 0) {
-    const double shared = (double)model->shared_ffn / at->tensor;
-    out->traffic += at->tokens * (activation_traffic(at, shared) + cast_traffic(at, shared));
-    out->tensor_seconds += tensor_region_seconds(at);
-  }
-  out->routings++;
-}
-
-static double head_flops(const pp_model *model) {
-  return 2.0 * (double)model->vocab * (double)model->hidden;
-}
-
-/*
-** Final norm, output weights in bf16, and a loss that reads and writes its logits four times (maximum, sum, gradient, cast). One that is not
-** fused does so for the whole vocabulary on each of TP's ranks, which in F gather it in bf16 and join its parts (read, write); what is counted
-** here I does too, with twice the bytes, so these are shared out between both.
-*/
-static void add_head(const scene *at, work *out) {
-  const pp_model *model = at->model;
-  const bool whole = at->training->unfused_loss, joined = whole && at->layout->tensor > 1;
-  const double vocabulary = (double)model->vocab, logits = whole ? vocabulary : vocabulary / at->tensor;
-  out->kept += at->tokens * head_flops(model) / at->tensor;
-  out->kept_weights += vocabulary * (double)model->hidden / at->tensor;
-  out->traffic += at->tokens * (4 * (double)model->hidden / at->sequence + 4 * (at->training->fused_loss && !whole ? 2 : 4) * logits);
-  out->tensor_seconds += tensor_region_seconds(at) / 2;
-  if (!joined) return;
-  out->traffic += at->tokens * 2 * 2 * vocabulary / 3;
-  out->tensor_seconds += pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) *
-                         pp_comm_allgather(at->network, at->layout->tensor, 1, 2 * at->tokens * vocabulary) / 2;
-}
-
-/* What TP repeats, it repeats for the tokens that sequence parallelism leaves. */
-static void add_products(const scene *at, pp_block block, work *out) {
-  pp_product product[PP_MOST_PRODUCTS];
-  out->products = pp_model_block_products(at->model, block, product);
-  for (int i = 0; i < out->products; i++)
-    out->product[i] = (pp_product_shape){
-      .m = product[i].split == PP_SPLIT_NOTHING ? at->tokens / at->sequence : at->tokens,
-      .n = (double)product[i].n / (product[i].split == PP_SPLIT_COLUMNS ? at->tensor : 1),
-      .k = (double)product[i].k / (product[i].split == PP_SPLIT_ROWS ? at->tensor : 1),
-    };
-}
-
-static work layer_work(const scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters, bool moe) {
-  work out = { 0 };
-  add_attention(at, flops, &out);
-  if (moe) add_experts(at, flops, &out);
-  else add_dense_mlp(at, &out);
-  add_products(at, moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE, &out);
-  out.expert_weights += (double)parameters->expert / ((double)at->layout->expert * at->layout->expert_tensor);
-  return out;
-}
-
-/* An MTP module without its head: a layer and the projection. */
-static work mtp_work(const scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters) {
-  work out = layer_work(at, flops, parameters, at->model->moe[at->model->layers - 1]);
-  add_products(at, PP_BLOCK_MTP, &out);
-  return out;
-}
-
-static again recompute_work(const scene *at, const pp_block_flops *flops, bool moe) {
-  const pp_model *model = at->model;
-  const pp_recompute *recompute = &at->training->recompute;
-  again out = { .all = recompute->full, .experts = recompute->moe && moe };
-  if (out.experts) {   /* router and shared experts belong to the expert MLP */
-    work mlp = { 0 };
-    add_experts(at, flops, &mlp);
-    out.linear += at->tokens * 2 * (gate_factor(model) + 1) * (double)(model->hidden * model->shared_ffn) / at->tensor;
-    out.kept += mlp.kept;
-    out.traffic += mlp.traffic;
-    out.tensor_seconds += mlp.tensor_seconds;
-  }
-  if (recompute->norm) out.traffic += at->tokens * 4 * 2 * (double)model->hidden / at->sequence;
-  if (recompute->activation && !out.experts) {
-    const double routed = (double)model->experts_per_token * at->training->expert_imbalance * (double)model->expert_ffn;
-    out.traffic += at->tokens * activation_traffic(at, (moe ? routed + (double)model->shared_ffn : (double)model->ffn) / at->tensor);
-  }
-  if (recompute->mla_up_projection && model->attention == PP_ATTENTION_MLA) {
-    const double query = (double)(model->q_lora_rank > 0 ? model->q_lora_rank : model->hidden) * query_width(model);
-    const double key_value = (double)model->kv_lora_rank * (double)(model->heads * (model->qk_nope_dim + model->v_dim));
-    out.linear += at->tokens * 2 * (query + key_value) / at->tensor;
-  }
-  return out;
-}
+#include "core/work.h"
 
 /* --- timing -------------------------------------------------------------------------------------------------------------------- */
 
@@ -235,23 +28,23 @@ typedef enum { FORWARD, INPUT, WEIGHT } pass;
 ** pipeline does not shrink with K. Inner sizes: hidden for gate and up, the expert's width for down; for input the other way round; for
 ** weights the tokens of an expert. A gated expert has two products of three before its activation, a plain one of two.
 */
-static double grouped_share(const scene *at, pass which) {
+static double grouped_share(const pp_scene *at, pass which) {
   const pp_model *model = at->model;
-  const double half = at->device->grouped_gemm_half, before = gate_factor(model) / (gate_factor(model) + 1);
-  const double hidden = (double)model->hidden, width = (double)model->expert_ffn / at->layout->expert_tensor;
+  const double half = at->device->grouped_gemm_half, before = pp_work_gate_factor(model) / (pp_work_gate_factor(model) + 1);
+  const double hidden = (double)pp_model_expert_hidden(model), width = (double)model->expert_ffn / at->layout->expert_tensor;
   const double ranks = (double)at->layout->expert * at->layout->expert_tensor;
   const double rows = at->tokens / at->tensor * ranks * (double)model->experts_per_token / (double)model->experts;
-  const double first = which == FORWARD ? hidden : which == INPUT ? gate_factor(model) * width : rows;
+  const double first = which == FORWARD ? hidden : which == INPUT ? pp_work_gate_factor(model) * width : rows;
   const double second = which == FORWARD ? width : which == INPUT ? hidden : rows;
   return 1 / (before * (1 + half / first) + (1 - before) * (1 + half / second));
 }
 
 /* Where a card's grouped products are known by their shapes. */
-static double grouped_by_shape(const scene *at, const work *job, pass which, double bytes_per_weight) {
+static double grouped_by_shape(const pp_scene *at, const pp_work *job, pass which, double bytes_per_weight) {
   const pp_model *model = at->model;
-  const double width = (double)model->expert_ffn / at->layout->expert_tensor, hidden = (double)model->hidden;
-  const double experts = (double)model->experts / at->layout->expert, before = gate_factor(model) * width;
-  const double rows = job->expert / (2 * (gate_factor(model) + 1) * hidden * width);
+  const double width = (double)model->expert_ffn / at->layout->expert_tensor, hidden = (double)pp_model_expert_hidden(model);
+  const double experts = (double)model->experts / at->layout->expert, before = pp_work_gate_factor(model) * width;
+  const double rows = job->expert / (2 * (pp_work_gate_factor(model) + 1) * hidden * width);
   const pp_grouped_shape gate = { experts, rows, before, hidden, bytes_per_weight * experts * before * hidden };
   const pp_grouped_shape down = { experts, rows, hidden, width, bytes_per_weight * experts * width * hidden };
   const bool grouped = !at->training->unfused_experts;
@@ -262,7 +55,7 @@ static double grouped_by_shape(const scene *at, const work *job, pass which, dou
   return pp_kernels_grouped(at->device, &gate_input, grouped) + pp_kernels_grouped(at->device, &down_input, grouped);
 }
 
-static double grouped_seconds(const scene *at, const work *job, pass which, double bytes_per_weight) {
+static double grouped_seconds(const pp_scene *at, const pp_work *job, pass which, double bytes_per_weight) {
   const pp_device *device = at->device;
   if (job->expert <= 0) return 0;
   if (device->grouped_rows > 0) return grouped_by_shape(at, job, which, bytes_per_weight);
@@ -271,7 +64,7 @@ static double grouped_seconds(const scene *at, const work *job, pass which, doub
 }
 
 /* One product forward, for input (n and k change places) or for weights (the tokens are its inner size). */
-static double product_seconds(const scene *at, const pp_product_shape *product, pass which, double bytes_per_weight) {
+static double product_seconds(const pp_scene *at, const pp_product_shape *product, pass which, double bytes_per_weight) {
   pp_product_shape turned = *product;
   turned.peak = at->device->flops;
   turned.efficiency = at->device->gemm_efficiency;
@@ -282,7 +75,7 @@ static double product_seconds(const scene *at, const pp_product_shape *product, 
 }
 
 /* Dense products, and those kept in bf16; weights are read where they are used. */
-static double products(const scene *at, const work *job, pass which, double bytes_per_weight, double bytes_per_kept_weight) {
+static double products(const pp_scene *at, const pp_work *job, pass which, double bytes_per_weight, double bytes_per_kept_weight) {
   const pp_device *device = at->device;
   const double kept = job->kept / (device->flops_bf16 * device->gemm_efficiency), read = moved(device, bytes_per_kept_weight * job->kept_weights);
   double sum = which == WEIGHT ? kept : fmax(kept, read);
@@ -291,7 +84,7 @@ static double products(const scene *at, const work *job, pass which, double byte
 }
 
 /* W reads and writes the gradients that it adds to. */
-static double accumulated(const scene *at, const work *job, double bytes) {
+static double accumulated(const pp_scene *at, const pp_work *job, double bytes) {
   double weights = job->expert_weights + job->kept_weights;
   for (int i = 0; i < job->products; i++) weights += job->product[i].n * job->product[i].k;
   return moved(at->device, bytes * weights);
@@ -302,11 +95,17 @@ typedef struct {
   double ring, exposed;  /* its ring of keys and values; what that takes beyond the core */
 } attention_time;
 
+/* Of a mixer's recurrence: at the speed of attention's products. Its backward is twice its forward. */
+static double recurrence_seconds(const pp_scene *at, const pp_work *job, double factor) {
+  return factor * job->recurrence / (at->device->flops_bf16 * at->device->attention_efficiency);
+}
+
 /* `factor` times the forward of core attention beside a ring of `passes` times keys and values; the own block needs no waiting. */
-static attention_time time_attention(const scene *at, const work *job, double factor, double passes) {
+static attention_time time_attention(const pp_scene *at, const pp_work *job, double factor, double passes) {
   const double pieces = (double)at->model->heads / at->tensor * at->tokens / 128;
   const double length = (double)at->training->sequence_length;
-  const double core = pp_kernels_attention(at->device, factor * job->attention, length, pieces, factor > 1);
+  const double core = pp_kernels_attention(at->device, factor * job->attention, length, pieces, factor > 1) +
+                      recurrence_seconds(at, job, factor > 1 ? 2 : 1);
   const double ranks = at->layout->context;
   attention_time out;
   out.ring = pp_comm_slower(at->network, PP_TRAFFIC_CONTEXT) *
@@ -322,7 +121,7 @@ static void add_ring(pp_block_seconds *out, const attention_time *attention) {
 }
 
 /* One dispatch or combine of what a rank sends. */
-static double routing_seconds(const scene *at, double bytes) {
+static double routing_seconds(const pp_scene *at, double bytes) {
   const pp_alltoall transfer = {
     .group = at->layout->expert,
     .stride = at->layout->expert_tensor,
@@ -331,7 +130,7 @@ static double routing_seconds(const scene *at, double bytes) {
     .experts = at->model->experts,
     .rate = at->device->alltoall_rate,
     .max_domains = at->training->max_domains,
-    .bytes_per_token = (double)at->model->hidden * bytes,
+    .bytes_per_token = (double)pp_model_expert_hidden(at->model) * bytes,
     .flat = !at->device->hides_alltoall,
   };
   const double seconds = pp_comm_alltoall(at->network, &transfer);
@@ -339,16 +138,16 @@ static double routing_seconds(const scene *at, double bytes) {
 }
 
 /* Of an MoE layer, each way, beside its work. */
-static double routing_latency(const scene *at) {
+static double routing_latency(const pp_scene *at) {
   const pp_device *device = at->device;
   const bool plain = at->layout->expert > 1 && !device->hides_alltoall;
   return device->routing_latency + (plain ? device->plain_routing_latency : 0);
 }
 
 /* Expert TP gathers the dispatched tokens of its ranks and scatters the sums. */
-static double expert_tensor_seconds(const scene *at) {
+static double expert_tensor_seconds(const pp_scene *at) {
   const double copies = (double)at->model->experts_per_token * at->training->expert_imbalance / at->tensor;
-  const double bytes = 2 * at->tokens * copies * (double)at->model->hidden * at->layout->expert_tensor;
+  const double bytes = 2 * at->tokens * copies * (double)pp_model_expert_hidden(at->model) * at->layout->expert_tensor;
   return 2 * pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) * pp_comm_allgather(at->network, at->layout->expert_tensor, 1, bytes);
 }
 
@@ -366,11 +165,11 @@ static const double LAUNCHES_OF_WEIGHTS = 1.0 / 3;
 ** one. Where the host waits for the rows of experts in the middle of a layer, what it had launched ahead is lost: a share of the shorter of both
 ** comes on top.
 */
-static void wait_for_host(const scene *at, const work *job, const again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
+static void wait_for_host(const pp_scene *at, const pp_work *job, const pp_again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_host *host = &at->device->host;
   const bool moe = job->routings > 0, waits = moe && at->layout->expert > 1 && !at->device->hides_alltoall;
   const double alone = moe && at->training->unfused_experts ? (double)at->model->experts / at->layout->expert : 0;
-  if (job->attention <= 0) return;   /* the ends are a few large kernels */
+  if (!job->layer) return;   /* the ends are a few large kernels */
   const double forward = (moe ? host->moe_forward : host->forward) + alone * host->expert_forward;
   const double rerun = redo->all ? forward : redo->experts ? fmax(0, forward - host->forward) : 0;
   const double backward = (moe ? host->moe_backward : host->backward) + alone * host->expert_backward;
@@ -383,26 +182,29 @@ static void wait_for_host(const scene *at, const work *job, const again *redo, p
 }
 
 /* Of I, what is computed again before it. */
-static double recomputed(const scene *at, const work *job, const again *redo, const pp_pass_terms *forward, const attention_time *ahead,
+static double recomputed(const pp_scene *at, const pp_work *job, const pp_again *redo, const pp_pass_terms *forward, const attention_time *ahead,
                          double weight, double experts_again) {
   const pp_device *device = at->device;
   if (redo->all) return sum_of(forward);
   double sum = redo->linear / (device->flops * device->gemm_efficiency) + redo->kept / (device->flops_bf16 * device->gemm_efficiency) +
                moved(device, redo->traffic) + redo->tensor_seconds;
-  if (at->training->recompute.core_attention) sum += ahead->seconds + moved(device, job->attention > 0 ? at->tokens * score_traffic(at) : 0);
+  if (at->training->recompute.core_attention) sum += ahead->seconds + moved(device, job->attention > 0 ? at->tokens * pp_work_score_traffic(at) : 0);
   if (redo->experts) sum += grouped_seconds(at, job, FORWARD, weight) + experts_again;
   return sum;
 }
 
 /* Weights of a layer that a trainer's modules hold apart: projections of attention, of an MLP or of all experts together, of a router. */
 static double weights_of_layer(const pp_model *model, bool moe) {
-  const double attention = model->attention == PP_ATTENTION_MLA ? (model->q_lora_rank > 0 ? 5 : 4) : 4;
-  const double feed_forward = gate_factor(model) + 1;
+  const double feed_forward = moe || model->ffn > 0 ? pp_work_gate_factor(model) + 1 : 0;
+  pp_product product[PP_MOST_PRODUCTS];
+  double attention = model->attention == PP_ATTENTION_MLA ? (model->q_lora_rank > 0 ? 5 : 4) : 4;
+  if (model->attention >= PP_ATTENTION_NONE)   /* the layer's products, but for those of its feed-forward: two */
+    attention = pp_model_block_products(model, PP_BLOCK_DENSE, product) - (model->ffn > 0 ? 2 : 0);
   return attention + feed_forward + (moe ? 1 + (model->shared_ffn > 0 ? feed_forward : 0) : 0);
 }
 
 /* What TP and CP spend on traffic, in all passes. */
-static void count_traffic(const work *job, const again *redo, double regather, double expert_tensor, bool ring_again, const attention_time *ahead,
+static void count_traffic(const pp_work *job, const pp_again *redo, double regather, double expert_tensor, bool ring_again, const attention_time *ahead,
                           const attention_time *back, pp_block_seconds *out) {
   out->tensor = 2 * (job->tensor_seconds + expert_tensor) + regather + redo->tensor_seconds;
   if (redo->all) out->tensor += job->tensor_seconds;
@@ -416,14 +218,14 @@ static void count_traffic(const work *job, const again *redo, double regather, d
 ** I: as many product FLOPs as F, attention's backward, twice the element-wise bytes (gradients beside values), F's collectives again in
 ** reverse, and before all that what is recomputed. W: the products once more, adding to gradients that are read and written.
 */
-static void time_block(const scene *at, const work *job, const again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
+static void time_block(const pp_scene *at, const pp_work *job, const pp_again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_device *device = at->device;
   const pp_training *training = at->training;
   const double weight = training->precision == PP_FP8 ? 1 : 2;
   const double gradient = pp_shards_gradients(at->layout, training) ? 0 : 2 * training->gradient_bytes;   /* sharded ones are added up apart */
   const attention_time ahead = time_attention(at, job, 1, 1), back = time_attention(at, job, training->fused_attention ? 2.5 : 2, 2);
   const double regather = training->sequence_parallel ? device->tensor_regather * job->tensor_seconds / 2 : 0;
-  const double layer = job->attention > 0 ? device->layer_latency : 0;   /* a head is no layer; W has about half as many kernels as F */
+  const double layer = job->layer ? device->layer_latency : 0;   /* a head is no layer; W has about half as many kernels as F */
   const bool routed = job->routings > 0;
   const double routing = routed ? routing_latency(at) : 0, expert_tensor = routed ? expert_tensor_seconds(at) : 0;
   const double once = routed ? routing_seconds(at, training->dispatch_bytes) + routing_seconds(at, training->combine_bytes) : 0;
@@ -454,8 +256,8 @@ static void time_block(const scene *at, const work *job, const again *redo, pp_b
 }
 
 /* A lookup: read a row, write it; W adds the gradient to its rows. */
-static void time_embedding(const scene *at, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
-  const double elements = at->tokens * (double)at->model->hidden / at->sequence, half = tensor_region_seconds(at) / 2;
+static void time_embedding(const pp_scene *at, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
+  const double elements = at->tokens * (double)at->model->hidden / at->sequence, half = pp_work_tensor_region(at) / 2;
   terms[FORWARD] = (pp_pass_terms){ .moved = moved(at->device, 4 * elements), .tensor = half };
   terms[WEIGHT] = (pp_pass_terms){ .moved = moved(at->device, 2 * elements), .tensor = half,
                                    .accumulated = moved(at->device, 2 * at->training->gradient_bytes * elements) };
@@ -505,12 +307,28 @@ static void add_terms(pp_pass_terms *sum, const pp_pass_terms *more) {
   sum->tensor += more->tensor;   /* a head has no others */
 }
 
+/* A decoder layer of some kind, or an MTP module without its head. */
+static void time_layer(const pp_scene *of, pp_block block, const pp_block_flops *flops, const pp_block_parameters *parameters,
+                       pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
+  const pp_block layer = block == PP_BLOCK_MTP ? pp_model_last_block(of->model) : block;
+  const bool moe = pp_model_block_is_moe(of->model, layer);
+  pp_model kind;
+  pp_scene at = *of;
+  if (layer >= PP_BLOCK_FURTHER) {
+    pp_model_of_block(of->model, layer, &kind);
+    at.model = &kind;
+  }
+  const pp_work job = block == PP_BLOCK_MTP ? pp_work_of_mtp(&at, of->model, flops, parameters, moe) : pp_work_of_layer(&at, flops, parameters, moe);
+  const pp_again redo = pp_work_again(&at, flops, moe);
+  time_block(&at, &job, &redo, out, terms);
+}
+
 pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_device *device,
                          const pp_network *network, pp_block_seconds out[PP_BLOCKS], pp_pass_terms terms[PP_BLOCKS][PP_PASSES],
                          pp_error *error) {
   const pp_status status = check_scene(training, device, network, error);
   if (status != PP_OK) return status;
-  const scene at = {
+  const pp_scene at = {
     .model = model, .layout = layout, .training = training, .device = device, .network = network,
     .tokens = pp_cost_tokens(layout, training),
     .tensor = layout->tensor,
@@ -526,19 +344,13 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   memset(terms, 0, sizeof own);
 
   time_embedding(&at, &out[PP_BLOCK_EMBEDDING], terms[PP_BLOCK_EMBEDDING]);
-  for (int moe = 0; moe <= (model->experts > 0); moe++) {
-    const pp_block block = moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE;
-    const work job = layer_work(&at, &flops[block], &parameters[block], moe);
-    const again redo = recompute_work(&at, &flops[block], moe);
-    time_block(&at, &job, &redo, &out[block], terms[block]);
-  }
-  work head = { 0 };
-  add_head(&at, &head);
-  time_block(&at, &head, &(again){ 0 }, &out[PP_BLOCK_HEAD], terms[PP_BLOCK_HEAD]);
+  for (int i = 0; i < PP_BLOCKS; i++)
+    if (pp_model_has_layers_of(model, (pp_block)i)) time_layer(&at, (pp_block)i, &flops[i], &parameters[i], &out[i], terms[i]);
+  pp_work head = { 0 };
+  pp_work_add_head(&at, &head);
+  time_block(&at, &head, &(pp_again){ 0 }, &out[PP_BLOCK_HEAD], terms[PP_BLOCK_HEAD]);
   if (model->mtp_layers > 0) {
-    const work job = mtp_work(&at, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP]);
-    const again redo = recompute_work(&at, &flops[PP_BLOCK_MTP], model->moe[model->layers - 1]);
-    time_block(&at, &job, &redo, &out[PP_BLOCK_MTP], terms[PP_BLOCK_MTP]);
+    time_layer(&at, PP_BLOCK_MTP, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP], &out[PP_BLOCK_MTP], terms[PP_BLOCK_MTP]);
     out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
     out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
     out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;

@@ -141,7 +141,11 @@ static pp_status fill_memory(const pp_priced *of, pp_stage_memory *out, pp_error
 
 /* Where a forward runs beside the backward before it, the one has stored as many layers as the other has dropped, and the layer they are at. */
 static double another_layer(const pp_priced *of) {
-  return pp_stages_overlap_alone(of) ? fmax(of->costs->bytes[0][PP_BLOCK_DENSE].stored, of->costs->bytes[0][PP_BLOCK_MOE].stored) : 0;
+  double most = 0;
+  if (!pp_stages_overlap_alone(of)) return 0;
+  for (int i = 0; i < PP_BLOCKS; i++)
+    if (pp_model_has_layers_of(of->problem->model, (pp_block)i)) most = fmax(most, of->costs->bytes[0][i].stored);
+  return most;
 }
 
 pp_status pp_evaluate_ranks(const pp_priced *of, const pp_schedule *program, pp_rank_bytes *out, pp_error *error) {

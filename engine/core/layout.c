@@ -19,6 +19,12 @@ int pp_layout_groups(const pp_layout *layout) {
          (experts && pp_layout_expert_data(layout) > 1);
 }
 
+int pp_stage_layers(const pp_stage *stage) {
+  int sum = 0;
+  for (int i = 0; i < PP_BLOCKS; i++) sum += i == PP_BLOCK_DENSE || i == PP_BLOCK_MOE || i >= PP_BLOCK_FURTHER ? stage->count[i] : 0;
+  return sum;
+}
+
 /*
 ** Stages get one layer less in this order: last, first, last but one, second, …: the ends carry embedding, head and MTP beside their layers
 ** (Llama-3 405B gives its first and last stage one layer less for the same reason; report §3.3.2).
@@ -63,7 +69,7 @@ pp_status pp_layout_stages(const pp_model *model, int stages, const int *layers_
   for (int s = 0; s < stages; s++) {
     const int count = out[s].count[PP_BLOCK_DENSE];
     out[s].count[PP_BLOCK_DENSE] = 0;
-    for (int i = 0; i < count; i++, layer++) out[s].count[model->moe[layer] ? PP_BLOCK_MOE : PP_BLOCK_DENSE]++;
+    for (int i = 0; i < count; i++, layer++) out[s].count[pp_model_block_of(model, layer)]++;
   }
   out[0].count[PP_BLOCK_EMBEDDING] = 1;
   out[stages - 1].count[PP_BLOCK_HEAD] = 1;

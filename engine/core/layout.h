@@ -25,6 +25,9 @@ typedef struct {
   int count[PP_BLOCKS];
 } pp_stage;
 
+/* Its decoder layers, of all kinds. */
+int pp_stage_layers(const pp_stage *stage);
+
 /*
 ** Stages that may hold no layer: the first, which has the embedding, and the last, which has head and loss. Qwen3-235B's 94 layers ran on
 ** 32 ranks × 3 chunks (yanring/Megatron-MoE-ModelZoo best_practice/qwen3): Megatron-LM counts embedding and loss as layers there.

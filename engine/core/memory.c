@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/mixers.h"
 #include "core/shards.h"
 
 /* What one layer keeps, in bytes per token on one GPU. */
@@ -49,8 +50,17 @@ static void temporary(ledger *book, double bytes) {
   book->gradient = fmax(book->gradient, bytes);
 }
 
-/* K and V heads on one TP rank: fewer heads than ranks are replicated. */
+static double value_dim(const pp_model *model) {
+  return (double)(model->v_dim > 0 ? model->v_dim : model->head_dim);
+}
+
+/* K and V on one TP rank: fewer heads than ranks are replicated. */
 static double kv_width(const pp_model *model, double tensor) {
+  return ((double)model->head_dim + value_dim(model)) * fmax((double)model->kv_heads / tensor, 1);
+}
+
+/* K alone. */
+static double key_width(const pp_model *model, double tensor) {
   return (double)model->head_dim * fmax((double)model->kv_heads / tensor, 1);
 }
 
@@ -68,14 +78,43 @@ static double attention_output_bytes(const pp_training *training) {
 }
 
 static void add_gqa(ledger *book, const pp_model *model, const pp_training *training, split by) {
-  const double query = (double)(model->heads * model->head_dim) / by.tensor, key = kv_width(model, by.tensor);
+  const double query = (double)(model->heads * model->head_dim) / by.tensor, key = key_width(model, by.tensor);
+  const double both = kv_width(model, by.tensor), gate = (double)model->output_gate / by.tensor;
+  const double value = (double)model->heads * value_dim(model) / by.tensor;
   if (training->unfused_rope) keep(book, 4 * (query + key), false);
-  keep(book, wide(training) * (query + 2 * key), false);
+  keep(book, wide(training) * (query + both + gate), false);
   if (model->qk_norm != PP_QK_NORM_NONE) keep(book, wide(training) * (query + key), training->recompute.norm);
   add_scores(book, model, training, by);
-  keep_input(book, attention_output_bytes(training) * query, false);
-  book->output_gradients += training->activation_bytes * (query + 2 * key);
-  temporary(book, wide(training) * (query + 2 * key));
+  keep_input(book, attention_output_bytes(training) * value, false);
+  if (gate > 0) keep(book, wide(training) * value, false);   /* beside the gated output that the projection reads */
+  book->output_gradients += training->activation_bytes * (query + both + gate);
+  temporary(book, wide(training) * (query + both + gate));
+}
+
+/*
+** A mixer with a state: what its convolution and its recurrence read, the recurrence's output and its gate, and what the output projection reads.
+** States of chunks are computed again in backward (flash-linear-attention, ops/gated_delta_rule/chunk.py).
+*/
+static void add_mixer(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  pp_mixer mixer;
+  pp_mixer_of(model, &mixer);
+  const double read = (double)mixer.read / by.tensor, written = (double)mixer.written / by.tensor;
+  double projected = 0;
+  for (int i = 0; i < mixer.products - 1; i++)
+    projected += (double)mixer.product[i].n / (mixer.product[i].split == PP_SPLIT_COLUMNS ? by.tensor : 1);
+  keep(book, wide(training) * (projected + (model->conv_kernel > 0 ? read : 0) + written), false);
+  keep_input(book, training->activation_bytes * written, false);
+  book->output_gradients += training->activation_bytes * projected;
+  temporary(book, wide(training) * projected);
+}
+
+/* Scores of an indexer are not kept: its choice is, a number of four bytes for each token that a query attends to. */
+static void add_indexer(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  if (model->index_heads == 0) return;
+  const double chosen = fmin((double)model->index_topk, (double)training->sequence_length);
+  const double projected = (double)(model->index_heads * model->index_dim + model->index_dim + model->index_heads);
+  keep(book, (wide(training) * projected + 4 * chosen) / by.sequence, false);
+  book->output_gradients += training->activation_bytes * projected / by.sequence;
 }
 
 /* Latents and their norms are the same on all TP ranks; what the up-projections expand is split by heads. */
@@ -102,10 +141,14 @@ static void add_unfused_norm(ledger *book, const pp_training *training, double h
 /* Norm, attention, output projection. */
 static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence;
+  if (model->attention == PP_ATTENTION_NONE) return;
   add_unfused_norm(book, training, hidden);
   keep(book, wide(training) * hidden, false);
   keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
-  if (model->attention == PP_ATTENTION_MLA) add_mla(book, model, training, by);
+  if (model->attention == PP_ATTENTION_MLA) {
+    add_mla(book, model, training, by);
+    add_indexer(book, model, training, by);
+  } else if (pp_mixer_is(model->attention)) add_mixer(book, model, training, by);
   else add_gqa(book, model, training, by);
   book->output_gradients += training->activation_bytes * hidden;
   if (training->dropout) keep(book, hidden, false);
@@ -136,7 +179,7 @@ static void add_dense_mlp(ledger *book, const pp_model *model, const pp_training
 static void add_experts(ledger *book, const pp_model *model, const pp_layout *layout, const pp_training *training, split by) {
   const bool dropped = training->recompute.moe;
   const double copies = (double)model->experts_per_token * training->expert_imbalance / by.sequence;
-  const double gathered = copies * layout->expert_tensor, hidden = (double)model->hidden, kept = training->activation_bytes;
+  const double gathered = copies * layout->expert_tensor, hidden = (double)pp_model_expert_hidden(model), kept = training->activation_bytes;
   const double width = (double)model->expert_ffn / layout->expert_tensor, factor = model->gated ? 2 : 1;
   keep(book, 4 * (double)model->experts / by.sequence, dropped);
   keep_input(book, kept * hidden * gathered, dropped);
@@ -144,9 +187,14 @@ static void add_experts(ledger *book, const pp_model *model, const pp_layout *la
   book->output_gradients += kept * hidden * gathered;
   temporary(book, wide(training) * factor * width * gathered);
   temporary(book, wide(training) * hidden * gathered);
+  if (model->expert_hidden > 0) {   /* what is sent to experts, and their sum */
+    keep(book, wide(training) * hidden / by.sequence, dropped);
+    keep_input(book, kept * hidden / by.sequence, dropped);
+    book->output_gradients += kept * (hidden + (double)model->hidden) / by.sequence;
+  }
   if (model->shared_ffn > 0) {
     add_feed_forward(book, model, training, (double)model->shared_ffn / by.tensor, 1, training->activation_input_bytes, dropped);
-    book->output_gradients += kept * hidden / by.sequence;
+    book->output_gradients += kept * (double)model->hidden / by.sequence;
   }
 }
 
@@ -154,11 +202,12 @@ static void add_experts(ledger *book, const pp_model *model, const pp_layout *la
 static void add_mlp(ledger *book, const pp_model *model, const pp_layout *layout, const pp_training *training, split by, bool moe) {
   const double hidden = (double)model->hidden / by.sequence;
   const int64_t norms = model->norms_per_layer > 0 ? model->norms_per_layer : 2;   /* 0: two without weights */
-  if (norms >= 2) {
+  if (!moe && model->ffn == 0) return;
+  if (norms >= 2 || model->attention == PP_ATTENTION_NONE) {
     add_unfused_norm(book, training, hidden);
     keep(book, wide(training) * hidden, false);
     keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
-    keep(book, wide(training) * hidden * (double)(norms - 2), false);
+    if (norms > 2) keep(book, wide(training) * hidden * (double)(norms - 2), false);
   }
   if (moe) add_experts(book, model, layout, training, by);
   else add_dense_mlp(book, model, training, by);
@@ -177,6 +226,14 @@ static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const
   add_mlp(&book, model, layout, training, by, moe);
   if (training->recompute.full) recompute_all(&book, wide(training) * (double)model->hidden / by.sequence);
   return book;
+}
+
+/* Of a decoder layer of some kind. */
+static ledger block_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by, pp_block block) {
+  pp_model kind;
+  if (block < PP_BLOCK_FURTHER) return layer_ledger(model, layout, training, by, block == PP_BLOCK_MOE);
+  pp_model_of_block(model, block, &kind);
+  return layer_ledger(&kind, layout, training, by, pp_model_block_is_moe(model, block));
 }
 
 /* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose gradient comes beside. */
@@ -211,8 +268,7 @@ static ledger embedding_ledger(const pp_model *model, const pp_training *trainin
 /* One MTP module: two norms, the projection of both to one (2h × h), a layer, its own logits (DeepSeek-V3 report §2.2). */
 static ledger mtp_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence, kept = training->activation_bytes;
-  const bool moe = model->layers > 0 && model->moe[model->layers - 1];
-  ledger book = layer_ledger(model, layout, training, by, moe);
+  ledger book = block_ledger(model, layout, training, by, pp_model_last_block(model));
   keep(&book, 2 * wide(training) * hidden, false);
   keep_input(&book, kept * 2 * hidden, training->recompute.norm || training->recompute.full);
   book.output_gradients += kept * hidden;
@@ -310,20 +366,29 @@ void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu
 
 /*
 ** Weights whose gradients lie in temporaries, on one GPU. A layer's attention, MLP and shared experts have each shape once, its routed
-** experts one for all. An embedding's rows are added in place; tied output weights have a product of their own. `dense`: of a dense layer.
+** experts one for all. An embedding's rows are added in place; tied output weights have a product of their own. Mixers with a state and attention
+** have no shape in common.
 */
-static void gradient_shapes(const pp_model *model, const pp_layout *layout, const pp_block_parameters *dense, int block,
+static void gradient_shapes(const pp_model *whole, const pp_layout *layout, const pp_block_parameters parameters[PP_BLOCKS], int block,
                             double out[PP_SHAPES]) {
+  const pp_block kind = block == PP_BLOCK_MTP ? pp_model_last_block(whole) : (pp_block)block;
+  const bool layer = pp_model_has_layers_of(whole, kind), moe = pp_model_block_is_moe(whole, kind);
+  pp_model copy;
+  const pp_model *model = whole;
+  if (kind >= PP_BLOCK_FURTHER) {
+    pp_model_of_block(whole, kind, &copy);
+    model = &copy;
+  }
   const double tensor = layout->tensor, hidden = (double)model->hidden, matrices = model->gated ? 3 : 2;
-  const bool layer = block == PP_BLOCK_DENSE || block == PP_BLOCK_MOE || block == PP_BLOCK_MTP;
-  const bool moe = block == PP_BLOCK_MOE || (block == PP_BLOCK_MTP && model->layers > 0 && model->moe[model->layers - 1]);
   memset(out, 0, PP_SHAPES * sizeof *out);
   if (block == PP_BLOCK_HEAD || block == PP_BLOCK_MTP) out[PP_SHAPES_HEAD] = (double)model->vocab * hidden / tensor;
   if (block == PP_BLOCK_MTP) out[PP_SHAPES_MTP] = 2 * hidden * hidden / tensor;
   if (!layer) return;
-  out[PP_SHAPES_ATTENTION] = ((double)dense->tensor - matrices * hidden * (double)model->ffn) / tensor;
+  const double width = (double)(moe ? model->shared_ffn : model->ffn);
+  out[pp_mixer_is(model->attention) ? PP_SHAPES_MIXER : PP_SHAPES_ATTENTION] =
+    ((double)parameters[kind].tensor - matrices * hidden * width) / tensor;
   const double expert = (double)model->expert_ffn / layout->expert_tensor, shared = (double)model->shared_ffn / tensor;
-  if (moe) out[PP_SHAPES_EXPERTS] = matrices * hidden * (expert + shared);
+  if (moe) out[PP_SHAPES_EXPERTS] = matrices * ((double)pp_model_expert_hidden(model) * expert + hidden * shared);
   else out[PP_SHAPES_MLP] = matrices * hidden * (double)model->ffn / tensor;
 }
 
@@ -342,6 +407,7 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
     [PP_BLOCK_HEAD] = { 0 },
     [PP_BLOCK_MTP] = mtp_ledger(model, layout, training, by),
   };
+  for (int i = PP_BLOCK_FURTHER; i < PP_BLOCK_FURTHER + model->kinds; i++) books[i] = block_ledger(model, layout, training, by, (pp_block)i);
   add_head(&books[PP_BLOCK_HEAD], model, training, by);
 
   pp_block_parameters parameters[PP_BLOCKS];
@@ -355,7 +421,7 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
     out[i].transient += in_flight(&held[i], i, layout, training);
     add_state(&out[i].state, 1, &dense);
     add_state(&out[i].state, 1, &expert);
-    gradient_shapes(model, layout, &parameters[PP_BLOCK_DENSE], i, out[i].weight_gradients);
+    gradient_shapes(model, layout, parameters, i, out[i].weight_gradients);
     for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= (1 - training->frozen) * training->weight_gradient_bytes;
     out[i].embedding_copy = state_of(held[i].embedding_copy, false, layout, training, copies);
   }

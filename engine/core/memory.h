@@ -45,7 +45,7 @@ typedef struct {
 ** Weights by what has weights of the same shapes. A gradient that is not added in place lies in a temporary before; Transformer Engine
 ** keeps one for each shape, for all layers and for the whole run (module/base.py, get_dummy_wgrad).
 */
-typedef enum { PP_SHAPES_ATTENTION, PP_SHAPES_MLP, PP_SHAPES_EXPERTS, PP_SHAPES_HEAD, PP_SHAPES_MTP, PP_SHAPES } pp_shapes;
+typedef enum { PP_SHAPES_ATTENTION, PP_SHAPES_MIXER, PP_SHAPES_MLP, PP_SHAPES_EXPERTS, PP_SHAPES_HEAD, PP_SHAPES_MTP, PP_SHAPES } pp_shapes;
 
 /* Bytes of one block on one GPU. Static terms are there always; activations per microbatch in flight. */
 typedef struct {

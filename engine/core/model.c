@@ -9,6 +9,36 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/mixers.h"
+
+/* --- kinds of layers --------------------------------------------------------------------------------------------------------------- */
+
+pp_block pp_model_block_of(const pp_model *model, int64_t layer) {
+  if (model->kind[layer] > 0) return (pp_block)(PP_BLOCK_FURTHER + model->kind[layer] - 1);
+  return model->moe[layer] ? PP_BLOCK_MOE : PP_BLOCK_DENSE;
+}
+
+pp_block pp_model_last_block(const pp_model *model) {
+  return model->layers > 0 ? pp_model_block_of(model, model->layers - 1) : PP_BLOCK_DENSE;
+}
+
+bool pp_model_block_is_moe(const pp_model *model, pp_block block) {
+  return block >= PP_BLOCK_FURTHER ? model->further[block - PP_BLOCK_FURTHER].moe : block == PP_BLOCK_MOE;
+}
+
+/* Both kinds that have no sizes of their own are priced where the model has experts, whether or not a layer is of them. */
+bool pp_model_has_layers_of(const pp_model *model, pp_block block) {
+  if (block == PP_BLOCK_DENSE) return true;
+  if (block == PP_BLOCK_MOE) return model->experts > 0;
+  return block >= PP_BLOCK_FURTHER && (int)block - PP_BLOCK_FURTHER < model->kinds;
+}
+
+void pp_model_of_block(const pp_model *model, pp_block block, pp_model *out) {
+  *out = *model;
+  if (block < PP_BLOCK_FURTHER) return;
+  out->layer = model->further[block - PP_BLOCK_FURTHER].layer;
+}
+
 /* --- checking ------------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -28,9 +58,9 @@ static pp_status check_sizes(const size_check *sizes, size_t count, pp_error *er
   return PP_OK;
 }
 
-static int64_t count_moe_layers(const pp_model *model) {
+static int64_t count_layers(const pp_model *model, pp_block block) {
   int64_t n = 0;
-  for (int64_t i = 0; i < model->layers; i++) n += model->moe[i];
+  for (int64_t i = 0; i < model->layers; i++) n += pp_model_block_of(model, i) == block;
   return n;
 }
 
@@ -40,16 +70,20 @@ static int64_t divisor_below(int64_t of, int64_t value) {
   return value;
 }
 
-static pp_status check_attention(const pp_model *model, pp_error *error) {
+static pp_status check_attention(const pp_layer *model, pp_error *error) {
+  if (model->attention == PP_ATTENTION_NONE) return PP_OK;
+  if (pp_mixer_is(model->attention)) return pp_mixer_check(model, error);
   if (model->attention == PP_ATTENTION_MLA) {
     const size_check sizes[] = {
       { "q_lora_rank", model->q_lora_rank, 0, 1 << 20 },   { "kv_lora_rank", model->kv_lora_rank, 1, 1 << 20 },
       { "qk_nope_dim", model->qk_nope_dim, 1, 1 << 14 },   { "qk_rope_dim", model->qk_rope_dim, 0, 1 << 14 },
-      { "v_dim", model->v_dim, 1, 1 << 14 },
+      { "v_dim", model->v_dim, 1, 1 << 14 },               { "index_heads", model->index_heads, 0, 1 << 14 },
+      { "index_dim", model->index_dim, model->index_heads > 0 ? 1 : 0, 1 << 14 },
     };
     return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   }
-  const size_check sizes[] = { { "kv_heads", model->kv_heads, 1, model->heads }, { "head_dim", model->head_dim, 1, 1 << 14 } };
+  const size_check sizes[] = { { "kv_heads", model->kv_heads, 1, model->heads }, { "head_dim", model->head_dim, 1, 1 << 14 },
+                               { "v_dim", model->v_dim, 0, 1 << 14 } };
   const pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status != PP_OK) return status;
   if (model->heads % model->kv_heads != 0) {
@@ -59,18 +93,45 @@ static pp_status check_attention(const pp_model *model, pp_error *error) {
   return PP_OK;
 }
 
-static pp_status check_experts(const pp_model *model, int64_t moe_layers, pp_error *error) {
-  if (moe_layers == 0) {
-    if (model->experts == 0) return PP_OK;
-    return pp_invalid(error, "experts", 0, "'experts' is %lld but no layer is a mixture of experts", (long long)model->experts);
-  }
+static pp_status check_experts(const pp_layer *model, pp_error *error) {
   const size_check sizes[] = {
     { "experts", model->experts, 1, 1 << 16 },
     { "experts_per_token", model->experts_per_token, 1, model->experts },
     { "expert_ffn", model->expert_ffn, 1, 1 << 22 },
     { "shared_ffn", model->shared_ffn, 0, 1 << 22 },
+    { "expert_hidden", model->expert_hidden, 0, 1 << 20 },
   };
   return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
+}
+
+/* What a layer of some kind holds. moe, dense: is there such a layer of it? */
+static pp_status check_layer(const pp_layer *layer, bool moe, bool dense, pp_error *error) {
+  const size_check sizes[] = {
+    { "heads", layer->heads, 1, 1 << 14 },
+    { "attention_sinks", layer->attention_sinks, 0, 1 << 14 },
+    { "output_gate", layer->output_gate, 0, 1 << 20 },
+    { "norms_per_layer", layer->norms_per_layer, 0, 8 },
+    { "scales", layer->scales, 0, 1 << 24 },
+    { "ffn", layer->ffn, dense ? 1 : 0, 1 << 22 },
+  };
+  pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
+  if (status == PP_OK) status = check_attention(layer, error);
+  return status == PP_OK && moe ? check_experts(layer, error) : status;
+}
+
+static pp_status check_further(const pp_model *model, pp_error *error) {
+  pp_status status = PP_OK;
+  for (int i = 0; i < model->kinds && status == PP_OK; i++) status = check_layer(&model->further[i].layer, model->further[i].moe, false, error);
+  return status;
+}
+
+static double expert_parameters(const pp_model *model) {
+  double sum = 0;
+  for (int64_t i = 0; i < model->layers; i++) {
+    const pp_layer *layer = model->kind[i] > 0 ? &model->further[model->kind[i] - 1].layer : &model->layer;
+    if (model->moe[i]) sum += 3.0 * (double)layer->experts * (double)model->hidden * (double)layer->expert_ffn;
+  }
+  return sum;
 }
 
 pp_status pp_model_check(const pp_model *model, pp_error *error) {
@@ -78,25 +139,21 @@ pp_status pp_model_check(const pp_model *model, pp_error *error) {
     { "layers", model->layers, 1, PP_MAX_LAYERS },
     { "hidden", model->hidden, 1, 1 << 20 },
     { "vocab", model->vocab, 1, 1 << 24 },
-    { "heads", model->heads, 1, 1 << 14 },
-    { "attention_sinks", model->attention_sinks, 0, 1 << 14 },
-    { "norms_per_layer", model->norms_per_layer, 0, 8 },
     { "learned_positions", model->learned_positions, 0, 1 << 24 },
     { "mtp_layers", model->mtp_layers, 0, 64 },
   };
   pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
-  if (status == PP_OK) status = check_attention(model, error);
   if (status != PP_OK) return status;
-  const int64_t moe_layers = count_moe_layers(model);
-  if ((status = check_experts(model, moe_layers, error)) != PP_OK) return status;
-  const size_check ffn = { "ffn", model->ffn, moe_layers < model->layers ? 1 : 0, 1 << 22 };
-  if ((status = check_sizes(&ffn, 1, error)) != PP_OK) return status;
-  const double experts = 3.0 * (double)model->experts * (double)model->hidden * (double)model->expert_ffn * (double)moe_layers;
-  if (experts > 1e17) {
-    return pp_invalid(error, "experts", NAN, "'experts' × 'expert_ffn' × 'hidden' over %lld layers would be more than 10^17 parameters",
-                      (long long)moe_layers);
-  }
-  return PP_OK;
+  const bool moe = count_layers(model, PP_BLOCK_MOE) > 0, dense = count_layers(model, PP_BLOCK_DENSE) > 0;
+  bool experts = moe;
+  for (int64_t i = 0; i < model->layers; i++) experts = experts || model->moe[i];
+  if (!experts && model->experts > 0)
+    return pp_invalid(error, "experts", 0, "'experts' is %lld but no layer is a mixture of experts", (long long)model->experts);
+  status = check_layer(&model->layer, moe, dense, error);
+  if (status == PP_OK) status = check_further(model, error);
+  if (status == PP_OK && expert_parameters(model) > 1e17)
+    return pp_invalid(error, "experts", NAN, "'experts' × 'expert_ffn' × 'hidden' over all layers would be more than 10^17 parameters");
+  return status;
 }
 
 /* --- parameters ---------------------------------------------------------------------------------------------------------------- */
@@ -108,6 +165,17 @@ static int64_t norm_size(const pp_model *model) {
 /* Matrices of a feed-forward of that width: up (twice when gated) and down. */
 static int64_t ffn_weights(const pp_model *model, int64_t width) {
   return (model->gated ? 3 : 2) * model->hidden * width;
+}
+
+/* Width of the attention output, which the output projection reads. */
+static int64_t value_size(const pp_model *model) {
+  return model->heads * (model->v_dim > 0 ? model->v_dim : model->head_dim);
+}
+
+/* Keys and values of all heads. */
+static int64_t key_value_size(const pp_model *model) {
+  const int64_t values = model->shared_kv ? 0 : model->v_dim > 0 ? model->v_dim : model->head_dim;
+  return model->kv_heads * (model->head_dim + values);
 }
 
 static int64_t query_size(const pp_model *model) {
@@ -123,6 +191,19 @@ static int64_t mla_latent_norms(const pp_model *model) {
   return model->q_lora_rank + model->kv_lora_rank;
 }
 
+/*
+** The indexer of sparse attention: its queries from the latent, one key for all its heads, a weight for each head; on every TP rank (DeepSeek-V3.2,
+** https://arxiv.org/abs/2512.02556, section 2.1; transformers models/deepseek_v32, DeepseekV32Indexer).
+*/
+static int64_t indexer_weights(const pp_model *model) {
+  const int64_t from = model->q_lora_rank > 0 ? model->q_lora_rank : model->hidden;
+  return model->index_heads * model->index_dim * from + model->hidden * (model->index_dim + model->index_heads);
+}
+
+static int64_t indexer_norm(const pp_model *model) {
+  return model->index_heads > 0 ? 2 * model->index_dim : 0;   /* of its key: weight and bias */
+}
+
 /* Attention matrices that TP splits, without biases. */
 static int64_t attention_split_weights(const pp_model *model) {
   if (model->attention == PP_ATTENTION_MLA) {
@@ -130,21 +211,38 @@ static int64_t attention_split_weights(const pp_model *model) {
     return query_input * query_size(model) + model->kv_lora_rank * model->heads * (model->qk_nope_dim + model->v_dim) +
            model->heads * model->v_dim * model->hidden;
   }
-  return model->hidden * model->head_dim * (model->heads + 2 * model->kv_heads) + model->heads * model->head_dim * model->hidden;
+  return model->hidden * (query_size(model) + key_value_size(model) + model->output_gate) + value_size(model) * model->hidden;
+}
+
+static void add_mixer(const pp_model *model, pp_block_parameters *block) {
+  pp_mixer mixer;
+  pp_mixer_of(model, &mixer);
+  for (int i = 0; i < mixer.products; i++) {
+    const int64_t weights = mixer.product[i].n * mixer.product[i].k;
+    if (mixer.product[i].split == PP_SPLIT_NOTHING) block->replicated += weights;
+    else block->tensor += weights;
+  }
+  block->tensor += mixer.split;
+  block->replicated += mixer.replicated;
 }
 
 static void add_attention(const pp_model *model, pp_block_parameters *block) {
+  block->replicated += model->norms_per_layer * norm_size(model) + model->scales;
+  if (model->attention == PP_ATTENTION_NONE) return;
+  /* The bias behind a row-parallel product is added once, after the reduction: every TP rank holds it. */
+  if (model->output_bias) block->replicated += model->hidden;
+  if (pp_mixer_is(model->attention)) {
+    add_mixer(model, block);
+    return;
+  }
   block->tensor += attention_split_weights(model) + model->attention_sinks;
   if (model->attention == PP_ATTENTION_MLA) {
-    block->replicated += mla_down_weights(model) + mla_latent_norms(model);
+    block->replicated += mla_down_weights(model) + mla_latent_norms(model) + indexer_weights(model) + indexer_norm(model);
   } else {
-    if (model->qkv_bias) block->tensor += model->head_dim * (model->heads + 2 * model->kv_heads);
+    if (model->qkv_bias) block->tensor += query_size(model) + key_value_size(model) + model->output_gate;
     if (model->qk_norm == PP_QK_NORM_HEAD) block->replicated += 2 * model->head_dim;
     if (model->qk_norm == PP_QK_NORM_FULL) block->replicated += model->head_dim * (model->heads + model->kv_heads);
   }
-  /* The bias behind a row-parallel product is added once, after the reduction: every TP rank holds it. */
-  if (model->output_bias) block->replicated += model->hidden;
-  block->replicated += model->norms_per_layer * norm_size(model);
 }
 
 static void add_dense_ffn(const pp_model *model, pp_block_parameters *block) {
@@ -155,31 +253,52 @@ static void add_dense_ffn(const pp_model *model, pp_block_parameters *block) {
   }
 }
 
+int64_t pp_model_expert_hidden(const pp_model *model) {
+  return model->expert_hidden > 0 ? model->expert_hidden : model->hidden;
+}
+
+/* The matrices of a routed expert. */
+static int64_t expert_weights(const pp_model *model) {
+  return (model->gated ? 3 : 2) * pp_model_expert_hidden(model) * model->expert_ffn;
+}
+
 /* One routed expert. */
 static int64_t expert_size(const pp_model *model) {
-  int64_t size = ffn_weights(model, model->expert_ffn);
-  if (model->expert_bias) size += (model->gated ? 2 : 1) * model->expert_ffn + model->hidden;
+  int64_t size = expert_weights(model);
+  if (model->expert_bias) size += (model->gated ? 2 : 1) * model->expert_ffn + pp_model_expert_hidden(model);
   return size;
+}
+
+/* From the residual stream to what routed experts read, and back: on every TP rank (Megatron-LM moe_layer.py, fc1_latent_proj). */
+static int64_t latent_weights(const pp_model *model) {
+  return 2 * model->hidden * model->expert_hidden;
 }
 
 static void add_moe_ffn(const pp_model *model, pp_block_parameters *block) {
   block->tensor += ffn_weights(model, model->shared_ffn);
-  block->replicated += model->hidden * model->experts;
+  block->replicated += model->hidden * model->experts + latent_weights(model);
   if (model->router_bias) block->replicated += model->experts;
   if (model->router_correction_bias) block->replicated += model->experts;
   if (model->shared_gate) block->replicated += model->hidden;
   block->expert += model->experts * expert_size(model);
 }
 
+static void layer_parameters(const pp_model *model, bool moe, pp_block_parameters *block) {
+  add_attention(model, block);
+  if (moe) add_moe_ffn(model, block);
+  else add_dense_ffn(model, block);
+}
+
 void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]) {
   memset(blocks, 0, PP_BLOCKS * sizeof *blocks);
   blocks[PP_BLOCK_EMBEDDING].tensor = model->vocab * model->hidden;
   blocks[PP_BLOCK_EMBEDDING].replicated = model->learned_positions * model->hidden + (model->embedding_norm ? norm_size(model) : 0);
-  add_attention(model, &blocks[PP_BLOCK_DENSE]);
-  add_dense_ffn(model, &blocks[PP_BLOCK_DENSE]);
-  if (model->experts > 0) {
-    add_attention(model, &blocks[PP_BLOCK_MOE]);
-    add_moe_ffn(model, &blocks[PP_BLOCK_MOE]);
+  layer_parameters(model, false, &blocks[PP_BLOCK_DENSE]);
+  if (model->experts > 0) layer_parameters(model, true, &blocks[PP_BLOCK_MOE]);
+  for (int i = 0; i < model->kinds; i++) {
+    pp_model kind;
+    pp_model_of_block(model, (pp_block)(PP_BLOCK_FURTHER + i), &kind);
+    layer_parameters(&kind, model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
   }
   blocks[PP_BLOCK_HEAD].tensor = model->vocab * model->hidden + (model->head_bias ? model->vocab : 0);
   blocks[PP_BLOCK_HEAD].replicated = norm_size(model);
@@ -187,7 +306,7 @@ void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks
     /* DeepSeek-V3 report §2.2: M_k projects the concatenated norms of the hidden state and of the next token's embedding, 2h → h; the
     ** module's own final norm stands before the shared head. */
     pp_block_parameters *mtp = &blocks[PP_BLOCK_MTP];
-    *mtp = blocks[model->moe[model->layers - 1] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+    *mtp = blocks[pp_model_last_block(model)];
     mtp->tensor += 2 * model->hidden * model->hidden;
     mtp->replicated += 3 * norm_size(model);
   }
@@ -202,61 +321,106 @@ static int64_t ffn_adapters(const pp_model *model, int64_t width) {
   return width == 0 ? 0 : (model->gated ? 3 : 2) * (width + model->hidden);
 }
 
-/* … of a layer's attention: weights that a checkpoint holds apart are apart. */
+/* … of a layer's attention: weights that a checkpoint holds apart are apart; a mixer's products are whole. */
 static int64_t attention_adapters(const pp_model *model) {
   const int64_t hidden = model->hidden, query = query_size(model), key = model->kv_heads * model->head_dim;
-  if (model->attention != PP_ATTENTION_MLA) return 2 * (query + hidden) + 2 * (key + hidden);
+  if (model->attention == PP_ATTENTION_NONE) return 0;
+  if (pp_mixer_is(model->attention)) {
+    pp_mixer mixer;
+    int64_t sum = 0;
+    pp_mixer_of(model, &mixer);
+    for (int i = 0; i < mixer.products; i++) sum += mixer.product[i].n + mixer.product[i].k;
+    return sum;
+  }
+  if (model->attention != PP_ATTENTION_MLA) {
+    const int64_t gate = model->output_gate > 0 ? model->output_gate + hidden : 0, values = key_value_size(model) - key;
+    return (query + hidden) + (value_size(model) + hidden) + (key + hidden) + (values > 0 ? values + hidden : 0) + gate;
+  }
   const int64_t latent = model->q_lora_rank, compressed = model->kv_lora_rank, value = model->heads * model->v_dim;
   const int64_t queries = latent > 0 ? (latent + hidden) + (query + latent) : query + hidden;
   return queries + (compressed + model->qk_rope_dim + hidden) + (model->heads * model->qk_nope_dim + value + compressed) + (hidden + value);
 }
 
-static int64_t adapters_of(const pp_model *model, int64_t moe_layers) {
-  const int64_t experts = model->experts * ffn_adapters(model, model->expert_ffn) + ffn_adapters(model, model->shared_ffn);
-  return model->layers * attention_adapters(model) + moe_layers * experts + (model->layers - moe_layers) * ffn_adapters(model, model->ffn);
+static int64_t layer_adapters(const pp_model *model, bool moe) {
+  if (!moe) return attention_adapters(model) + ffn_adapters(model, model->ffn);
+  const int64_t width = pp_model_expert_hidden(model), latent = model->expert_hidden > 0 ? 2 * (model->hidden + width) : 0;
+  const int64_t expert = (model->gated ? 3 : 2) * (model->expert_ffn + width);
+  return attention_adapters(model) + model->experts * expert + latent + ffn_adapters(model, model->shared_ffn);
 }
 
 pp_parameter_totals pp_model_parameters(const pp_model *model) {
   pp_block_parameters blocks[PP_BLOCKS];
-  pp_parameter_totals totals;
-  const int64_t moe_layers = count_moe_layers(model);
+  pp_parameter_totals totals = { 0 };
   pp_model_block_parameters(model, blocks);
   const int64_t embedding = block_total(&blocks[PP_BLOCK_EMBEDDING]);
   const int64_t table = model->vocab * model->hidden;
-  const int64_t body = (model->layers - moe_layers) * block_total(&blocks[PP_BLOCK_DENSE]) +
-                       moe_layers * block_total(&blocks[PP_BLOCK_MOE]) + block_total(&blocks[PP_BLOCK_HEAD]);
-  const int64_t idle_experts = moe_layers * (model->experts - model->experts_per_token) * expert_size(model);
+  int64_t body = block_total(&blocks[PP_BLOCK_HEAD]), idle_experts = 0;
+  for (int block = 0; block < PP_BLOCKS; block++) {
+    const int64_t layers = pp_model_has_layers_of(model, (pp_block)block) ? count_layers(model, (pp_block)block) : 0;
+    if (layers == 0) continue;
+    const bool moe = pp_model_block_is_moe(model, (pp_block)block);
+    pp_model kind;
+    pp_model_of_block(model, (pp_block)block, &kind);
+    body += layers * block_total(&blocks[block]);
+    if (moe) idle_experts += layers * (kind.experts - kind.experts_per_token) * expert_size(&kind);
+    totals.adapters += layers * layer_adapters(&kind, moe);
+  }
   totals.total = body + embedding - (model->tied_embeddings ? table : 0);
   totals.active = totals.total - idle_experts;
   totals.active_without_embedding = body - idle_experts;
   totals.mtp = model->mtp_layers * block_total(&blocks[PP_BLOCK_MTP]);
-  totals.adapters = adapters_of(model, moe_layers);
   return totals;
 }
 
 /* --- FLOPs --------------------------------------------------------------------------------------------------------------------- */
 
-void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]) {
-  const double s = (double)sequence_length;
-  const bool mla = model->attention == PP_ATTENTION_MLA;
-  const double logits = 2.0 * (double)(model->vocab * model->hidden);
-  double projections = 2.0 * (double)attention_split_weights(model);
-  /* Q·Kᵀ over the query size and P·V over the value size, each half of s × s under the causal mask: 2 · s/2 · size per token. */
-  const double core = s * (double)query_size(model) + s * (double)(model->heads * (mla ? model->v_dim : model->head_dim));
-  memset(blocks, 0, PP_BLOCKS * sizeof *blocks);
+/*
+** Forward FLOPs per token of what mixes tokens: products with weights, and the core. Q·Kᵀ over the query size and P·V over the value size, each
+** half of s × s under the causal mask: 2 · s/2 · size per token. Where a query attends to index_topk tokens that an indexer finds, the core's
+** sequence is no longer than that, and the indexer's scores, one product, take half of s × s.
+*/
+static void mixing_flops(const pp_model *model, double s, double *linear, double *core) {
+  *linear = *core = 0;
+  if (model->attention == PP_ATTENTION_NONE) return;
+  if (pp_mixer_is(model->attention)) {
+    pp_mixer mixer;
+    pp_mixer_of(model, &mixer);
+    for (int i = 0; i < mixer.products; i++) *linear += 2.0 * (double)mixer.product[i].n * (double)mixer.product[i].k;
+    *core = mixer.recurrence;
+    return;
+  }
+  const double topk = (double)model->index_topk;
+  /* Mean of min(i, k) over i of s: k − k² / 2s, half of which is what half of s stands for. */
+  const double length = topk > 0 && topk < s ? 2 * topk - topk * topk / s : s;
+  *linear = 2.0 * (double)attention_split_weights(model);
+  *core = length * (double)(query_size(model) + value_size(model)) + s * (double)(model->index_heads * model->index_dim);
   /* Megatron's function counts a multiply-add for each weight of the latents' norms, and of an MTP module's norms below. */
-  if (mla) projections += 2.0 * (double)(mla_down_weights(model) + mla_latent_norms(model));
-  blocks[PP_BLOCK_DENSE].linear = projections + 2.0 * (double)ffn_weights(model, model->ffn);
-  blocks[PP_BLOCK_DENSE].attention = core;
-  if (model->experts > 0) {
-    blocks[PP_BLOCK_MOE].linear = projections + 2.0 * (double)ffn_weights(model, model->shared_ffn);
-    blocks[PP_BLOCK_MOE].expert = 2.0 * (double)(model->experts_per_token * ffn_weights(model, model->expert_ffn));
-    blocks[PP_BLOCK_MOE].attention = core;
-    blocks[PP_BLOCK_MOE].router = 2.0 * (double)(model->hidden * model->experts);
+  if (model->attention == PP_ATTENTION_MLA)
+    *linear += 2.0 * (double)(mla_down_weights(model) + mla_latent_norms(model) + indexer_weights(model));
+}
+
+static void layer_flops(const pp_model *model, double s, bool moe, pp_block_flops *block) {
+  mixing_flops(model, s, &block->linear, &block->attention);
+  block->linear += 2.0 * (double)ffn_weights(model, moe ? model->shared_ffn : model->ffn);
+  if (!moe) return;
+  block->linear += 2.0 * (double)latent_weights(model);
+  block->expert = 2.0 * (double)(model->experts_per_token * expert_weights(model));
+  block->router = 2.0 * (double)(model->hidden * model->experts);
+}
+
+void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]) {
+  const double s = (double)sequence_length, logits = 2.0 * (double)(model->vocab * model->hidden);
+  memset(blocks, 0, PP_BLOCKS * sizeof *blocks);
+  layer_flops(model, s, false, &blocks[PP_BLOCK_DENSE]);
+  if (model->experts > 0) layer_flops(model, s, true, &blocks[PP_BLOCK_MOE]);
+  for (int i = 0; i < model->kinds; i++) {
+    pp_model kind;
+    pp_model_of_block(model, (pp_block)(PP_BLOCK_FURTHER + i), &kind);
+    layer_flops(&kind, s, model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
   }
   blocks[PP_BLOCK_HEAD].linear = logits;
   if (model->mtp_layers > 0) {
-    blocks[PP_BLOCK_MTP] = blocks[model->moe[model->layers - 1] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+    blocks[PP_BLOCK_MTP] = blocks[pp_model_last_block(model)];
     blocks[PP_BLOCK_MTP].linear += 2.0 * (double)(2 * model->hidden * model->hidden + 3 * model->hidden) + logits;
   }
 }
@@ -271,10 +435,22 @@ static int add_feed_forward(const pp_model *model, int64_t width, int count, pp_
 static int attention_products(const pp_model *model, pp_product *out) {
   const int64_t hidden = model->hidden, query = query_size(model);
   int count = 0;
+  if (model->attention == PP_ATTENTION_NONE) return 0;
+  if (pp_mixer_is(model->attention)) {
+    pp_mixer mixer;
+    pp_mixer_of(model, &mixer);
+    memcpy(out, mixer.product, (size_t)mixer.products * sizeof *out);
+    return mixer.products;
+  }
   if (model->attention != PP_ATTENTION_MLA) {
-    out[0] = (pp_product){ query + 2 * model->kv_heads * model->head_dim, hidden, PP_SPLIT_COLUMNS };
-    out[1] = (pp_product){ hidden, query, PP_SPLIT_ROWS };
+    out[0] = (pp_product){ query + key_value_size(model) + model->output_gate, hidden, PP_SPLIT_COLUMNS };
+    out[1] = (pp_product){ hidden, value_size(model), PP_SPLIT_ROWS };
     return 2;
+  }
+  if (model->index_heads > 0) {
+    const int64_t from = model->q_lora_rank > 0 ? model->q_lora_rank : hidden;
+    out[count++] = (pp_product){ model->index_heads * model->index_dim, from, PP_SPLIT_NOTHING };
+    out[count++] = (pp_product){ model->index_dim + model->index_heads, hidden, PP_SPLIT_NOTHING };
   }
   if (model->q_lora_rank > 0) out[count++] = (pp_product){ model->q_lora_rank, hidden, PP_SPLIT_NOTHING };
   out[count++] = (pp_product){ query, model->q_lora_rank > 0 ? model->q_lora_rank : hidden, PP_SPLIT_COLUMNS };
@@ -286,22 +462,29 @@ static int attention_products(const pp_model *model, pp_product *out) {
 
 int pp_model_block_products(const pp_model *model, pp_block block, pp_product out[PP_MOST_PRODUCTS]) {
   const bool mtp = block == PP_BLOCK_MTP && model->mtp_layers > 0;
-  const bool moe = block == PP_BLOCK_MOE || (mtp && model->moe[model->layers - 1]);
-  if (!mtp && block != PP_BLOCK_DENSE && block != PP_BLOCK_MOE) return 0;
-  int count = add_feed_forward(model, moe ? model->shared_ffn : model->ffn, attention_products(model, out), out);
+  const pp_block layer = mtp ? pp_model_last_block(model) : block;
+  if (layer != PP_BLOCK_DENSE && layer != PP_BLOCK_MOE && layer < PP_BLOCK_FURTHER) return 0;
+  pp_model kind;
+  pp_model_of_block(model, layer, &kind);
+  int count = attention_products(&kind, out);
+  const bool moe = pp_model_block_is_moe(model, layer);
+  count = add_feed_forward(&kind, moe ? kind.shared_ffn : kind.ffn, count, out);
+  if (moe && kind.expert_hidden > 0) {
+    out[count++] = (pp_product){ kind.expert_hidden, kind.hidden, PP_SPLIT_NOTHING };
+    out[count++] = (pp_product){ kind.hidden, kind.expert_hidden, PP_SPLIT_NOTHING };
+  }
   if (mtp) out[count++] = (pp_product){ model->hidden, 2 * model->hidden, PP_SPLIT_COLUMNS };
   return count;
 }
 
 double pp_model_flops_per_token(const pp_model *model, int64_t sequence_length) {
   pp_block_flops blocks[PP_BLOCKS];
-  const double moe_layers = (double)count_moe_layers(model);
-  const double count[PP_BLOCKS] = {
-    [PP_BLOCK_EMBEDDING] = 1, [PP_BLOCK_DENSE] = (double)model->layers - moe_layers, [PP_BLOCK_MOE] = moe_layers,
-    [PP_BLOCK_HEAD] = 1, [PP_BLOCK_MTP] = (double)model->mtp_layers,
-  };
   double forward = 0;
   pp_model_block_flops(model, sequence_length, blocks);
-  for (int i = 0; i < PP_BLOCKS; i++) forward += count[i] * (blocks[i].linear + blocks[i].expert + blocks[i].attention);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    const bool layer = i == PP_BLOCK_DENSE || i == PP_BLOCK_MOE || i >= PP_BLOCK_FURTHER;
+    const double count = layer ? (double)count_layers(model, (pp_block)i) : i == PP_BLOCK_MTP ? (double)model->mtp_layers : 1;
+    forward += count * (blocks[i].linear + blocks[i].expert + blocks[i].attention);
+  }
   return 3 * forward;
 }

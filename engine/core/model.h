@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
 ** model.h: the shape of a transformer: its parameters and its floating-point operations, counted exactly.
-** A model is a sequence of blocks: embedding, `layers` decoder layers (dense or MoE), head (final norm, output weights, loss), and MTP
-** modules. Everything later (memory, time) is a sum over the blocks that a stage holds, so cost and bytes are computed once per kind.
-** An MTP module is one more layer of the kind of the last one, with its norms, its projection and its own pass through the head.
+** A model is a sequence of blocks: embedding, `layers` decoder layers (dense, MoE or of a further kind), head (final norm, output weights,
+** loss), and MTP modules. Everything later (memory, time) is a sum over the blocks that a stage holds, so cost and bytes are computed once per
+** kind. An MTP module is one more layer of the kind of the last one, with its norms, its projection and its own pass through the head.
 */
 #ifndef PP_MODEL_H
 #define PP_MODEL_H
@@ -15,44 +15,88 @@
 
 enum { PP_MAX_LAYERS = 1024 };
 
-typedef enum { PP_BLOCK_EMBEDDING, PP_BLOCK_DENSE, PP_BLOCK_MOE, PP_BLOCK_HEAD, PP_BLOCK_MTP, PP_BLOCKS } pp_block;
+/* PP_BLOCK_FURTHER and those behind it: layers whose sizes are their own (pp_model.further). */
+enum { PP_MOST_FURTHER = 11 };
+typedef enum {
+  PP_BLOCK_EMBEDDING, PP_BLOCK_DENSE, PP_BLOCK_MOE, PP_BLOCK_HEAD, PP_BLOCK_MTP, PP_BLOCK_FURTHER,
+  PP_BLOCKS = PP_BLOCK_FURTHER + PP_MOST_FURTHER
+} pp_block;
 
-typedef enum { PP_ATTENTION_GQA, PP_ATTENTION_MLA } pp_attention;   /* GQA covers MHA (kv_heads = heads) and MQA (1) */
+/*
+** What mixes tokens in a layer. GQA covers MHA (kv_heads = heads) and MQA (1). The four behind NONE keep a state of fixed size in place of keys
+** and values, CONV the last few tokens; mixers.h says what they hold.
+*/
+typedef enum {
+  PP_ATTENTION_GQA, PP_ATTENTION_MLA, PP_ATTENTION_NONE, PP_ATTENTION_GATED_DELTA, PP_ATTENTION_KIMI_DELTA, PP_ATTENTION_MAMBA2,
+  PP_ATTENTION_LIGHTNING, PP_ATTENTION_CONV
+} pp_attention;
 typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  /* HEAD: 2·d weights; FULL: d·(heads + kv_heads) */
 
-/* All sizes in elements. What a family does not have is 0 or false. */
+/* What a layer holds. All sizes in elements. What a family does not have is 0 or false. A macro: pp_model has these fields as its own. */
+#define PP_LAYER_FIELDS                                                                                                                  \
+  /* attention */                                                                                                                        \
+  pp_attention attention;                                                                                                                \
+  int64_t heads, kv_heads, head_dim;                                                                                                     \
+  int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim;  /* MLA; q_lora_rank 0: one full query projection */                      \
+  int64_t v_dim;               /* of a head's values: MLA; GQA where it is not head_dim */                                               \
+  int64_t index_heads, index_dim, index_topk;  /* MLA: scores of the tokens that a query attends to (DeepSeek-V3.2) */                   \
+  int64_t output_gate;         /* columns of a product that gates attention's output: heads, or their width */                           \
+  bool shared_kv;              /* values are the keys (Gemma 4): no product of their own */                                              \
+  bool qkv_bias, output_bias;                                                                                                            \
+  int64_t attention_sinks;     /* learned scalars per layer (gpt-oss: one per head) */                                                   \
+  pp_qk_norm qk_norm;                                                                                                                    \
+  /* mixers with a state: keys and values of a head, so many heads of each, and the taps of a convolution before them */                 \
+  int64_t key_heads, key_dim, value_heads, value_dim, conv_kernel;                                                                       \
+  bool conv_bias, mixer_norm;  /* mixer_norm: Mamba-2's norm over the whole output */                                                    \
+  /* feed-forward of dense layers; 0: none */                                                                                            \
+  int64_t ffn;                                                                                                                           \
+  bool gated;                  /* SwiGLU, GeGLU: three matrices instead of two; experts follow it */                                     \
+  bool mlp_bias;               /* of dense layers */                                                                                     \
+  /* mixture of experts */                                                                                                               \
+  int64_t experts, experts_per_token, expert_ffn;                                                                                        \
+  int64_t expert_hidden;       /* width that routed experts read and write, where it is not hidden: projections lead there and back */   \
+  int64_t shared_ffn;          /* width of all shared experts together */                                                                \
+  bool shared_gate;            /* Qwen2-MoE: one gate vector for the shared expert */                                                    \
+  bool router_correction_bias; /* DeepSeek-V3: one non-trained bias per expert that checkpoints hold */                                  \
+  bool router_bias, expert_bias;                                                                                                         \
+  /* norms */                                                                                                                            \
+  int64_t norms_per_layer;     /* 2 for most, 4 for Gemma-2/3, 1 for parallel blocks with a shared norm; 0: norms, the final one too,    \
+                                  have no weights (OLMo) */                                                                              \
+  bool norm_bias;              /* LayerNorm has weight and bias, RMSNorm only weight */                                                  \
+  int64_t scales;              /* further weights that multiply element by element, on every TP rank */
+
+typedef struct {
+  PP_LAYER_FIELDS
+} pp_layer;
+
 typedef struct {
   int64_t layers, hidden, vocab;
-  /* attention */
-  pp_attention attention;
-  int64_t heads, kv_heads, head_dim;
-  int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim;  /* MLA; q_lora_rank 0: one full query projection */
-  bool qkv_bias, output_bias;
-  int64_t attention_sinks;     /* learned scalars per layer (gpt-oss: one per head) */
-  pp_qk_norm qk_norm;
-  /* feed-forward of dense layers */
-  int64_t ffn;
-  bool gated;                  /* SwiGLU, GeGLU: three matrices instead of two; experts follow it */
-  bool mlp_bias;               /* of dense layers */
-  /* mixture of experts */
-  int64_t experts, experts_per_token, expert_ffn;
-  int64_t shared_ffn;          /* width of all shared experts together */
-  bool shared_gate;            /* Qwen2-MoE: one gate vector for the shared expert */
-  bool router_correction_bias; /* DeepSeek-V3: one non-trained bias per expert that checkpoints hold */
-  bool router_bias, expert_bias;
-  /* norms */
-  int64_t norms_per_layer;     /* 2 for most, 4 for Gemma-2/3, 1 for parallel blocks with a shared norm; 0: norms, the final one too, have
-                                  no weights (OLMo) */
-  bool norm_bias;              /* LayerNorm has weight and bias, RMSNorm only weight */
-  bool embedding_norm;         /* one more norm behind the embedding (BLOOM) */
+  union {   /* of dense and MoE layers: by name, or all together */
+    struct { PP_LAYER_FIELDS };
+    pp_layer layer;
+  };
   /* ends */
+  bool embedding_norm;         /* one more norm behind the embedding (BLOOM) */
   int64_t learned_positions;   /* rows of a learned position table, 0 with rotary positions */
   bool tied_embeddings;
   bool head_bias;
   int64_t mtp_layers;          /* multi-token-prediction modules (DeepSeek-V3: 1) */
-  /* which decoder layers are MoE */
+  /* which decoder layers are MoE, and of which kind each is: 0, or 1 more than its place in `further` */
   bool moe[PP_MAX_LAYERS];
+  uint8_t kind[PP_MAX_LAYERS];
+  int kinds;
+  struct { pp_layer layer; bool moe; } further[PP_MOST_FURTHER];
 } pp_model;
+
+/* The block that a decoder layer is, from 0; and the model as if all its layers were of a block's kind, for what asks about one layer. */
+pp_block pp_model_block_of(const pp_model *model, int64_t layer);
+pp_block pp_model_last_block(const pp_model *model);
+bool pp_model_block_is_moe(const pp_model *model, pp_block block);
+/* Is it a decoder layer, and does the model have that kind? DENSE and MOE only where `layers` has them. */
+bool pp_model_has_layers_of(const pp_model *model, pp_block block);
+void pp_model_of_block(const pp_model *model, pp_block block, pp_model *out);
+/* What a routed expert reads and writes. */
+int64_t pp_model_expert_hidden(const pp_model *model);
 
 /*
 ** Parameters of one block by how they are spread: `tensor` over TP, `replicated` on every TP rank, `expert` over EP × expert TP.
@@ -70,7 +114,7 @@ typedef struct {
 typedef struct {
   double linear;     /* matrix products with dense weights: attention projections, dense MLP, shared experts, vocabulary */
   double expert;     /* routed experts: experts_per_token of them */
-  double attention;  /* core attention, causal (half of the mask), at the given sequence length; it has no W */
+  double attention;  /* core attention, causal (half of the mask), at the given sequence length, or a mixer's recurrence; it has no W */
   double router;     /* hidden × experts: work of the GPU that model FLOPs do not count */
 } pp_block_flops;
 
@@ -86,7 +130,7 @@ typedef struct {
   pp_product_split split;
 } pp_product;
 
-enum { PP_MOST_PRODUCTS = 8 };
+enum { PP_MOST_PRODUCTS = 16 };
 
 typedef struct {
   int64_t total;                     /* main model without MTP; tied output weights counted once; router_correction_bias included */
@@ -104,7 +148,7 @@ typedef struct {
 pp_status pp_model_check(const pp_model *model, pp_error *error);
 
 void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]);
-/* Of PP_BLOCK_DENSE, PP_BLOCK_MOE or PP_BLOCK_MTP; of other blocks none. Returns how many. */
+/* Of a decoder layer or PP_BLOCK_MTP; of other blocks none. Returns how many. */
 int pp_model_block_products(const pp_model *model, pp_block block, pp_product out[PP_MOST_PRODUCTS]);
 
 void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]);

@@ -6,10 +6,6 @@
 
 #include <math.h>
 
-static int layers_of(const pp_stage *stage) {
-  return stage->count[PP_BLOCK_DENSE] + stage->count[PP_BLOCK_MOE];
-}
-
 static bool is_inner(const pp_stage *stage) {
   return stage->count[PP_BLOCK_EMBEDDING] + stage->count[PP_BLOCK_HEAD] + stage->count[PP_BLOCK_MTP] == 0;
 }
@@ -32,7 +28,8 @@ static double computed_of(const quantity *of, const pp_stage *stage, pp_block fr
 }
 
 static double layers_computed(const quantity *of, const pp_stage *stage) {
-  return computed_of(of, stage, PP_BLOCK_DENSE, PP_BLOCK_MOE);
+  const double usual = computed_of(of, stage, PP_BLOCK_DENSE, PP_BLOCK_MOE), further = computed_of(of, stage, PP_BLOCK_FURTHER, PP_BLOCKS - 1);
+  return of->largest ? fmax(usual, further) : usual + further;
 }
 
 static double layer_factor(const quantity *of) {
@@ -75,7 +72,7 @@ static bool is_measured(const quantity *of) {
 
 static void find_factors(const quantity *of, double out[PP_BLOCKS]) {
   const double layers = layer_factor(of);
-  out[PP_BLOCK_DENSE] = out[PP_BLOCK_MOE] = layers;
+  for (int i = 0; i < PP_BLOCKS; i++) out[i] = layers;
   out[PP_BLOCK_EMBEDDING] = end_factor(of, layers, PP_BLOCK_EMBEDDING, PP_BLOCK_EMBEDDING);
   out[PP_BLOCK_HEAD] = out[PP_BLOCK_MTP] = end_factor(of, layers, PP_BLOCK_HEAD, PP_BLOCK_MTP);
 }
@@ -110,7 +107,7 @@ static pp_status check(const pp_profile *profile, pp_error *error) {
     if (!(full > 0)) return bad(error, "B", s, full, "more than 0 expected");
     if (!both && of[PP_MEASURED_INPUT] > full) return bad(error, "I", s, of[PP_MEASURED_INPUT], "more than B, nothing is left for W");
     if (!both && of[PP_MEASURED_WEIGHT] > full) return bad(error, "W", s, of[PP_MEASURED_WEIGHT], "more than B, nothing is left for I");
-    layers += layers_of(&profile->stage[s].blocks);
+    layers += pp_stage_layers(&profile->stage[s].blocks);
   }
   return layers > 0 ? PP_OK : bad(error, "layers", 0, 0, "no stage of the profile holds a layer");
 }

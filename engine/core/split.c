@@ -32,7 +32,7 @@ static double ends_of(const spreading *job, int stage) {
 }
 
 static double layer_seconds(const spreading *job, int layer) {
-  return job->weights->seconds[job->model->moe[layer] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+  return job->weights->seconds[pp_model_block_of(job->model, layer)];
 }
 
 /* The group with least to do that may take another layer, or −1. Unless `outer`, the last of equals: early ranks hold the most microbatches,
@@ -214,8 +214,8 @@ static double round_seconds(const spreading *whole, int ranks, const int *layers
 }
 
 /* No more than round_seconds of those stages of the last chunk with `rest` layers before them, however these are spread: the chunks before
-** the last take no less than their mean, and no less than one kind of layer does: with n of it on the fullest stages of all chunks together
-** there are at most ranks × n. */
+** the last take no less than their mean, and, where layers are of two kinds at most, no less than one kind of layer does: with n of it on the
+** fullest stages of all chunks together there are at most ranks × n. */
 static double round_seconds_bound(const spreading *whole, int ranks, int rest, const double *before, const int *moe_before,
                                   const int *layers) {
   const double *seconds = whole->weights->seconds;
@@ -227,7 +227,8 @@ static double round_seconds_bound(const spreading *whole, int ranks, int rest, c
     heaviest_stage = fmax(heaviest_stage, ends_of(whole, s) + before[layer + layers[s]] - before[layer]);
     layer += layers[s];
   }
-  return heaviest_stage + fmax((ends_of(whole, 0) + before[rest]) / ranks, fmax(moe_seconds, dense_seconds));
+  const double one_kind = whole->model->kinds > 0 ? 0 : fmax(moe_seconds, dense_seconds);
+  return heaviest_stage + fmax((ends_of(whole, 0) + before[rest]) / ranks, one_kind);
 }
 
 /* The stages of the last chunk get `each_stage` layers, the last of them as many as its ends leave time for. Returns how many in all. */
@@ -242,7 +243,7 @@ static int fill_last_chunk(const spreading *whole, int ranks, int each_stage, do
 void pp_split_phases(const pp_model *model, const pp_block_weights *weights, int ranks, int chunks, bool empty_ends, int *layers) {
   int alone[PP_MAX_LAYERS], trial[PP_MAX_LAYERS];
   const int stages = ranks * chunks, total = (int)model->layers;
-  double each = weights->seconds[total > 0 && model->moe[total - 1] ? PP_BLOCK_MOE : PP_BLOCK_DENSE], least = INFINITY;
+  double each = weights->seconds[pp_model_last_block(model)], least = INFINITY;
   double before[PP_MAX_LAYERS + 1];   /* seconds of so many first layers, and how many of them are MoE layers */
   int moe_before[PP_MAX_LAYERS + 1];
   before[0] = moe_before[0] = 0;

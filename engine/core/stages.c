@@ -95,7 +95,7 @@ static rank_loads loads_of(const pp_priced *of, const pp_block_weights *weights)
   rank_loads loads = { .seconds = seconds, .ranks = of->candidate->layout.pipeline, .chunks = of->candidate->layout.chunks };
   loads.tail = seconds[PP_BLOCK_HEAD] + (double)model->mtp_layers * seconds[PP_BLOCK_MTP];
   for (int i = 0; i < (int)model->layers; i++)
-    loads.before[i + 1] = loads.before[i] + seconds[model->moe[i] ? PP_BLOCK_MOE : PP_BLOCK_DENSE];
+    loads.before[i + 1] = loads.before[i] + seconds[pp_model_block_of(model, i)];
   return loads;
 }
 
@@ -285,7 +285,7 @@ bool pp_stages_squeeze(const pp_priced *of, const pp_stage *stages, int rank, in
   groups = group_stages(of->candidate, group_of);
   if (group >= groups) group = of->candidate->layout.pipeline - 1 - rank;  /* the mirror of a bidirectional schedule */
   for (int s = 0; s < count; s++) {
-    layers[s] = stages[s].count[PP_BLOCK_DENSE] + stages[s].count[PP_BLOCK_MOE];
+    layers[s] = pp_stage_layers(&stages[s]);
     if (group_of[s] != group) continue;
     held += layers[s];
     if (s > 0 && s < count - 1) kept++;

@@ -47,7 +47,8 @@ static void check_device(lua_State *L, const char *call, setting *out) {
   lua_pop(L, 1);
 }
 
-static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP_BLOCKS], pp_pass_terms terms[PP_BLOCKS][PP_PASSES]) {
+/* Returns how many kinds of blocks the model may have. */
+static int blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP_BLOCKS], pp_pass_terms terms[PP_BLOCKS][PP_PASSES]) {
   setting at;
   pp_error error;
   pp_charge(L, BLOCKS_WORK);
@@ -56,6 +57,7 @@ static void blocks_of(lua_State *L, const char *call, pp_block_seconds blocks[PP
   check_device(L, call, &at);
   if (pp_cost_blocks(&at.model, &at.layout, &at.training, &at.device, &at.network, blocks, terms, &error) != PP_OK)
     pp_args_raise(L, call, &error);
+  return pp_blocks_of(&at.model);
 }
 
 /*
@@ -68,9 +70,9 @@ static int cost_blocks(lua_State *L) {
   static const char *const known[] = { "model", "layout", "training", "device", "network", NULL };
   pp_block_seconds blocks[PP_BLOCKS];
   pp_args_begin(L, 1, call, known);
-  blocks_of(L, call, blocks, NULL);
-  lua_createtable(L, 0, PP_BLOCKS);
-  for (int i = 0; i < PP_BLOCKS; i++) {
+  const int count = blocks_of(L, call, blocks, NULL);
+  lua_createtable(L, 0, count);
+  for (int i = 0; i < count; i++) {
     pp_push_numbers(L, (pp_named_number[]){
       { "forward", blocks[i].forward }, { "input", blocks[i].input }, { "weight", blocks[i].weight },
       { "full", blocks[i].full },
@@ -101,9 +103,9 @@ static int cost_terms(lua_State *L) {
   pp_block_seconds blocks[PP_BLOCKS];
   pp_pass_terms terms[PP_BLOCKS][PP_PASSES];
   pp_args_begin(L, 1, call, known);
-  blocks_of(L, call, blocks, terms);
-  lua_createtable(L, 0, PP_BLOCKS);
-  for (int i = 0; i < PP_BLOCKS; i++) {
+  const int count = blocks_of(L, call, blocks, terms);
+  lua_createtable(L, 0, count);
+  for (int i = 0; i < count; i++) {
     lua_createtable(L, 0, PP_PASSES);
     for (int k = 0; k < PP_PASSES; k++) {
       push_terms(L, &terms[i][k]);

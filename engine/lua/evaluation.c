@@ -59,14 +59,13 @@ static void set_layout(lua_State *L, const pp_evaluation *self) {
 static void set_stages(lua_State *L, const pp_evaluation *self) {
   lua_createtable(L, self->stages, 0);
   for (int s = 0; s < self->stages; s++) {
-    lua_pushinteger(L, self->stage[s].count[PP_BLOCK_DENSE] + self->stage[s].count[PP_BLOCK_MOE]);
+    lua_pushinteger(L, pp_stage_layers(&self->stage[s]));
     lua_rawseti(L, -2, s + 1);
   }
   lua_setfield(L, -2, "layers_per_stage");
   lua_createtable(L, self->stages, 0);
   for (int s = 0; s < self->stages; s++) {
-    lua_createtable(L, 0, PP_BLOCKS);
-    for (int block = 0; block < PP_BLOCKS; block++) pp_set_integer(L, pp_block_names[block], self->stage[s].count[block]);
+    pp_push_stage(L, &self->stage[s]);
     lua_rawseti(L, -2, s + 1);
   }
   lua_setfield(L, -2, "stages");

@@ -53,7 +53,7 @@ static int memory_blocks(lua_State *L) {
   check_setting(L, call, &at);
   blocks_of(L, call, &at, (int)pp_args_integer_or(L, 1, call, "copies", 1, 2, 1), blocks);
   lua_createtable(L, 0, PP_BLOCKS);
-  for (int i = 0; i < PP_BLOCKS; i++) {
+  for (int i = 0; i < pp_blocks_of(&at.model); i++) {
     const pp_block_bytes *block = &blocks[i];
     pp_push_numbers(L, (pp_named_number[]){
       { "parameters", block->state.parameters }, { "gradients", block->state.gradients }, { "optimizer", block->state.optimizer },

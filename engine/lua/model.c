@@ -28,7 +28,7 @@ static int model_parameters(lua_State *L) {
   pp_set_integer(L, "mtp", totals.mtp);
   pp_set_integer(L, "adapters", totals.adapters);
   lua_createtable(L, 0, PP_BLOCKS);
-  for (int i = 0; i < PP_BLOCKS; i++) {
+  for (int i = 0; i < pp_blocks_of(&model); i++) {
     lua_createtable(L, 0, 3);
     pp_set_integer(L, "tensor", blocks[i].tensor);
     pp_set_integer(L, "replicated", blocks[i].replicated);
@@ -53,7 +53,7 @@ static int model_flops(lua_State *L) {
   lua_createtable(L, 0, 2);
   pp_set_number(L, "per_token", pp_model_flops_per_token(&model, sequence_length));
   lua_createtable(L, 0, PP_BLOCKS);
-  for (int i = 0; i < PP_BLOCKS; i++) {
+  for (int i = 0; i < pp_blocks_of(&model); i++) {
     lua_createtable(L, 0, 4);
     pp_set_number(L, "linear", blocks[i].linear);
     pp_set_number(L, "expert", blocks[i].expert);
@@ -85,8 +85,7 @@ static int model_stages(lua_State *L) {
   if (status != PP_OK) return pp_args_raise(L, stages_call, &error);
   lua_createtable(L, (int)stages, 0);
   for (lua_Integer s = 0; s < stages; s++) {
-    lua_createtable(L, 0, PP_BLOCKS);
-    for (int i = 0; i < PP_BLOCKS; i++) pp_set_integer(L, pp_block_names[i], out[s].count[i]);
+    pp_push_stage(L, &out[s]);
     lua_rawseti(L, -2, s + 1);
   }
   return 1;

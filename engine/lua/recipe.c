@@ -9,11 +9,22 @@
 #include <string.h>
 
 #include "lua/arguments.h"
+#include "lua/results.h"
 
 const char *const pp_block_names[PP_BLOCKS + 1] = {
   [PP_BLOCK_EMBEDDING] = "embedding", [PP_BLOCK_DENSE] = "dense", [PP_BLOCK_MOE] = "moe", [PP_BLOCK_HEAD] = "head",
-  [PP_BLOCK_MTP] = "mtp", [PP_BLOCKS] = NULL,
+  [PP_BLOCK_MTP] = "mtp", "kind_1", "kind_2", "kind_3", "kind_4", "kind_5", "kind_6", "kind_7", "kind_8", "kind_9", "kind_10", "kind_11", NULL,
 };
+
+int pp_blocks_of(const pp_model *model) {
+  return PP_BLOCK_FURTHER + model->kinds;
+}
+
+void pp_push_stage(lua_State *L, const pp_stage *stage) {
+  lua_createtable(L, 0, PP_BLOCK_FURTHER);
+  for (int i = 0; i < PP_BLOCKS; i++)
+    if (i < PP_BLOCK_FURTHER || stage->count[i] > 0) pp_set_integer(L, pp_block_names[i], stage->count[i]);
+}
 
 static const char training_call[] = "training", layout_call[] = "layout", device_call[] = "device", network_call[] = "network",
                   tier_call[] = "network tier";

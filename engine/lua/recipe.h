@@ -46,6 +46,10 @@ void pp_check_layers(lua_State *L, int index, const char *call, int stages, int 
 
 /* Names of the kinds of block, and how many of each a stage holds: { embedding, dense, moe, head, mtp }, each 0 when absent. */
 extern const char *const pp_block_names[PP_BLOCKS + 1];
+/* The blocks that a model may have, from the first: those of no further kind, and its own. */
+int pp_blocks_of(const pp_model *model);
+/* { embedding = …, dense = …, moe = …, head = …, mtp = …, kind_1 = …, … }: how many of each; a further kind only where there is one. */
+void pp_push_stage(lua_State *L, const pp_stage *stage);
 void pp_check_stage(lua_State *L, int index, const char *call, pp_stage *out);
 
 #endif

@@ -49,7 +49,7 @@ local groups = {
     attention_chunk_size use_bidirectional_attention is_causal attention_sink_size context_window_size prefill_chunk_size ]] },
   { "how tokens are routed, and losses of routing", [[
     norm_topk_prob routed_scaling_factor router_aux_loss_coef router_jitter_noise input_jitter_noise router_z_loss_coef aux_loss_alpha seq_aux
-    scoring_func topk_method n_group topk_group group_limited_greedy moe_norm_min moe_capacity moe_gate moe_use_aux_free moe_router_dtype
+    scoring_func topk_method num_expert_group n_group topk_group group_limited_greedy moe_norm_min moe_capacity moe_gate moe_use_aux_free moe_router_dtype
     moe_drop_tokens moe_random_routing_dropped_token capacity_factor z_loss_coef expert_capacity token_drop_policy moe_renormalize
     moe_router_activation_func moe_router_scaling_factor moe_router_pre_softmax ]] },
   { "how a run was parallelised", [[ pretraining_tp ep_size tensor_parallel_size use_sequence_parallel fuse_attention_qkv fuse_attention_ffn micro_batch_size

@@ -204,11 +204,12 @@ local families = {
   phi3 = { classes = { "Phi3ForCausalLM" }, tied = false },
   phimoe = { head_dim = "hidden", kv_heads = "given", classes = { "PhimoeForCausalLM", "PhiMoEForCausalLM" }, tied = false, norm_bias = true, qkv_bias = attention_bias, output_bias = attention_bias,
              head_bias = key("lm_head_bias", false), moe = mixtral_moe },
-  qwen2 = { kv_heads = "given", classes = { "Qwen2ForCausalLM" }, tied = false, qkv_bias = true },
+  qwen2 = { kv_heads = "given", classes = { "Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration" },
+            types = { "qwen2_vl_text", "qwen2_5_vl_text" }, tied = false, qkv_bias = true },
   qwen2_moe = { head_dim = "hidden", kv_heads = "given", classes = { "Qwen2MoeForCausalLM" }, tied = false, qkv_bias = key("qkv_bias", true),
                 moe = with(qwen_moe, { shared = { "shared_expert_intermediate_size" }, shared_gate = true }) },
-  qwen3 = { kv_heads = "given", classes = { "Qwen3ForCausalLM" }, tied = false, head_dim = 128, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head" },
-  qwen3_moe = { head_dim = "not null", kv_heads = "given", classes = { "Qwen3MoeForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head",
+  qwen3 = { kv_heads = "given", classes = { "Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration" }, types = { "qwen3_vl_text" }, tied = false, head_dim = 128, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head" },
+  qwen3_moe = { head_dim = "not null", kv_heads = "given", classes = { "Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration" }, types = { "qwen3_vl_moe_text" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head",
                 expects = { { "shared_expert_intermediate_size", 0, "a shared expert" } }, ignores = { "use_qk_norm" }, moe = qwen_moe },
   seed_oss = { kv_heads = "given", classes = { "SeedOssForCausalLM" }, tied = false, head_dim = 128, qkv_bias = key("attention_bias", true),
                output_bias = key("attention_out_bias", false), mlp_bias = key("mlp_bias", false) },
@@ -220,19 +221,16 @@ local families = {
                     mlp_bias = key("use_bias", true) },
 }
 
+for name, family in pairs(require("pipeplan.catalog.hybrids")(key, dense, deepseek_moe)) do families[name] = family end
+
 -- Families that are known not to be countable by blocks of one shape, by model_type or class: what stands in the way.
 local refused = {
-  bamba = "Mamba layers", decilm = "layers of different shapes", deepseek_v32 = "sparse attention with an indexer",
-  deepseek_v4 = "compressed and sparse attention", falcon_h1 = "Mamba layers", falcon_mamba = "Mamba layers", gemma3n = "per-layer embeddings",
-  gemma3n_text = "per-layer embeddings", gemma4 = "attention of two shapes and both a dense and an expert MLP in one layer",
-  gemma4_text = "attention of two shapes and both a dense and an expert MLP in one layer", glm_moe_dsa = "sparse attention with an indexer",
-  granitemoehybrid = "Mamba layers", jamba = "Mamba layers", kimi_k3 = "delta attention and experts on a latent size",
-  kimi_linear = "delta (linear) attention layers", lfm2 = "convolution layers", longcat_flash = "two attentions a layer and experts that compute nothing",
+    deepseek_v4 = "compressed and sparse attention", falcon_h1 = "Mamba layers", falcon_mamba = "Mamba layers", gemma3n = "per-layer embeddings",
+  gemma3n_text = "per-layer embeddings",     jamba = "Mamba layers", kimi_k3 = "delta attention and experts on a latent size",
+  lfm2 = "convolution layers", longcat_flash = "two attentions a layer and experts that compute nothing",
   mamba = "Mamba layers", mamba2 = "Mamba layers", minimax = "lightning (linear) attention layers",
   minimax_m1 = "lightning (linear) attention layers",
-  minimax_text_01 = "lightning (linear) attention layers", nemotron_h = "Mamba layers", ["nemotron-nas"] = "layers of different shapes",
-  qwen3_5 = "linear attention layers", qwen3_5_moe = "linear attention layers", qwen3_5_moe_text = "linear attention layers",
-  qwen3_5_text = "linear attention layers", qwen3_next = "linear attention layers", recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
+  minimax_text_01 = "lightning (linear) attention layers",     recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
   t5 = "an encoder and a decoder", umt5 = "an encoder and a decoder", mt5 = "an encoder and a decoder", zamba = "Mamba layers", zamba2 = "Mamba layers",
 }
 

@@ -2,9 +2,12 @@
 -- hf_config.lua: the shape of a model from its Hugging Face config.json, counted exactly or refused by name.
 -- What a key means is read here, by hf_reader.lua; what a family's layers hold stands in catalog/families.lua.
 
+local blocks = require "pipeplan.base.blocks"
 local catalog = require "pipeplan.catalog.families"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local kinds = require "pipeplan.input.hf_kinds"
+local lists = require "pipeplan.base.lists"
 local reader = require "pipeplan.input.hf_reader"
 
 local names, given, one_line, show = reader.names, reader.given, reader.one_line, reader.show
@@ -46,18 +49,21 @@ for name, family in pairs(catalog.families) do
 end
 table.sort(family_names)
 
-local function check_features(self)
+-- What tells of layers that the family, if it is one that we know, does not read.
+local function check_features(self, family)
   for _, telling in ipairs(catalog.telling_keys) do
     local value = self:get(telling[1])
-    if value and value ~= 0 and value ~= "" then self:refuse(string.format("%s ('%s')", telling[2], telling[1])) end
+    if value and value ~= 0 and value ~= "" and not (family.reads or {})[telling[1]] then
+      self:refuse(string.format("%s ('%s')", telling[2], telling[1]))
+    end
   end
   local types = self:get("layer_types")
   for _, layer_type in ipairs(type(types) == "table" and types or {}) do
-    if not catalog.plain_layer_types[layer_type] then
+    if not catalog.plain_layer_types[layer_type] and not (family.layer_types or {})[layer_type] then
       self:refuse(string.format("%s layers ('layer_types')", one_line(tostring(layer_type)):gsub("_", " ")))
     end
   end
-  for _, kind in ipairs(self:integers("attn_type_list") or {}) do
+  for _, kind in ipairs(not (family.reads or {}).attn_type_list and self:integers("attn_type_list") or {}) do
     if kind == 0 then self:refuse("lightning (linear) attention layers ('attn_type_list')") end
   end
 end
@@ -77,8 +83,8 @@ local function family_of(self)
   if self.label == "" then
     failure.usage("%s: not a config.json of a language model: neither 'model_type' nor 'architectures' says what it is", self.file)
   end
-  check_features(self)
   if by_class[class] then return by_class[class] end
+  check_features(self, by_type[model_type] or {})
   if catalog.refused[model_type] then self:refuse(catalog.refused[model_type]) end
   local family = by_type[model_type] or unknown_family(self, model_type or class)
   if class and self.prefix == "" then
@@ -203,8 +209,9 @@ end
 -- Returns the number of dense layers.
 local function read_experts(self, family, shape)
   local moe = family.moe
+  if type(moe) == "function" then moe = moe(self, shape) end
   if not moe then
-    check_dense(self)
+    if not family.moe then check_dense(self) end   -- else the family has looked
     check_layer_lists(self, shape, function() return true end)
     return shape.layers
   end
@@ -231,6 +238,7 @@ local function read_experts(self, family, shape)
   shape.router_correction_bias = self:resolve(moe.correction_bias)
   local is_dense = moe.dense and moe.dense.of(self, shape.layers) or function() return false end
   check_layer_lists(self, shape, is_dense)
+  self.is_dense = is_dense
   local dense_layers = set_dense_layers(shape, is_dense)
   if dense_layers == shape.layers then
     failure.usage("%s: no layer of %s has experts, by '%s%s'", self.file, self.label, self.prefix,
@@ -260,7 +268,7 @@ local function read_ends(self, family, shape)
 end
 
 local function read_shape(self, family)
-  local shape = { hidden = self:required(names.hidden), layers = self:required(names.layers) }
+  local shape = { hidden = self:required(names.hidden), layers = family.layers and family.layers(self) or self:required(names.layers) }
   if shape.layers > 1024 then self:complain(key_of(self, names.layers), "at most 1024", shape.layers) end
   shape.vocab = self:required(names.vocab, family.vocab)
   read_attention(self, family, shape)
@@ -272,11 +280,26 @@ local function read_shape(self, family)
   shape.norms_per_layer, shape.norm_bias = family.norms or 2, family.norm_bias
   read_ends(self, family, shape)
   if family.adjust then family.adjust(self, shape) end
+  if family.own then kinds.fill(self, shape, family.own(self, shape), self.is_dense or function() return true end) end
   if shape.kv_heads and shape.heads % shape.kv_heads ~= 0 then
     failure.usage("%s: '%s%s' (%d) must divide '%s%s' (%d)", self.file, self.prefix, key_of(self, names.kv_heads), shape.kv_heads,
                   self.prefix, key_of(self, names.heads), shape.heads)
   end
   return shape
+end
+
+-- What of the layers' time nothing has measured.
+local function say_unmeasured(self, shape)
+  local mixers = {}
+  for _, kind in ipairs(shape.kinds or {}) do mixers[blocks.mixers[kind.attention] or false] = true end
+  mixers[false] = nil
+  for _, name in ipairs(lists.sorted_keys(mixers)) do
+    self:assume("model", name .. " at the speed of attention", "its FLOPs are known, of its kernels nothing is measured")
+  end
+  if shape.index_topk then
+    self:assume("model", "sparse attention at the speed of dense attention", "of its kernels nothing is measured; the loss that trains its "
+                .. "indexer is not counted")
+  end
 end
 
 -- "models/qwen3-8b.json" → "qwen3-8b"; "Qwen3-8B/config.json" → "Qwen3-8B".
@@ -298,7 +321,7 @@ end
 
 -- Fields of a shape → names of the keys that they are read from.
 local function keys_of_fields(family)
-  local moe = family.moe or {}
+  local moe = type(family.moe) == "table" and family.moe or {}
   return {
     hidden = names.hidden, layers = names.layers, vocab = names.vocab, heads = names.heads, kv_heads = names.kv_heads,
     head_dim = family.head_dim_keys or names.head_dim, attention_sinks = names.heads, qk_nope_dim = { "qk_nope_head_dim" },
@@ -330,11 +353,13 @@ for a key that may change the model and is not known.
 function hf.read(config, file)
   local self = reader.open(config, file)
   local family = family_of(self)
+  check_features(self, family)
   local shape = read_shape(self, family)
   if self.prefix ~= "" then
     self:assume("model", "text model only", "%s is multimodal; only what '%s' holds is counted", self.label, self.prefix:sub(1, -2))
   end
   local positions = self:first_given(names.positions) and self:size(select(2, self:first_given(names.positions)))
+  say_unmeasured(self, shape)
   self:check_unread(family.ignores or {})
   self:check_outer()
   local totals = count(self, family, shape)

@@ -108,9 +108,9 @@ local names = {
   head_dim = { "head_dim" },
   vocab = { "vocab_size", "padded_vocab_size" },
   experts = { "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts" },
-  top = { "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k" },
+  top = { "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts" },
   mtp = { "num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers" },
-  positions = { "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx" },
+  positions = { "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx", "model_max_length" },
 }
 local nested_keys = { "text_config", "llm_config", "language_config" }
 
@@ -135,7 +135,8 @@ end
 
 -- This model cannot be counted exactly: says why, and what can be given instead.
 function reader:refuse(feature)
-  failure.usage('%s: %s has %s, which pipeplan cannot count exactly; %s', self.file, self.label, feature, self:published_sizes())
+  failure.usage('%s: %s has %s, which pipeplan cannot count exactly; %s', self.file, self.label, (feature:gsub("%c", " ")),
+                self:published_sizes())
 end
 
 -- Refuses unless a key, where it is there, says `value` (a list: for each layer). Null is no word for true.
@@ -188,6 +189,7 @@ end
 -- A fact of a family: true, false or key(name, default).
 function reader:resolve(fact)
   if type(fact) ~= "table" then return fact or nil end
+  if fact.strict and self:is_null(fact.key) then self:complain(fact.key, "true or false", self.config[fact.key]) end
   return self:flag(fact.key, fact.default) or nil
 end
 

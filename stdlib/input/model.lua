@@ -15,9 +15,31 @@ local function is_config(object)
   return object.model_type ~= nil or object.architectures ~= nil or object.num_hidden_layers ~= nil
 end
 
+-- Python writes what JSON has no number for: Infinity, NaN, 1e308. No size is one, so that each is as good as null.
+local function without_infinities(text)
+  local parts, from = {}, 1
+  while true do
+    local quote = text:find('"', from, true)
+    local outside = text:sub(from, (quote or 0) - 1)
+    outside = outside:gsub("%-?Infinity", "null    "):gsub("NaN", "null"):gsub("%-?%d[%d.]*[eE]%+?3%d%d", "null ")
+    parts[#parts + 1] = outside
+    if not quote then return table.concat(parts) end
+    local stop = quote
+    repeat
+      stop = text:find('["\\]', stop + 1)
+      if stop and text:byte(stop) == 92 then stop = stop + 1 elseif stop then break end
+    until not stop
+    parts[#parts + 1] = text:sub(quote, stop or #text)
+    if not stop then return table.concat(parts) end
+    from = stop + 1
+  end
+end
+
 local function read_file(at)
   local file = files.readable(at)
-  local config = json.read(file)
+  local text = json.text(file)
+  if not text:find("%S") then failure.usage("%s: empty file, expected JSON", file) end
+  local config = json.decode(without_infinities(text), file == "-" and "standard input" or file)
   if type(config) ~= "table" or config == json.null or json.is_array(config) then
     failure.usage("%s: holds %s: expected the config.json of a model", file, fields.show(config))
   end

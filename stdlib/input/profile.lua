@@ -9,6 +9,7 @@ local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local fields = require "pipeplan.input.fields"
 local json = require "pipeplan.base.json"
+local layers_in = require("pipeplan.base.blocks").layers
 local lists = require "pipeplan.base.lists"
 
 local profile = {}
@@ -83,8 +84,14 @@ local function layers_of(stages, shape, file)
   end
   local even, problem = engine.model.stages(shape, #stages)
   if not even then failure.usage("%s: the model cannot be split evenly over %d stages: %s", file, #stages, problem.message) end
-  for i, blocks in ipairs(even) do list[i] = blocks.dense + blocks.moe end
+  for i, stage in ipairs(even) do list[i] = layers_in(stage) end
   return list
+end
+
+-- Where layers are of several kinds, which ones a stage holds follows from the whole model.
+local function with_kinds(stage, held, file)
+  if not held then failure.usage("%s: the model has layers of several kinds: expected stages that hold all its layers", file) end
+  return lists.with(held, { embedding = stage.embedding, head = stage.head, mtp = stage.mtp })
 end
 
 -- Blocks of each stage. Where the stages are the whole model it says which layers have experts, elsewhere the profile does.
@@ -103,6 +110,7 @@ local function blocks_of(stages, shape, file)
     end
     list[i] = { embedding = has_embedding and 1 or 0, dense = dense, moe = layers[i] - dense, head = has_head and 1 or 0,
                 mtp = has_head and shape.mtp_layers or 0 }
+    if shape.kinds then list[i] = with_kinds(list[i], whole and whole[i], file) end
   end
   return list
 end

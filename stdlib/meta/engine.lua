@@ -61,6 +61,17 @@
 ---@field moe pipeplan.engine.block_bytes an MoE decoder layer
 ---@field head pipeplan.engine.block_bytes final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_bytes a multi-token-prediction module
+---@field kind_1? pipeplan.engine.block_bytes a layer of the shape's kinds[1]
+---@field kind_2? pipeplan.engine.block_bytes a layer of the shape's kinds[2]
+---@field kind_3? pipeplan.engine.block_bytes a layer of the shape's kinds[3]
+---@field kind_4? pipeplan.engine.block_bytes a layer of the shape's kinds[4]
+---@field kind_5? pipeplan.engine.block_bytes a layer of the shape's kinds[5]
+---@field kind_6? pipeplan.engine.block_bytes a layer of the shape's kinds[6]
+---@field kind_7? pipeplan.engine.block_bytes a layer of the shape's kinds[7]
+---@field kind_8? pipeplan.engine.block_bytes a layer of the shape's kinds[8]
+---@field kind_9? pipeplan.engine.block_bytes a layer of the shape's kinds[9]
+---@field kind_10? pipeplan.engine.block_bytes a layer of the shape's kinds[10]
+---@field kind_11? pipeplan.engine.block_bytes a layer of the shape's kinds[11]
 
 --- Bytes of activations of one microbatch.
 ---@class pipeplan.engine.chunk_bytes
@@ -157,6 +168,17 @@
 ---@field moe pipeplan.engine.block_flops an MoE decoder layer
 ---@field head pipeplan.engine.block_flops final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_flops a multi-token-prediction module
+---@field kind_1? pipeplan.engine.block_flops a layer of the shape's kinds[1]
+---@field kind_2? pipeplan.engine.block_flops a layer of the shape's kinds[2]
+---@field kind_3? pipeplan.engine.block_flops a layer of the shape's kinds[3]
+---@field kind_4? pipeplan.engine.block_flops a layer of the shape's kinds[4]
+---@field kind_5? pipeplan.engine.block_flops a layer of the shape's kinds[5]
+---@field kind_6? pipeplan.engine.block_flops a layer of the shape's kinds[6]
+---@field kind_7? pipeplan.engine.block_flops a layer of the shape's kinds[7]
+---@field kind_8? pipeplan.engine.block_flops a layer of the shape's kinds[8]
+---@field kind_9? pipeplan.engine.block_flops a layer of the shape's kinds[9]
+---@field kind_10? pipeplan.engine.block_flops a layer of the shape's kinds[10]
+---@field kind_11? pipeplan.engine.block_flops a layer of the shape's kinds[11]
 
 --- A busy card runs into its power cap: actions take 1 + slope × max(0, u − onset) / (1 − onset) times as long, u being the running average of busy.
 ---@class pipeplan.engine.heat
@@ -192,6 +214,50 @@
 ---@field finish number seconds
 ---@field forward_finish? number seconds; of a pair whose halves run in turn
 ---@field backward_start? number seconds; of a pair whose halves run in turn
+
+--- Layers that differ from the others of a shape; what is not given is as there.
+---@class pipeplan.engine.layer_kind
+---@field layers integer[] their numbers, from 1
+---@field heads? integer query heads; ≥ 1
+---@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention
+---@field kv_heads? integer key and value heads; default: heads; ≥ 1
+---@field head_dim? integer default: hidden / heads; ≥ 0
+---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0
+---@field kv_lora_rank? integer MLA: latent of keys and values; ≥ 0
+---@field qk_nope_dim? integer MLA: per head, without position; ≥ 0
+---@field qk_rope_dim? integer MLA: per head, with rotary position; ≥ 0
+---@field v_dim? integer value, per head: MLA; GQA where it is not head_dim; ≥ 0
+---@field index_heads? integer MLA: heads of an indexer of sparse attention; ≥ 0
+---@field index_dim? integer MLA: width of such a head; ≥ 0
+---@field index_topk? integer MLA: tokens that a query attends to; 0: all; ≥ 0
+---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0
+---@field shared_kv? boolean values are the keys
+---@field qkv_bias? boolean biases of the query, key and value projections
+---@field output_bias? boolean bias of the output projection
+---@field attention_sinks? integer learned scalars per layer; ≥ 0
+---@field qk_norm? "none"|"head"|"full" norms of queries and keys: none, per head, over all heads
+---@field key_heads? integer mixer: heads of keys and queries; Mamba-2's groups; ≥ 0
+---@field key_dim? integer mixer: width of a key; Mamba-2's state; ≥ 0
+---@field value_heads? integer mixer: heads of values; ≥ 0
+---@field value_dim? integer mixer: width of a value; ≥ 0
+---@field conv_kernel? integer mixer: taps of its convolution; ≥ 0
+---@field conv_bias? boolean mixer: bias of its convolution
+---@field mixer_norm? boolean Mamba-2: a norm over its output
+---@field ffn? integer width of dense feed-forward layers; ≥ 0
+---@field gated? boolean SwiGLU or GeGLU: three matrices instead of two; experts follow it
+---@field mlp_bias? boolean biases of dense feed-forward layers
+---@field experts? integer routed experts of an MoE layer; 0: a dense model; ≥ 0
+---@field experts_per_token? integer experts that a token is sent to; ≥ 0
+---@field expert_ffn? integer width of one expert; ≥ 0
+---@field expert_hidden? integer what routed experts read and write; 0: hidden; ≥ 0
+---@field shared_ffn? integer width of all shared experts together; ≥ 0
+---@field shared_gate? boolean a gate vector for the shared expert
+---@field router_correction_bias? boolean a non-trained bias per expert, which checkpoints hold
+---@field router_bias? boolean bias of the router
+---@field expert_bias? boolean biases of experts
+---@field norms_per_layer? integer 0: norms have no weights; ≥ 0
+---@field norm_bias? boolean LayerNorm has weight and bias, RMSNorm only weight
+---@field scales? integer further weights of a layer that multiply element by element; ≥ 0
 
 --- How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor GPUs of a stage, which must divide tensor × context × data.
 ---@class pipeplan.engine.layout
@@ -250,6 +316,17 @@
 ---@field moe pipeplan.engine.block_parameters an MoE decoder layer
 ---@field head pipeplan.engine.block_parameters final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_parameters a multi-token-prediction module
+---@field kind_1? pipeplan.engine.block_parameters a layer of the shape's kinds[1]
+---@field kind_2? pipeplan.engine.block_parameters a layer of the shape's kinds[2]
+---@field kind_3? pipeplan.engine.block_parameters a layer of the shape's kinds[3]
+---@field kind_4? pipeplan.engine.block_parameters a layer of the shape's kinds[4]
+---@field kind_5? pipeplan.engine.block_parameters a layer of the shape's kinds[5]
+---@field kind_6? pipeplan.engine.block_parameters a layer of the shape's kinds[6]
+---@field kind_7? pipeplan.engine.block_parameters a layer of the shape's kinds[7]
+---@field kind_8? pipeplan.engine.block_parameters a layer of the shape's kinds[8]
+---@field kind_9? pipeplan.engine.block_parameters a layer of the shape's kinds[9]
+---@field kind_10? pipeplan.engine.block_parameters a layer of the shape's kinds[10]
+---@field kind_11? pipeplan.engine.block_parameters a layer of the shape's kinds[11]
 
 --- What the seconds of one pass of a block are made of: their sum.
 ---@class pipeplan.engine.pass_terms
@@ -317,41 +394,67 @@
 ---@field moe pipeplan.engine.block_seconds an MoE decoder layer
 ---@field head pipeplan.engine.block_seconds final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_seconds a multi-token-prediction module
+---@field kind_1? pipeplan.engine.block_seconds a layer of the shape's kinds[1]
+---@field kind_2? pipeplan.engine.block_seconds a layer of the shape's kinds[2]
+---@field kind_3? pipeplan.engine.block_seconds a layer of the shape's kinds[3]
+---@field kind_4? pipeplan.engine.block_seconds a layer of the shape's kinds[4]
+---@field kind_5? pipeplan.engine.block_seconds a layer of the shape's kinds[5]
+---@field kind_6? pipeplan.engine.block_seconds a layer of the shape's kinds[6]
+---@field kind_7? pipeplan.engine.block_seconds a layer of the shape's kinds[7]
+---@field kind_8? pipeplan.engine.block_seconds a layer of the shape's kinds[8]
+---@field kind_9? pipeplan.engine.block_seconds a layer of the shape's kinds[9]
+---@field kind_10? pipeplan.engine.block_seconds a layer of the shape's kinds[10]
+---@field kind_11? pipeplan.engine.block_seconds a layer of the shape's kinds[11]
 
 --- The shape of a transformer. Sizes in elements; what a family does not have is left out.
 ---@class pipeplan.engine.shape
 ---@field layers integer decoder layers; 1 … 1024
 ---@field hidden integer width of the residual stream; ≥ 1
 ---@field vocab integer rows of the embedding; ≥ 1
----@field attention? "gqa"|"mla" GQA covers MHA (kv_heads = heads) and MQA (1); default gqa
 ---@field heads integer query heads; ≥ 1
+---@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention; default gqa
 ---@field kv_heads? integer key and value heads; default: heads; ≥ 1
 ---@field head_dim? integer default: hidden / heads; ≥ 0
 ---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0; default 0
 ---@field kv_lora_rank? integer MLA: latent of keys and values; ≥ 0; default 0
 ---@field qk_nope_dim? integer MLA: per head, without position; ≥ 0; default 0
 ---@field qk_rope_dim? integer MLA: per head, with rotary position; ≥ 0; default 0
----@field v_dim? integer MLA: value, per head; ≥ 0; default 0
+---@field v_dim? integer value, per head: MLA; GQA where it is not head_dim; ≥ 0; default 0
+---@field index_heads? integer MLA: heads of an indexer of sparse attention; ≥ 0; default 0
+---@field index_dim? integer MLA: width of such a head; ≥ 0; default 0
+---@field index_topk? integer MLA: tokens that a query attends to; 0: all; ≥ 0; default 0
+---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0; default 0
+---@field shared_kv? boolean values are the keys; default false
 ---@field qkv_bias? boolean biases of the query, key and value projections; default false
 ---@field output_bias? boolean bias of the output projection; default false
 ---@field attention_sinks? integer learned scalars per layer; ≥ 0; default 0
 ---@field qk_norm? "none"|"head"|"full" norms of queries and keys: none, per head, over all heads; default none
+---@field key_heads? integer mixer: heads of keys and queries; Mamba-2's groups; ≥ 0; default 0
+---@field key_dim? integer mixer: width of a key; Mamba-2's state; ≥ 0; default 0
+---@field value_heads? integer mixer: heads of values; ≥ 0; default 0
+---@field value_dim? integer mixer: width of a value; ≥ 0; default 0
+---@field conv_kernel? integer mixer: taps of its convolution; ≥ 0; default 0
+---@field conv_bias? boolean mixer: bias of its convolution; default false
+---@field mixer_norm? boolean Mamba-2: a norm over its output; default false
 ---@field ffn? integer width of dense feed-forward layers; ≥ 0; default 0
 ---@field gated? boolean SwiGLU or GeGLU: three matrices instead of two; experts follow it; default true
 ---@field mlp_bias? boolean biases of dense feed-forward layers; default false
 ---@field experts? integer routed experts of an MoE layer; 0: a dense model; ≥ 0; default 0
 ---@field experts_per_token? integer experts that a token is sent to; ≥ 0; default 0
 ---@field expert_ffn? integer width of one expert; ≥ 0; default 0
+---@field expert_hidden? integer what routed experts read and write; 0: hidden; ≥ 0; default 0
 ---@field shared_ffn? integer width of all shared experts together; ≥ 0; default 0
 ---@field shared_gate? boolean a gate vector for the shared expert; default false
 ---@field router_correction_bias? boolean a non-trained bias per expert, which checkpoints hold; default false
 ---@field router_bias? boolean bias of the router; default false
 ---@field expert_bias? boolean biases of experts; default false
+---@field norms_per_layer? integer 0: norms have no weights; ≥ 0; default 2
+---@field norm_bias? boolean LayerNorm has weight and bias, RMSNorm only weight; default false
+---@field scales? integer further weights of a layer that multiply element by element; ≥ 0; default 0
 ---@field first_dense? integer so many first layers are dense; ≥ 0; default 0
 ---@field moe_every? integer of the others, every so many-th is MoE; ≥ 1; default 1
 ---@field dense_layers? integer[] numbers of layers that are dense, from 1
----@field norms_per_layer? integer 0: norms have no weights; ≥ 0; default 2
----@field norm_bias? boolean LayerNorm has weight and bias, RMSNorm only weight; default false
+---@field kinds? pipeplan.engine.layer_kind[] layers with sizes of their own, at most 11 kinds
 ---@field embedding_norm? boolean one more norm behind the embedding; default false
 ---@field learned_positions? integer rows of a learned position table; ≥ 0; default 0
 ---@field tied_embeddings? boolean output weights are the embedding; default false
@@ -390,6 +493,17 @@
 ---@field moe? integer how many: an MoE decoder layer; 0 … 1024; default 0
 ---@field head? integer how many: final norm, output weights and loss; 0 … 1024; default 0
 ---@field mtp? integer how many: a multi-token-prediction module; 0 … 1024; default 0
+---@field kind_1? integer how many: a layer of the shape's kinds[1]; 0 … 1024; default 0
+---@field kind_2? integer how many: a layer of the shape's kinds[2]; 0 … 1024; default 0
+---@field kind_3? integer how many: a layer of the shape's kinds[3]; 0 … 1024; default 0
+---@field kind_4? integer how many: a layer of the shape's kinds[4]; 0 … 1024; default 0
+---@field kind_5? integer how many: a layer of the shape's kinds[5]; 0 … 1024; default 0
+---@field kind_6? integer how many: a layer of the shape's kinds[6]; 0 … 1024; default 0
+---@field kind_7? integer how many: a layer of the shape's kinds[7]; 0 … 1024; default 0
+---@field kind_8? integer how many: a layer of the shape's kinds[8]; 0 … 1024; default 0
+---@field kind_9? integer how many: a layer of the shape's kinds[9]; 0 … 1024; default 0
+---@field kind_10? integer how many: a layer of the shape's kinds[10]; 0 … 1024; default 0
+---@field kind_11? integer how many: a layer of the shape's kinds[11]; 0 … 1024; default 0
 
 --- Seconds of a stage for one microbatch, executed alone.
 ---@class pipeplan.engine.stage_seconds
@@ -420,6 +534,17 @@
 ---@field moe pipeplan.engine.block_terms an MoE decoder layer
 ---@field head pipeplan.engine.block_terms final norm, output weights and loss
 ---@field mtp pipeplan.engine.block_terms a multi-token-prediction module
+---@field kind_1? pipeplan.engine.block_terms a layer of the shape's kinds[1]
+---@field kind_2? pipeplan.engine.block_terms a layer of the shape's kinds[2]
+---@field kind_3? pipeplan.engine.block_terms a layer of the shape's kinds[3]
+---@field kind_4? pipeplan.engine.block_terms a layer of the shape's kinds[4]
+---@field kind_5? pipeplan.engine.block_terms a layer of the shape's kinds[5]
+---@field kind_6? pipeplan.engine.block_terms a layer of the shape's kinds[6]
+---@field kind_7? pipeplan.engine.block_terms a layer of the shape's kinds[7]
+---@field kind_8? pipeplan.engine.block_terms a layer of the shape's kinds[8]
+---@field kind_9? pipeplan.engine.block_terms a layer of the shape's kinds[9]
+---@field kind_10? pipeplan.engine.block_terms a layer of the shape's kinds[10]
+---@field kind_11? pipeplan.engine.block_terms a layer of the shape's kinds[11]
 
 --- One tier of a network.
 ---@class pipeplan.engine.tier

@@ -3,6 +3,7 @@
 -- what choose.choose evaluated; everything here is a sum or a ratio of those figures.
 
 local accuracy = require "pipeplan.catalog.accuracy"
+local blocks = require "pipeplan.base.blocks"
 local baselines_of = require("pipeplan.catalog.schedules").baselines
 local engine = require "engine"
 local format = require "pipeplan.base.format"
@@ -134,7 +135,7 @@ local function megatron_layout(evaluation)
   end
   local parts, n = {}, #evaluation.stages
   for i, stage in ipairs(evaluation.stages) do
-    local layers = stage.dense + stage.moe
+    local layers = blocks.layers(stage)
     local words = { stage.embedding > 0 and "E" or "", layers > 1 and "t*" .. layers or layers == 1 and "t" or "" }
     words[3] = stage.mtp > 0 and (stage.mtp > 1 and ",m*" .. stage.mtp or ",m") or ""
     words[4] = stage.head > 0 and (stage.mtp > 0 and "L" or ",L") or ""
@@ -199,9 +200,9 @@ end
 local function stages(evaluation, pair)
   local list = {}
   for i, seconds in ipairs(evaluation.stage_seconds) do
-    local blocks = evaluation.stages[i]
+    local held = evaluation.stages[i]
     list[i] = {
-      stage = i - 1, rank = evaluation.placement[i][1], layers = blocks.dense + blocks.moe, forward_seconds = seconds.forward,
+      stage = i - 1, rank = evaluation.placement[i][1], layers = blocks.layers(held), forward_seconds = seconds.forward,
       input_seconds = seconds.input, weight_seconds = seconds.weight, full_seconds = seconds.full,
       pair_seconds = pair[i],
       alltoall_forward_seconds = seconds.alltoall_forward, alltoall_backward_seconds = seconds.alltoall_backward,
@@ -299,8 +300,8 @@ local function even_split(request, known, evaluation, kernel)
   local even = evaluation.pipeline > 1 and engine.model.stages(request.model.shape, #evaluation.stages)
   if not even then return nil end
   local layers, same = {}, true
-  for i, blocks in ipairs(even) do
-    layers[i] = blocks.dense + blocks.moe
+  for i, stage in ipairs(even) do
+    layers[i] = blocks.layers(stage)
     same = same and layers[i] == evaluation.layers_per_stage[i]
   end
   if same then return nil end

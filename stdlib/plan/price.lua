@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- price.lua: what the seconds of a step are made of, by what a run could teach: the terms of a layout's price. They sum to the step.
 
+local lists = require "pipeplan.base.lists"
 local terms = require "pipeplan.plan.terms"
 
 local price = {}
@@ -16,8 +17,6 @@ price.terms = {
 price.title = {}
 for _, term in ipairs(price.terms) do price.title[term[1]] = term[2] end
 
-local blocks = { "embedding", "dense", "moe", "head", "mtp" }
-
 -- Seconds of a step in which a rank computes again, on the mean of its ranks. A profile has its recipe's times whole.
 local function recompute_seconds(request, evaluation, kernel)
   if request.profile or not next(request.training.recompute) then return 0 end
@@ -25,9 +24,7 @@ local function recompute_seconds(request, evaluation, kernel)
                         expert_tensor = evaluation.expert_tensor, pipeline = evaluation.pipeline, virtual = evaluation.virtual }
   local of_block, sum = terms.of(request, { parallelism = parallelism, alltoall_kernel = kernel and { name = kernel } }), 0
   for _, stage in ipairs(evaluation.stages) do
-    for _, name in ipairs(blocks) do
-      if of_block[name] then sum = sum + (stage[name] or 0) * of_block[name].input.recompute end
-    end
+    for _, name in ipairs(lists.sorted_keys(stage)) do sum = sum + stage[name] * of_block[name].input.recompute end
   end
   return sum * evaluation.microbatches / evaluation.pipeline
 end

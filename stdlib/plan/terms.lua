@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- terms.lua: what the seconds of a plan's layer are made of, as the cost model has them: for --explain.
 
+local blocks = require "pipeplan.base.blocks"
 local engine = require "engine"
 local format = require "pipeplan.base.format"
 local recipe = require "pipeplan.input.recipe"
@@ -33,9 +34,9 @@ end
 
 -- Of the layer that the model has most of, in milliseconds.
 function terms.text(request, plan)
-  local block = plan.model.architecture == "moe" and "moe" or "dense"
+  local block = blocks.most(request.model.shape, engine.model.stages(request.model.shape, 1)[1])
   local parts = terms.of(request, plan)[block]
-  return string.format("ms of %s layer: %s; %s; %s", block == "moe" and "an MoE" or "a dense", pass("F", parts.forward),
+  return string.format("ms of %s layer: %s; %s; %s", blocks.title(request.model.shape, block), pass("F", parts.forward),
                        pass("I", parts.input), pass("W", parts.weight))
 end
 

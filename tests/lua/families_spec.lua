@@ -67,7 +67,7 @@ each_case(function(case)
 end)
 
 local says_what_it_is = { architectures = true, model_type = true, transformers_version = true }
-local experts_per_token = { num_experts_per_tok = true, moe_topk = true, moe_k = true }
+local experts_per_token = { num_experts_per_tok = true, num_experts_per_token = true, top_k_experts = true, moe_topk = true, moe_k = true }
 
 -- As in the script that wrote the oracle.
 local function another(value)

@@ -90,6 +90,10 @@ for _, name in ipairs { "layout", "training", "device", "network" } do
   given[name] = { base[name], function(value) return call("cost.blocks", copy(base, { [name] = value })) end }
 end
 
+given.layer_kind = { { layers = { 1 } }, function(value)
+  return pcall(engine.model.parameters, copy(base.model, { kinds = { value } }))
+end }
+
 local function of_search(changes) return call("search", copy(legal.search, changes)) end
 local profile = { layout = {}, stages = { { blocks = { dense = 1 }, F = 1, B = 2 } } }
 given.search_fixed = { {}, function(value) return of_search { fixed = value } end }

@@ -5,6 +5,8 @@ and the parameters of the same file with one key left out, null, changed or adde
 
     pip install torch transformers==4.57.6 && python3 tests/oracles/transformers_families.py tests/oracles/transformers_4.json
     pip install torch transformers==5.24.0 && python3 tests/oracles/transformers_families.py tests/oracles/transformers_5.json
+
+With names of classes behind the file ("Qwen3Next Bamba") it writes those alone: to look at while a family is added.
 """
 import copy
 import json
@@ -45,6 +47,24 @@ def llama4(**changes):
 
 def ernie_moe(**changes):
     return plain(moe_num_experts=6, moe_k=2, moe_intermediate_size=96, num_hidden_layers=6, **changes)
+
+
+LINEAR = dict(linear_num_key_heads=4, linear_num_value_heads=8, linear_key_head_dim=16, linear_value_head_dim=24, linear_conv_kernel_dim=3)
+MAMBA = dict(mamba_n_heads=16, mamba_d_head=24, mamba_n_groups=2, mamba_d_state=32, mamba_d_conv=3, time_step_limit=[0.0, 10.0], pad_token_id=0)
+INDEXER = dict(index_n_heads=4, index_head_dim=24, index_topk=64)
+
+
+def hybrid(**changes):
+    return plain(num_hidden_layers=6, head_dim=24, **changes)
+
+
+def nemotron(**changes):
+    return plain(head_dim=24, mamba_num_heads=16, mamba_head_dim=24, n_groups=2, ssm_state_size=32, conv_kernel=3, time_step_limit=[0.0, 10.0],
+                 **changes)
+
+
+def without(sizes, *keys):
+    return {key: value for key, value in sizes.items() if key not in keys}
 
 
 CASES = [
@@ -127,11 +147,38 @@ CASES = [
     ("OPT", dict(OPT_SIZES, enable_bias=False, layer_norm_elementwise_affine=False)),
     ("MiniMaxM2", mixtral(head_dim=24)),
     ("Mpt", dict(vocab_size=1000, d_model=192, n_layers=3, n_heads=12, max_seq_len=512)),
+    ("Qwen3Next", hybrid(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=96, shared_expert_intermediate_size=224, **LINEAR)),
+    ("Qwen3Next", hybrid(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=96, shared_expert_intermediate_size=224, attention_bias=True,
+        decoder_sparse_step=2, mlp_only_layers=[1], layer_types=["full_attention", "linear_attention"] * 3, **LINEAR)),
+    ("Qwen3_5Text", hybrid(**LINEAR)),
+    ("Qwen3_5MoeText", without(hybrid(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=96, shared_expert_intermediate_size=224,
+        attention_bias=True, **LINEAR), "intermediate_size")),
+    ("DeepseekV32", moe(q_lora_rank=48, n_routed_experts=8, n_shared_experts=2, first_k_dense_replace=2, n_group=2, topk_group=1, **MLA, **INDEXER)),
+    ("GlmMoeDsa", moe(q_lora_rank=48, n_routed_experts=8, n_shared_experts=1, first_k_dense_replace=1, **MLA, **INDEXER)),
+    ("GlmMoeDsa", moe(num_hidden_layers=6, q_lora_rank=48, n_routed_experts=8, n_shared_experts=1, first_k_dense_replace=1,
+        indexer_types=["full", "full", "shared", "shared", "full", "shared"], **MLA, **INDEXER)),
+    ("NemotronH", without(nemotron(layers_block_type=["mamba", "mlp", "attention", "mamba", "mlp"]), "num_hidden_layers")),
+    ("NemotronH", without(nemotron(layers_block_type=["mamba", "moe", "attention", "moe"], n_routed_experts=6, num_experts_per_tok=2,
+        moe_intermediate_size=96, moe_shared_expert_intermediate_size=224, use_conv_bias=False), "num_hidden_layers")),
+    ("NemotronH", without(nemotron(layers_block_type=["mamba", "moe", "attention", "moe"], n_routed_experts=6, num_experts_per_tok=2,
+        moe_intermediate_size=96, moe_shared_expert_intermediate_size=224, moe_latent_size=64), "num_hidden_layers")),
+    ("KimiLinear", plain(num_hidden_layers=6, q_lora_rank=None, num_experts=8, num_shared_experts=2, num_experts_per_token=2, moe_intermediate_size=96,
+        linear_head_dim=16, linear_num_heads=12, linear_conv_kernel_dim=3, pad_token_id=0, **MLA)),
+    ("MiMoV2Flash", hybrid(num_key_value_heads=2, v_head_dim=16, n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=96)),
+    ("Gemma4Text", hybrid(hidden_size_per_layer_input=0, global_head_dim=40)),
+    ("Gemma4Text", hybrid(hidden_size_per_layer_input=0, global_head_dim=40, num_global_key_value_heads=2, attention_k_eq_v=True,
+        enable_moe_block=True, num_experts=6, top_k_experts=2, moe_intermediate_size=96)),
+    ("GraniteMoeHybrid", plain(num_local_experts=6, num_experts_per_tok=2, shared_intermediate_size=224,
+        layer_types=["mamba", "attention", "mamba"], **MAMBA)),
+    ("GraniteMoeHybrid", plain(num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=224, mamba_conv_bias=False,
+        layer_types=["mamba", "mamba", "attention"], **MAMBA)),
+    ("Bamba", plain(attn_layer_indices=[1], **MAMBA)),
 ]
 
 # Classes that are not called NAMEConfig and NAMEForCausalLM.
 CONFIGS = {"Gemma3Text": "Gemma3TextConfig", "Llama4Text": "Llama4TextConfig"}
-MODELS = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Llama4Text": "Llama4ForCausalLM"}
+MODELS = {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM", "Llama4Text": "Llama4ForCausalLM", "Gemma4Text": "Gemma4ForCausalLM",
+          "Qwen3_5Text": "Qwen3_5ForCausalLM", "Qwen3_5MoeText": "Qwen3_5MoeForCausalLM"}
 
 
 # Keys that are added where a class's own file has none, to see whether the class reads them all the same.
@@ -204,7 +251,8 @@ def case(name, sizes):
 def main():
     # Values do not matter, and some initialisers do not expect norms without biases.
     transformers.PreTrainedModel._initialize_weights = lambda *arguments, **options: None
-    lines = [json.dumps(case(name, sizes)) for name, sizes in CASES if all(classes_of(name))]
+    only = sys.argv[2:]
+    lines = [json.dumps(case(name, sizes)) for name, sizes in CASES if all(classes_of(name)) and (not only or name in only)]
     with open(sys.argv[1], "w") as out:
         out.write('{ "source": "transformers %s, built on the meta device", "added": %s,\n  "cases": [\n    %s\n  ] }\n'
                   % (transformers.__version__, json.dumps(ADDED), ",\n    ".join(lines)))

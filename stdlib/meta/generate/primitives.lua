@@ -18,10 +18,18 @@ local blocks = { "embedding", "dense", "moe", "head", "mtp" }
 local block_meanings = { embedding = "the embedding", dense = "a dense decoder layer", moe = "an MoE decoder layer",
                          head = "final norm, output weights and loss", mtp = "a multi-token-prediction module" }
 
+-- Layers of further kinds, which few models have.
+local MOST_KINDS = 11
+local function kind_of(i) return "kind_" .. i, "a layer of the shape's kinds[" .. i .. "]" end
+
 -- A class with one field a kind of block.
 local function per_block(type)
   local fields = {}
   for i, name in ipairs(blocks) do fields[i] = { name, type, block_meanings[name] } end
+  for i = 1, MOST_KINDS do
+    local name, meaning = kind_of(i)
+    fields[#fields + 1] = { name, type, meaning, optional = true }
+  end
   return fields
 end
 
@@ -30,6 +38,10 @@ local function counts()
   for i, name in ipairs(blocks) do
     fields[i] = { name, "integer", "how many: " .. block_meanings[name], low = 0, high = 1024, default = 0 }
   end
+  for i = 1, MOST_KINDS do
+    local name, meaning = kind_of(i)
+    fields[#fields + 1] = { name, "integer", "how many: " .. meaning, low = 0, high = 1024, default = 0 }
+  end
   return fields
 end
 
@@ -37,35 +49,67 @@ local classes = {}
 
 -- ---------------------------------------------------------------------------------------------------------------- what they are given
 
-classes.shape = { meaning = "The shape of a transformer. Sizes in elements; what a family does not have is left out.", given = true, fields = {
-  { "layers", "integer", "decoder layers", low = 1, high = 1024 },
-  size("hidden", "width of the residual stream"), size("vocab", "rows of the embedding"),
-  { "attention", '"gqa"|"mla"', "GQA covers MHA (kv_heads = heads) and MQA (1)", default = "gqa" },
-  size("heads", "query heads"),
+local attention_fields = {
+  { "attention", '"gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"',
+    "GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention", default = "gqa" },
   { "kv_heads", "integer", "key and value heads; default: heads", low = 1, optional = true },
   { "head_dim", "integer", "default: hidden / heads", low = 0, optional = true },
   size("q_lora_rank", "MLA: latent of the query; 0: one full projection", 0), size("kv_lora_rank", "MLA: latent of keys and values", 0),
   size("qk_nope_dim", "MLA: per head, without position", 0), size("qk_rope_dim", "MLA: per head, with rotary position", 0),
-  size("v_dim", "MLA: value, per head", 0),
+  size("v_dim", "value, per head: MLA; GQA where it is not head_dim", 0),
+  size("index_heads", "MLA: heads of an indexer of sparse attention", 0), size("index_dim", "MLA: width of such a head", 0),
+  size("index_topk", "MLA: tokens that a query attends to; 0: all", 0),
+  size("output_gate", "columns of a product that gates the output of attention", 0), flag("shared_kv", "values are the keys"),
   flag("qkv_bias", "biases of the query, key and value projections"), flag("output_bias", "bias of the output projection"),
   size("attention_sinks", "learned scalars per layer", 0),
   { "qk_norm", '"none"|"head"|"full"', "norms of queries and keys: none, per head, over all heads", default = "none" },
+  size("key_heads", "mixer: heads of keys and queries; Mamba-2's groups", 0), size("key_dim", "mixer: width of a key; Mamba-2's state", 0),
+  size("value_heads", "mixer: heads of values", 0), size("value_dim", "mixer: width of a value", 0),
+  size("conv_kernel", "mixer: taps of its convolution", 0), flag("conv_bias", "mixer: bias of its convolution"),
+  flag("mixer_norm", "Mamba-2: a norm over its output"),
+}
+local feed_forward_fields = {
   size("ffn", "width of dense feed-forward layers", 0),
   { "gated", "boolean", "SwiGLU or GeGLU: three matrices instead of two; experts follow it", default = true },
   flag("mlp_bias", "biases of dense feed-forward layers"),
   size("experts", "routed experts of an MoE layer; 0: a dense model", 0), size("experts_per_token", "experts that a token is sent to", 0),
-  size("expert_ffn", "width of one expert", 0), size("shared_ffn", "width of all shared experts together", 0),
-  flag("shared_gate", "a gate vector for the shared expert"),
+  size("expert_ffn", "width of one expert", 0), size("expert_hidden", "what routed experts read and write; 0: hidden", 0),
+  size("shared_ffn", "width of all shared experts together", 0), flag("shared_gate", "a gate vector for the shared expert"),
   flag("router_correction_bias", "a non-trained bias per expert, which checkpoints hold"),
   flag("router_bias", "bias of the router"), flag("expert_bias", "biases of experts"),
+  size("norms_per_layer", "0: norms have no weights", 2), flag("norm_bias", "LayerNorm has weight and bias, RMSNorm only weight"),
+  size("scales", "further weights of a layer that multiply element by element", 0),
+}
+
+local function joined(...)
+  local fields = {}
+  for _, list in ipairs{ ... } do table.move(list, 1, #list, #fields + 1, fields) end
+  return fields
+end
+
+classes.shape = { meaning = "The shape of a transformer. Sizes in elements; what a family does not have is left out.", given = true, fields = joined({
+  { "layers", "integer", "decoder layers", low = 1, high = 1024 },
+  size("hidden", "width of the residual stream"), size("vocab", "rows of the embedding"), size("heads", "query heads"),
+}, attention_fields, feed_forward_fields, {
   { "first_dense", "integer", "so many first layers are dense", low = 0, default = 0 },
   { "moe_every", "integer", "of the others, every so many-th is MoE", low = 1, default = 1 },
   { "dense_layers", "integer[]", "numbers of layers that are dense, from 1", optional = true },
-  size("norms_per_layer", "0: norms have no weights", 2), flag("norm_bias", "LayerNorm has weight and bias, RMSNorm only weight"),
+  { "kinds", "pipeplan.engine.layer_kind[]", "layers with sizes of their own, at most 11 kinds", optional = true },
   flag("embedding_norm", "one more norm behind the embedding"),
   size("learned_positions", "rows of a learned position table", 0), flag("tied_embeddings", "output weights are the embedding"),
   flag("head_bias", "bias of the output weights"), size("mtp_layers", "multi-token-prediction modules", 0),
-} }
+}) }
+
+-- Defaults are the shape's own sizes.
+local function left_out(list)
+  local fields = {}
+  for i, given in ipairs(list) do fields[i] = { given[1], given[2], given[3], low = given.low, high = given.high, optional = true } end
+  return fields
+end
+
+classes.layer_kind = { meaning = "Layers that differ from the others of a shape; what is not given is as there.", given = true,
+  fields = joined({ { "layers", "integer[]", "their numbers, from 1" }, { "heads", "integer", "query heads", low = 1, optional = true } },
+                  left_out(attention_fields), left_out(feed_forward_fields)) }
 
 classes.layout = { meaning = "How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor "
   .. "GPUs of a stage, which must divide tensor × context × data.", given = true, fields = {

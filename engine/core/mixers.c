@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+** mixers.c: mixers with a state. See mixers.h.
+**
+** FLOPs of gated delta and Mamba-2 restate Megatron-LM's num_floating_point_operations (megatron/training/training.py, gdn_layer_flops and
+** mamba_layer_flops), as those of attention do; it counts a key as wide as a value, which they are in the models that it trains. Kimi delta is
+** the same rule with a gate for each channel; lightning attention adds k·vᵀ to its state and multiplies it by q: 2 products.
+*/
+#include "core/mixers.h"
+
+#include <math.h>
+#include <string.h>
+
+bool pp_mixer_is(pp_attention attention) {
+  return attention > PP_ATTENTION_NONE;
+}
+
+static void add_product(pp_mixer *out, int64_t n, int64_t k, pp_product_split split) {
+  out->product[out->products++] = (pp_product){ n, k, split };
+}
+
+static void add_convolution(const pp_model *model, int64_t channels, pp_mixer *out) {
+  out->split += channels * (model->conv_kernel + (model->conv_bias ? 1 : 0));
+}
+
+/* Gates of low rank: down to a head's width, not split, and up to all channels. */
+static void add_low_rank_gate(const pp_model *model, int64_t channels, pp_mixer *out) {
+  add_product(out, model->key_dim, model->hidden, PP_SPLIT_NOTHING);
+  add_product(out, channels, model->key_dim, PP_SPLIT_COLUMNS);
+}
+
+void pp_mixer_of(const pp_model *model, pp_mixer *out) {
+  const int64_t hidden = model->hidden, heads = model->value_heads;
+  const int64_t keys = model->key_heads * model->key_dim, values = heads * model->value_dim, channels = 2 * keys + values;
+  const double states = (double)(heads * model->key_dim * model->value_dim);
+  memset(out, 0, sizeof *out);
+  out->read = channels;
+  out->written = values;
+  out->state = heads * model->key_dim * model->value_dim;
+  switch (model->attention) {
+    case PP_ATTENTION_GATED_DELTA:   /* queries, keys, values, the output's gate, and for each head a decay and a step */
+      add_product(out, channels + values + 2 * heads, hidden, PP_SPLIT_COLUMNS);
+      add_convolution(model, channels, out);
+      out->split += 2 * heads;
+      out->replicated = model->value_dim;
+      out->recurrence = 2 * ((double)(model->conv_kernel * channels) + 4 * states);
+      break;
+    case PP_ATTENTION_KIMI_DELTA:
+      add_product(out, channels + heads, hidden, PP_SPLIT_COLUMNS);
+      add_low_rank_gate(model, keys, out);
+      add_low_rank_gate(model, values, out);
+      add_convolution(model, channels, out);
+      out->split += keys + heads;
+      out->replicated = model->value_dim;
+      out->recurrence = 2 * ((double)(model->conv_kernel * channels) + 4 * states);
+      break;
+    case PP_ATTENTION_MAMBA2:        /* B, C, x, the output's gate, and a step for each head */
+      add_product(out, channels + values + heads, hidden, PP_SPLIT_COLUMNS);
+      add_convolution(model, channels, out);
+      out->split += 3 * heads + (model->mixer_norm ? values : 0);
+      if (model->qkv_bias) out->split += channels + values + heads;
+      out->recurrence = 7 * states;
+      break;
+    case PP_ATTENTION_LIGHTNING:
+      add_product(out, channels + values, hidden, PP_SPLIT_COLUMNS);
+      out->split = values;
+      out->recurrence = 4 * states;
+      break;
+    default:                         /* PP_ATTENTION_CONV: two gates and what is convolved */
+      add_product(out, 3 * hidden, hidden, PP_SPLIT_COLUMNS);
+      add_convolution(model, hidden, out);
+      if (model->conv_bias) out->split += 3 * hidden;
+      out->read = 3 * hidden;
+      out->written = hidden;
+      out->recurrence = 2 * (double)(model->conv_kernel * hidden);
+      out->state = model->conv_kernel * hidden;
+      break;
+  }
+  add_product(out, hidden, out->written, PP_SPLIT_ROWS);
+}
+
+pp_status pp_mixer_check(const pp_layer *layer, pp_error *error) {
+  const struct { const char *name; int64_t value, low, high; } sizes[] = {
+    { "key_heads", layer->key_heads, 1, 1 << 14 },     { "key_dim", layer->key_dim, 1, 1 << 14 },
+    { "value_heads", layer->value_heads, 1, 1 << 14 }, { "value_dim", layer->value_dim, 1, 1 << 14 },
+    { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
+  };
+  const size_t first = layer->attention == PP_ATTENTION_CONV ? 4 : 0;
+  for (size_t i = first; i < sizeof sizes / sizeof *sizes; i++) {
+    if (sizes[i].value >= sizes[i].low && sizes[i].value <= sizes[i].high) continue;
+    return pp_invalid(error, sizes[i].name, (double)sizes[i].low, "'%s' must be from %lld to %lld, got %lld", sizes[i].name,
+                      (long long)sizes[i].low, (long long)sizes[i].high, (long long)sizes[i].value);
+  }
+  if (layer->attention != PP_ATTENTION_CONV && layer->value_heads % layer->key_heads != 0)
+    return pp_invalid(error, "key_heads", NAN, "'key_heads' must divide 'value_heads', got %lld and %lld", (long long)layer->key_heads,
+                      (long long)layer->value_heads);
+  return PP_OK;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+** mixers.c, and layers of further kinds in a model: FLOPs, balance and memory. Parameters of each family stand in tests/lua/families_spec.lua.
+*/
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/layout.h"
+#include "core/mixers.h"
+
+/* Attention and an MLP; every layer but each fourth is of kind `first`. */
+static pp_model hybrid(int64_t hidden, pp_layer first) {
+  pp_model model = { .layers = 8, .hidden = hidden, .vocab = 1000, .heads = 16, .kv_heads = 2, .head_dim = 128, .ffn = 4096, .gated = true,
+                     .norms_per_layer = 2, .kinds = 1 };
+  model.further[0].layer = first;
+  for (int i = 0; i < 8; i++) model.kind[i] = i % 4 != 3;
+  return model;
+}
+
+static double forward_flops(const pp_model *model, pp_block block, int64_t sequence_length) {
+  pp_block_flops blocks[PP_BLOCKS];
+  pp_model_block_flops(model, sequence_length, blocks);
+  return blocks[block].linear + blocks[block].expert + blocks[block].attention;
+}
+
+/* Values of Megatron-LM's gdn_layer_flops, mamba_layer_flops and moe_layer_flops (megatron/training/training.py, commit d98e8a6), executed for
+** Qwen3-Next-80B-A3B, Nemotron-H-56B and Nemotron-3-Super. */
+static void flops_of_mixers_are_those_of_megatron(void **state) {
+  const pp_layer delta = { .attention = PP_ATTENTION_GATED_DELTA, .heads = 16, .key_heads = 16, .key_dim = 128, .value_heads = 32, .value_dim = 128,
+                           .conv_kernel = 4, .norms_per_layer = 1 };
+  const pp_layer mamba = { .attention = PP_ATTENTION_MAMBA2, .heads = 64, .key_heads = 8, .key_dim = 256, .value_heads = 256, .value_dim = 64,
+                           .conv_kernel = 4, .norms_per_layer = 1 };
+  const pp_layer experts = { .attention = PP_ATTENTION_NONE, .heads = 32, .experts = 512, .experts_per_token = 22, .expert_ffn = 2688,
+                             .expert_hidden = 1024, .shared_ffn = 5376, .norms_per_layer = 1 };
+  pp_model model = hybrid(2048, delta);
+  (void)state;
+  assert_true(forward_flops(&model, PP_BLOCK_FURTHER, 4096) == 71630848);
+  assert_true(forward_flops(&model, PP_BLOCK_FURTHER, 65536) == 71630848);   /* of a state: whatever the sequence */
+  model = hybrid(8192, mamba);
+  assert_true(forward_flops(&model, PP_BLOCK_FURTHER, 8192) == 905969664);
+  model = hybrid(4096, experts);
+  model.further[0].moe = true;
+  assert_true(forward_flops(&model, PP_BLOCK_FURTHER, 8192) == 347078656);
+}
+
+/* A query attends to index_topk tokens at most: of 4,096 causal queries and 2,048 tokens, 1,536 on average, where all would be 2,048. The
+** indexer's scores are one product of 64 heads of 128 over all of them. */
+static void an_indexer_shortens_attention_and_adds_its_scores(void **state) {
+  pp_model model = { .layers = 1, .hidden = 7168, .vocab = 1000, .attention = PP_ATTENTION_MLA, .heads = 128, .q_lora_rank = 1536,
+                     .kv_lora_rank = 512, .qk_nope_dim = 128, .qk_rope_dim = 64, .v_dim = 128, .ffn = 18432, .gated = true, .norms_per_layer = 2 };
+  pp_block_flops all[PP_BLOCKS], some[PP_BLOCKS];
+  (void)state;
+  pp_model_block_flops(&model, 4096, all);
+  model.index_heads = 64;
+  model.index_dim = 128;
+  model.index_topk = 2048;
+  pp_model_block_flops(&model, 4096, some);
+  assert_true(all[PP_BLOCK_DENSE].attention == 2.0 * 2048 * 128 * (192 + 128));
+  assert_true(some[PP_BLOCK_DENSE].attention == 2.0 * 1536 * 128 * (192 + 128) + 2.0 * 2048 * 64 * 128);
+  /* its weights: 64 × 128 × 1536 from the latent, 7168 × (128 + 64) from the stream */
+  assert_true(some[PP_BLOCK_DENSE].linear - all[PP_BLOCK_DENSE].linear == 2.0 * (64 * 128 * 1536 + 7168 * 192));
+}
+
+static void a_stage_counts_layers_of_each_kind(void **state) {
+  const pp_model model = hybrid(2048, (pp_layer){ .attention = PP_ATTENTION_GATED_DELTA, .heads = 16, .key_heads = 16, .key_dim = 128,
+                                                   .value_heads = 32, .value_dim = 128, .conv_kernel = 4, .norms_per_layer = 2, .ffn = 4096 });
+  const int layers[2] = { 3, 5 };
+  pp_stage stages[2];
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  assert_int_equal(pp_layout_stages(&model, 2, layers, stages, &error), PP_OK);
+  assert_int_equal(stages[0].count[PP_BLOCK_FURTHER], 3);
+  assert_int_equal(stages[0].count[PP_BLOCK_DENSE], 0);
+  assert_int_equal(stages[1].count[PP_BLOCK_FURTHER], 3);
+  assert_int_equal(stages[1].count[PP_BLOCK_DENSE], 2);
+  assert_int_equal(pp_stage_layers(&stages[1]), 5);
+}
+
+/* The blocks of layers, the embedding and the head add up to the total, whatever kinds there are. */
+static void blocks_of_all_kinds_add_up(void **state) {
+  const pp_model model = hybrid(2048, (pp_layer){ .attention = PP_ATTENTION_CONV, .heads = 16, .conv_kernel = 3, .norms_per_layer = 2, .ffn = 512,
+                                                   .gated = true });
+  pp_block_parameters blocks[PP_BLOCKS];
+  int64_t sum = 0;
+  (void)state;
+  pp_model_block_parameters(&model, blocks);
+  for (int i = 0; i < PP_BLOCKS; i++) {
+    const int count = i == PP_BLOCK_DENSE ? 2 : i == PP_BLOCK_FURTHER ? 6 : i == PP_BLOCK_EMBEDDING || i == PP_BLOCK_HEAD;
+    sum += count * (blocks[i].tensor + blocks[i].replicated + blocks[i].expert);
+  }
+  assert_true(sum == pp_model_parameters(&model).total);
+  /* LFM2's short convolution: 3h × h in, 3 taps a channel, h × h out; two norms; an MLP */
+  const pp_block_parameters *conv = &blocks[PP_BLOCK_FURTHER];
+  assert_true(conv->tensor + conv->replicated == 4LL * 2048 * 2048 + 3 * 2048 + 2 * 2048 + 3LL * 512 * 2048);
+}
+
+static void a_mixer_without_its_sizes_is_refused_by_field(void **state) {
+  pp_error error = { 0 };
+  pp_model model = hybrid(2048, (pp_layer){ .attention = PP_ATTENTION_MAMBA2, .heads = 16, .key_heads = 3, .key_dim = 128, .value_heads = 32,
+                                            .value_dim = 64, .norms_per_layer = 1 });
+  (void)state;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "key_heads");
+  model.further[0].layer.key_heads = 8;
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  model.further[0].layer.value_dim = 0;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "value_dim");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(flops_of_mixers_are_those_of_megatron),
+    cmocka_unit_test(an_indexer_shortens_attention_and_adds_its_scores),
+    cmocka_unit_test(a_stage_counts_layers_of_each_kind),
+    cmocka_unit_test(blocks_of_all_kinds_add_up),
+    cmocka_unit_test(a_mixer_without_its_sizes_is_refused_by_field),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
