@@ -32,6 +32,10 @@ local function by_program(path, more)
   return result.stdout
 end
 
+-- Their search looks at tens of thousands of candidates, each of which a site's rule about days or hours has simulated: they are planned by the
+-- default policy alone.
+local wide = { ["kimi-k2"] = true, ["qwen3-235b"] = true, does_not_fit = true }
+
 describe("the program and the module give the same bytes for", function()
   local site = pipeplan.policy(nil, { date = date, frontier = true })
   local specs = specs_below("examples/specs", {})
@@ -55,6 +59,7 @@ describe("the program and the module give the same bytes for", function()
         local expected, names = {}, {}
         for i = 1 + place % 4, #specs, 4 do
           local spec = specs[i]
+          if wide[spec:match "([^/]*)%.json$"] then goto continue end
           names[#names + 1] = spec
           local object = json.read(spec)
           for _, field in ipairs { "model", "profile" } do  -- paths as seen from here
@@ -62,6 +67,7 @@ describe("the program and the module give the same bytes for", function()
           end
           corpus[#corpus + 1] = json.encode(object)
           expected[#expected + 1] = json.encode(json.shape(policy:plan_spec(object), schema))
+          ::continue::
         end
         local result = program.run("plan --jsonl --date " .. date .. " --policy " .. path, table.concat(corpus, "\n") .. "\n")
         assert.equal("", result.stderr)

@@ -14,10 +14,12 @@ local function run(arguments, status, input)
 end
 
 local small = [[{ "cluster": { "gpus": 64, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
-  "model": "examples/models/llama-3-70b.json", "training": { "tokens": "2T", "global_batch_size": 512 } }]]
+  "model": "examples/models/llama-3-70b.json", "training": { "tokens": "2T", "global_batch_size": 512, "micro_batch_size": 1,
+  "sharding": "optimizer", "recompute": "selective" },
+  "parallelism": { "tensor": 8, "context": 1 } }]]
 local deep = [[{ "cluster": { "gpus": 576, "accelerator": "H100-SXM", "network": { "fabric": "infiniband", "per_gpu": "400Gbps" } },
-  "model": "examples/models/llama-3.1-405b.json", "training": { "tokens": "2T", "global_batch_size": 4608, "micro_batch_size": 1 },
-  "parallelism": { "pipeline": 72, "tensor": 8, "schedule": "1f1b" } }]]
+  "model": "examples/models/llama-3.1-405b.json", "training": { "tokens": "2T", "global_batch_size": 1152, "micro_batch_size": 1,
+  "sharding": "optimizer", "recompute": "selective" }, "parallelism": { "pipeline": 72, "tensor": 8, "context": 1, "schedule": "1f1b" } }]]
 local function line(text) return (text:gsub("\n%s*", " ")) end
 
 local looser = files.write("looser.lua", [[set { max_pipeline_depth = 128, reason = "126 layers need it" }]])
@@ -28,7 +30,7 @@ describe("pipeplan policy diff", function()
   it("shows what changes, by the rule responsible, newly accepted first", function()
     local corpus = line(small) .. "\n\n" .. line(deep) .. "\n"
     local text = run("diff default " .. looser .. " --corpus -", 0, corpus)
-    assert.matches("^newly accepted: too_deep\n  %-:3\n    before: rejected by too_deep[^\n]*\n    after:  1F1B, P 72, M 4,608, TP 8, DP 1\n", text)
+    assert.matches("^newly accepted: too_deep\n  %-:3\n    before: rejected by too_deep[^\n]*\n    after:  1F1B, P 72, M 1,152, TP 8, DP 1\n", text)
     assert.matches("\n1 of 2 specs change: 1 newly accepted\n$", text)
     text = run("diff default " .. tighter .. " --corpus -", 0, corpus)
     assert.matches("^no longer planned: no_pipeline\n", text)
@@ -52,10 +54,8 @@ describe("pipeplan policy diff", function()
   end)
 
   it("finds by itself the specs at the edge of a rule", function()
-    local edge = files.write("edge.lua", [[set { schedules = { "1f1b" } }
-      reject { id = "mine", tokens = under "3B", message = "m {gpus}" }]])
-    local wrong = files.write("wrong.lua", [[set { schedules = { "1f1b" } }
-      reject { id = "mine", tokens = under "2B", message = "m {gpus}" }]])
+    local mine = files.few_rules .. [[set { schedules = { "1f1b" } } reject { id = "mine", tokens = under "%dB", message = "m {gpus}" }]]
+    local edge, wrong = files.write("edge.lua", mine:format(3)), files.write("wrong.lua", mine:format(2))
     local text = run(string.format("diff %s %s --boundary --fail-on loosened", edge, wrong), 1)
     assert.matches("newly accepted: mine\n", text)
   end)

@@ -11,8 +11,9 @@ local sanitized = os.getenv "PIPEPLAN_PRELOAD" ~= nil
 teardown(files.remove)
 
 local function spec(gpus, more)
-  local object = { cluster = { gpus = gpus, accelerator = "H100-SXM" }, training = { tokens = "1T" },
-                   model = { architecture = "dense", total = "70B", layers = 80 } }
+  local object = { cluster = { gpus = gpus, accelerator = "H100-SXM" },
+                   training = { tokens = "1T", micro_batch_size = 1, recompute = "selective", sharding = "optimizer" },
+                   model = { architecture = "dense", total = "70B", layers = 80 }, parallelism = { tensor = 8, context = 1 } }
   for name, value in pairs(more or {}) do object[name] = value end
   return cjson.encode(object)
 end

@@ -100,10 +100,10 @@ local function broken(plan, request)
   if plan.schedule == "interleaved_1f1b_overlap" and (p.expert == 1 or (shape.mtp_layers or 0) > 1) then return "transformer_config.py:3002" end
 end
 
-it("every plan of 200 random specs for Megatron is one that Megatron takes", function()
+it("every plan of random specs for Megatron is one that Megatron takes", function()
   local spec = require "pipeplan.input.spec"
-  local planned = 0
-  for seed = 1, 200 do
+  local planned, specs = 0, require "long" and 400 or 80
+  for seed = 1, specs do
     local object = random_specs.any(random_specs.generator(seed))
     object.framework = "megatron"
     local good, result = pcall(planning.plan, object)
@@ -112,5 +112,5 @@ it("every plan of 200 random specs for Megatron is one that Megatron takes", fun
       assert.same({ seed }, { seed, broken(result, spec.from_table(object, ".")) })
     end
   end
-  assert.is_true(planned > 40)
+  assert.is_true(planned > specs // 5)
 end)

@@ -16,9 +16,12 @@ local dense = {
 
 local function plan(source, changes) return planning.plan(dense, changes, policy_of(source)) end
 
+-- A layout of few candidates, for rules of which each is simulated.
+local narrow = { training = { micro_batch_size = 1, recompute = "selective", sharding = "optimizer" }, parallelism = { tensor = 4, context = 1 } }
+
 -- The rule of that text, and what of a plan does not name its file: two policies that say the same differ in their digests alone.
-local function outcome(source)
-  local out = plan(source)
+local function outcome(source, changes)
+  local out = plan(source, changes)
   return { out.status, out.schedule, out.parallelism, out.step_seconds, planning.entry(out.dropped, "r").count, out.reasons[1] and out.reasons[1].id }
 end
 
@@ -26,9 +29,9 @@ local function rule_of(source) return policy_of(source).policy.rules.r end
 
 describe("a function", function()
   it("that reads a simulated figure is asked when it is known, and drops what the condition drops", function()
-    local condition = outcome [[refuse { id = "r", bubble_fraction = over "1%", recommend = "data_parallel", message = "m" }]]
-    local opaque = outcome [[refuse { id = "r", recommend = "data_parallel", message = "m",
-                                      when = function(f) local bubble = f.bubble_fraction return bubble ~= nil and bubble > 0.01 end }]]
+    local condition = outcome([[refuse { id = "r", bubble_fraction = over "1%", recommend = "data_parallel", message = "m" }]], narrow)
+    local opaque = outcome([[refuse { id = "r", recommend = "data_parallel", message = "m",
+                                      when = function(f) local bubble = f.bubble_fraction return bubble ~= nil and bubble > 0.01 end }]], narrow)
     assert.same(condition, opaque)
     assert.is_true(opaque[5] > 0)
   end)
@@ -139,8 +142,8 @@ end)
 
 describe("the rule that decides", function()
   it("is the site's where without it there would be a plan, and not the memory of what it leaves", function()
-    assert.decided(plan "set { tie_fraction = '1%' }", "planned")
-    local slow = plan [[reject { id = "slow_step", step_seconds = over(1), message = "step {step_seconds}" }]]
+    assert.decided(plan("set { tie_fraction = '1%' }", narrow), "planned")
+    local slow = plan([[reject { id = "slow_step", step_seconds = over(1), message = "step {step_seconds}" }]], narrow)
     assert.same({ "rejected", "slow_step" }, { slow.status, slow.reasons[1].id })
     local shallow = plan [[set { max_pipeline_depth = 2 } reject { id = "narrow", tensor_parallel = over(2), message = "m" }]]
     assert.same("rejected", shallow.status)
@@ -148,7 +151,8 @@ describe("the rule that decides", function()
   end)
 
   it("is memory where nothing fits without the site either", function()
-    local out = plan([[reject { id = "slow_step", step_seconds = over(1), message = "step {step_seconds}" }]], { cluster = { gpus = 8 } })
+    local out = plan([[reject { id = "slow_step", step_seconds = over(1), message = "step {step_seconds}" }]],
+                     planning.merge(narrow, { cluster = { gpus = 8 } }))
     assert.same({ "refused", "does_not_fit" }, { out.status, out.reasons[1].id })
   end)
 end)

@@ -185,7 +185,7 @@ end
 describe("analysis of random stacks", function()
   it("agrees with counting: which rules stand, which are idle, which can never hold; and final holds", function()
     local seen = { idle = 0, empty = 0, refused = 0, back = 0, plain = 0, changed = 0 }
-    for case = 1, os.getenv "CI" and 300 or 120 do
+    for case = 1, require "long" and 300 or 120 do
       local texts, rules, broken = random_stack()
       local name = string.format("stack %d:\n%s", case, table.concat(texts, "\n--\n"))
       local good, policy = loaded(texts)

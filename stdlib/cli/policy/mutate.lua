@@ -20,7 +20,7 @@ Exit status: 0, 1 the score is below --min-score or the tests fail as they are, 
 no mutant is tried, 6 the policy cannot be loaded.
 
 Examples:
-   pipeplan policy mutate --policy examples/sites/aws-p5.lua examples/sites/aws-p5_spec.lua
+   pipeplan policy mutate --policy examples/sites/ml-hall-3.lua examples/sites/ml-hall-3_spec.lua
    pipeplan policy mutate tests/policy --equivalent tests/policy/equivalent.txt --min-score 100]]
 
 local command = {}
