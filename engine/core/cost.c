@@ -312,12 +312,9 @@ static void time_layer(const pp_scene *of, pp_block block, const pp_block_flops 
                        pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
   const pp_block layer = block == PP_BLOCK_MTP ? pp_model_last_block(of->model) : block;
   const bool moe = pp_model_block_is_moe(of->model, layer);
-  pp_model kind;
+  pp_model room;
   pp_scene at = *of;
-  if (layer >= PP_BLOCK_FURTHER) {
-    pp_model_of_block(of->model, layer, &kind);
-    at.model = &kind;
-  }
+  at.model = pp_model_as(of->model, layer, &room);
   const pp_work job = block == PP_BLOCK_MTP ? pp_work_of_mtp(&at, of->model, flops, parameters, moe) : pp_work_of_layer(&at, flops, parameters, moe);
   const pp_again redo = pp_work_again(&at, flops, moe);
   time_block(&at, &job, &redo, out, terms);
@@ -366,6 +363,7 @@ void pp_cost_stage(const pp_stage *stage, const pp_block_seconds blocks[PP_BLOCK
   memset(out, 0, sizeof *out);
   for (int i = 0; i < PP_BLOCKS; i++) {
     const double count = stage->count[i];
+    if (stage->count[i] == 0) continue;
     out->forward += count * (blocks[i].forward + blocks[i].alltoall_forward);
     out->input += count * (blocks[i].input + blocks[i].alltoall_backward);
     out->weight += count * blocks[i].weight;

@@ -230,10 +230,8 @@ static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const
 
 /* Of a decoder layer of some kind. */
 static ledger block_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by, pp_block block) {
-  pp_model kind;
-  if (block < PP_BLOCK_FURTHER) return layer_ledger(model, layout, training, by, block == PP_BLOCK_MOE);
-  pp_model_of_block(model, block, &kind);
-  return layer_ledger(&kind, layout, training, by, pp_model_block_is_moe(model, block));
+  pp_model room;
+  return layer_ledger(pp_model_as(model, block, &room), layout, training, by, pp_model_block_is_moe(model, block));
 }
 
 /* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose gradient comes beside. */
@@ -373,12 +371,8 @@ static void gradient_shapes(const pp_model *whole, const pp_layout *layout, cons
                             double out[PP_SHAPES]) {
   const pp_block kind = block == PP_BLOCK_MTP ? pp_model_last_block(whole) : (pp_block)block;
   const bool layer = pp_model_has_layers_of(whole, kind), moe = pp_model_block_is_moe(whole, kind);
-  pp_model copy;
-  const pp_model *model = whole;
-  if (kind >= PP_BLOCK_FURTHER) {
-    pp_model_of_block(whole, kind, &copy);
-    model = &copy;
-  }
+  pp_model room;
+  const pp_model *model = pp_model_as(whole, kind, &room);
   const double tensor = layout->tensor, hidden = (double)model->hidden, matrices = model->gated ? 3 : 2;
   memset(out, 0, PP_SHAPES * sizeof *out);
   if (block == PP_BLOCK_HEAD || block == PP_BLOCK_MTP) out[PP_SHAPES_HEAD] = (double)model->vocab * hidden / tensor;
@@ -414,7 +408,8 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   pp_gpu_parameters held[PP_BLOCKS];
   pp_model_block_parameters(model, parameters);
   pp_memory_parameters(model, layout, held);
-  for (int i = 0; i < PP_BLOCKS; i++) {
+  memset(out, 0, PP_BLOCKS * sizeof *out);
+  for (int i = 0; i < PP_BLOCK_FURTHER + model->kinds; i++) {
     const pp_state_bytes dense = state_of(held[i].dense, false, layout, training, copies);
     const pp_state_bytes expert = state_of(held[i].expert, true, layout, training, copies);
     out[i] = block_bytes(&books[i], tokens);

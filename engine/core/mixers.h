@@ -25,7 +25,7 @@ typedef struct {
 
 /* Has the layer a mixer that this file knows? Not attention, and not none. */
 bool pp_mixer_is(pp_attention attention);
-/* Of `model` as its layers are: pp_model_of_block. */
+/* Of `model` as its layers are: pp_model_as. */
 void pp_mixer_of(const pp_model *model, pp_mixer *out);
 /* PP_INVALID names the field. */
 pp_status pp_mixer_check(const pp_layer *layer, pp_error *error);

@@ -33,10 +33,11 @@ bool pp_model_has_layers_of(const pp_model *model, pp_block block) {
   return block >= PP_BLOCK_FURTHER && (int)block - PP_BLOCK_FURTHER < model->kinds;
 }
 
-void pp_model_of_block(const pp_model *model, pp_block block, pp_model *out) {
-  *out = *model;
-  if (block < PP_BLOCK_FURTHER) return;
-  out->layer = model->further[block - PP_BLOCK_FURTHER].layer;
+const pp_model *pp_model_as(const pp_model *model, pp_block block, pp_model *room) {
+  if (block < PP_BLOCK_FURTHER) return model;
+  *room = *model;
+  room->layer = model->further[block - PP_BLOCK_FURTHER].layer;
+  return room;
 }
 
 /* --- checking ------------------------------------------------------------------------------------------------------------------ */
@@ -296,9 +297,8 @@ void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks
   layer_parameters(model, false, &blocks[PP_BLOCK_DENSE]);
   if (model->experts > 0) layer_parameters(model, true, &blocks[PP_BLOCK_MOE]);
   for (int i = 0; i < model->kinds; i++) {
-    pp_model kind;
-    pp_model_of_block(model, (pp_block)(PP_BLOCK_FURTHER + i), &kind);
-    layer_parameters(&kind, model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
+    pp_model room;
+    layer_parameters(pp_model_as(model, (pp_block)(PP_BLOCK_FURTHER + i), &room), model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
   }
   blocks[PP_BLOCK_HEAD].tensor = model->vocab * model->hidden + (model->head_bias ? model->vocab : 0);
   blocks[PP_BLOCK_HEAD].replicated = norm_size(model);
@@ -359,11 +359,11 @@ pp_parameter_totals pp_model_parameters(const pp_model *model) {
     const int64_t layers = pp_model_has_layers_of(model, (pp_block)block) ? count_layers(model, (pp_block)block) : 0;
     if (layers == 0) continue;
     const bool moe = pp_model_block_is_moe(model, (pp_block)block);
-    pp_model kind;
-    pp_model_of_block(model, (pp_block)block, &kind);
+    pp_model room;
+    const pp_model *kind = pp_model_as(model, (pp_block)block, &room);
     body += layers * block_total(&blocks[block]);
-    if (moe) idle_experts += layers * (kind.experts - kind.experts_per_token) * expert_size(&kind);
-    totals.adapters += layers * layer_adapters(&kind, moe);
+    if (moe) idle_experts += layers * (kind->experts - kind->experts_per_token) * expert_size(kind);
+    totals.adapters += layers * layer_adapters(kind, moe);
   }
   totals.total = body + embedding - (model->tied_embeddings ? table : 0);
   totals.active = totals.total - idle_experts;
@@ -414,9 +414,8 @@ void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_blo
   layer_flops(model, s, false, &blocks[PP_BLOCK_DENSE]);
   if (model->experts > 0) layer_flops(model, s, true, &blocks[PP_BLOCK_MOE]);
   for (int i = 0; i < model->kinds; i++) {
-    pp_model kind;
-    pp_model_of_block(model, (pp_block)(PP_BLOCK_FURTHER + i), &kind);
-    layer_flops(&kind, s, model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
+    pp_model room;
+    layer_flops(pp_model_as(model, (pp_block)(PP_BLOCK_FURTHER + i), &room), s, model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
   }
   blocks[PP_BLOCK_HEAD].linear = logits;
   if (model->mtp_layers > 0) {
@@ -464,14 +463,14 @@ int pp_model_block_products(const pp_model *model, pp_block block, pp_product ou
   const bool mtp = block == PP_BLOCK_MTP && model->mtp_layers > 0;
   const pp_block layer = mtp ? pp_model_last_block(model) : block;
   if (layer != PP_BLOCK_DENSE && layer != PP_BLOCK_MOE && layer < PP_BLOCK_FURTHER) return 0;
-  pp_model kind;
-  pp_model_of_block(model, layer, &kind);
-  int count = attention_products(&kind, out);
+  pp_model room;
+  const pp_model *kind = pp_model_as(model, layer, &room);
+  int count = attention_products(kind, out);
   const bool moe = pp_model_block_is_moe(model, layer);
-  count = add_feed_forward(&kind, moe ? kind.shared_ffn : kind.ffn, count, out);
-  if (moe && kind.expert_hidden > 0) {
-    out[count++] = (pp_product){ kind.expert_hidden, kind.hidden, PP_SPLIT_NOTHING };
-    out[count++] = (pp_product){ kind.hidden, kind.expert_hidden, PP_SPLIT_NOTHING };
+  count = add_feed_forward(kind, moe ? kind->shared_ffn : kind->ffn, count, out);
+  if (moe && kind->expert_hidden > 0) {
+    out[count++] = (pp_product){ kind->expert_hidden, kind->hidden, PP_SPLIT_NOTHING };
+    out[count++] = (pp_product){ kind->hidden, kind->expert_hidden, PP_SPLIT_NOTHING };
   }
   if (mtp) out[count++] = (pp_product){ model->hidden, 2 * model->hidden, PP_SPLIT_COLUMNS };
   return count;

@@ -88,13 +88,14 @@ typedef struct {
   struct { pp_layer layer; bool moe; } further[PP_MOST_FURTHER];
 } pp_model;
 
-/* The block that a decoder layer is, from 0; and the model as if all its layers were of a block's kind, for what asks about one layer. */
+/* The block that a decoder layer is, from 0. */
 pp_block pp_model_block_of(const pp_model *model, int64_t layer);
 pp_block pp_model_last_block(const pp_model *model);
 bool pp_model_block_is_moe(const pp_model *model, pp_block block);
 /* Is it a decoder layer, and does the model have that kind? DENSE and MOE only where `layers` has them. */
 bool pp_model_has_layers_of(const pp_model *model, pp_block block);
-void pp_model_of_block(const pp_model *model, pp_block block, pp_model *out);
+/* The model as if all its layers were of a block's kind, for what asks about one layer: the model, or a changed copy in `room`. */
+const pp_model *pp_model_as(const pp_model *model, pp_block block, pp_model *room);
 /* What a routed expert reads and writes. */
 int64_t pp_model_expert_hidden(const pp_model *model);
 

@@ -227,10 +227,8 @@ for name, family in pairs(require("pipeplan.catalog.hybrids")(key, dense, deepse
 local refused = {
     deepseek_v4 = "compressed and sparse attention", falcon_h1 = "Mamba layers", falcon_mamba = "Mamba layers", gemma3n = "per-layer embeddings",
   gemma3n_text = "per-layer embeddings",     jamba = "Mamba layers", kimi_k3 = "delta attention and experts on a latent size",
-  lfm2 = "convolution layers", longcat_flash = "two attentions a layer and experts that compute nothing",
-  mamba = "Mamba layers", mamba2 = "Mamba layers", minimax = "lightning (linear) attention layers",
-  minimax_m1 = "lightning (linear) attention layers",
-  minimax_text_01 = "lightning (linear) attention layers",     recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
+  longcat_flash = "two attentions a layer and experts that compute nothing",
+  mamba = "Mamba layers", mamba2 = "Mamba layers",         recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
   t5 = "an encoder and a decoder", umt5 = "an encoder and a decoder", mt5 = "an encoder and a decoder", zamba = "Mamba layers", zamba2 = "Mamba layers",
 }
 

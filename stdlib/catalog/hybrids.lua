@@ -113,6 +113,7 @@ return function(key, dense, deepseek_moe)
   -- Files of transformers 5 do not say how many layers there are, beside the list.
   local function nemotron_layers(config)
     local list, said = config:get("layers_block_type") or config:get("layer_types"), config:size("num_hidden_layers", nil)
+    if list == nil and config:get("hybrid_override_pattern") == nil then config:missing{ "layers_block_type", "hybrid_override_pattern" } end
     if type(list) ~= "table" or #list == 0 then return nil end
     if said and said ~= #list then config:complain("num_hidden_layers", string.format("the length of the list of layers (%d)", #list), said) end
     return #list
@@ -270,7 +271,7 @@ return function(key, dense, deepseek_moe)
     reads = { linear_attn_config = true }, own = kimi_own,
     moe = { ffn = { "moe_intermediate_size" }, shared_count = "num_shared_experts", correction_bias = true,
             dense = listed_or_first_k("first_k_dense_replace", 1) },
-    expects = { { "moe_layer_freq", 1, "experts in some layers only" }, { "mla_use_output_gate", false, "an output gate in latent attention" } },
+    expects = { { "tie_word_embeddings", false, "tied embeddings" }, { "moe_layer_freq", 1, "experts in some layers only" }, { "mla_use_output_gate", false, "an output gate in latent attention" } },
     ignores = { "mla_use_nope" },
   }
 
@@ -330,7 +331,7 @@ return function(key, dense, deepseek_moe)
       if next(rest) ~= nil then config:refuse("sizes of layers without full attention ('per_layer_config')") end
       return function(i) return is_full(i) and gemma4_layer(config, shape, i, listed, equal) or nil end
     end
-    local heads = equal and need(config, "num_global_key_value_heads") or shape.kv_heads
+    local heads = equal and config:required{ "num_global_key_value_heads", "per_layer_config" } or shape.kv_heads
     config.seen.num_global_key_value_heads = true
     local full = { head_dim = config:required{ "global_head_dim", "per_layer_config" }, kv_heads = heads, shared_kv = equal }
     return function(i) return is_full(i) and full or nil end
@@ -350,6 +351,113 @@ return function(key, dense, deepseek_moe)
       if shape.experts then shape.norms_per_layer, shape.scales = 7, shape.hidden + shape.experts end
     end,
     own = gemma4_own, ignores = { "vocab_size_per_layer_input" },
+  }
+
+  -- MiniMax-01: layers of lightning attention, with a gate and a norm over all heads.
+  local function lightning_own(config, shape)
+    local own = { attention = "lightning", key_heads = shape.heads, key_dim = shape.head_dim, value_heads = shape.heads, value_dim = shape.head_dim,
+                  conv_kernel = 0 }
+    local listed = config:integers("attn_type_list")   -- of the checkpoints' own code: 1 is softmax attention
+    if listed and #listed ~= shape.layers then config:complain("attn_type_list", "a list of " .. shape.layers, #listed) end
+    local kind = types_of(config, shape.layers, function(i)
+      if listed then return listed[i] == 0 and "linear_attention" or "full_attention" end
+      return i % 2 == 0 and "linear_attention" or "full_attention"
+    end)
+    return function(i) return kind(i) == "linear_attention" and own or nil end
+  end
+
+  local minimax = {
+    classes = { "MiniMaxForCausalLM", "MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM" }, types = { "minimax_text_01", "minimax_m1" },
+    tied = false, kv_heads = "given", layer_types = { linear_attention = true }, reads = { attn_type_list = true },
+    moe = { ffn = { "intermediate_size" } }, own = lightning_own,
+    expects = { { "shared_intermediate_size", 0, "a shared expert" }, { "attention_bias", false, "biases in attention" } },
+    ignores = { "block_size", "full_attn_alpha_factor", "full_attn_beta_factor", "linear_attn_alpha_factor", "linear_attn_beta_factor",
+                "mlp_alpha_factor", "mlp_beta_factor", "layernorm_full_attention_alpha", "layernorm_full_attention_beta",
+                "layernorm_linear_attention_alpha", "layernorm_linear_attention_beta", "layernorm_mlp_alpha", "layernorm_mlp_beta", "postnorm",
+                "shared_moe_mode", "rotary_dim" },
+  }
+
+  -- LFM2: short convolutions, and attention in some layers. The MLP's width is two thirds of what the file says, rounded up.
+  local function lfm2_own(config, shape)
+    local attention, indices = {}, config:integers("full_attn_idxs")
+    for _, layer in ipairs(indices or {}) do attention[layer + 1] = true end
+    local kind = types_of(config, shape.layers, function(i) return (attention[i] or not indices) and "full_attention" or "conv" end)
+    for i = 1, indices and shape.layers or 0 do
+      if (kind(i) == "full_attention") ~= (attention[i] or false) then config:refuse("attention layers that 'full_attn_idxs' does not tell") end
+    end
+    local bias = config:resolve(flag("conv_bias", false))
+    local own = { attention = "conv", conv_kernel = need(config, "conv_L_cache"), conv_bias = bias, output_bias = bias, qk_norm = "none" }
+    return function(i) return kind(i) == "conv" and own or nil end
+  end
+
+  local function lfm2_width(config, shape)
+    if not config:resolve(flag("block_auto_adjust_ff_dim", true)) then return end
+    local step, factor = need(config, "block_multiple_of"), config:get("block_ffn_dim_multiplier")
+    if math.type(factor) == nil or factor <= 0 then config:complain("block_ffn_dim_multiplier", "a number > 0", factor) end
+    local width = math.floor(factor * (2 * shape.ffn // 3))
+    shape.ffn = (width + step - 1) // step * step
+  end
+
+  local lfm2 = {
+    classes = { "Lfm2ForCausalLM" }, tied = true, head_dim = "hidden", kv_heads = "given", qk_norm = "head", own = lfm2_own, adjust = lfm2_width,
+    ffn = { "intermediate_size", "block_ff_dim" }, layer_types = { conv = true },
+    expects = { { "tie_embedding", true, "an output of its own" } },
+    ignores = { "block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale", "block_use_swiglu", "block_use_xavier_init",
+                "conv_dim", "conv_dim_out", "conv_use_xavier_init", "use_pos_enc", "theta" },
+  }
+
+  -- OLMo hybrid: the delta net of Qwen3-Next between layers of OLMo 3.
+  local olmo_hybrid = {
+    classes = { "OlmoHybridForCausalLM" }, tied = false, head_dim = "hidden", kv_heads = "given", qkv_bias = attention_bias, output_bias = attention_bias,
+    qk_norm = "full", layer_types = { linear_attention = true }, reads = { linear_num_key_heads = true, full_attention_interval = true },
+    own = delta_net,
+    ignores = { "linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max", "linear_dt_init_floor", "linear_allow_neg_eigval",
+                "linear_use_gate" },
+  }
+
+  -- ---------------------------------------------------------------------------------------------- one kind of layers, newer keys
+
+  local deepseek_listed = { ffn = { "moe_intermediate_size" }, shared_count = "n_shared_experts", correction_bias = true,
+                            dense = listed_or_first_k("first_k_dense_replace", 1) }
+  local listed_experts = { ffn = { "moe_intermediate_size" }, shared_count = "num_shared_experts", correction_bias = true,
+                           dense = listed_or_first_k("first_k_dense_replace", 1) }
+
+  local usual = {
+    afmoe = { classes = { "AfmoeForCausalLM" }, tied = false, norms = 4, head_dim = "given", kv_heads = "given", qk_norm = "head",
+              expects = { { "attention_bias", false, "biases in attention" } },
+              moe = { ffn = { "moe_intermediate_size" }, shared_count = "num_shared_experts", correction_bias = true,
+                      dense = { "num_dense_layers", of = function(config)
+                        local dense_layers = config:size("num_dense_layers", nil, 0) or config:missing{ "num_dense_layers" }
+                        return function(i) return i <= dense_layers end
+                      end } },
+              adjust = function(_, shape) shape.output_gate = shape.heads * shape.head_dim end,
+              ignores = { "global_attn_every_n_layers", "mup_enabled", "route_scale", "route_norm", "score_func", "num_expert_groups",
+                          "num_limited_groups", "load_balance_coeff", "use_grouped_mm" } },
+    apertus = { classes = { "ApertusForCausalLM" }, tied = false, gated = false, kv_heads = "given", qk_norm = "head", qkv_bias = attention_bias,
+                output_bias = attention_bias, expects = { { "mlp_bias", false, "biases in MLPs" }, { "hidden_act", "xielu", "another activation" } },
+                adjust = function(_, shape) shape.scales = 2 end, ignores = { "post_norm", "qk_norm" } },
+    exaone_moe = { classes = { "ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM" }, tied = false, head_dim = "not null", kv_heads = "given", qk_norm = "head",
+                   moe = listed_experts, ignores = { "is_moe_layer", "first_last_k_dense_replace" } },
+    glm4_moe_lite = { classes = { "Glm4MoeLiteForCausalLM" }, tied = false, mla = true, moe = deepseek_listed,
+                      expects = { { "moe_layer_freq", 1, "experts in some layers only" } },
+                      adjust = function(config, shape)   -- the class takes it for qk_rope_head_dim
+                        config:expect("head_dim", config:get("head_dim") and shape.qk_rope_dim, "heads of another width")
+                      end },
+    helium = { classes = { "HeliumForCausalLM" }, tied = false, head_dim = "given", kv_heads = "given",
+               qkv_bias = attention_bias, expects = { { "mlp_bias", false, "biases in MLPs" } },
+               adjust = function(config, shape)
+                 if shape.heads * shape.head_dim ~= shape.hidden then config:refuse("an output of another width than its heads ('head_dim')") end
+               end },
+    hy_v3 = { classes = { "HYV3ForCausalLM" }, tied = false, head_dim = "given", kv_heads = "given", qk_norm = "head", moe = listed_experts,
+              expects = { { "attention_bias", false, "biases in attention" }, { "mlp_bias", false, "biases in MLPs" } },
+              ignores = { "router_scaling_factor" } },
+    minicpm3 = { classes = { "MiniCPM3ForCausalLM" }, tied = true, mla = true, expects = { { "mlp_bias", false, "biases in MLPs" } } },
+    ministral3 = { classes = { "Ministral3ForCausalLM" }, tied = false, head_dim = "given", kv_heads = "given" },
+    solar_open = { classes = { "SolarOpenForCausalLM" }, tied = false, head_dim = "given", kv_heads = "given",
+                   expects = { { "attention_bias", false, "biases in attention" }, { "first_k_dense_replace", 0, "dense layers" } },
+                   moe = { ffn = { "moe_intermediate_size" }, shared_count = "n_shared_experts", correction_bias = true } },
+    vaultgemma = { classes = { "VaultGemmaForCausalLM" }, tied = true, head_dim = "given", kv_heads = "given", qkv_bias = attention_bias,
+                   output_bias = attention_bias },
   }
 
   -- Nemotron-NAS (Puzzle): each layer with a width and a number of key and value heads of its own, or without one of its parts
@@ -387,8 +495,8 @@ return function(key, dense, deepseek_moe)
     end
   end
 
-  return {
-    bamba = bamba, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
+  return with(usual, {
+    bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
     ["nemotron-nas"] = { classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },
                          ignores = { "intermediate_size" } },
@@ -401,5 +509,5 @@ return function(key, dense, deepseek_moe)
     qwen3_5 = with(qwen_hybrid, { classes = { "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration" }, types = { "qwen3_5_text" } }),
     qwen3_5_moe = with(qwen_hybrid, { classes = { "Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration" }, types = { "qwen3_5_moe_text" },
                                       moe = qwen_shared }),
-  }
+  })
 end

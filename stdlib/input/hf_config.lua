@@ -69,9 +69,8 @@ local function check_features(self, family)
 end
 
 local function unknown_family(self, name)
-  failure.usage('%s: pipeplan does not know how %s is built%s; it knows %s. Give its published sizes instead of the file: '
-                .. '"model": { "architecture": "dense" or "moe", "total": …, "active": …, "layers": … }', self.file, self.label,
-                failure.suggestion(name, family_names), table.concat(family_names, ", "))
+  failure.usage("%s: pipeplan does not know how %s is built%s; it knows %s; %s", self.file, self.label,
+                failure.suggestion(name, family_names), table.concat(family_names, ", "), self:published_sizes())
 end
 
 -- By the class that the file names, else by its model_type. A text model inside another is what it says itself, where it does.
@@ -252,6 +251,7 @@ local function read_ends(self, family, shape)
   if tied == nil then tied = given(self.outer.tie_word_embeddings) end
   if tied == nil then
     tied = family.tied
+    if tied then self.taken_for_true[#self.taken_for_true + 1] = "tie_word_embeddings" end
     self:assume("model.tied_embeddings", tied, "tie_word_embeddings is not in the file; %s means %s", self.label, tostring(tied))
   elseif type(tied) ~= "boolean" then
     self:complain("tie_word_embeddings", "true or false", tied)

@@ -82,7 +82,10 @@ end
 function reader:flag(key, default)
   local value = self:get(key)
   if value == nil and default and self:is_null(key) then self:complain(key, "true or false", self.config[key]) end
-  if value == nil then return default end
+  if value == nil then
+    if default then self.taken_for_true[#self.taken_for_true + 1] = key end
+    return default
+  end
   if type(value) ~= "boolean" then self:complain(key, "true or false", value) end
   return value
 end
@@ -126,11 +129,18 @@ function reader:first_given(keys)
   end
 end
 
--- How to give a model without its config.json.
+-- How to give a model without its config.json, with what the file says of its sizes.
 function reader:published_sizes()
-  local moe, layers = self:first_given(names.experts), self:first_given(names.layers)
-  return string.format('give its published sizes instead of the file: "model": { "architecture": "%s", "total": …, %s"layers": %s }',
-                       moe and "moe" or "dense", moe and '"active": …, ' or "", math.type(layers) and math.tointeger(layers) or "…")
+  local moe, known = self:first_given(names.experts), {}
+  for i, field in ipairs{ "layers", "hidden", "vocab" } do
+    local value = self:first_given(names[field])
+    local integer = math.type(value) and math.tointeger(value)
+    known[i] = (integer or field == "layers") and string.format('"%s": %s', field, integer or "…") or nil
+  end
+  local list = {}
+  for i = 1, 3 do list[#list + 1] = known[i] end
+  return string.format('give its published sizes instead of the file: "model": { "architecture": "%s", "total": …, %s%s }',
+                       moe and "moe" or "dense", moe and '"active": …, ' or "", table.concat(list, ", "))
 end
 
 -- This model cannot be counted exactly: says why, and what can be given instead.
@@ -222,6 +232,8 @@ function reader:check_unread(ignored)
     local empty = value == nil or value == "" or type(value) == "table" and next(value) == nil
     if value == false and config_keys.is_switch[key] or empty then
       self.seen[key] = true
+    elseif value == false and #self.taken_for_true > 0 then   -- it may be another name of one of these
+      refuse_unread(self, key)
     elseif value == false or type(value) == "string" then
       local message = string.format("%s: pipeplan does not know what '%s%s' (%s) is to %s; it is taken to change no size", self.file,
                                     self.prefix, one_line(key), show(value), self.label)
@@ -254,8 +266,8 @@ function reader.open(config, file)
   if type(config) ~= "table" or json.is_array(config) then
     failure.usage("%s: not a config.json of a language model: an object expected, got %s", file, show(config))
   end
-  local self = setmetatable({ config = config, outer = config, file = file, prefix = "", seen = {}, assumptions = {}, warnings = {} },
-                            reader)
+  local self = setmetatable({ config = config, outer = config, file = file, prefix = "", seen = {}, taken_for_true = {}, assumptions = {},
+                              warnings = {} }, reader)
   for _, key in ipairs(nested_keys) do
     local nested = given(config[key])
     if type(nested) == "table" and not json.is_array(nested) then

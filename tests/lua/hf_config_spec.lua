@@ -317,7 +317,7 @@ describe("a key that pipeplan does not know", function()
   it("is an error otherwise, with the nearest that it knows and the ways out", function()
     assert.equal("config.json: pipeplan does not know what 'intermediate_sizes' (14336) is to LlamaForCausalLM, did you mean "
                  .. "'intermediate_size'?; it may change the model's size. Take it out of the file if it does not, or give its published sizes "
-                 .. 'instead of the file: "model": { "architecture": "dense", "total": …, "layers": 32 }',
+                 .. 'instead of the file: "model": { "architecture": "dense", "total": …, "layers": 32, "hidden": 4096, "vocab": 128256 }',
                  refusal(llama{ intermediate_sizes = 14336 }))
   end)
 end)

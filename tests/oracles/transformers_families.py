@@ -173,6 +173,19 @@ CASES = [
     ("GraniteMoeHybrid", plain(num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=224, mamba_conv_bias=False,
         layer_types=["mamba", "mamba", "attention"], **MAMBA)),
     ("Bamba", plain(attn_layer_indices=[1], **MAMBA)),
+    ("MiniMax", mixtral(head_dim=24)),
+    ("Lfm2", plain(full_attn_idxs=[1], conv_L_cache=3, block_multiple_of=64, block_ffn_dim_multiplier=1.0)),
+    ("OlmoHybrid", plain(num_hidden_layers=4, pad_token_id=0, **LINEAR)),
+    ("Afmoe", moe(num_experts=6, head_dim=24, num_dense_layers=1, num_shared_experts=2)),
+    ("Apertus", plain(pad_token_id=0)),
+    ("ExaoneMoe", moe(num_experts=6, num_shared_experts=1, first_k_dense_replace=1, head_dim=24)),
+    ("Glm4MoeLite", moe(q_lora_rank=48, n_routed_experts=6, n_shared_experts=1, **MLA)),
+    ("Helium", plain(head_dim=16, pad_token_id=0)),
+    ("HYV3", moe(num_experts=6, num_shared_experts=1, head_dim=24, pad_token_id=0)),
+    ("MiniCPM3", plain(q_lora_rank=48, **MLA)),
+    ("Ministral3", plain(head_dim=24, pad_token_id=0)),
+    ("SolarOpen", without(moe(n_routed_experts=6, n_shared_experts=1, head_dim=24), "intermediate_size")),
+    ("VaultGemma", plain(head_dim=24)),
 ]
 
 # Classes that are not called NAMEConfig and NAMEForCausalLM.

@@ -1,0 +1,80 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A config.json with a renamed key is refused or is the model that it was: files come under names that no table of keys holds. Random renames of
+-- random keys of the files of tests/oracles/transformers_*.json. PIPEPLAN_MUTATIONS says how many (default 200; 2000 take half a minute).
+
+require "pipeplan"
+local config_keys = require "pipeplan.catalog.config_keys"
+local failure = require "pipeplan.base.failure"
+local hf = require "pipeplan.input.hf_config"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
+
+local source = os.getenv("PIPEPLAN_SOURCE") or "."
+local count = tonumber(os.getenv("PIPEPLAN_MUTATIONS")) or 200
+
+local cases = {}
+for release = 4, 5 do
+  local name = string.format("%s/tests/oracles/transformers_%d.json", source, release)
+  for _, case in ipairs(json.decode(io.open(name):read("a"), name).cases) do cases[#cases + 1] = case.config end
+end
+
+local seed = 20260501
+local function random(n)   -- from 1 to n, the same on every machine
+  seed = (seed * 1103515245 + 12345) % 2 ^ 31
+  return math.tointeger(seed // 1 >> 8) % n + 1
+end
+
+-- Names that other files have for a size, and ways in which names change from release to release.
+local synonyms = { "n_layers", "d_model", "dim", "num_heads", "kv_heads", "ffn_dim", "moe_num_experts", "num_expert", "experts_top_k", "moe_inter_dim",
+                   "expert_intermediate_size", "shared_expert_size", "vocabulary_size", "tied", "use_bias_in_attention", "width", "layer_kinds" }
+local ways = {
+  function(key) return key .. "_v2" end, function(key) return "text_" .. key end, function(key) return key .. "s" end,
+  function(key) return (key:gsub("num_", "n_", 1)) end, function(key) return (key:gsub("_(%l)", string.upper)) end,
+  function(key) return key:sub(1, -2) end, function(key) return (key:gsub("size", "dim")) end, function() return synonyms[random(#synonyms)] end,
+}
+
+local names_it = { architectures = true, model_type = true, transformers_version = true }
+
+local function read(config)
+  local good, result = failure.try(hf.read, config, "config.json")
+  return good and result or nil, result
+end
+
+-- What a reader would plan with.
+local function counts(model)
+  return string.format("%d %d %d %s", model.total_parameters, model.active_parameters, model.mtp_parameters, model.architecture)
+end
+
+describe("a config.json with a renamed key", function()
+  it(string.format("is refused, or has the parameters that it had: %d renames", count), function()
+    local silent, refused = {}, 0
+    for _ = 1, count do
+      local config = cases[random(#cases)]
+      local keys = lists.sorted_keys(config)
+      local key = keys[random(#keys)]
+      local name = ways[random(#ways)](key)
+      if not names_it[key] and config[name] == nil and not config_keys.reason(name) then   -- a known name says something else
+        local changed = lists.with(config, { [name] = config[key] })
+        changed[key] = nil
+        local model = read(changed)
+        if not model then refused = refused + 1
+        elseif counts(model) ~= counts(assert(read(config))) then
+          silent[#silent + 1] = string.format("%s: '%s' as '%s'", config.model_type, key, name)
+        end
+      end
+    end
+    assert.same({}, silent)
+    assert.is_true(refused > count / 10)   -- that some are is what makes the rest tell anything
+  end)
+
+  it("with a key added that changes nothing is still the same model", function()
+    local harmless = lists.sorted_keys(config_keys.harmless)
+    for _, config in ipairs(cases) do
+      local key = harmless[random(#harmless)]
+      if config[key] == nil and config.text_config == nil then
+        local model = assert(read(lists.with(config, { [key] = 3 })), config.model_type .. " with " .. key)
+        assert.equal(counts(assert(read(config))), counts(model), config.model_type .. " with " .. key)
+      end
+    end
+  end)
+end)
