@@ -117,14 +117,13 @@ static int64_t microbatches_of(int64_t batch, int64_t data, int64_t micro_batch)
   return divides(data * micro_batch, batch) ? batch / (data * micro_batch) : 0;
 }
 
-/* All expert splits and schedules of one (P, TP, CP). */
-static pp_status append_layouts(const pp_candidate_space *space, int pipeline, int tensor, int context, pp_candidates *out,
+/* All expert splits and schedules of one (P, TP, CP, expert TP). */
+static pp_status append_layouts(const pp_candidate_space *space, int pipeline, int tensor, int context, int expert_tensor, pp_candidates *out,
                                 pp_error *error) {
   const pp_fixed *fixed = &space->fixed;
   const pp_model *model = space->model;
   bool apart = pipeline == 1 && fixed->pipeline != 1;  /* depth 1 beside a search for pipelines */
   int64_t stage_gpus = space->gpus / pipeline, data = stage_gpus / ((int64_t)tensor * context);
-  int expert_tensor = fixed->expert_tensor ? fixed->expert_tensor : space->experts_as_tensor && model->experts > 0 ? tensor : 1;
   int64_t last_expert = model->experts > 0 ? model->experts : 1;
   pp_candidate base = { .kind = PP_NO_SCHEDULE, .configured_virtual = 1, .group = 0, .choice = space->choice };
   base.microbatches = microbatches_of(space->global_batch, data, space->micro_batch);
@@ -146,6 +145,18 @@ static pp_status append_layouts(const pp_candidate_space *space, int pipeline, i
   return PP_OK;
 }
 
+/* Expert TP: what is fixed, or TP, or 1; where TP is open too, both. */
+static pp_status append_expert_tensors(const pp_candidate_space *space, int pipeline, int tensor, int context, pp_candidates *out,
+                                       pp_error *error) {
+  const pp_fixed *fixed = &space->fixed;
+  const bool as_tensor = space->experts_as_tensor && space->model->experts > 0 && tensor > 1;
+  pp_status status = PP_OK;
+  if (fixed->expert_tensor) return append_layouts(space, pipeline, tensor, context, fixed->expert_tensor, out, error);
+  if (!as_tensor || (space->experts_apart && !fixed->tensor)) status = append_layouts(space, pipeline, tensor, context, 1, out, error);
+  if (status == PP_OK && as_tensor) status = append_layouts(space, pipeline, tensor, context, tensor, out, error);
+  return status;
+}
+
 static pp_status append_depth(const pp_candidate_space *space, int pipeline, pp_candidates *out, pp_error *error) {
   const pp_fixed *fixed = &space->fixed;
   int max_tensor = pipeline == 1 && space->scale_up_gpus < space->max_tensor ? space->scale_up_gpus : space->max_tensor;
@@ -157,7 +168,7 @@ static pp_status append_depth(const pp_candidate_space *space, int pipeline, pp_
     for (; context <= last_context; context *= 2) {
       pp_status status;
       if (!divides((int64_t)pipeline * tensor * context, space->gpus)) continue;
-      status = append_layouts(space, pipeline, tensor, context, out, error);
+      status = append_expert_tensors(space, pipeline, tensor, context, out, error);
       if (status != PP_OK) return status;
     }
   }

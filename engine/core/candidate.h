@@ -45,6 +45,7 @@ typedef struct {
   int scale_up_gpus;               /* TP at pipeline depth 1 stays within it */
   bool planned[PP_SCHEDULE_KINDS]; /* schedules that may be planned */
   bool experts_as_tensor;          /* expert TP, where it is not fixed, is TP and not 1 */
+  bool experts_apart;              /* beside that 1 is tried too, where TP is not fixed */
   bool rounds;                     /* groups of microbatches by PP_GROUP_ROUNDS, whatever the schedule's own rule */
   pp_fixed fixed;
   /* How far free degrees are enumerated: bounds of the work, not judgements. */

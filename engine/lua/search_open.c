@@ -104,6 +104,7 @@ static void check_space(lua_State *L, pp_lua_search *self) {
   space->max_tensor = (int)pp_args_integer_or(L, 1, search_call, "max_tensor", 1, 1 << 16, 64);
   space->max_context = (int)pp_args_integer_or(L, 1, search_call, "max_context", 1, 1 << 24, 1);
   space->experts_as_tensor = pp_args_boolean_or(L, 1, search_call, "experts_as_tensor", false);
+  space->experts_apart = pp_args_boolean_or(L, 1, search_call, "experts_apart", false);
   space->rounds = pp_args_boolean_or(L, 1, search_call, "rounds", false);
   space->max_chunks = (int)pp_args_integer_or(L, 1, search_call, "max_virtual", 1, PP_MAX_LAYERS, 8);
   check_schedules(L, "schedules", space->planned);
@@ -193,7 +194,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 int pp_lua_search_make(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
                                        "usable_bytes", "overhead_bytes", "communicator_bytes", "hop_waiting", "step_overhead_seconds", "schedules", "layers", "fixed",
-                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "profile",
+                                       "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "experts_apart", "profile",
                                        "split_tie", "split_gain", "split_overfull", "run_days_per_second", "price_per_gpu_hour", "choices", NULL };
   pp_lua_search *self;
   pp_search_symbols symbols;

@@ -124,7 +124,7 @@ fields.list = {
   field("parallelism.tensor", "integer", "tensor parallelism (TP)"),
   field("parallelism.context", "integer", "context parallelism (CP)"),
   field("parallelism.expert", "integer", "expert parallelism (EP)"),
-  field("parallelism.expert_tensor", "integer", "tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1)"),
+  field("parallelism.expert_tensor", "integer", "TP of experts (default: 1; in Megatron TP, or the better one where TP is open)"),
   field("parallelism.sequence", "flag",
         "sequence parallelism: what is between TP regions is split over TP too (default: where there is any)"),
   field("parallelism.scatter_messages", "flag",

@@ -47,6 +47,13 @@ function recipe.expert_tensor(request)
   return fixed.tensor
 end
 
+-- Is it chosen? Where neither it nor TP is given, and the framework can be told.
+function recipe.chooses_expert_tensor(request)
+  local fixed = request.parallelism or {}
+  return request.model.architecture == "moe" and not fixed.expert_tensor and not fixed.tensor
+         and defaults_of(request).expert_tensor == "tensor" and frameworks.find(request.framework).has.expert_tensor
+end
+
 -- Sequence parallelism beside TP: as the spec says, else where what runs the plan has it.
 local function sequence_parallel(request)
   local fixed = request.training.sequence_parallel
@@ -276,7 +283,8 @@ function recipe.assumptions(request)
     assume("expert imbalance", 1.0, "tokens spread evenly over experts")
   end
   local fixed = request.parallelism or {}
-  if request.model.architecture == "moe" and not fixed.expert_tensor and fixed.tensor ~= 1 then
+  local open = not fixed.expert_tensor and fixed.tensor ~= 1 and not recipe.chooses_expert_tensor(request)
+  if request.model.architecture == "moe" and open then
     local default = defaults_of(request).expert_tensor
     assume("parallelism.expert_tensor", default == "tensor" and (fixed.tensor or "TP") or 1,
            default and frameworks.find(request.framework).title .. "'s default"

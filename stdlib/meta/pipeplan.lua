@@ -60,7 +60,7 @@
 ---@field tensor? integer|string tensor parallelism (TP); in rank
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
----@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
+---@field expert_tensor? integer|string TP of experts (default: 1; in Megatron TP, or the better one where TP is open); in rank
 ---@field sequence? boolean|string sequence parallelism: what is between TP regions is split over TP too (default: where there is any)
 ---@field scatter_messages? boolean|string what stages hand over is cut over TP on the way (default: with sequence parallelism)
 ---@field data? integer|string data parallelism (DP); in rank
@@ -127,7 +127,7 @@
 ---@field context? integer|string context parallelism (CP); in rank
 ---@field data? integer|string data parallelism (DP); in rank
 ---@field expert? integer|string expert parallelism (EP); in rank
----@field expert_tensor? integer|string tensor parallelism of experts (ETP; default: the framework's, TP in Megatron, else 1); in rank
+---@field expert_tensor? integer|string TP of experts (default: 1; in Megatron TP, or the better one where TP is open); in rank
 ---@field layers_per_stage? integer[]|string decoder layers of each stage, first to last
 ---@field microbatches? integer|string microbatches of one pipeline and step (M), at the smallest batch
 ---@field num_layers_in_first_pipeline_stage? integer|string decoder layers of the first rank; the others alike

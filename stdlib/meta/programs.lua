@@ -107,6 +107,7 @@
 ---@field max_virtual? integer largest V; 1 … 1024; default 8
 ---@field rounds? boolean groups of microbatches as PyTorch makes them; default false
 ---@field experts_as_tensor? boolean expert TP, where it is not fixed, is TP; default false
+---@field experts_apart? boolean beside that 1 is tried too, where TP is not fixed; default false
 ---@field kernel_latency? table<string, number> seconds of a dispatch or combine beside its transfers, by kernel; default: device.alltoall_latency
 ---@field overhead_bytes? number on each rank beside tensors; ≥ 0; default 0
 ---@field communicator_bytes? number of each further process group that a GPU communicates in; ≥ 0; default 0

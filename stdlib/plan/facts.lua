@@ -118,7 +118,8 @@ function facts.of(request, policy)
       rounds = request.framework and frameworks.find(request.framework).rounds or false,
       run_days_per_second = training.tokens / (batch * training.sequence_length) / (training.goodput or 1) / SECONDS_PER_DAY,
       price_per_gpu_hour = cluster.price_per_gpu_hour,
-      experts_as_tensor = frameworks.default_expert_tensor(request.framework) == "tensor", profile = recipe.profile(request),
+      experts_as_tensor = frameworks.default_expert_tensor(request.framework) == "tensor",
+      experts_apart = recipe.chooses_expert_tensor(request), profile = recipe.profile(request),
     },
   }
 end

@@ -150,6 +150,27 @@ describe("ranking", function()
     assert.is_not_nil(contains(none.reasons, "dualpipe_without_ep"))
   end)
 
+  -- NVIDIA-NeMo/Megatron-Bridge runs Qwen3-235B-A22B with TP 2 and whole experts on 256 H100 (docs/performance-summary @067f987)
+  it("chooses expert TP where the framework can be told and TP is left open", function()
+    local qwen = { cluster = { gpus = 256, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+                   model = "examples/models/qwen3-235b-a22b.json",
+                   training = { tokens = "2T", sequence_length = 4096, micro_batch_size = 1, global_batch_size = 2048, sharding = "optimizer",
+                                recompute = { "norm", "activation" } } }
+    local function degrees(framework, parallelism)
+      local result = decide(qwen, { framework = framework, parallelism = parallelism })
+      return result.fields.tensor_parallel, result.fields.expert_tensor_parallel, result.fields.step_seconds
+    end
+    local tensor, experts, seconds = degrees("megatron", { expert = 16 })
+    assert.same({ true, 1 }, { tensor > 1, experts })
+    for _, framework in ipairs { "megatron", "zero-bubble" } do   -- the fork has no switch for it
+      local given, as_tensor, more = degrees(framework, { tensor = tensor, expert = 16 })
+      assert.same({ tensor, tensor }, { given, as_tensor })
+      assert.is_true(more > seconds)
+    end
+    local own, forked = degrees("zero-bubble", { expert = 16 })
+    assert.equal(own, forked)
+  end)
+
   it("drops what takes too long by its bound, as simulating each would, and judges the fastest", function()
     local fixed = { parallelism = { tensor = 8 } }
     local free = decide(llama, fixed)

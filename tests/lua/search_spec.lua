@@ -191,6 +191,22 @@ describe("engine.search", function()
     assert.equal(0, #c:match_late({ { field = "step_seconds", op = "over", value = 0 } }, c:none()))
   end)
 
+  it("has experts split as the rest, or not at all, or both where TP is left open too", function()
+    local function degrees(changes)
+      local seen, c = {}, open(changes)
+      for row = 1, #c:all() do
+        local tensor, experts = c:get("tensor_parallel", row), c:get("expert_tensor_parallel", row)
+        if tensor > 1 then seen[experts == tensor and "as TP" or experts == 1 and "not" or "otherwise"] = true end
+      end
+      return seen
+    end
+    assert.same({ ["not"] = true }, degrees())
+    assert.same({ ["as TP"] = true }, degrees { experts_as_tensor = true })
+    assert.same({ ["as TP"] = true, ["not"] = true }, degrees { experts_as_tensor = true, experts_apart = true })
+    assert.same({ ["as TP"] = true }, degrees { experts_as_tensor = true, experts_apart = true, fixed = { tensor = 2 } })
+    assert.same({ otherwise = true }, degrees { experts_as_tensor = true, experts_apart = true, fixed = { tensor = 8, expert_tensor = 4 } })
+  end)
+
   it("says what a step saves without a pipeline, once it is told what that takes", function()
     local c = open { fixed = { tensor = 1, expert = 8 } }
     local early = c:match({ equal("pipeline_parallel", 4), equal("schedule", "1f1b") }):first()

@@ -102,6 +102,7 @@ local functions = {
       { "max_context", "integer", "largest CP", low = 1, high = HUGE_SIZE, default = 1 },
       { "max_virtual", "integer", "largest V", low = 1, high = MOST_LAYERS, default = 8 },
       flag("rounds", "groups of microbatches as PyTorch makes them"), flag("experts_as_tensor", "expert TP, where it is not fixed, is TP"),
+      flag("experts_apart", "beside that 1 is tried too, where TP is not fixed"),
       { "kernel_latency", "table<string, number>", "seconds of a dispatch or combine beside its transfers, by kernel; default: device.alltoall_latency",
         optional = true },
       bytes("overhead_bytes", "on each rank beside tensors"), bytes("communicator_bytes", "of each further process group that a GPU communicates in"),
