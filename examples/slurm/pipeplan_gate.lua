@@ -126,12 +126,15 @@ spec=$1 program=$3; shift 3
 exec "$program" plan "$spec" --format verdict "$@"
 ]]
 
--- What a command prints. slurmctld gets signals: a read that one ends (EINTR) is begun again.
+-- What a command prints. slurmctld gets signals: of a read that one ends (EINTR) what was read is lost, so the command is run again.
 local function output_of(command)
-  local pipe = assert(io.popen(command))
   local text, problem, code
-  repeat text, problem, code = pipe:read "*a" until text or code ~= 4
-  pipe:close()
+  for _ = 1, 5 do
+    local pipe = assert(io.popen(command))
+    text, problem, code = pipe:read "*a"
+    pipe:close()
+    if text or code ~= 4 then break end
+  end
   return text or problem
 end
 

@@ -5,6 +5,16 @@ local failure = require "pipeplan.base.failure"
 
 local arguments = {}
 
+-- ", did you mean '--name'?" or "".
+local function nearest(parser, unknown)
+  local names = {}
+  for _, option in ipairs(parser._options) do
+    for _, alias in ipairs(option._aliases) do names[#names + 1] = alias:match "^%-%-(.+)$" end
+  end
+  local near = failure.nearest(unknown, names)
+  return near and string.format(", did you mean '--%s'?", near) or ""
+end
+
 -- arguments.parse(parser, list, command) → what argparse read, or nil and the text of the help. Who asks for help gets it, whatever else
 -- stands there; what cannot be read is answered in one line.
 function arguments.parse(parser, list, command)
@@ -15,7 +25,8 @@ function arguments.parse(parser, list, command)
   if not good then
     local unknown = parsed:match "^unknown option '%-%-([%w_-]+)'"
     local elsewhere = unknown and require("pipeplan.names").in_options(unknown) or ""
-    if elsewhere ~= "" then parsed = parsed:gsub("\n.*", "") end
+    if elsewhere ~= "" then parsed = parsed:gsub("\n.*", "")
+    elseif unknown and not parsed:find "\n" then elsewhere = nearest(parser, unknown) end   -- the parser looks no farther than one letter
     failure.usage("%s: %s%s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " ")), elsewhere)
   end
   if parsed.output == "-" then parsed.output = nil end  -- standard output

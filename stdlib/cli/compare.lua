@@ -9,7 +9,8 @@ local most = 16   -- beside each other
 
 -- What cannot stand beside it.
 function compare.check(parsed)
-  for _, name in ipairs { "explain", "jobs", "jsonl", "keep", "pairs", "record", "record_for", "resume", "shard", "shortlist", "verify" } do
+  for _, name in ipairs { "explain", "jobs", "jsonl", "keep", "pairs", "recommended", "record", "record_for", "resume", "shard",
+                         "shortlist", "verify" } do
     if parsed[name] then failure.usage("plan: --compare and --%s are two questions: ask one", (name:gsub("_", "-"))) end
   end
   if #parsed.why > 0 then failure.usage "plan: --compare and --why are two questions: ask one" end

@@ -338,6 +338,7 @@ function command.run(arguments)
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
   local runs = require("pipeplan.cli.measured").take(parsed, given)
+  if runs and parsed.recommended then failure.usage "plan: --recommended and --measured are two questions: ask one" end
   local shortlist = shortlist_of(parsed)
   if parsed.compare then
     local compare = require "pipeplan.cli.compare"

@@ -182,10 +182,11 @@ local function next_of(planner, request, policy, fitted, runs, chosen)
            gain_fraction = gain }
 end
 
--- A layout with its recipe: two runs that differ in any of it are two.
+-- A layout with its recipe and its split: two runs that differ in any of it are two.
 local function whole(own)
-  return string.format("%s, microbatches of %d, recompute %s, %s sharded", label(own), own.micro_batch_size,
-                       #own.recompute > 0 and table.concat(own.recompute, " and ") or "nothing", own.sharding)
+  local split = own.parallelism.pipeline > 1 and ", layers " .. table.concat(own.layers_per_stage, " ") or ""
+  return string.format("%s, microbatches of %d, recompute %s, %s sharded%s", label(own), own.micro_batch_size,
+                       #own.recompute > 0 and table.concat(own.recompute, " and ") or "nothing", own.sharding, split)
 end
 
 -- As the file has it: these runs in place of earlier ones of the same layout and job.

@@ -116,5 +116,8 @@ describe("options of plan", function()
     local result = program.run("plan " .. spec .. "--globalbatch-size 3")
     assert.equal(2, result.status)
     assert.matches("unknown option '--globalbatch-size', did you mean '--global-batch-size'?", result.stderr, 1, true)
+    assert.equal("pipeplan: plan: unknown option '--globl-bach-size', did you mean '--global-batch-size'?\n",
+                 program.run("plan " .. spec .. "--globl-bach-size 3").stderr)
+    assert.equal("pipeplan: plan: unknown option '--frobnicate'\n", program.run("plan " .. spec .. "--frobnicate").stderr)
   end)
 end)

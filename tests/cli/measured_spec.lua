@@ -104,6 +104,19 @@ describe("measured runs", function()
     assert.near(42, found.runs[1].measured_seconds, 1e-3)
   end)
 
+  it("are kept beside those of the same layout in another split", function()
+    local other = json.decode(shortlist_text, "plan")
+    local layers = other.shortlist[1].layers_per_stage
+    layers[1], layers[#layers] = layers[1] - 1, layers[#layers] + 1
+    local kept, path = place .. "splits.json", files.write("split.json", json.encode(other))
+    write_run(1, steps(41))
+    for _, of in ipairs { shortlist, path } do
+      local result = measure("--measured " .. of .. ":1=" .. place .. "run-1.log --keep " .. kept)
+      assert.equal(0, result.status, result.stderr)
+    end
+    assert.equal(2, #json.read(kept).runs)
+  end)
+
   it("are kept, together with earlier ones, as a calibration that plans with them", function()
     for i, seconds in ipairs { 41, 37 } do write_run(i, steps(seconds)) end
     local kept = place .. "site.json"

@@ -529,6 +529,13 @@ describe("what a refusal recommends", function()
   end)
 
   it("is asked for beside nothing that it is no answer to", function()
-    assert.equal(2, run(refused .. " --explain").status)
+    local small = "examples/specs/mixtral-8x7b.json "
+    for _, beside in ipairs { refused .. " --explain", small .. small .. "--recommended --compare",
+                              small .. "--recommended --measured plan.json=log" } do
+      local result = run(beside)
+      assert.same({ 2, "" }, { result.status, result.stdout })
+      assert.matches("%-%-recommended and %-%-%l+ are two questions: ask one", (result.stderr:gsub("%-%-compare and %-%-recommended",
+                                                                                             "--recommended and --compare")))
+    end
   end)
 end)
