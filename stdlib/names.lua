@@ -24,6 +24,7 @@ names.concepts = {
   concept("GPU memory that tensors cannot have", "cluster.overhead", nil, "memory.ranks.overhead_bytes"),
   concept("FLOPs of a GPU", "cluster.flops"),
   concept("memory bandwidth of a GPU", "cluster.memory_bandwidth"),
+  concept("files that say which GPUs there are", "cluster.inventory"),
   concept("kernels measured on a GPU", "cluster.kernels"),
   concept("what the site's runs say of the price", "cluster.calibration"),
   concept("price of a GPU", "cluster.price_per_gpu_hour", nil, "cluster.price_per_gpu_hour"),

@@ -62,7 +62,7 @@ local fields = {
         { "infiniband", "roce", "efa", "slingshot", "ethernet", "none" }),
   field("request", "accelerator",        "string",  nil,        "catalogue name of the accelerator"),
   field("request", "accelerator_family", "string",  nil,        "its family: what kernels are built for",
-        { "volta", "ampere", "ada", "hopper", "blackwell", "gb200", "gb300", "mi200", "mi300", "mi350", "tpu", "ascend", "other" }),
+        { "volta", "ampere", "ada", "hopper", "blackwell", "blackwell_rtx", "gb200", "gb300", "mi200", "mi300", "mi350", "tpu", "ascend", "other" }),
   field("request", "device_bytes",       "number",  "byte",     "memory of one GPU", { 0, most.device }),
   field("request", "usable_bytes",       "number",  "byte",     "device_bytes less memory_headroom: what a plan may fill", { 0, most.device }),
   field("request", "network_per_gpu",    "number",  "byte/s",   "network between domains, one direction, per GPU", { 0, most.link }),

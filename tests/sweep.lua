@@ -274,6 +274,10 @@ words_kind("links", read "tests/data/measured/all_reduce-4xH100.txt", "links.txt
            function(path) return list("plan", source .. "/examples/specs/two-ranks-on-a-cpu.json", "--measured", path, dated) end)
 words_kind("topology", read "tests/data/measured/topo-4xH100.txt", "topo.txt",
            function(path) return plan("--model", source .. "/examples/models/tiny.json", "--measured", path) end)
+words_kind("inventory", read "tests/fuzz/seeds/inventory/scontrol.txt", "nodes.txt", function(path)
+  return list("plan", "--inventory", path, "--model", source .. "/examples/models/tiny.json", "--per_gpu", "400Gbps", "--tokens", "2T",
+              "--pipeline", "2", "--schedule", "1f1b", "--tensor", "1", dated)
+end)
 words_kind("program", "0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n", "program.csv",
            function(path) return list("simulate", path, "--format", "json") end)
 words_kind("program with messages", read "tests/fuzz/seeds/program/messages", "program.csv",

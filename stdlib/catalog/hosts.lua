@@ -27,6 +27,7 @@ local entries = {
   host("ada",       25,  77, "assumed: PCIe 4; hosts as for Hopper"),
   host("hopper",    50,  77, "PCIe 5; DGX H100 (https://docs.nvidia.com/dgx/dgxh100-user-guide/): two Xeon 8480C, eight channels of DDR5-4800, for 8 GPUs"),
   host("blackwell", 50,  90, "PCIe 5; DGX B200 (https://docs.nvidia.com/dgx/dgxb200-user-guide/): two Xeon 8570, eight channels of DDR5-5600, for 8 GPUs"),
+  host("blackwell_rtx", 50, 77, "assumed: PCIe 5; hosts as for Hopper (a GB10 shares its memory with its processors)"),
   host("gb200",    180, 256, "https://www.nvidia.com/en-us/data-center/gb200-nvl72/: NVLink-C2C of 450 GB/s and 512 GB/s of LPDDR5X for two GPUs of a Grace"),
   host("gb300",    180, 256, "https://www.nvidia.com/en-us/data-center/gb300-nvl72/: the same Grace as GB200's"),
   host("mi200",     25, 102, "PCIe 4 (or coherent xGMI); https://docs.olcf.ornl.gov/systems/frontier_user_guide.html: one EPYC 7A53, eight channels of DDR4-3200, for 4 packages of two dies: counted half"),

@@ -27,7 +27,7 @@ local entries = {
   { name = "ici", kind = "scale_up", efficiency = 0.85, latency = 1e-6,
     source = "https://github.com/jax-ml/scaling-book, tpus.md: about 1 us a hop; efficiency assumed as NVLink's upper end" },
   { name = "pcie", kind = "scale_up", efficiency = 0.80, latency = 5e-6, ring_latency = 5.7e-6,
-    per_gpu = { volta = 16e9, ampere = 32e9, ada = 32e9, hopper = 64e9, blackwell = 64e9 },
+    per_gpu = { volta = 16e9, ampere = 32e9, ada = 32e9, hopper = 64e9, blackwell = 64e9, blackwell_rtx = 64e9 },
     source = "16 lanes of PCIe 3, 4 and 5; https://github.com/deepseek-ai/DeepEP/blob/94a9f8f/docs/README_PCIe.md: EP8 53-54 GB/s through PCIe 5 x16 of 64" },
   { name = "infiniband", kind = "scale_out", efficiency = 0.90, latency = 10e-6, ring_latency = 14e-6,
     source = "https://github.com/calculon-ai/calculon 0.9, https://github.com/AMD-AGI/Primus 0.91; https://github.com/deepseek-ai/DeepEP EP32-EP64 50-58 GB/s of logical traffic over a 50 GB/s port; latency: Primus and https://github.com/ai-dynamo/aiconfigurator p2p 10 us" },

@@ -57,6 +57,9 @@ fields.list = {
         { unit = "flop/s", low = 1e12, high = 1e18 }),
   field("cluster.memory_bandwidth", "quantity", "memory bandwidth of one GPU, when it is not the catalogue's",
         { unit = "byte/s", low = 1e9, high = 1e15 }),
+  field("cluster.inventory", "paths",
+        "files that say which GPUs there are: scontrol show node, sinfo (with %G), a hostfile, nvidia-smi -L; gpus, gpus_per_node and "
+        .. "accelerator may be left out then"),
   field("cluster.kernels", "path", "file of kernels measured on the card (examples/torch/profile_kernels.py)"),
   field("cluster.calibration", "path", "file of what the site's runs say of the price of a step (plan --keep; docs/measuring.md)"),
   field("cluster.price_per_gpu_hour", "quantity", "what an hour of one GPU costs, in any currency", { unit = "1", low = 0, high = 1e6 }),
@@ -68,8 +71,8 @@ fields.list = {
         { low = 1e6, like = "network_per_gpu" }),
   field("cluster.network.oversubscription", "quantity", "what the nodes can send / what the network carries between them (default 1)",
         { unit = "1", low = 1, high = 1000 }),
-  field("cluster.network.measured", "paths", "files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an "
-        .. "option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)"),
+  field("cluster.network.measured", "paths", "files of nccl-tests output, nvidia-smi topo -m and rocm-smi --showtopo of the cluster: links "
+        .. "as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)"),
   field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", { unit = "byte/s", low = 1e6, high = 1e18 }),
   field("cluster.overhead", "quantity",
         "memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework, 1.3 GiB at least)",

@@ -7,6 +7,7 @@ local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local nccl = require "pipeplan.input.nccl"
+local rocm_topology = require "pipeplan.input.rocm_topology"
 local topology = require "pipeplan.input.topology"
 
 local measured = {}
@@ -30,12 +31,12 @@ function measured.read(paths)
   for _, path in ipairs(paths) do
     local text = json.text(path)
     if nccl.is(text) then read_runs(found, text, path)
-    elseif topology.is(text) then
-      if found.topology then failure.usage("%s: a second matrix of nvidia-smi topo -m, after %s", path, found.topology.file) end
-      found.topology = topology.read(text, path)
+    elseif rocm_topology.is(text) or topology.is(text) then
+      if found.topology then failure.usage("%s: a second matrix of a node's links, after %s", path, found.topology.file) end
+      found.topology = (rocm_topology.is(text) and rocm_topology or topology).read(text, path)
       found.topology.file = path
     else
-      failure.usage("%s: neither nccl-tests output (# size count type …) nor nvidia-smi topo -m (GPU0 GPU1 …)", path)
+      failure.usage("%s: none of nccl-tests output (# size count type …), nvidia-smi topo -m (GPU0 GPU1 …), rocm-smi --showtopo", path)
     end
   end
   return found

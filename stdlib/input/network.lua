@@ -26,6 +26,7 @@ local function place(entry) return entry.file .. (entry.run and ":" .. entry.run
 -- What the matrix of nvidia-smi says of the scale-up domain → { gpus, per_gpu, link }, nil without one. per_gpu nil: as catalogued.
 local function from_topology(request, found, entry)
   if not found then return nil end
+  if found.xgmi then return { gpus = found.joined, link = "xgmi", host = found.joined < found.gpus } end
   if found.joined == 1 then
     local speed = links.find("pcie").per_gpu[entry.family]
     if entry.scale_up_link ~= "pcie" then

@@ -8,6 +8,7 @@ local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
+local found_cluster = require "pipeplan.input.found_cluster"
 local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
@@ -160,6 +161,7 @@ local function build(given, name, paths)
     return assumed
   end
   for path in pairs(given) do request.given[path] = true end
+  found_cluster.note(request, given)
 
   request.model = model.read(given.model, request)
   local accelerator = hardware.find(given, name, complain)
@@ -219,6 +221,7 @@ local function build_any(given, name, paths)
 end
 
 local function finished(given, name, paths)
+  found_cluster.fill(given)
   check_all(given, name)
   if given["cluster.gpus"].value == "minimum" then return build_any(given, name, paths) end
   local request = build(given, name, paths)

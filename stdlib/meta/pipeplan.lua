@@ -13,6 +13,7 @@
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field flops? number|string dense peak of one GPU at the training precision, when it is not the catalogue's; in flop/s
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
+---@field inventory? string|string[] files that say which GPUs there are: scontrol show node, sinfo (with %G), a hostfile, nvidia-smi -L; gpus, gpus_per_node and accelerator may be left out then
 ---@field kernels? string file of kernels measured on the card (examples/torch/profile_kernels.py)
 ---@field calibration? string file of what the site's runs say of the price of a step (plan --keep; docs/measuring.md)
 ---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
@@ -22,7 +23,7 @@
 ---@field scale_up_gpus? integer|string GPUs that one NVLink, xGMI or HCCS domain joins (default: the accelerator's); in gpu
 ---@field scale_up_per_gpu? number|string its speed, one direction, per GPU (default: the accelerator's); in byte/s
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
----@field measured? string|string[] files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
+---@field measured? string|string[] files of nccl-tests output, nvidia-smi topo -m and rocm-smi --showtopo of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 ---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework, 1.3 GiB at least); in byte
 ---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
@@ -103,6 +104,7 @@
 ---@field gpus? integer|string GPUs of the training run; minimum: the fewest that hold it; in gpu
 ---@field gpus_per_node? integer|string GPUs in one node (default: the accelerator's usual node); in gpu
 ---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
+---@field inventory? string|string[] files that say which GPUs there are: scontrol show node, sinfo (with %G), a hostfile, nvidia-smi -L; gpus, gpus_per_node and accelerator may be left out then
 ---@field kernels? string file of kernels measured on the card (examples/torch/profile_kernels.py)
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
@@ -113,7 +115,7 @@
 
 ---@class pipeplan.spec.cluster.network
 ---@field fabric? "infiniband"|"roce"|"efa"|"slingshot"|"ethernet"|"none" network between scale-up domains
----@field measured? string|string[] files of nccl-tests output and nvidia-smi topo -m of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
+---@field measured? string|string[] files of nccl-tests output, nvidia-smi topo -m and rocm-smi --showtopo of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field nics_per_node? integer|string network cards of one node; fewer than its GPUs share their speed
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
 ---@field per_gpu? number|string network speed of one GPU, one direction; in byte/s

@@ -255,6 +255,7 @@ any = nil
 ---| "ada"
 ---| "hopper"
 ---| "blackwell"
+---| "blackwell_rtx"
 ---| "gb200"
 ---| "gb300"
 ---| "mi200"

@@ -95,6 +95,11 @@ function readers.topology(path)
   return run("plan", source .. "/examples/specs/mixtral-8x7b.json", "--measured", measured .. "all_reduce-4xH100.txt," .. path)
 end
 
+function readers.inventory(path)
+  return run("plan", "--inventory", path, "--accelerator", "H100-SXM", "--per_gpu", "400Gbps", "--tokens", "2T", "--model", model, "--pipeline", "2",
+             "--schedule", "1f1b", "--format", one_of("text", "json"))
+end
+
 function readers.calibration(path)
   return run("plan", source .. "/examples/specs/mixtral-8x7b.json", "--calibration", path, "--format", one_of("text", "json"))
 end

@@ -197,7 +197,7 @@ describe("a measured file", function()
     local path = files.write("notes.txt", "nothing\n")
     local good, message = pcall(request, { path })
     assert.is_false(good)
-    assert.equal(path .. ": neither nccl-tests output (# size count type …) nor nvidia-smi topo -m (GPU0 GPU1 …)", tostring(message))
+    assert.equal(path .. ": none of nccl-tests output (# size count type …), nvidia-smi topo -m (GPU0 GPU1 …), rocm-smi --showtopo", tostring(message))
   end)
 
   it("that is missing is refused by field", function()

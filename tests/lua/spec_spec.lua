@@ -323,8 +323,8 @@ describe("bad input", function()
 
   it("with an object where a value belongs, or the other way round, says which", function()
     refuses(dense(), { cluster = 8 },
-            "spec: cluster is 8: expected an object with accelerator, alltoall_kernel, calibration, flops, gpus, gpus_per_node, host_memory, kernels, " ..
-            "memory_bandwidth, memory_per_gpu, network, overhead, price_per_gpu_hour, storage")
+            "spec: cluster is 8: expected an object with accelerator, alltoall_kernel, calibration, flops, gpus, gpus_per_node, host_memory, inventory, " ..
+            "kernels, memory_bandwidth, memory_per_gpu, network, overhead, price_per_gpu_hour, storage")
     refuses(dense(), { ["training.tokens"] = { 1 } }, 'spec: training.tokens is [1]: expected a number of tokens such as "14.8T"')
   end)
 

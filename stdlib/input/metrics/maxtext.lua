@@ -3,7 +3,7 @@
 --
 --   completed step: 5, seconds: 1.234, TFLOP/s/device: 412.600, Tokens/s/device: 6638.574, total_weights: 65536, loss: 9.876
 --
--- (AI-Hypercomputer/maxtext src/MaxText/metric_logger.py, log_metrics.) Steps count from 0; each host prints them. While the batch grows
+-- (AI-Hypercomputer/maxtext src/MaxText/metric_logger.py, log_metrics.) Steps count from 0; each process prints them. While the batch grows
 -- there are no rates in the line.
 
 local numbers = require "pipeplan.input.metrics.numbers"

@@ -6,6 +6,7 @@ local profile = "plan examples/specs/measured-4xH200.json --profile FILE"
 local times = "simulate 1f1b --ranks 4 --microbatches 8 --times FILE"
 local program = "simulate FILE.csv"
 local links = "plan examples/specs/mixtral-8x7b.json --measured FILE"
+local found = "plan --inventory FILE --per_gpu 400Gbps --tokens 2T --model examples/models/tiny.json"
 local watched = "monitor FILE examples/monitor/healthy.log"
 local log = "monitor tests/fuzz/seeds/plan.json FILE"
 
@@ -92,6 +93,15 @@ local list = {
   { "links of a huge rank", says = "file:1: ", "# Rank 99999999 Group 0 Pid 1 on a device 0 [0x1]\n# size count type redop root time algbw busbw\n", command = links },
   { "links of a line of ranks", says = "file:1: a table of no sizes", "# size count type redop root time algbw busbw\n" .. ("Rank 0 Pid "):rep(100000), command = links },
   { "links of many lines", says = "file:200001: a table of no sizes", ("# Rank\n"):rep(200000) .. "# size count type redop root time algbw busbw\n# Rank 1 Pid 1\n", command = links },
+  -- inventories
+  { "an inventory of nothing", says = "none of scontrol show node", "", command = found },
+  { "an inventory of binary", says = "none of scontrol show node", ("\0\255\27"):rep(1000), command = found },
+  { "an inventory of a node that is down", says = "without a GPU that can be used", "NodeName=a Gres=gpu:8 State=DOWN\n", command = found },
+  { "an inventory of a node with GPUs without end", says = "file:1: Gres is gpu:9223372036854775807", "NodeName=a Gres=gpu:9223372036854775807 State=IDLE\n", command = found },
+  { "an inventory of nodes without end", says = "file:2: a[1-999999999] is no list of nodes", "NODELIST GRES\na[1-999999999] gpu:8\n", command = found },
+  { "an inventory of many lists of nodes", says = "file:2: more than 100000 nodes", "NODELIST GRES\n" .. ("a[1-99999],"):rep(3) .. "b gpu:8\n", command = found },
+  { "an inventory of a line of brackets", says = "file:2: ", "NODELIST GRES\n" .. ("["):rep(1000000) .. " gpu:8\n", command = found },
+  { "a hostfile of a host without slots", says = "file:2: b: expected a name and its GPUs", "a slots=8\nb\n", command = found },
   -- plans and logs
   { "a plan of nothing", says = "", "{}", command = watched },
   { "a plan that was refused", says = "refused", '{ "status": "refused" }', command = watched },

@@ -59,7 +59,7 @@ local list = {
   { "rows that have a limit each", status = 1, says = "different conditions", "policy check --no-witnesses --policy FILE.lua",
     'for i = 1, 1900 do row { id = "r" .. i, gpus = over(2 * i), try = { "1f1b" } } end' },
   -- measured links
-  { "a matrix of one row again and again", says = "neither nccl-tests output", links, ("GPU0 \n"):rep(20000) },
+  { "a matrix of one row again and again", says = "none of nccl-tests output", links, ("GPU0 \n"):rep(20000) },
   { "a test of a long name", says = "", links, "# " .. word .. " x_perf\n#       size         count      type   redop    root     time   algbw   busbw\n" },
   -- specs
   { "a list of spaces", says = "training.recompute", plan, string.format([[{ "cluster": { "gpus": 16, "accelerator": "H100-SXM" },
