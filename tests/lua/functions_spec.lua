@@ -5,6 +5,7 @@ local planning = require "planning"  -- first: it loads the module
 local conditions = require "pipeplan.policy.conditions"
 local engine = require "engine"
 local functions = require "pipeplan.policy.functions"
+local lists = require "pipeplan.base.lists"
 
 local policy_of = planning.policy_of
 
@@ -91,6 +92,73 @@ describe("a function", function()
     local out = planning.plan(planning.deepseek, {}, policy_of [[
       refuse { id = "r", recommend = "dualpipev", message = "m", when = function(f) return f.schedule == "dualpipe" or false end }]])
     assert.same({ "planned", "r" }, { out.status, out.reasons[1].id })
+  end)
+end)
+
+-- A run with few candidates.
+local small = {
+  cluster = { gpus = 16, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+  model = { architecture = "dense", total = "30B", layers = 24 },
+  training = { tokens = "1T", global_batch_size = 128, micro_batch_size = 1, recompute = "full", sharding = "optimizer" },
+}
+
+describe("a function and the conditions that say the same", function()
+  -- What a policy makes of that run, but for places and digests; and how many candidates its rule drops.
+  local function told(source)
+    local out = planning.plan(small, {}, policy_of("set { schedules = { '1f1b', 'zb_h1', 'interleaved_1f1b' } } " .. source))
+    local ids = {}
+    for i, reason in ipairs(out.reasons) do ids[i] = reason.id end
+    local dropped = planning.entry(out.dropped, "r")
+    return { out.status, out.schedule, out.parallelism, out.step_seconds, ids, out.recommend }, dropped and dropped.count or 0
+  end
+
+  local limits = {  -- values on both sides of which there are candidates
+    tensor_parallel = { 1, 2, 4 }, pipeline_parallel = { 2, 4, 8 }, data_parallel = { 2, 4, 8 }, virtual = { 1, 2, 4 },
+    microbatches_per_rank = { 4, 8, 16 }, bubble_fraction = { 0.00001, 0.01, 0.05 }, step_seconds = { 0.001, 2, 4 },
+    peak_bytes = { 20e9, 30e9 }, training_days = { 10, 30 },
+  }
+  local operators = { over = ">", at_least = ">=", under = "<", at_most = "<=" }
+
+  it("decide the same, drop as many candidates and are reported alike: 48 random rules", function()
+    local names, ops, seed, dropping = { table.unpack(lists.sorted_keys(limits)) }, lists.sorted_keys(operators), 7, 0
+    local function pick(list)
+      seed = (seed * 1103515245 + 12345) % 2147483648
+      return list[1 + (seed >> 8) % #list]
+    end
+    for _ = 1, 48 do
+      local written, terms, verb = {}, {}, pick { "reject", "refuse" }
+      for _ = 1, pick { 1, 2 } do
+        local field, op = pick(names), pick(ops)
+        local limit = pick(limits[field])
+        if not written[field] then
+          written[field] = string.format("%s = %s(%.17g)", field, op, limit)
+          terms[#terms + 1] = string.format("(f.%s ~= nil and f.%s * 1 %s %.17g)", field, field, operators[op], limit)
+        end
+      end
+      local stated = {}
+      for _, field in ipairs(lists.sorted_keys(written)) do stated[#stated + 1] = written[field] end
+      local rule = verb .. " { id = 'r', message = 'm', recommend = 'data_parallel', "
+      local conditions_of_it = rule .. table.concat(stated, ", ") .. " }"
+      local function_of_it = rule .. "when = function(f) return " .. table.concat(terms, " and ") .. " end }"
+      assert.is_truthy(rule_of(function_of_it).when)  -- it is asked, not read as conditions
+      local expected, expected_count = told(conditions_of_it)
+      local asked, count = told(function_of_it)
+      assert.same(expected, asked, conditions_of_it)
+      -- Where there is a plan, bounds may tell of conditions on bytes and seconds that they hold for what did not come up.
+      local late = rule_of(conditions_of_it).phase == "simulated" and expected[1] == "planned"
+      assert.is_true(count == expected_count or late and count < expected_count, conditions_of_it)
+      dropping = dropping + (expected_count > 0 and 1 or 0)
+    end
+    assert.is_true(dropping > 16)
+  end)
+
+  it("refuse what leaves nothing, and are the reason that is reported", function()
+    for _, text in ipairs { "bubble_fraction = over '0.001%'",
+                            "when = function(f) return f.bubble_fraction ~= nil and f.bubble_fraction > 0.00001 end",
+                            "when = function(f) local b = f.bubble_fraction return b ~= nil and b * 1 > 0.00001 end" } do
+      local out = planning.plan(small, {}, policy_of("refuse { id = 'r', recommend = 'data_parallel', message = 'm', " .. text .. " }"))
+      assert.same({ "refused", "r", "none" }, { out.status, out.reasons[1].id, out.recommend.schedule }, text)
+    end
   end)
 end)
 
