@@ -76,7 +76,7 @@ local entries = {
     source = "https://github.com/deepseek-ai/DualPipe, README and dualpipev.py; the idea: sail-sg, \"cut in half\", February 2025",
     since = { torch = "2.9 (https://github.com/pytorch/pytorch/pull/159591, August 2025)", torchtitan = "with that PyTorch", flagscale = "merged, https://github.com/flagos-ai/FlagScale/pull/644",
               mindspeed = "documented; W not split in the cool-down unless --dualpipev-dw-detach" },
-    elsewhere = { "PaddlePaddle (https://github.com/PaddlePaddle/Paddle/pull/71427) and PaddleNLP (https://github.com/PaddlePaddle/PaddleNLP/pull/10138)", "DeepSpeed: open, https://github.com/deepspeedai/DeepSpeed/pull/8576; asked for in issues/7100 and issues/7126", "https://github.com/mlc-ai/pith-train" },
+    elsewhere = { "PaddlePaddle (https://github.com/PaddlePaddle/Paddle/pull/71427) and PaddleNLP (https://github.com/PaddlePaddle/PaddleNLP/pull/10138)", "DeepSpeed 0.19.8 has DualPipeVModule, whose backward keeps the weight gradients: another schedule (https://github.com/deepspeedai/DeepSpeed/tree/v0.19.8, deepspeed/runtime/pipe/schedule.py:327)", "https://github.com/mlc-ai/pith-train" },
     limits = { "without an overlapping kernel a pair takes F + B: it then loses to ZB-V", "embedding and head are both on rank 0" } },
   { name = "dualpipe", baselines = { "1f1b", "zb_h1" },
     idea = "microbatches from both ends, forward and backward overlapped: two copies of the parameters",

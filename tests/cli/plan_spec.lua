@@ -507,7 +507,7 @@ describe("what a refusal recommends", function()
     local decoded = cjson.decode(result.stdout)
     assert.same({ 1, "planned", 1 }, { result.status, decoded.status, decoded.parallelism.pipeline })
     assert.matches("^pipeplan: rejected: .*instead", result.stderr)
-    for _, format in ipairs { "megatron", "torchtitan" } do
+    for _, format in ipairs { "megatron", "torchtitan", "deepspeed" } do
       local launch = run(refused .. " --format " .. format)
       assert.equal(1, launch.status)
       assert.matches("\nexec torchrun ", launch.stdout)

@@ -2,12 +2,19 @@
 -- deepspeed_spec.lua: configurations of DeepSpeed: what lint says of each is what DeepSpeed's own code says (tests/data/deepspeed_cases.txt;
 -- tests/torch/deepspeed_plans_test.py asks it), and where it reads P, TP, the split of layers and GPUs.
 
-require "planning"  -- first: it loads the module
+local planning = require "planning"  -- first: it loads the module
+local against = require "pipeplan.analysis.lint.against"
 local files = require "policy_files"
 local hjson = require "pipeplan.input.launch.hjson"
 local launch = require "pipeplan.input.launch.init"
 local lint = require "pipeplan.analysis.lint.init"
+local json = require "pipeplan.base.json"
+local planner = require "pipeplan.plan.init"
+local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
 local reads = require "pipeplan.analysis.lint.reads"
+local schema = require "pipeplan.schema.plan"
+local spec = require "pipeplan.input.spec"
+local writer = require "pipeplan.report.launch.init"
 
 teardown(files.remove)
 
@@ -101,6 +108,100 @@ describe("a configuration of DeepSpeed", function()
     end
     assert.same({ { 8, 8, 7, 7 } }, { stages "type:DecoderLayer" })
     assert.is_nil(stages "parameters")
+  end)
+end)
+
+-- A plan for DeepSpeed, and its request.
+local function planned(changes)
+  local request = spec.from_table(planning.merge({
+    cluster = { gpus = 128, gpus_per_node = 8, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+    model = { layers = 79, hidden = 8192, heads = 64, kv_heads = 8, ffn = 28672, vocab = 128256 }, framework = "deepspeed",
+    training = { tokens = "1T", sequence_length = 4096, global_batch_size = 512, micro_batch_size = 1, precision = "bf16",
+                 sharding = "optimizer", recompute = "none" },
+    parallelism = { pipeline = 4, tensor = 8, schedule = "1f1b" },
+  }, changes or {}), ".")
+  return planner.plan { request = request, policy = policy }, request
+end
+
+local alone = { pipeline = 1, tensor = 1, schedule = planning.none }
+local moe = { model = { layers = 32, hidden = 4096, heads = 32, experts = 8, experts_per_token = 2, expert_ffn = 14336, ffn = planning.none },
+              parallelism = { tensor = 1, pipeline = 8, expert = 4 } }
+
+-- Without a pipeline, sharded.
+local function small(parallelism)
+  return { model = { layers = 32, hidden = 4096, heads = 32, kv_heads = 8, ffn = 11008, vocab = 32000 },
+           training = { sharding = "parameters", sequence_length = 2048 }, parallelism = planning.merge(alone, parallelism) }
+end
+
+-- Where values stand in a launch: of its configuration behind colons, in Python behind "=" and in the list.
+local function places(text)
+  local list = {}
+  local function add(from, value) list[#list + 1] = { from = from, value = value } end
+  local json_from, json_to = text:match "<<'JSON'\n()", text:match "()\nJSON\n"
+  local python_from, python_to = text:match "<<'PYTHON'\n()", text:match "()\n\n\ndef " or text:match "()\nPYTHON\n"
+  for from, value in text:sub(1, json_to):gmatch("(): (%w+)", json_from) do add(from + 2, value) end
+  for from, value in text:sub(1, json_to):gmatch(': "()(%w+)"', json_from) do add(from, value) end
+  for from, value in text:sub(1, python_to):gmatch("=%s*()(%d+)", python_from) do add(from, value) end
+  add(text:match("layers_per_stage = %[()(%d+)", python_from))
+  return list
+end
+
+local others = { ["true"] = "false", fp32 = "fp16", bf16 = "fp16" }
+
+describe("a plan written for DeepSpeed", function()
+  it("is another one, or none, when any of its values is changed", function()
+    local tried, unseen = 0, {}
+    for i, changes in ipairs { {}, moe, { training = { recompute = "full", gradients = "bf16" } }, small {}, small { context = 2 },
+                               small { tensor = 4 } } do
+      local plan, request = planned(changes)
+      local text = assert(writer.write("deepspeed", plan, request))
+      local object = json.decode(json.encode(json.shape(plan, schema)))
+      local function is_seen(other)
+        local result = lint.of(launch.read(files.write("other.sh", other), {})[1], {})
+        return lint.count(result.findings) + #against.compare(result, reads.of(result), object, "plan.json") > 0
+      end
+      assert.is_false(is_seen(text), i .. text)
+      for _, place in ipairs(places(text)) do
+        local number = math.tointeger(tonumber(place.value))
+        local other = number and tostring(2 * number + 1) or others[place.value]
+        tried = tried + 1
+        if not is_seen(text:sub(1, place.from - 1) .. other .. text:sub(place.from + #place.value)) then
+          unseen[#unseen + 1] = string.format("%d: %s → %s", i, text:sub(place.from - 30, place.from + #place.value), other)
+        end
+      end
+    end
+    assert.same({}, unseen)
+    assert.is_true(tried > 50, tried)
+  end)
+
+  it("is none where DeepSpeed has no word for it, and which format has one is said", function()
+    local function problem(changes)
+      local plan, request = planned(changes)
+      assert.equal("planned", plan.status, plan.reasons[1] and plan.reasons[1].message)
+      local text, why = writer.write("deepspeed", plan, request)
+      return not text and why or "written"
+    end
+    assert.equal("written", problem {})
+    assert.matches("fp8 products %(megatron, ", problem { training = { precision = "fp8" } })
+    assert.matches("moments in bf16", problem { training = { moments = "bf16" } })
+    assert.matches("gradients in fp32 where nothing is sharded", problem { training = { sharding = "none", gradients = "fp32" } })
+    assert.matches("its BF16_Optimizer shards it", problem { training = { sharding = "none", gradients = "bf16" } })
+    assert.matches("a batch that grows", problem { training = { global_batch_size = { { 0, 128 }, { "50B", 256 } } } })
+    assert.matches("recompute without a pipeline",
+                   problem { parallelism = alone, training = { recompute = "full", sharding = "parameters" } })
+    assert.matches("tensor parallelism beside context", problem { parallelism = { pipeline = 1, context = 2, schedule = planning.none },
+                                                                  training = { sharding = "parameters" } })
+  end)
+
+  it("is none where DeepSpeed refuses it, and the plan says which rule", function()
+    for rule, changes in pairs {
+      ["deepspeed.zero"] = { training = { sharding = "gradients" } },
+      ["deepspeed.context"] = { parallelism = { context = 2 } },
+      ["deepspeed.expert_groups"] = planning.merge(moe, { parallelism = { expert = 8, tensor = 4 } }),
+    } do
+      local plan = planned(changes)
+      assert.same({ "rejected", rule }, { plan.status, plan.reasons[1].id })
+    end
   end)
 end)
 

@@ -209,7 +209,7 @@ describe("what a framework has to be told of it", function()
                  flags("torchtitan", { sharding = "gradients", replicas = 2 }))
     assert.equal("parallelism.fsdp_reshard_after_forward always training.disable_cuda_graphs",
                  flags("torchtitan", { sharding = "parameters", reshard = true }, { pipeline = 2, tensor = 1, schedule = "1f1b" }))
-    assert.equal("zero_optimization.stage 3", flags("deepspeed", { sharding = "parameters" }))
+    assert.equal("zero_optimization.stage 3 data_types.grad_accum_dtype fp32", flags("deepspeed", { sharding = "parameters" }))
   end)
 end)
 

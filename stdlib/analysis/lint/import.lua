@@ -53,7 +53,7 @@ end
 function import.split(paths, given, layout)
   local objects, specs = {}, {}
   for _, path in ipairs(paths) do
-    if endings[path:match "%.([%w]+)$" or ""] then
+    if endings[path:match "%.([%w]+)$" or ""] or launch.is_configuration(path) then
       local object, lacks = object_of(path, given, layout)
       local list = #paths == 1 and missing(object, given, lacks) or {}
       if #list > 0 then failure.usage("%s: a plan needs more than a launch says: %s", path, table.concat(list, ", ")) end

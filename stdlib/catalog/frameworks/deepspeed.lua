@@ -52,7 +52,7 @@ return {
     { key = "fp16.fp16_master_weights_and_grads", type = "flag", present = true, default = false, written = "never" },
     { key = "torch_autocast.enabled", type = "flag", present = true, default = false, written = "never" },
     { key = "data_types.grad_accum_dtype", field = "training.gradients", type = "choice", values = { "fp32", "bf16", "fp16" },
-      written = "differs", note = "absent: the model's (runtime/engine.py:1803)" },
+      written = "differs", silent = true, note = "absent: the model's (runtime/engine.py:1803)" },
     { key = "gradient_allreduce_op", type = "choice", values = { "mean", "sum" }, default = "mean", written = "never" },
     { key = "gradient_clipping", type = "number", default = 1.0, written = "never" },
     { key = "managed_gradient_accumulation", type = "flag", present = true, default = true, written = "never" },

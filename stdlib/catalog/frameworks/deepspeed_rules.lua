@@ -29,6 +29,10 @@ return {
     message = "{framework} divides no sequence where sequence_parallel_size {context_parallel} stands without data_parallel_size: each rank has "
               .. "its own, unless the program hands over groups", source = at "__init__.py:543; runtime/config.py:468: run" },
 
+  { id = "deepspeed.mesh", by = "engine", pipeline_parallel = 1, context_parallel = { over = 1 },
+    when = function(f) return f.said_ranks and f.said_ranks * f.context_parallel ~= f.gpus end, about = "said_ranks",
+    message = "{framework}: data_parallel_size {said_ranks} × sequence_parallel_size {context_parallel} are not the {gpus} GPUs",
+    source = at "__init__.py:543: run" },
   { id = "deepspeed.batch", by = "engine", when = function(f) return f.batch_problem end, about = "global_batch_size",
     message = "{framework}: {batch_problem}", source = at "runtime/config.py:590-650: run" },
   { id = "deepspeed.autotp_batch", by = "engine", severity = "warning", pipeline_parallel = 1, tensor_parallel = { over = 1 },

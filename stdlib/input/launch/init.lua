@@ -6,6 +6,7 @@
 --     sets: key → value, of what a name that is said sets itself }
 -- A setting is { key: as the framework's table has it, values = { word, … }, file, line, rests, flag }; a word is that of shell_script.lua.
 
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local files = require "pipeplan.input.files"
 
@@ -26,6 +27,16 @@ local what = "pipeplan lint reads shell scripts with Megatron's or torchtitan's 
              .. "MODEL_ARGS"
 
 local function refuse(name, problem) failure.usage("%s: %s; %s", name, problem, what) end
+
+-- Is a file in JSON a launch configuration, by what its beginning has, where a spec might be meant?
+function launch.is_configuration(path)
+  if not path:find "%.h?json$" then return false end
+  local handle = engine.host.readable(path, true) and io.open(path, "rb")
+  if not handle then return false end
+  local text = handle:read(2 ^ 16) or ""
+  handle:close()
+  return require("pipeplan.input.launch.deepspeed").is_config(text)
+end
 
 -- launch.read(path, { variables = { name = text }, given: fields of a spec that the command line says }) → launches, at least one.
 function launch.read(path, options)

@@ -75,8 +75,7 @@ end
 return function(launch)
   local lines = shell.head(launch, "TRAIN is your program, which hands planned.py's values to DeepSpeed; model, data, optimizer and "
                                    .. "learning rate are its own.")
-  local version = "# DeepSpeed 0.19.8: older ones cut layers and accumulate gradients otherwise."
-  table.insert(lines, #lines, version)
+  table.insert(lines, #lines, "# For DeepSpeed 0.19.8, on whose code what is written here rests.")
   local function add(list, from, to)
     lines[#lines + 1] = string.format("cat >\"$folder/%s\" <<'%s'", from, to)
     table.move(list, 1, #list, #lines + 1, lines)
