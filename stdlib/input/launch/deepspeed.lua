@@ -18,6 +18,7 @@ local text_of = require "pipeplan.base.text"
 local deepspeed = {}
 
 local MOST_BYTES = 2 ^ 20   -- of a file that a launch names
+local MOST_SLOTS = 4096     -- of a host
 
 local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/v0.19.8, deepspeed/" .. where end
 
@@ -75,14 +76,25 @@ local function words_of(key, name, node)
   return word(node.value)
 end
 
-local function tell_unknown(note, name, line, section)
+local MOST_NEAREST = 50   -- unknown keys that are told what they may have been meant for
+
+-- The known key that is nearest to one that is not.
+local function nearest_of(name, section)
   local names = {}
   for each in pairs(known) do
     if not each:find "^%u" and not each:find "^planned" then names[#names + 1] = each end
   end
-  for each in pairs(section and also.sections[section] or also.top) do names[#names + 1] = section and section .. "." .. each or each end
+  for each in pairs(section and also.sections[section] or also.top) do
+    names[#names + 1] = section and section .. "." .. each or each
+  end
   table.sort(names)
-  note { id = "unknown_key", severity = section and "error" or "warning", line = line, key = name, nearest = failure.nearest(name, names),
+  return failure.nearest(name, names)
+end
+
+local function tell_unknown(launch, note, name, line, section)
+  launch.strangers = (launch.strangers or 0) + 1
+  note { id = "unknown_key", severity = section and "error" or "warning", line = line, key = name,
+         nearest = launch.strangers <= MOST_NEAREST and nearest_of(name, section) or nil,
          message = section and "DeepSpeed does not know " .. name .. " and does not start with it"
                    or "DeepSpeed reads no " .. name .. ": it is ignored", source = at "runtime/config_utils.py: run" }
 end
@@ -100,7 +112,8 @@ local function add_leaf(launch, note, name, node, line)
     launch.spelled[name] = true
     return
   end
-  if node.kind == "null" and not is_checked(name) then return end   -- as if nobody said it
+  local optional = not is_checked(name) or name == "zero_optimization.overlap_comm"
+  if node.kind == "null" and optional then return end   -- as if nobody said it
   local words, expected, off = words_of(key, name, node)
   if not words then
     note { id = "bad_value", severity = "error", line = line, key = name, value = shown(node), source = at "runtime/config.py: run",
@@ -135,7 +148,11 @@ local function add_object(launch, note, object, prefix)
     elseif known[name] then add_leaf(launch, note, name, entry.node, entry.line)
     elseif entry.node.kind == "object" and (also.sections[name] or also.open[name] or name == "bfloat16") then
       add_object(launch, note, entry.node, (name == "bfloat16" and "bf16" or name) .. ".")
-    elseif not is_taken(section, entry.key) then tell_unknown(note, name, entry.line, section)
+    elseif not section and (also.sections[name] or also.open[name]) and not (name == "bf16" and entry.node.kind == "null") then
+      note { id = "bad_value", severity = "error", line = entry.line, key = name, value = shown(entry.node),
+             source = at "runtime/config.py: run",
+             message = string.format("DeepSpeed: %s is %s: expected an object", name, shown(entry.node)) }
+    elseif not is_taken(section, entry.key) then tell_unknown(launch, note, name, entry.line, section)
     end
     seen[entry.key] = seen[entry.key] or entry.line
   end
@@ -230,9 +247,10 @@ local function slots_of(text)
     line = line:match "^%s*(.-)%s*$"
     if line ~= "" and line:sub(1, 1) ~= "#" then
       local host, slots = line:match "^(%S+)%s+slots=(%d+)"
-      if not host or hosts[host] then return nil end
+      slots = slots and math.tointeger(tonumber(slots))
+      if not host or hosts[host] or not slots or slots > MOST_SLOTS then return nil end
       count = count + 1
-      hosts[host], hosts[count] = math.tointeger(tonumber(slots)), host
+      hosts[host], hosts[count] = slots, host
     end
   end
   return count > 0 and hosts or nil
@@ -278,7 +296,8 @@ local function gpus_of(launch, words, last)
   local nodes, each = option(words, 1, last, { "--num_nodes" }), option(words, 1, last, { "--num_gpus", "--num_accelerators" })
   nodes, each = nodes and math.tointeger(tonumber(nodes.text)), each and math.tointeger(tonumber(each.text))
   local sum = 0
-  for i = 1, math.min(#hosts, nodes and nodes > 0 and nodes or #hosts) do sum = sum + (each and each > 0 and each or hosts[hosts[i]]) end
+  if not (each and each > 0 and each <= MOST_SLOTS) then each = nil end
+  for i = 1, math.min(#hosts, nodes and nodes > 0 and nodes or #hosts) do sum = sum + (each or hosts[hosts[i]]) end
   return { value = sum, file = launch.file, line = hostfile.line, rests = hostfile.rests }
 end
 

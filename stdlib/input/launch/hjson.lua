@@ -6,10 +6,12 @@
 -- node }, each as often as it stands there, of an array its nodes }. What is no HJSON ends as an error of usage. JSON is HJSON.
 
 local failure = require "pipeplan.base.failure"
+local text_of = require "pipeplan.base.text"
 
 local hjson = {}
 
 local MOST_DEPTH = 64
+local MOST_WORD = 400   -- letters of a number and the blanks behind it, where it ends before its line does
 
 local escapes = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"', ["'"] = "'", ["\\"] = "\\", ["/"] = "/" }
 
@@ -90,8 +92,8 @@ local function bare(reader)
     local char, two = text:sub(stop, stop), text:sub(stop, stop + 1)
     local ends = stop >= line_end or char ~= "/" or two == "//" or two == "/*"
     if ends then
-      local word = text:sub(from, stop - 1):match "^(.-)%s*$"
-      local known, number = words[word], number_of(word)
+      local word = (stop >= line_end or stop - from < MOST_WORD) and text_of.trimmed(text:sub(from, stop - 1))
+      local known, number = words[word], word and number_of(word)
       if known or number then
         reader.at = stop
         return known and known[1] or "number", number or known and known[2]
