@@ -16,7 +16,8 @@ local examples = [[
 Read are: shell scripts that start Megatron-LM (variables with defaults, arrays, arithmetic; nothing
 of them is executed), the block of arguments that Megatron-LM logs, YAML of FlagScale (a top file
 with its train/NAME.yaml, or that alone), run_config.yaml of Megatron-Bridge, YAML of NeMo, Primus,
-and MODEL_ARGS of Megatron's tests. A recipe in Python is a program: print it and lint that.
+and MODEL_ARGS of Megatron's tests; torchtitan's command lines; DeepSpeed's configuration, alone or
+beside what starts it. A recipe in Python is a program: print it and lint that.
 What a file does not say, fields of a spec say: --gpus 128. What it takes from its environment,
 --variable says: --variable NNODES=16. What stays unknown is listed, and what rests on a default or
 on a branch of a script says so. With --accelerator and what else a plan needs, memory is computed.
