@@ -20,6 +20,7 @@
 --                       shared_count: key of how many of expert_ffn; dense: which layers are dense
 --   expects             { key, value, what another value would be }: counted only so
 --   ignores             keys that this family's classes keep and do not use, beyond config_keys.lua
+--   counted_by          what counted it where no class of transformers does
 --   adjust              function(config, shape): what no table says; config:flag(key, default), config:size(key, default), config:refuse(feature)
 
 local with = require("pipeplan.base.lists").with
@@ -81,7 +82,7 @@ local families = {
   arcee = { classes = { "ArceeForCausalLM" }, tied = false, gated = false, qkv_bias = attention_bias, output_bias = attention_bias,
             mlp_bias = key("mlp_bias", false) },
   bloom = gpt{ classes = { "BloomForCausalLM" }, tied = true, ffn = { times = 4 }, adjust = function(_, shape) shape.embedding_norm = true end },
-  chatglm = { classes = { "ChatGLMModel", "ChatGLMForConditionalGeneration" }, tied = false, ffn = { "ffn_hidden_size" },
+  chatglm = { counted_by = "modeling_chatglm.py of its checkpoint", classes = { "ChatGLMModel", "ChatGLMForConditionalGeneration" }, tied = false, ffn = { "ffn_hidden_size" },
               qkv_bias = key("add_qkv_bias", false),
               head_dim_keys = { "kv_channels" },
               expects = { { "add_bias_linear", false, "biases on all linear layers" }, { "rmsnorm", true, "LayerNorm instead of RMSNorm" },
@@ -97,7 +98,7 @@ local families = {
   cohere = { classes = { "CohereForCausalLM" }, tied = true, norms = 1, qkv_bias = attention_bias, output_bias = attention_bias,
              qk_norm = key("use_qk_norm", false, "full") },
   cohere2 = { classes = { "Cohere2ForCausalLM" }, tied = true, norms = 1, qkv_bias = attention_bias, output_bias = attention_bias },
-  deepseek = { expects = { every_layer_after_the_first_k }, classes = { "DeepseekForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, moe = deepseek_moe },
+  deepseek = { counted_by = "modeling_deepseek.py of its checkpoint", expects = { every_layer_after_the_first_k }, classes = { "DeepseekForCausalLM" }, tied = false, qkv_bias = attention_bias, output_bias = attention_bias, moe = deepseek_moe },
   deepseek_v2 = { expects = { every_layer_after_the_first_k, { "mlp_bias", false, "biases in experts" } }, classes = { "DeepseekV2ForCausalLM" }, tied = false, mla = true, moe = deepseek_moe },
   deepseek_v3 = { expects = { every_layer_after_the_first_k }, classes = { "DeepseekV3ForCausalLM" }, types = { "kimi_k2" }, tied = false, mla = true,
                   moe = with(deepseek_moe, { correction_bias = true }) },
@@ -162,7 +163,7 @@ local families = {
              qkv_bias = attention_bias, output_bias = attention_bias, ffn = { "intermediate_size_mlp" }, ignores = { "use_qk_norm" },
              -- its qk norm has no weights; the shared expert is as wide as a routed one
              moe = with(mixtral_moe, { shared = { "intermediate_size" }, dense = dense.interleaved }) },
-  mimo = { classes = { "MiMoForCausalLM" }, tied = false, kv_heads = "given", qkv_bias = key("attention_bias", true) },
+  mimo = { counted_by = "modeling_mimo.py of its checkpoint", classes = { "MiMoForCausalLM" }, tied = false, kv_heads = "given", qkv_bias = key("attention_bias", true) },
   minimax_m2 = { classes = { "MiniMaxM2ForCausalLM" }, tied = false, qk_norm = "full", head_dim = "given", kv_heads = "given",
                  expects = { { "use_qk_norm", true, "no norm over queries and keys" }, { "use_routing_bias", true, "no bias in routing" },
                              { "shared_intermediate_size", 0, "a shared expert" },

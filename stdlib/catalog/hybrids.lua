@@ -4,6 +4,7 @@
 --   own          function(config, shape) → function(i) → what layer i (from 1) has of its own, fields of a shape, or nil
 --   layer_types  what its "layer_types" may say beside plain attention
 --   reads        keys of families.lua's telling_keys that it reads
+--   assumes      whose time nothing has measured: what reading a file of it says under assumptions
 --   moe          may be a function(config, shape), nil for a file without experts
 
 local with = require("pipeplan.base.lists").with
@@ -67,6 +68,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local qwen_hybrid = {
+    assumes = "gated delta net",
     tied = false, head_dim = "given", kv_heads = "given", qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head",
     layer_types = { linear_attention = true }, adjust = gate_of_all_heads, own = delta_net,
     reads = { linear_num_key_heads = true, full_attention_interval = true, attn_output_gate = true },
@@ -99,6 +101,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local deepseek_v32 = {
+    assumes = "sparse attention",
     classes = { "DeepseekV32ForCausalLM" }, tied = false, mla = true, layer_types = indexed, reads = { index_topk = true },
     moe = with(deepseek_moe, { correction_bias = true }), adjust = add_indexer, ignores = { "indexer_rope_interleave", "qk_head_dim" },
     expects = { { "moe_layer_freq", 1, "experts in some layers only" } },
@@ -174,6 +177,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local nemotron_h = {
+    assumes = "Mamba-2",
     classes = { "NemotronHForCausalLM" }, tied = false, gated = false, norms = 1, head_dim = "given", head_dim_keys = { "head_dim", "attention_head_dim" },
     kv_heads = "given", moe = nemotron_moe, own = nemotron_own, adjust = nemotron_latent, layers = nemotron_layers,
     layer_types = { linear_attention = true, moe = true, mlp = true }, reads = { hybrid_override_pattern = true, ssm_state_size = true, moe_latent_size = true },
@@ -208,6 +212,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local granite_hybrid = {
+    assumes = "Mamba-2",
     classes = { "GraniteMoeHybridForCausalLM" }, tied = false, head_dim = "hidden", qkv_bias = attention_bias, output_bias = attention_bias,
     ffn = { "shared_intermediate_size" }, own = granite_own, layer_types = mamba_layers, reads = { mamba_d_state = true },
     moe = function(config)
@@ -221,6 +226,7 @@ return function(key, dense, deepseek_moe)
   }
 
   local bamba = {
+    assumes = "Mamba-2",
     classes = { "BambaForCausalLM" }, tied = false, kv_heads = "given", qkv_bias = attention_bias, output_bias = attention_bias,
     mlp_bias = flag("mlp_bias", false), layer_types = mamba_layers, reads = { mamba_d_state = true },
     own = function(config, shape)
@@ -267,6 +273,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local kimi_linear = {
+    assumes = "Kimi delta attention",
     classes = { "KimiLinearForCausalLM" }, tied = false, mla = true, layer_types = { linear_attention = true },
     reads = { linear_attn_config = true }, own = kimi_own,
     moe = { ffn = { "moe_intermediate_size" }, shared_count = "num_shared_experts", correction_bias = true,
@@ -367,6 +374,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local minimax = {
+    assumes = "lightning attention",
     classes = { "MiniMaxForCausalLM", "MiniMaxText01ForCausalLM", "MiniMaxM1ForCausalLM" }, types = { "minimax_text_01", "minimax_m1" },
     tied = false, kv_heads = "given", layer_types = { linear_attention = true }, reads = { attn_type_list = true },
     moe = { ffn = { "intermediate_size" } }, own = lightning_own,
@@ -399,6 +407,7 @@ return function(key, dense, deepseek_moe)
   end
 
   local lfm2 = {
+    assumes = "short convolution",
     classes = { "Lfm2ForCausalLM" }, tied = true, head_dim = "hidden", kv_heads = "given", qk_norm = "head", own = lfm2_own, adjust = lfm2_width,
     ffn = { "intermediate_size", "block_ff_dim" }, layer_types = { conv = true },
     expects = { { "tie_embedding", true, "an output of its own" } },
@@ -408,6 +417,7 @@ return function(key, dense, deepseek_moe)
 
   -- OLMo hybrid: the delta net of Qwen3-Next between layers of OLMo 3.
   local olmo_hybrid = {
+    assumes = "gated delta net",
     classes = { "OlmoHybridForCausalLM" }, tied = false, head_dim = "hidden", kv_heads = "given", qkv_bias = attention_bias, output_bias = attention_bias,
     qk_norm = "full", layer_types = { linear_attention = true }, reads = { linear_num_key_heads = true, full_attention_interval = true },
     own = delta_net,
@@ -497,7 +507,7 @@ return function(key, dense, deepseek_moe)
 
   return with(usual, {
     bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
-    ["nemotron-nas"] = { classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
+    ["nemotron-nas"] = { counted_by = "the index of its checkpoint", classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },
                          ignores = { "intermediate_size" } },
     deepseek_v32 = deepseek_v32,

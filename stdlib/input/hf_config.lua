@@ -297,7 +297,7 @@ local function say_unmeasured(self, shape)
     self:assume("model", name .. " at the speed of attention", "its FLOPs are known, of its kernels nothing is measured")
   end
   if shape.index_topk then
-    self:assume("model", "sparse attention at the speed of dense attention", "of its kernels nothing is measured; the loss that trains its "
+    self:assume("model", "sparse attention at the speed of attention", "of its kernels nothing is measured; the loss that trains its "
                 .. "indexer is not counted")
   end
 end

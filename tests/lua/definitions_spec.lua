@@ -27,7 +27,7 @@ describe("the definitions for editors", function()
       return file:read "a"
     end
     assert.is_true(page "reference.md" == require "generate.reference"(), "docs/reference.md is stale: run scripts/generate-meta")
-    for name, maker in pairs { ["design.md"] = "names", ["plan.md"] = "properties", ["spec.md"] = "fields" } do
+    for name, maker in pairs { ["design.md"] = "names", ["plan.md"] = "properties", ["spec.md"] = "fields", ["models.md"] = "models" } do
       local shown = page(name)
       assert.is_true(require("generate." .. maker)(shown) == shown, "docs/" .. name .. " is stale: run scripts/generate-meta")
     end

@@ -179,6 +179,25 @@ describe("families.lua", function()
     end
   end)
 
+  it("names what counted a family that neither release has, and says of the others what of their time is assumed", function()
+    local seen, assumed = {}, {}
+    for _, oracle in ipairs(oracles) do
+      for _, case in ipairs(oracle.cases) do
+        seen[case.config.model_type] = true
+        for _, said in ipairs(assert(read(case.config)).assumptions) do
+          local what = tostring(said.value):match("^(.*) at the speed of attention$")
+          if what then assumed[case.config.model_type] = what end
+        end
+      end
+    end
+    for name, family in pairs(catalog.families) do
+      local counted, says = seen[name], assumed[name]
+      for _, other in ipairs(family.types or {}) do counted, says = counted or seen[other], says or assumed[other] end
+      assert.is_true((counted == nil) == (family.counted_by ~= nil), name)
+      if counted then assert.equal(family.assumes, says, name) end
+    end
+  end)
+
   it("refuses no family that it counts", function()
     for name in pairs(catalog.refused) do assert.is_nil(catalog.families[name], name) end
   end)

@@ -174,7 +174,7 @@ CASES = [
         layer_types=["mamba", "mamba", "attention"], **MAMBA)),
     ("Bamba", plain(attn_layer_indices=[1], **MAMBA)),
     ("MiniMax", mixtral(head_dim=24)),
-    ("Lfm2", plain(full_attn_idxs=[1], conv_L_cache=3, block_multiple_of=64, block_ffn_dim_multiplier=1.0)),
+    ("Lfm2", plain(layer_types=["conv", "full_attention", "conv"], conv_L_cache=3, block_multiple_of=64, block_ffn_dim_multiplier=1.0)),
     ("OlmoHybrid", plain(num_hidden_layers=4, pad_token_id=0, **LINEAR)),
     ("Afmoe", moe(num_experts=6, head_dim=24, num_dense_layers=1, num_shared_experts=2)),
     ("Apertus", plain(pad_token_id=0)),

@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- models.lua: the table of model families in docs/models.md, from stdlib/catalog/families.lua.
+
+local between = require "generate.between"
+local catalog = require "pipeplan.catalog.families"
+local lists = require "pipeplan.base.lists"
+
+local function code(text) return "`" .. text .. "`" end
+
+local function families()
+  local lines = { "| `model_type` | classes | parameters as counted by | time of its layers |", "| --- | --- | --- | --- |" }
+  for _, name in ipairs(lists.sorted_keys(catalog.families)) do
+    local family, types, classes = catalog.families[name], { code(name) }, {}
+    for i, other in ipairs(family.types or {}) do types[i + 1] = code(other) end
+    for i, class in ipairs(family.classes) do classes[i] = code(class) end
+    local time = family.assumes and "assumed: " .. family.assumes .. " at the speed of attention" or "as of any attention"
+    lines[#lines + 1] = string.format("| %s | %s | %s | %s |", table.concat(types, " "), table.concat(classes, " "),
+                                      family.counted_by or "transformers", time)
+  end
+  return lines
+end
+
+local function refused()
+  local lines, of_feature = { "", "| refused | `model_type` |", "| --- | --- |" }, {}
+  for _, name in ipairs(lists.sorted_keys(catalog.refused)) do
+    local feature = catalog.refused[name]
+    of_feature[feature] = (of_feature[feature] and of_feature[feature] .. " " or "") .. code(name)
+  end
+  for _, feature in ipairs(lists.sorted_keys(of_feature)) do
+    lines[#lines + 1] = string.format("| %s | %s |", feature, of_feature[feature])
+  end
+  return lines
+end
+
+return function(page)
+  local lines = families()
+  for _, line in ipairs(refused()) do lines[#lines + 1] = line end
+  return between(page, "models", table.concat(lines, "\n"))
+end
