@@ -34,6 +34,7 @@
 -- writes         key → function: what a plan makes of a key that is no single field of it (megatron_writes.lua); nil: launches are not written
 -- unplanned      function of a model's shape: what of it no plan says, in words, and the keys that do; a launch that is written says so
 -- unsaid         function of the same as those: what of a plan no key says, in words; nil: nothing
+-- recipes        name of a program that makes its configuration → key → what it sets beside the keys' defaults
 -- gone           { key, now: what took its place, how: refused, unrecognized, renamed (taken all the same) or ignored, source }
 -- rules          { id, message, source, and conditions }: what it refuses. A condition is field = value, field = { values } or field =
 --                { operator = a number or the name of a field }, as in a policy; `when` a function of the fields; all must hold. by = "engine":
@@ -42,7 +43,7 @@
 --                at, where it is not the first one of its message. Not to be disabled by any policy
 -- program        fields of a plan that stand in a program of the user's, so that a launch need not say them
 -- notes, source  for people
--- A derived framework (derive.lua) also has base: the name of the other.
+-- A derived framework (derive.lua) also has base: the name of the other, and spell: function, how it writes a key of that.
 
 local lists = require "pipeplan.base.lists"
 local lookup = require "pipeplan.catalog.lookup"

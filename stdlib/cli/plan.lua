@@ -85,7 +85,7 @@ function command.parser()
   p:group("What is printed",
     p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, verdict (for a gate: status, "
       .. "GPUs, schedule, digests, reasons, a line each), csv: the program for PyTorch's pipelining runtime, or what starts it in a "
-      .. "framework: megatron, torchtitan or deepspeed (a script), flagscale (YAML) (default text)")
+      .. "framework: megatron, bridge, torchtitan or deepspeed (a script), flagscale (YAML) (default text)")
       :argname("FORMAT"):choices { "text", "markdown", "html", "json", "verdict", "csv", table.unpack(launches.names) },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },

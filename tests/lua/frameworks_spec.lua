@@ -43,6 +43,7 @@ describe("the table of a framework", function()
     it("holds what is known, and nothing else: " .. entry.name, function()
       local name = entry.name
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
+                     "recipes", "spell",
                      "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
                      "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)

@@ -20,7 +20,7 @@ local writer = require "pipeplan.report.launch.init"
 
 teardown(files.remove)
 
-local endings = { megatron = ".sh", flagscale = ".yaml", torchtitan = ".sh", deepspeed = ".sh" }
+local endings = { megatron = ".sh", bridge = ".sh", flagscale = ".yaml", torchtitan = ".sh", deepspeed = ".sh" }
 
 -- As a reader of its JSON has the plan.
 local function as_json(plan) return json.decode(json.encode(json.shape(plan, schema))) end
@@ -44,7 +44,7 @@ local function each_plan(name, first, count, take, model)
   local made, seed = 0, first
   while made < count do
     local object = random_specs.any(random_specs.generator(seed))
-    object.framework = name
+    object.framework = writer.formats[name] or name
     if model and type(object.model) == "table" then object.model = planning.merge(object.model, model) end
     if object.parallelism.schedule == "zb_auto" then object.parallelism.schedule = nil end
     local good, problem = failure.try(function()

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- megatron_plans.lua: plans for Megatron-LM of random specs, as launches. `lua5.4 tests/torch/megatron_plans.lua FIRST COUNT MOST` prints
--- COUNT lines of JSON, { seed, gpus, text: of `plan --format megatron`, plan: what it says that the launch must be }, of plans on at most
--- MOST GPUs. Specs that are not planned are passed over.
+-- megatron_plans.lua: plans for Megatron-LM, or what is derived from it, of random specs, as launches. `lua5.4
+-- tests/torch/megatron_plans.lua FIRST COUNT MOST [FORMAT]` prints COUNT lines of JSON, { seed, gpus, text: of `plan --format FORMAT`,
+-- megatron if it is left out, plan: what it says that the launch must be }, of plans on at most MOST GPUs. Specs that are not planned are
+-- passed over.
 
 require "planning"  -- first: it loads the module
 local failure = require "pipeplan.base.failure"
@@ -13,11 +14,12 @@ local planner = require "pipeplan.plan.init"
 local random_specs = require "random_specs"
 local spec = require "pipeplan.input.spec"
 
+local name = arg[4] or "megatron"
 local policy = load.load { date = "2026-11-27" }
 
 local function planned(seed, most)
   local object = random_specs.any(random_specs.generator(seed))
-  object.framework = "megatron"
+  object.framework = launch.formats[name]
   if object.cluster.gpus > most then return true, nil end
   return failure.try(function()
     local request = spec.from_table(object, ".")
@@ -25,7 +27,7 @@ local function planned(seed, most)
     if plan.status ~= "planned" then return nil end
     local p, shape, full = plan.parallelism, request.model.shape, lists.contains(plan.recompute, "full")
     local experts = shape.experts or 0
-    local text, problem = launch.write("megatron", plan, request)
+    local text, problem = launch.write(name, plan, request)
     return { seed = seed, gpus = plan.gpus_used, text = text, problem = problem, plan = {
       layers = json.array(plan.layers_per_stage), M = plan.microbatches, DP = p.data, TP = p.tensor, P = p.pipeline, CP = p.context,
       EP = experts > 0 and p.expert or 1, ETP = experts > 0 and p.expert_tensor or p.tensor, V = p.virtual,

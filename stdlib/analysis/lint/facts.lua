@@ -23,7 +23,8 @@ facts.unknown = setmetatable({}, { __tostring = function() return "not known" en
 local derived = {}
 
 -- Frameworks in which facts follow otherwise: theirs.
-local other_facts = { torchtitan = require "pipeplan.analysis.lint.torchtitan", deepspeed = require "pipeplan.analysis.lint.deepspeed" }
+local other_facts = { torchtitan = require "pipeplan.analysis.lint.torchtitan", deepspeed = require "pipeplan.analysis.lint.deepspeed",
+                      ["megatron-bridge"] = {} }
 
 local degrees = { tensor_parallel = "--tensor-model-parallel-size", pipeline_parallel = "--pipeline-model-parallel-size",
                   context_parallel = "--context-parallel-size", expert_parallel = "--expert-model-parallel-size" }
@@ -193,6 +194,12 @@ local strategies = { no_shard = 0, optim = 1, optim_grads = 2, optim_grads_param
 function derived.zero(f)
   if f.key "--use-megatron-fsdp" then return strategies[f.key "--data-parallel-sharding-strategy"] or 0 end
   return f.key "--use-distributed-optimizer" or 0
+end
+
+-- Megatron-Bridge switches both of its keys on where either is (training/config.py:1945).
+other_facts["megatron-bridge"].zero = function(f)
+  if not f.key "--use-megatron-fsdp" and f.key "optimizer.use_distributed_optimizer" then return 1 end
+  return derived.zero(f)
 end
 
 function derived.distributed_optimizer(f) return f.record.zero ~= 0 or f.key "--use-distributed-optimizer" ~= 0 end

@@ -151,7 +151,8 @@ local function extras_of(result, shape)
   local kind = key(result, "--position-embedding-type")
   local others = key(result, "--use-rotary-position-embeddings") or key(result, "--no-position-embedding")
   local learned = kind == "learned_absolute" and not others
-  shape.learned_positions = learned and key(result, "--max-position-embeddings") or nil
+  -- Megatron-Bridge has as many as a sequence has tokens
+  shape.learned_positions = learned and (key(result, "--max-position-embeddings") or fact(result, "sequence_length")) or nil
 end
 
 local function experts_of(result, shape)

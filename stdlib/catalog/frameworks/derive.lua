@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- derive.lua: a framework that is another one with changes, without a copy of it. Of the change
---   spell      function: how it writes a key of the base
+--   spell      function: how it writes a key of the base; handed on
 --   renamed    { ["--base-key"] = its key } for those that it writes otherwise
 --   dropped    base keys that it does not have
 --   keys, gone, rules   what it has beside the base's; without: ids of rules of the base that do not hold in it
@@ -11,7 +11,7 @@
 
 local lists = require "pipeplan.base.lists"
 
-local own = { spell = true, renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true, facts = true }
+local own = { renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true, facts = true }
 
 -- The keys of the base as it writes them, then its own.
 local function keys_of(base, change)

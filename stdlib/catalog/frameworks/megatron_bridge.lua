@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- megatron_bridge.lua: NVIDIA's recipes over Megatron-Core: what differs from it. G = src/megatron/bridge/training/config.py,
 -- O = src/megatron/bridge/training/comm_overlap.py, X = src/megatron/bridge/training/mixed_precision.py, of
--- NVIDIA-NeMo/Megatron-Bridge @067f987d. A recipe is a Python function; what can be read is run_config.yaml, which it writes.
+-- NVIDIA-NeMo/Megatron-Bridge @067f987d. A recipe is a Python function; what can be read is run_config.yaml, which it writes, and overrides of
+-- the bare recipe, whose values are `recipes`. Run: megatron-bridge 0.6.2 beside megatron-core 0.19.2 (tests/torch/bridge_verdict.py).
 
 local derive = require "pipeplan.catalog.frameworks.derive"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
+local writes = require "pipeplan.catalog.frameworks.megatron_bridge_writes"
 
 local function at(where) return "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987d, " .. where end
 
@@ -46,14 +48,16 @@ return derive(megatron, {
     ["--overlap-param-gather-with-optimizer-step"] = "comm_overlap.overlap_param_gather_with_optimizer_step",
     ["--use-megatron-fsdp"] = "ddp.use_megatron_fsdp", ["--data-parallel-sharding-strategy"] = "ddp.data_parallel_sharding_strategy",
     ["--num-distributed-optimizer-instances"] = "ddp.num_distributed_optimizer_instances",
-    ["--fp8-param-gather"] = "ddp.fp8_param_gather", ["--ckpt-format"] = "checkpoint.ckpt_format",
+    ["--fp8-param-gather"] = "mixed_precision.fp8_param_gather", ["--ckpt-format"] = "checkpoint.ckpt_format",
     ["--megatron-fsdp-main-grads-dtype"] = "ddp.megatron_fsdp_main_grads_dtype",
     ["--overlap-grad-reduce"] = "ddp.overlap_grad_reduce", ["--overlap-param-gather"] = "ddp.overlap_param_gather",
+    ["--optimizer"] = "optimizer.optimizer", ["--swiglu"] = "model.gated_linear_unit",
   },
   -- sizes that are said as something else, and precision, which is one word
   dropped = { "--num-layers-per-virtual-pipeline-stage", "--step-batch-size-schedule", "--group-query-attention", "--bf16", "--fp16",
               "--fp8-format", "--fp8-recipe", "--grad-reduce-in-bf16", "--no-overlap-p2p-communication", "--recompute-activations",
-              "--untie-embeddings-and-output-weights", "--disable-bias-linear" },
+              "--untie-embeddings-and-output-weights", "--disable-bias-linear", "--train-iters", "--train-samples", "--q-lora-rank",
+              "--kv-lora-rank", "--expert-tensor-parallel-size" },
   keys = {
     { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
     { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,
@@ -63,12 +67,36 @@ return derive(megatron, {
     { key = "mixed_precision", field = "training.precision", type = "choice", written = "always",
       values = { "bf16_mixed", "fp16_mixed", "bf16_with_fp8_delayed_scaling_mixed", "bf16_with_fp8_current_scaling_mixed",
                  "bf16_with_fp8_subchannel_scaling_mixed", "bf16_with_mxfp8_mixed", "bf16_with_nvfp4_mixed" }, note = "mixed_precision.py:185-421" },
+    { key = "model.expert_tensor_parallel_size", base = "--expert-tensor-parallel-size", field = "parallelism.expert_tensor", type = "integer",
+      default = 1, written = "always", silent = true,
+      note = "a recipe's provider settles it when it is made, before TP is overridden: run" },
+    { key = "optimizer.use_distributed_optimizer", type = "flag", present = true, default = false, written = "always",
+      note = "either one switches both on (config.py:1945), and recipes have this one on" },
+    { key = "train.train_iters", base = "--train-iters", type = "integer", written = "always" },
+    { key = "train.train_samples", base = "--train-samples", type = "integer", written = "never",
+      note = "not beside a warm-up in iterations, which recipes have (config.py:1560)" },
+    { key = "dataset.seq_length", type = "integer", written = "always", note = "model.seq_length must be as much (config.py:1505)" },
+    { key = "model._target_", type = "string", written = "differs", note = "the provider of MLA: its class has the keys of MLA" },
+    { key = "model.q_lora_rank", base = "--q-lora-rank", field = "model.q_lora_rank", type = "integer", default = 512, written = "differs" },
+    { key = "model.kv_lora_rank", base = "--kv-lora-rank", field = "model.kv_lora_rank", type = "integer", default = 512, written = "differs" },
+    { key = "model.activation_func", type = "string", written = "differs", note = "gelu when nobody says" },
+    { key = "model.bias_activation_fusion", type = "flag", present = true, default = false, written = "differs" },
+    { key = "model.bias_dropout_fusion", type = "flag", present = true, default = false, written = "differs" },
+    { key = "model.overlap_p2p_comm", type = "flag", present = true, default = false, written = "differs" },
+    { key = "model.batch_p2p_comm", type = "flag", present = true, default = true, written = "differs" },
     { key = "ddp.grad_reduce_in_fp32", field = "training.gradients", type = "flag", present = "fp32", default = "bf16", written = "never" },
     { key = "ddp.average_in_collective", type = "flag", present = true, default = false, written = "never" },
     { key = "comm_overlap.overlap_p2p_comm", type = "flag", present = true, written = "never" },
     { key = "comm_overlap.batch_p2p_comm", type = "flag", present = true, written = "never" },
     { key = "comm_overlap.tp_comm_overlap", type = "flag", present = true, default = false, written = "never" },
   },
+  -- what the bare recipe sets beside defaults of classes (recipes/gpt/h100/vanilla_gpt.py)
+  recipes = { vanilla_gpt_pretrain_config = {
+    mixed_precision = "bf16_mixed", ["optimizer.use_distributed_optimizer"] = true, ["train.micro_batch_size"] = 2,
+    ["train.global_batch_size"] = 32, ["train.train_iters"] = 300000, ["model.seq_length"] = 1024,
+  } },
+  required = { ["--num-layers"] = true, ["--hidden-size"] = true, ["--num-attention-heads"] = true },   -- the bare recipe has none
+  writes = writes.keys, unsaid = writes.unsaid,
   notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
   source = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987, performance guide",
 })

@@ -22,9 +22,9 @@ local function read_text(path)
   return text or "", name
 end
 
-local what = "pipeplan lint reads shell scripts with Megatron's or torchtitan's arguments, or that start DeepSpeed, DeepSpeed's "
-             .. "configuration, the argument block of Megatron's log, and YAML of FlagScale, Megatron-Bridge, NeMo, Primus and Megatron's "
-             .. "MODEL_ARGS"
+local what = "pipeplan lint reads shell scripts with Megatron's, torchtitan's or Megatron-Bridge's arguments, or that start DeepSpeed, "
+             .. "DeepSpeed's configuration, the argument block of Megatron's log, and YAML of FlagScale, Megatron-Bridge, NeMo, Primus and "
+             .. "Megatron's MODEL_ARGS"
 
 local function refuse(name, problem) failure.usage("%s: %s; %s", name, problem, what) end
 
@@ -58,6 +58,7 @@ function launch.read(path, options)
   if is_json and deepspeed.is_config(text) then return { deepspeed.config(text, name, given) } end
   if is_json or kind == "toml" then return require("pipeplan.input.launch.others").read(text, name, kind, what) end
   local launches = require("pipeplan.input.launch.torchtitan").read(text, name, variables)
+  if #launches == 0 then launches = require("pipeplan.input.launch.bridge").read(text, name, variables) end
   if #launches == 0 then launches = deepspeed.read(text, name, variables, given) end
   if #launches == 0 then launches = require("pipeplan.input.launch.megatron_script").read(text, name, variables) end
   if #launches == 0 then refuse(name, "has no argument of a framework") end

@@ -73,9 +73,10 @@ local function python(launch)
 end
 
 return function(launch)
-  local lines = shell.head(launch, "TRAIN is your program, which hands planned.py's values to DeepSpeed; model, data, optimizer and "
-                                   .. "learning rate are its own.")
-  table.insert(lines, #lines, "# For DeepSpeed 0.19.8, on whose code what is written here rests.")
+  local lines = shell.head(launch, {
+    "TRAIN is your program, which hands planned.py's values to DeepSpeed; model, data, optimizer and learning rate are its own.",
+    "For DeepSpeed 0.19.8, on whose code what is written here rests.",
+  })
   local function add(list, from, to)
     lines[#lines + 1] = string.format("cat >\"$folder/%s\" <<'%s'", from, to)
     table.move(list, 1, #list, #lines + 1, lines)

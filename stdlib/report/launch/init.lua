@@ -13,8 +13,9 @@ local settings = require "pipeplan.report.launch.settings"
 local visible = require "pipeplan.base.visible"
 
 local launch = {
-  names = { "megatron", "flagscale", "torchtitan", "deepspeed" },
-  formats = { megatron = "megatron", flagscale = "flagscale", torchtitan = "torchtitan", deepspeed = "deepspeed" },
+  names = { "megatron", "bridge", "flagscale", "torchtitan", "deepspeed" },
+  formats = { megatron = "megatron", bridge = "megatron-bridge", flagscale = "flagscale", torchtitan = "torchtitan",
+              deepspeed = "deepspeed" },
 }
 
 -- Processes of a node and nodes of so many GPUs, the nodes as full as can be with whole groups of tensor parallelism, whose ranks are

@@ -19,15 +19,23 @@ function shell.words(key, value)
   return table.concat(parts, " ")
 end
 
--- The first lines of a script: what it is, where it is run, and what stands in its end.
-function shell.head(launch, yours)
+-- The first lines of a script: what it is, where it is run, and comments of its framework's own. In a job of Slurm's it asks Slurm for what
+-- torchrun has to be told of the nodes.
+function shell.head(launch, comments)
   local lines = { "#!/bin/sh" }
   for _, line in ipairs(launch.heading) do lines[#lines + 1] = "# " .. line end
   if launch.nodes > 1 then
-    lines[#lines + 1] = string.format("# On each of %d nodes, with NODE_RANK from 0 and the first one's name as MASTER_ADDR.", launch.nodes)
+    lines[#lines + 1] = string.format("# On each of %d nodes: with Slurm srun --nodes %d --ntasks-per-node 1 sh FILE; elsewhere with",
+                                      launch.nodes, launch.nodes)
+    lines[#lines + 1] = "# NODE_RANK from 0 and the first one's name as MASTER_ADDR."
   end
-  lines[#lines + 1] = "# " .. yours
+  for _, line in ipairs(comments) do lines[#lines + 1] = "# " .. line end
   lines[#lines + 1] = "set -eu"
+  if launch.nodes > 1 then
+    lines[#lines + 1] = 'if [ -n "${SLURM_JOB_ID:-}" ]; then'
+    lines[#lines + 1] = '  : "${NODE_RANK:=$SLURM_NODEID}" "${MASTER_ADDR:=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)}"'
+    lines[#lines + 1] = "fi"
+  end
   return lines
 end
 

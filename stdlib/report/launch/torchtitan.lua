@@ -17,8 +17,8 @@ local function own_configuration(launch)
   local experts = ""
   if (shape.experts or 0) > 0 then experts = string.format(", %d experts, %d a token", shape.experts, shape.experts_per_token or 1) end
   return {
-    "# MODULE and CONFIG name a configuration function of yours, for torchtitan 0.3.0 has none of this model:",
-    string.format("# %d layers of %d, %d heads, %s products%s.", shape.layers, shape.hidden, shape.heads, training.precision, experts),
+    "MODULE and CONFIG name a configuration function of yours, for torchtitan 0.3.0 has none of this model:",
+    string.format("%d layers of %d, %d heads, %s products%s.", shape.layers, shape.hidden, shape.heads, training.precision, experts),
   }
 end
 
@@ -31,12 +31,10 @@ local function add_program(lines, launch)
 end
 
 return function(launch)
-  local lines = shell.head(launch,
-                           "Tokenizer, data and learning rate are the configuration function's; arguments of this script are added.")
-  table.insert(lines, #lines, "# torchtitan 0.3.0 beside PyTorch 2.14 or newer: with 2.13 its pipeline does not run.")
-  if launch.said.config == "" then
-    for _, line in ipairs(own_configuration(launch)) do table.insert(lines, #lines, line) end
-  end
+  local comments = launch.said.config == "" and own_configuration(launch) or {}
+  table.insert(comments, 1, "Tokenizer, data and learning rate are the configuration function's; arguments of this script are added.")
+  table.insert(comments, 2, "torchtitan 0.3.0 beside PyTorch 2.14 or newer: with 2.13 its pipeline does not run.")
+  local lines = shell.head(launch, comments)
   if launch.said["parallelism.pipeline_parallel_schedule_csv"] then add_program(lines, launch) end
   lines[#lines + 1] = shell.torchrun(launch, "-m torchtitan.train")
   local checkpointing

@@ -1,0 +1,124 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- bridge.lua: a command line of Megatron-Bridge's runner in a shell script → its launch: --recipe, and overrides of it as Hydra has them,
+-- section.key=value, with + before one that is added, "…" around a text, […] for a list and {…} for an object.
+
+local frameworks = require "pipeplan.catalog.frameworks"
+local launcher = require "pipeplan.input.launch.launcher"
+local lists = require "pipeplan.base.lists"
+local script = require "pipeplan.input.launch.shell_script"
+local text_of = require "pipeplan.base.text"
+
+local bridge = {}
+
+-- Short options of the runner and the overrides that they are (scripts/training/run_recipe.py: COMMON_OVERRIDE_FIELDS).
+local options = {
+  max_steps = "train.train_iters", ms = "train.train_iters", global_batch_size = "train.global_batch_size", gb = "train.global_batch_size",
+  micro_batch_size = "train.micro_batch_size", mb = "train.micro_batch_size", seq_length = "dataset.seq_length", sl = "dataset.seq_length",
+  tensor_model_parallel_size = "model.tensor_model_parallel_size", tp = "model.tensor_model_parallel_size",
+  pipeline_model_parallel_size = "model.pipeline_model_parallel_size", pp = "model.pipeline_model_parallel_size",
+  context_parallel_size = "model.context_parallel_size", cp = "model.context_parallel_size",
+  virtual_pipeline_model_parallel_size = "model.virtual_pipeline_model_parallel_size", vp = "model.virtual_pipeline_model_parallel_size",
+  expert_model_parallel_size = "model.expert_model_parallel_size", ep = "model.expert_model_parallel_size",
+  expert_tensor_parallel_size = "model.expert_tensor_parallel_size", etp = "model.expert_tensor_parallel_size",
+}
+
+-- Where there is no comm_overlap, its switch is the model's own.
+local same = { ["model.overlap_moe_expert_parallel_comm"] = "comm_overlap.overlap_moe_expert_parallel_comm" }
+
+local sections = { model = true, train = true, ddp = true, optimizer = true, mixed_precision = true, comm_overlap = true, dataset = true,
+                   checkpoint = true, scheduler = true, tokenizer = true, validation = true, logger = true, dist = true, rng = true }
+
+-- "+model.a.b=c" → model.a.b, c; nil: no override.
+local function override_of(text)
+  local key, value = text:match "^%+*([%a_][%w_.]*)=(.*)$"
+  if key and sections[key:match "^[%w_]+"] then return key, value end
+end
+
+local function starts(words)
+  for i, word in ipairs(words) do
+    local named = word.text:find "^%-%-recipe" and (word.text:find "=" or words[i + 1])
+    if text_of.base_name(word.text) == "run_recipe.py" or named and not word.text:find "%.py$" then return true end
+  end
+  return false
+end
+
+local known
+
+-- Adds what an override says; of an object each of its fields too.
+local function add(launch, key, value, word)
+  local text = value:match '^"(.*)"$' or value:match "^'(.*)'$" or value
+  local setting = { key = same[key] or key, file = launch.file, line = word.line, rests = word.rests, values = {} }
+  local entry = known[setting.key]
+  setting.resolved = entry ~= nil and entry.type == "list"
+  local null = text == "null" or text == "None"
+  if null and key ~= "model.q_lora_rank" then
+    launch.sets[setting.key] = nil
+    return
+  end
+  local flag = entry and (entry.type == "flag" or entry.present ~= nil)
+  if flag then setting.off = text:lower() == "false"
+  else setting.values[1] = lists.with(word, { text = null and "0" or text, open = false }) end
+  launch.settings[#launch.settings + 1] = setting
+  launch.spelled[key] = true
+  for _, name in ipairs(word.unknown or {}) do
+    launch.unresolved[#launch.unresolved + 1] = { key = name, file = launch.file, line = word.line }
+  end
+  local inner = text:match "^{(.*)}$"
+  for name, held in (inner or ""):gmatch "([%w_]+):([%w_]+)" do
+    if known[key .. "." .. name] then add(launch, key .. "." .. name, held, word) end
+  end
+end
+
+local function settings_of(words, launch)
+  local recipe
+  for i, word in ipairs(words) do
+    local key, value = override_of(word.text)
+    local option, inline = word.text:match "^%-%-?([%a_]+)=?(.*)$"
+    local following = inline and inline ~= "" and lists.with(word, { text = inline }) or words[i + 1]
+    if key then add(launch, key, value, word)
+    elseif option == "recipe" or option == "model" then recipe = following and not following.unknown and following.text or recipe
+    elseif option and options[option] and following then add(launch, options[option], following.text, following)
+    elseif word.open then launch.open = launch.open or word end
+  end
+  return recipe
+end
+
+local function launch_of(words, file, counts)
+  local launch = { framework = "megatron-bridge", file = file, settings = {}, spelled = {}, unresolved = {}, notes = {}, sets = {},
+                   program = "run_recipe.py", line = words[1] and words[1].line }
+  local mine, from = lists.with(counts), #words
+  for i, word in ipairs(words) do
+    mine.launcher = mine.launcher or launcher.kinds[text_of.base_name(word.text)]
+    if word.text:find "%.py$" then from = math.min(from, i) end
+  end
+  launcher.count(mine, words, 1, from)
+  launch.gpus = launcher.gpus(mine, launch)
+  local recipes = frameworks.find("megatron-bridge").recipes
+  local behind = table.move(words, from, #words, 1, {})
+  for i, word in ipairs(behind) do
+    local name = word.text:match "^%-%-recipe=(.+)$" or word.text == "--recipe" and behind[i + 1] and behind[i + 1].text
+    if name and recipes[name] then launch.sets = lists.with(recipes[name]) end
+  end
+  local recipe = settings_of(behind, launch)
+  if not recipes[recipe or ""] then
+    launch.partial = (recipe and "the recipe " .. recipe or "a recipe") .. " says it, which is a program"
+  end
+  return launch
+end
+
+-- bridge.read(text, file, variables) → launches, none where no command starts the runner.
+function bridge.read(text, file, variables)
+  if not text:find("--recipe", 1, true) and not text:find("run_recipe.py", 1, true) then return {} end
+  if not known then
+    known = {}
+    for _, key in ipairs(frameworks.find("megatron-bridge").keys) do known[key.key] = key end
+  end
+  local counts, list = launcher.of_slurm(text), {}
+  script.run(text, file, variables, function(words, _, outer)
+    if outer or #list >= 64 or not starts(words) then return end
+    list[#list + 1] = launch_of(words, file, counts)
+  end)
+  return list
+end
+
+return bridge

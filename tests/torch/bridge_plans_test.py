@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plans for Megatron-Bridge, as `pipeplan plan --format bridge` writes them, before Bridge's own code (bridge_verdict.py): does it take them, and
+does it build the layers, microbatches and groups of the plan?
+usage: bridge_plans_test.py [PLANS [FIRST SEED]]    default 6, on at most 1,024 GPUs. Needs build/megatron (scripts/megatron) and build/bridge, into
+which are unpacked, without what they depend on, the wheels megatron_bridge 0.6.2 (of Python 3.12), hydra_core 1.3.2, omegaconf 2.3.0, pyyaml,
+rich, six, and the folder antlr4 of antlr4-python3-runtime 4.9.3: 9 MB."""
+import json, os, shlex, subprocess, sys
+
+import bridge_verdict
+
+CORE, FOLDER = os.path.join("build", "megatron"), os.path.join("build", "bridge")
+
+# What only Transformer Engine has, which is not installed: fp8 and an optimizer whose state is no fp32.
+NEEDS_ENGINE = ("optimizer.use_precision_aware_optimizer=", "optimizer.exp_avg_dtype=", "optimizer.exp_avg_sq_dtype=", "optimizer.main_grads_dtype=",
+                "optimizer.optimizer_cpu_offload=", "optimizer.optimizer_offload_fraction=")
+
+
+def overrides_of(text):
+    words = shlex.split(text.replace("\\\n", " "), comments=True)
+    words = words[words.index("pretrain") + 1:-1]
+    return ["mixed_precision=bf16_mixed" if word.startswith("mixed_precision=") and "fp8:" in word else word
+            for word in words if not word.startswith(NEEDS_ENGINE)]
+
+
+def plans(count, first):
+    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", str(first), str(count), "1024", "bridge"], stdout=subprocess.PIPE,
+                            text=True, env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
+    wrong = judged = unwritten = 0
+    for line in made.stdout:
+        given = json.loads(line)
+        judged += 1
+        if not given.get("text"):   # a plan that no override says, which is said instead of written
+            unwritten += 1
+            continue
+        connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
+        theirs, want = bridge_verdict.forked(given["gpus"], overrides_of(given["text"]), connections), given["plan"]
+        got = {name: theirs.get(name) for name in want}
+        if not theirs["ok"] or got != want:
+            wrong += 1
+            differ = {name: (got[name], want[name]) for name in want if got[name] != want[name]}
+            print(f"seed {given['seed']}: {theirs.get('error') or f'Bridge and the plan have {differ}'}\n{given['text']}")
+    if made.wait() != 0 or judged < count:
+        print(f"{judged} of {count} plans were made")
+        return 1
+    print(f"{judged} plans: {wrong} refused by Megatron-Bridge, or built otherwise; {unwritten} that no override says, and none was written")
+    return wrong
+
+
+def main(count, first):
+    for folder, what in ((CORE, "megatron-core"), (FOLDER, "megatron-bridge")):
+        if not os.path.isdir(os.path.join(folder, "megatron")):
+            print(f"skipped: no {what} in {folder}; the head of this file has how")
+            return 77
+    bridge_verdict.load(CORE, FOLDER)
+    return 1 if plans(count, first) else 0
+
+
+if __name__ == "__main__":
+    words = [int(word) for word in sys.argv[1:3]]
+    sys.exit(main(words[0] if words else 6, words[1] if len(words) > 1 else 1))
