@@ -293,7 +293,7 @@ end
 -- Frameworks that run the schedule; of few, how a user asks for it there.
 function run.available(plan)
   local names = plan.available_in
-  if not names then return nil end
+  if not names or plan.schedule == "none" then return nil end   -- without a pipeline there is no schedule to run
   if #names == 0 then return "no framework that pipeplan knows" end
   if #names > 4 then return table.concat(names, ", ") end
   local parts = {}

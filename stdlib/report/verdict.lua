@@ -30,6 +30,7 @@ end
 -- "184: 1F1B at P 4, …: rank 0 takes 81.2 GiB of 73.3 GiB usable, 7.9 GiB too much"
 function verdict.minimum(minimum)
   if not minimum then return nil end
+  if minimum.gpus == 1 then return "1 GPU is enough" end
   local lines = { format.integer(minimum.gpus) .. " GPUs are the fewest; not on" }
   for i, entry in ipairs(minimum.fewer) do lines[i + 1] = format.integer(entry.gpus) .. ": " .. entry.message end
   return table.concat(lines, " ", 1, 2) .. (lines[3] and "; nor on " .. lines[3] or "")

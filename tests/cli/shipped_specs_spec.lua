@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The shipped specs through the program: each rule's spec is decided by its rule, each model's spec is planned as the rulings say.
+-- The shipped specs through the program: each rule's spec is decided by its rule, each model's spec is planned as was decided.
 
 local cjson = require "cjson"
 local program = require "program"

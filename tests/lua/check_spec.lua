@@ -36,7 +36,7 @@ end
 -- ------------------------------------------------------------------------------------------------------------- the shipped table
 
 describe("the shipped decision table", function()
-  -- Ruling 2: the pairs with different outcomes that can hold together (the earlier wins), no row unreachable, and what only the last row
+  -- The pairs with different outcomes that can hold together (the earlier wins), no row unreachable, and what only the last row
   -- covers.
   local expected = {
     "small_run moe_with_ep", "small_run dense", "small_run otherwise", "moe_with_ep dense", "moe_with_ep dense_large",

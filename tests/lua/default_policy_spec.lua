@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The default policy, rule by rule, at the values where each begins and ends.
--- Expected values are those of the requirements that the tags name, not of the policy files.
+-- Expected values are what was asked for, not those of the policy files.
 
 require "pipeplan"
 local conditions = require "pipeplan.policy.conditions"
@@ -50,7 +50,7 @@ describe("the decision table", function()
     assert.same({ "small_run", "moe_with_ep", "dense", "dense_large", "otherwise" }, ids(policy.rows))
   end)
 
-  it("wants what the requirement says", function()
+  it("wants what was asked for", function()
     for _, case in ipairs {
       { wants = "1f1b",        gpus = 99,   architecture = "dense", expert_parallel = 1,  alltoall_fraction = 0 },
       { wants = "1f1b",        gpus = 64,   architecture = "moe",   expert_parallel = 8,  alltoall_fraction = 0.3 },
@@ -291,7 +291,7 @@ describe("an invariant", function()
 end)
 
 describe("parameters", function()
-  it("have the values and the loosening directions of the requirements", function()
+  it("have the values and the loosening directions that were asked for", function()
     for id, expected in pairs {
       small_run_gpus = { 100, "none" }, large_dense_gpus = { 500, "none" }, max_pipeline_depth = { 64, "up" },
       min_microbatches_per_rank = { 2, "down" }, slow_link = { 25e9, "down" }, short_run_tokens = { 1e9, "down" },

@@ -64,7 +64,7 @@ describe("the headline", function()
     local P, schedule = chosen.pipeline, assert(engine.schedule { kind = "dualpipe", ranks = chosen.pipeline, microbatches = chosen.microbatches })
     local stage_seconds, overhead = chosen.stage_seconds, known.arguments.device.overlap_overhead
     local function slice(stage) return stage_seconds[stage % P + 1] end
-    -- F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): the requirement's formula, written out here once more
+    -- F&B = clamp(max(compute, all-to-all) + overhead, max(F, B), F + B): the formula that was asked for, written out here once more
     local function pair(forward, backward)
       local alone = forward.forward + backward.full
       local alltoall = forward.alltoall_forward + backward.alltoall_backward

@@ -50,6 +50,9 @@ describe("the fewest GPUs", function()
     local found = plan(spec("examples/models/qwen3-0.6b.json", { global_batch_size = 64 }))
     assert.same({ "planned", 1, 1, "none" }, { found.status, found.minimum.gpus, found.parallelism.pipeline, found.schedule })
     assert.is_not_nil(planning.assumption(found, "parallelism.pipeline"))
+    local page = planning.page_of(found)
+    assert.matches("1 GPU is enough", page, 1, true)
+    assert.is_nil(page:find("run in", 1, true))
   end)
 
   it("are P × max(TP × CP, EP × ETP) for a fixed layout", function() -- Megatron-Bridge skills/nemo-mbridge-perf-parallelism-strategies

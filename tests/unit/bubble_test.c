@@ -125,7 +125,7 @@ static void zb_h1s_law_holds_for_what_is_planned_under_its_limit(void **state) {
   assert_true(exact > 500);
 }
 
-/* Ruling 8: GPipe's bubble equals 1F1B's at every M, below P too. */
+/* GPipe's bubble equals 1F1B's at every M, below P too. */
 static void gpipe_idles_exactly_as_long_as_1f1b(void **state) {
   (void)state;
   uint64_t seed = 3;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Rulings 13 to 24, each by its number: what a plan says of replaced schedules, savings, ramps, memory, roll-back and alternatives. Expected
--- values are the ruling's own, or arithmetic that stands beside them.
+-- What was decided that a plan says of replaced schedules, savings, ramps, memory, roll-back and alternatives. Expected values are as
+-- decided, or arithmetic that stands beside them.
 
 local planning = require "planning"  -- first: it loads the module
 local files = require "policy_files"

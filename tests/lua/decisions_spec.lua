@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Where the requirements are unclear a ruling decides; each by its number. Expected values are the ruling's own, or arithmetic that stands
--- beside them.
+-- What was decided where more than one answer would do: rows that can hold together, ties, what a refusal recommends. Expected values are as
+-- decided, or arithmetic that stands beside them.
 
 local planning = require "planning"  -- first: it loads the module
 local conditions = require "pipeplan.policy.conditions"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the planner is for: what goes in, what a plan says, what is rejected and what refused, on both sides
--- of every boundary. Expected values are the requirement's own, or arithmetic that stands beside them.
+-- of every boundary. Expected values are what was asked for, or arithmetic that stands beside them.
 
 local planning = require "planning"  -- first: it loads the module
 local conditions = require "pipeplan.policy.conditions"
