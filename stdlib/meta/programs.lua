@@ -28,6 +28,8 @@
 ---@field training_days? number with run_days_per_second
 ---@field gpu_hours? number likewise
 ---@field cost? number and with price_per_gpu_hour
+---@field pipeline_avoidable_seconds? number with alone_seconds, of a pipeline
+---@field pipeline_avoidable_fraction? number likewise
 
 --- A condition on one column or fact.
 ---@class pipeplan.engine.condition

@@ -18,7 +18,7 @@ local text_of = require "pipeplan.base.text"
 local deepspeed = {}
 
 local MOST_BYTES = 2 ^ 20   -- of a file that a launch names
-local MOST_SLOTS = 4096     -- of a host
+local MOST_SLOTS = 4096     -- of a node
 
 local function at(where) return "https://github.com/deepspeedai/DeepSpeed/tree/v0.19.8, deepspeed/" .. where end
 

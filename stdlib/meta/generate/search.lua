@@ -74,6 +74,8 @@ classes.candidate = { meaning = "A row: the columns below, and what was set. Wha
   { "bubble_fraction", "number", "mean idle share; likewise", optional = true },
   { "training_days", "number", "with run_days_per_second", optional = true }, { "gpu_hours", "number", "likewise", optional = true },
   { "cost", "number", "and with price_per_gpu_hour", optional = true },
+  { "pipeline_avoidable_seconds", "number", "with alone_seconds, of a pipeline", optional = true },
+  { "pipeline_avoidable_fraction", "number", "likewise", optional = true },
 } }
 
 classes.engine_rule = { meaning = "A rule of the engine's own, and the rows that it holds for.", fields = {
