@@ -10,8 +10,11 @@ teardown(files.remove)
 
 local spec = files.write("run.json", [[{ "cluster": { "gpus": "minimum", "accelerator": "H100-SXM" },
   "model": { "architecture": "dense", "total": "70B", "layers": 80 }, "training": { "tokens": "1T", "global_batch_size": 512 } }]])
-local plan = program.run("plan " .. spec .. " --date 2026-12-01 --format json")
-local gpus = json.decode(plan.stdout, "plan").gpus_used
+local plan, gpus
+setup(function()
+  plan = program.run("plan " .. spec .. " --date 2026-12-01 --format json")
+  gpus = json.decode(plan.stdout, "plan").gpus_used
+end)
 
 describe("plan --gpus minimum", function()
   it("starts Megatron-LM on the GPUs that it found", function()
