@@ -44,6 +44,10 @@ function verify.handed(plan, name)
   if not is_object(plan) or type(plan.status) ~= "string" or not is_object(plan.policy) then
     failure.usage("%s: this is no plan: expected what `pipeplan plan --format json` prints", name)
   end
+  if is_object(plan.measured) then
+    failure.usage("%s: measured: planned with factors of runs, which its spec does not carry: keep them (plan --measured … --keep FILE), plan "
+                  .. "with cluster.calibration FILE, and hand that plan in", name)
+  end
   local _, undated = dates.check(plan.policy.date)
   if undated then failure.usage("%s: policy.date: %s, got %s", name, undated, json.encode(plan.policy.date)) end
   return { plan = plan, name = name, date = plan.policy.date }

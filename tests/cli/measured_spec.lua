@@ -72,6 +72,10 @@ describe("measured runs", function()
     local text = measure("--measured '" .. shortlist .. "=" .. place .. "run-%a.log'").stdout
     assert.matches("\nafter   [^\n]*: measured, it takes 9.76 %% less than the", text)
     for line in text:gmatch "[^\n]+" do assert.is_true(utf8.len(line) <= 100 or line:find " %-%-" ~= nil, line) end
+    -- what planned it is in no spec: it is verified as the plan of the calibration that was kept
+    local verified = program.run("plan --verify -", result.stdout)
+    assert.same({ 2, "" }, { verified.status, verified.stdout })
+    assert.matches("keep them (plan --measured … --keep FILE), plan with cluster.calibration FILE", verified.stderr, 1, true)
   end)
 
   it("say a tie, and leave the plan where it is", function()
