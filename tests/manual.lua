@@ -6,8 +6,8 @@ block:
   <!-- run: ARGUMENTS -->   the program's output, run in the source tree
   <!-- file: NAME -->       a file that the sessions below it find in their directory
   <!-- source: PATH -->     a file of the source tree
-  <!-- session -->          commands after "$ ", each with its output below it, run in one directory where `examples` is the source tree's,
-                            pipeplan on the path
+  <!-- session -->          commands after "$ ", each with its output below it, run in one directory, pipeplan on the path
+  <!-- session: examples --> the same where `examples` is the source tree's
   <!-- session: source -->  the same in the source tree
   <!-- session: fails -->   a session that shows what the program complains of; no other block may
   <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs
@@ -27,7 +27,7 @@ whose output no page shows:
 local manual = {}
 
 -- Made by scripts/generate-meta, and by tests/fuzz/run.
-manual.generated = { names = true, fields = true, properties = true, fuzzed = true }
+manual.generated = { names = true, fields = true, models = true, properties = true, fuzzed = true }
 
 function manual.pages()
   local list = { "README.md", "examples/agent-skill/SKILL.md" }
@@ -106,6 +106,7 @@ end
 
 function outputs:session(block)
   local lines = {}
+  if block.name == "examples" then assert(os.execute(string.format("ln -s \"$PWD/examples\" '%s/examples'", self.directory))) end
   for command in block.shown:gmatch "%$ ([^\n]+)\n" do
     lines[#lines + 1] = "$ " .. command .. "\n" .. output_of(block.name == "source" and "." or self.directory, self.program, command)
   end
@@ -132,7 +133,7 @@ function manual.shell(program)
   local absolute = program:match "^/" and program or io.popen("pwd"):read "l" .. "/" .. program
   local directory = os.tmpname()
   os.remove(directory)
-  assert(os.execute(string.format("mkdir '%s' && ln -s \"$PWD/examples\" '%s/examples'", directory, directory)))
+  assert(os.execute("mkdir '" .. directory .. "'"))
   return setmetatable({ program = absolute, directory = directory }, { __index = methods })
 end
 
