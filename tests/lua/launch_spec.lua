@@ -104,7 +104,7 @@ describe("a plan written as a launch", function()
   for _, name in ipairs(writer.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
-      each_plan(name, 1, tonumber(os.getenv "PIPEPLAN_LAUNCHES") or 8, function(seed, plan, request, object)
+      each_plan(name, 1, tonumber(os.getenv "PIPEPLAN_LAUNCHES") or 6, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)
