@@ -45,8 +45,8 @@ function verify.handed(plan, name)
     failure.usage("%s: this is no plan: expected what `pipeplan plan --format json` prints", name)
   end
   if is_object(plan.measured) then
-    failure.usage("%s: measured: planned with factors of runs, which its spec does not carry: keep them (plan --measured … --keep FILE), plan "
-                  .. "with cluster.calibration FILE, and hand that plan in", name)
+    failure.usage("%s: measured: planned with factors of runs, which its spec does not carry: keep them (plan --measured … --keep FILE), "
+                  .. "plan with cluster.calibration FILE, and hand that plan in", name)
   end
   local _, undated = dates.check(plan.policy.date)
   if undated then failure.usage("%s: policy.date: %s, got %s", name, undated, json.encode(plan.policy.date)) end
