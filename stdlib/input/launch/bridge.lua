@@ -53,6 +53,9 @@ local function add(launch, key, value, word)
   local null = text == "null" or text == "None"
   if null and key ~= "model.q_lora_rank" then
     launch.sets[setting.key] = nil
+    for i = #launch.settings, 1, -1 do
+      if launch.settings[i].key == setting.key then table.remove(launch.settings, i) end
+    end
     return
   end
   local flag = entry and (entry.type == "flag" or entry.present ~= nil)

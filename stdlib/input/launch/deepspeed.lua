@@ -50,6 +50,12 @@ end
 -- Keys that pydantic checks: a section's; the others are taken as they are.
 local function is_checked(name) return also.checked[name:match "^([^.]*)%." or ""] or false end
 
+-- What pydantic takes for a whole number beside one: a text of digits, true and false.
+local function whole_of(node)
+  if node.kind == "boolean" then return node.value and 1 or 0 end
+  return node.kind == "string" and node.value:find "^[-+]?%d+$" and tonumber(node.value)
+end
+
 -- The words of a key's node, and what DeepSpeed says against it; off: a flag that is switched off.
 local function words_of(key, name, node)
   local function word(text) return { { text = tostring(text), line = node.line } } end
@@ -60,13 +66,13 @@ local function words_of(key, name, node)
     if value == nil then return nil, "true or false" end
     return {}, nil, not value
   elseif key.type == "integer" then
-    local number = node.kind == "number" and node.value or is_checked(name) and node.kind == "string" and tonumber(node.value)
+    local number = node.kind == "number" and node.value or is_checked(name) and whole_of(node)
     local whole = number and math.tointeger(number)
     if not whole then return nil, "a whole number" end
     if key.values and not lists.contains(key.values, whole) then return nil, "one of " .. table.concat(key.values, ", ") end
     return word(whole)
   elseif key.type == "number" then
-    local number = node.kind == "number" and node.value or tonumber(node.value)
+    local number = node.kind == "number" and node.value or node.kind == "string" and not node.value:find "[xX]" and tonumber(node.value)
     if not number then return nil, "a number" end
     return word(number)
   elseif key.type == "choice" then
@@ -133,28 +139,40 @@ local function is_taken(section, key)
   return also.top[key]
 end
 
+-- Keys that an object, or one within it, says twice.
+local function tell_duplicates(note, node, prefix)
+  local seen = {}
+  for _, entry in ipairs(node.entries or {}) do
+    local inner, name = entry.node or entry, entry.key and prefix .. entry.key
+    if name and seen[name] then
+      note { id = "duplicate_key", severity = "error", line = entry.line, key = name, source = at "runtime/config_utils.py:205: run",
+             message = string.format("%s stands at line %d already: DeepSpeed refuses a file that says a key twice", name, seen[name]) }
+    elseif name then seen[name] = entry.line end
+    tell_duplicates(note, inner, name and name .. "." or prefix)
+  end
+end
+
 local function add_object(launch, note, object, prefix)
   local seen = {}
   for _, entry in ipairs(object.entries) do
     local name = prefix .. entry.key
     local section = prefix:match "^(.-)%.$"
-    if seen[entry.key] then
-      note { id = "duplicate_key", severity = "error", line = entry.line, key = name, source = at "runtime/config_utils.py:205: run",
-             message = string.format("%s stands at line %d already: DeepSpeed refuses a file that says a key twice", name,
-                                     seen[entry.key]) }
+    if seen[entry.key] then goto next   -- tell_duplicates
     elseif is_old_zero(name, entry.node) then
       local stage = { kind = "number", value = entry.node.value and 1 or 0, line = entry.line }
       add_leaf(launch, note, "zero_optimization.stage", stage, entry.line)
     elseif known[name] then add_leaf(launch, note, name, entry.node, entry.line)
     elseif entry.node.kind == "object" and (also.sections[name] or also.open[name] or name == "bfloat16") then
       add_object(launch, note, entry.node, (name == "bfloat16" and "bf16" or name) .. ".")
-    elseif not section and (also.sections[name] or also.open[name]) and not (name == "bf16" and entry.node.kind == "null") then
+    elseif (also.sections[name] or not section and also.open[name])
+           and not (entry.node.kind == "null" and (section or name == "bf16")) then
       note { id = "bad_value", severity = "error", line = entry.line, key = name, value = shown(entry.node),
              source = at "runtime/config.py: run",
              message = string.format("DeepSpeed: %s is %s: expected an object", name, shown(entry.node)) }
     elseif not is_taken(section, entry.key) then tell_unknown(launch, note, name, entry.line, section)
     end
-    seen[entry.key] = seen[entry.key] or entry.line
+    seen[entry.key] = true
+    ::next::
   end
 end
 
@@ -173,6 +191,7 @@ local function add_config(launch, text, file, first)
     note { id = "hjson", severity = "note", line = lines + 1, source = at "runtime/config.py:443",
            message = "a comma before a bracket: DeepSpeed reads HJSON and takes it, readers of JSON do not" }
   end
+  tell_duplicates(note, object, "")
   add_object(launch, note, object, "")
   for i = from + 1, #launch.settings do
     local setting = launch.settings[i]
@@ -198,6 +217,17 @@ local arguments = {
 
 local function line_at(text, position) return select(2, text:sub(1, position):gsub("\n", "")) + 1 end
 
+-- The number that is given for an argument wherever a text gives it one, and where first; nil: none, another elsewhere, or what is no number.
+local function literal_of(text, name)
+  local found, place
+  for position, value in text:gmatch("()%f[%w_]" .. name .. "%s*=%s*([^=%s,)][^\n,)]*)") do
+    value = text_of.trimmed(value)
+    if not value:find "^%d+$" or found and found ~= value then return nil end
+    found, place = value, place or position
+  end
+  return found, place
+end
+
 -- Adds literal arguments of PipelineModule and what stands beside it, of Python that is not executed.
 local function add_python(launch, text, file, first)
   text = ("\n" .. text):gsub("(\n[^\n#\"']*)#[^\n]*", "%1"):sub(2)
@@ -205,7 +235,7 @@ local function add_python(launch, text, file, first)
     add(launch, key, value, line_at(text, position) + first, lists.with({ file = file }, more))
   end
   for _, each in ipairs(arguments) do
-    local position, value = text:match("()%f[%w_]" .. each[1] .. "%s*=%s*(%d+)%f[^%d]")
+    local value, position = literal_of(text, each[1])
     if value then say(each[2], value, position) end
   end
   local position, method = text:match "()%f[%w_]partition_method%s*=%s*[\"']([^\"'\n]*)[\"']"
@@ -292,7 +322,7 @@ local function gpus_of(launch, words, last)
     local count = included(include.text, hosts)
     return count and { value = count, file = launch.file, line = include.line, rests = include.rests } or nil
   end
-  if not hosts then return nil end
+  if not hosts or option(words, 1, last, { "--exclude", "-e" }) then return nil end
   local nodes, each = option(words, 1, last, { "--num_nodes" }), option(words, 1, last, { "--num_gpus", "--num_accelerators" })
   nodes, each = nodes and math.tointeger(tonumber(nodes.text)), each and math.tointeger(tonumber(each.text))
   local sum = 0
@@ -323,13 +353,20 @@ local function add_words(launch, words, from)
   end
 end
 
--- What a script writes to files itself: { name, text, first: lines before it }.
+local MOST_COMMAND = 400   -- letters of the line that begins a file's text
+
+-- What a script writes to files itself: { name, text, first: lines before it }. O(text).
 local function written(text)
-  local list = {}
-  for target, tag, from in text:gmatch "cat%s*>%s*(%S+)%s*<<%s*'([%w_]+)'\n()" do
-    local stop = text:find("\n" .. tag .. "\n", from - 1, true)
-    if stop then
-      list[#list + 1] = { name = text_of.base_name((target:gsub('"', ""))), text = text:sub(from, stop), first = line_at(text, from) - 1 }
+  local list, open, number = {}, nil, 0
+  for line in text:gmatch "([^\n]*)\n" do
+    number = number + 1
+    if open and line == open.tag then
+      list[#list + 1] = { name = open.name, text = table.concat(open.lines, "\n") .. "\n", first = open.first }
+      open = nil
+    elseif open then open.lines[#open.lines + 1] = line
+    elseif #line <= MOST_COMMAND then
+      local target, tag = line:match "cat%s*>%s*(%S+)%s*<<%s*'([%w_]+)'$"
+      if tag then open = { name = text_of.base_name((target:gsub('"', ""))), tag = tag, lines = {}, first = number } end
     end
   end
   return list
@@ -363,10 +400,11 @@ local function add_given(launch, given)
   if count then add(launch, "PipeModelDataParallelTopology.num_mp", tostring(count), 0, { file = "command line" }) end
 end
 
-local function launch_of(words, file, counts, text, given)
+-- mine: what the script writes.
+local function launch_of(words, file, counts, mine, given)
   local launch = new(file, words[1].line)
   local config, of_trainer = config_of(words)
-  local mine, blocks = written(text), {}
+  local blocks = {}
   for _, each in ipairs(mine) do
     if each.name:find "%.py$" then blocks[#blocks + 1] = each end
   end
@@ -432,10 +470,10 @@ end
 function deepspeed.read(text, file, variables, given)
   if not known then load() end
   if not text:find "%-%-deepspeed" then return {} end
-  local counts, list = launcher.of_slurm(text), {}
+  local counts, mine, list = launcher.of_slurm(text), written(text), {}
   script.run(text, file, variables, function(words, _, outer)
     if outer or #list >= 64 or not starts(words) then return end
-    list[#list + 1] = launch_of(words, file, counts, text, given)
+    list[#list + 1] = launch_of(words, file, counts, mine, given)
   end)
   return list
 end

@@ -60,8 +60,12 @@ local function quoted(reader)
     if char == "\\" then
       local letter, code = text:sub(stop + 1, stop + 1), text:match("^u(%x%x%x%x)", stop + 1)
       if not code and not escapes[letter] then reader.refuse("'\\" .. letter .. "' in a string") end
-      parts[#parts + 1] = code and utf8.char(tonumber(code, 16)) or escapes[letter]
+      local number, low = code and tonumber(code, 16), text:match("^\\u([dD][c-fC-F]%x%x)", stop + 6)
       reader.at = stop + (code and 6 or 2)
+      if number and number >= 0xD800 and number < 0xDC00 and low then   -- two halves of one letter
+        number, reader.at = 0x10000 + (number - 0xD800) * 1024 + tonumber(low, 16) - 0xDC00, reader.at + 6
+      elseif number and number >= 0xD800 and number < 0xE000 then number = 0xFFFD end
+      parts[#parts + 1] = number and utf8.char(number) or escapes[letter]
     else parts[#parts + 1] = char end
   end
 end
@@ -85,7 +89,8 @@ end
 -- A word, a number, or a string without quotes: which one is known where a comma, a bracket, a comment or the line ends it.
 local function bare(reader)
   local text, from = reader.text, reader.at
-  local line_end = text:find("\n", from, true) or #text + 1
+  if not reader.line_end or reader.line_end < from then reader.line_end = text:find("\n", from, true) or #text + 1 end
+  local line_end = reader.line_end
   local at = from
   while at <= line_end do
     local stop = text:find("[,}%]#/\n]", at) or #text + 1
