@@ -10,6 +10,8 @@ local text_of = require "pipeplan.base.text"
 
 local bridge = {}
 
+local source = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/blob/v0.6.2/scripts/training/run_recipe.py"
+
 -- Short options of the runner and the overrides that they are (scripts/training/run_recipe.py: COMMON_OVERRIDE_FIELDS).
 local options = {
   max_steps = "train.train_iters", ms = "train.train_iters", global_batch_size = "train.global_batch_size", gb = "train.global_batch_size",
@@ -34,15 +36,41 @@ local function override_of(text)
   if key and sections[key:match "^[%w_]+"] then return key, value end
 end
 
+-- Does a command start the runner, or a program that takes one of its recipes, or overrides of one?
 local function starts(words)
+  local recipes, named, overrides = frameworks.find("megatron-bridge").recipes, false, false
   for i, word in ipairs(words) do
-    local named = word.text:find "^%-%-recipe" and (word.text:find "=" or words[i + 1])
-    if text_of.base_name(word.text) == "run_recipe.py" or named and not word.text:find "%.py$" then return true end
+    if text_of.base_name(word.text) == "run_recipe.py" then return true end
+    local recipe = word.text:match "^%-%-recipe=(.+)$" or word.text == "--recipe" and words[i + 1] and words[i + 1].text
+    if recipe and recipes[recipe] then return true end
+    named, overrides = named or recipe, overrides or override_of(word.text) ~= nil
   end
-  return false
+  return named and overrides
 end
 
 local known
+
+-- Are two names the same but for two letters at one place?
+local function is_slip(name, other)
+  local same_first, same_last, least = 0, 0, math.min(#name, #other)
+  while same_first < least and name:byte(same_first + 1) == other:byte(same_first + 1) do same_first = same_first + 1 end
+  while same_last < least - same_first and name:byte(#name - same_last) == other:byte(#other - same_last) do same_last = same_last + 1 end
+  return math.max(#name, #other) - same_first - same_last <= 2
+end
+
+-- A key that is nearly one of the table's, which has not all fields of Megatron-Bridge's.
+local function tell_slip(launch, word)
+  local key = word.text:match "^([%a_][%w_]*%.[%w_.]+)="
+  if not key or known[key] or same[key] then return end
+  local near
+  for name in pairs(known) do
+    if is_slip(key, name) and (not near or name < near) then near = name end
+  end
+  if near then
+    launch.notes[#launch.notes + 1] = { id = "unknown_key", severity = "warning", line = word.line, key = key, nearest = near, source = source,
+      file = launch.file, message = "Megatron-Bridge: " .. key .. " is nearly " .. near .. ", and none that pipeplan knows" }
+  end
+end
 
 -- Adds what an override says; of an object each of its fields too.
 local function add(launch, key, value, word)
@@ -78,6 +106,7 @@ local function settings_of(words, launch)
     local key, value = override_of(word.text)
     local option, inline = word.text:match "^%-%-?([%a_]+)=?(.*)$"
     local following = inline and inline ~= "" and lists.with(word, { text = inline }) or words[i + 1]
+    tell_slip(launch, word)
     if key then add(launch, key, value, word)
     elseif option == "recipe" or option == "model" then recipe = following and not following.unknown and following.text or recipe
     elseif option and options[option] and following then add(launch, options[option], following.text, following)
