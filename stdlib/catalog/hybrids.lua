@@ -91,8 +91,13 @@ return function(key, dense, deepseek_moe)
     local types, pattern = config:get("indexer_types"), config:get("index_topk_pattern")
     local every, offset = math.max(config:size("index_topk_freq", 1, 0), 1), config:size("index_skip_topk_offset", 2, 0)
     local function is_shared(i)
-      if type(types) == "table" then return types[i] == "shared" end
-      if type(pattern) == "string" then return pattern:sub(i, i) == "S" end
+      if type(types) == "table" then
+        if types[i] ~= "shared" and types[i] ~= "full" then config:complain("indexer_types", "full or shared", types[i]) end
+        return types[i] == "shared"
+      elseif type(pattern) == "string" then
+        if not pattern:find("^[FS]", i) then config:complain("index_topk_pattern", "letters F and S", pattern) end
+        return pattern:sub(i, i) == "S"
+      end
       return math.max(i - 1 - offset + 1, 0) % every ~= 0
     end
     if type(types) == "table" and #types ~= shape.layers then config:complain("indexer_types", "a list of " .. shape.layers, #types) end
@@ -246,10 +251,14 @@ return function(key, dense, deepseek_moe)
   -- Kimi-Linear: of four layers one has latent attention; the others a delta rule with a gate for each channel.
   local function kimi_own(config, shape)
     local given = config:get("linear_attn_config")
-    given = type(given) == "table" and given or {}
+    if given ~= nil and type(given) ~= "table" then config:complain("linear_attn_config", "an object", given) end
+    given = given or {}
     local function size(name, other)
-      if math.type(given[name]) == "integer" and given[name] > 0 then return given[name] end
-      return need(config, other)
+      if given[name] == nil then return need(config, other) end
+      if math.type(given[name]) ~= "integer" or given[name] < 1 then
+        config:complain("linear_attn_config", "a size of at least 1 in '" .. name .. "'", given[name])
+      end
+      return given[name]
     end
     local heads, width = size("num_heads", "linear_num_heads"), size("head_dim", "linear_head_dim")
     local own = { attention = "kimi_delta", key_heads = heads, key_dim = width, value_heads = heads, value_dim = width,
@@ -258,7 +267,10 @@ return function(key, dense, deepseek_moe)
     if type(given.kda_layers) == "table" and type(given.full_attn_layers) == "table" then
       linear = {}
       for _, layer in ipairs(given.kda_layers) do linear[layer] = true end
-      for _, layer in ipairs(given.full_attn_layers) do linear[layer] = false end
+      for _, layer in ipairs(given.full_attn_layers) do
+        if linear[layer] then config:refuse("a layer that 'linear_attn_config' names twice") end
+        linear[layer] = false
+      end
     end
     for name in pairs(given) do
       if not ({ num_heads = 1, head_dim = 1, short_conv_kernel_size = 1, kda_layers = 1, full_attn_layers = 1 })[name] then
@@ -295,7 +307,10 @@ return function(key, dense, deepseek_moe)
     if pattern and #pattern ~= shape.layers then config:complain("hybrid_layer_pattern", "a list of " .. shape.layers, #pattern) end
     local kind = types_of(config, shape.layers, function(i)
       local sliding = i > 1 and i % 6 ~= 0
-      if pattern then sliding = pattern[i] == 1 end
+      if pattern then
+        if pattern[i] ~= 0 and pattern[i] ~= 1 then config:complain("hybrid_layer_pattern", "0 or 1", pattern[i]) end
+        sliding = pattern[i] == 1
+      end
       return sliding and "sliding_attention" or "full_attention"
     end)
     return function(i) return kind(i) == "sliding_attention" and own or nil end
@@ -388,7 +403,10 @@ return function(key, dense, deepseek_moe)
   -- LFM2: short convolutions, and attention in some layers. The MLP's width is two thirds of what the file says, rounded up.
   local function lfm2_own(config, shape)
     local attention, indices = {}, config:integers("full_attn_idxs")
-    for _, layer in ipairs(indices or {}) do attention[layer + 1] = true end
+    for _, layer in ipairs(indices or {}) do
+      if layer < 0 or layer >= shape.layers then config:complain("full_attn_idxs", "layers from 0 to " .. shape.layers - 1, layer) end
+      attention[layer + 1] = true
+    end
     local kind = types_of(config, shape.layers, function(i) return (attention[i] or not indices) and "full_attention" or "conv" end)
     for i = 1, indices and shape.layers or 0 do
       if (kind(i) == "full_attention") ~= (attention[i] or false) then config:refuse("attention layers that 'full_attn_idxs' does not tell") end
@@ -477,8 +495,9 @@ return function(key, dense, deepseek_moe)
 
   local function puzzle_part(config, i, name, part)
     if type(part) ~= "table" then config:refuse(string.format("a block without '%s' ('block_configs', layer %d)", name, i)) end
+    if part.no_op ~= nil and type(part.no_op) == "string" then config:refuse "'no_op' in block_configs that is no true or false" end
     for key_of_part, value in pairs(part) do
-      local says = value ~= false and type(value) ~= "userdata" and value ~= nil and type(value) ~= "table"
+      local says = value ~= false and type(value) ~= "userdata" and not (type(value) == "table" and next(value) == nil)   -- null
       if not quiet[key_of_part] or says and (key_of_part == "replace_with_linear" or key_of_part == "sparsify" or key_of_part == "num_sink_tokens") then
         config:refuse(string.format("'%s' in block_configs", tostring(key_of_part)))
       end
@@ -490,16 +509,21 @@ return function(key, dense, deepseek_moe)
     local blocks = config:get("block_configs")
     if type(blocks) ~= "table" or #blocks ~= shape.layers then config:complain("block_configs", "a list of " .. shape.layers, blocks) end
     return function(i)
+      if type(blocks[i]) ~= "table" then config:complain("block_configs", "a list of objects", blocks[i]) end
+      for name in pairs(blocks[i]) do
+        if name ~= "attention" and name ~= "ffn" then config:refuse(string.format("'%s' in block_configs", tostring(name))) end
+      end
       local attention, ffn = puzzle_part(config, i, "attention", blocks[i].attention), puzzle_part(config, i, "ffn", blocks[i].ffn)
       local own = { norms_per_layer = (attention.no_op == true and 0 or 1) + (ffn.no_op == true and 0 or 1) }
       if own.norms_per_layer == 0 then config:refuse("a layer without attention and without MLP ('block_configs')") end
       if attention.no_op == true then own.attention = "none"
-      elseif math.type(attention.n_heads_in_group) ~= "integer" or shape.heads % attention.n_heads_in_group ~= 0 then
+      elseif math.type(attention.n_heads_in_group) ~= "integer" or attention.n_heads_in_group < 1
+             or shape.heads % attention.n_heads_in_group ~= 0 then
         config:refuse("a block without 'n_heads_in_group'")
       else own.kv_heads = shape.heads // attention.n_heads_in_group end
       if ffn.no_op == true then own.ffn = 0
-      elseif math.type(ffn.intermediate_size) == "integer" then own.ffn = ffn.intermediate_size
-      elseif math.type(ffn.ffn_mult) then own.ffn = (math.floor(2 * ffn.ffn_mult * shape.hidden / 3) + 255) // 256 * 256
+      elseif math.type(ffn.intermediate_size) == "integer" and ffn.intermediate_size > 0 then own.ffn = ffn.intermediate_size
+      elseif math.type(ffn.ffn_mult) and ffn.ffn_mult > 0 and ffn.ffn_mult < 1e6 then own.ffn = (math.floor(2 * ffn.ffn_mult * shape.hidden / 3) + 255) // 256 * 256
       else config:refuse("a block without 'ffn_mult'") end
       return own
     end

@@ -294,7 +294,8 @@ local function say_unmeasured(self, shape)
   for _, kind in ipairs(shape.kinds or {}) do mixers[blocks.mixers[kind.attention] or false] = true end
   mixers[false] = nil
   for _, name in ipairs(lists.sorted_keys(mixers)) do
-    self:assume("model", name .. " at the speed of attention", "its FLOPs are known, of its kernels nothing is measured")
+    self:assume("model", name .. " at the speed of attention",
+                "its FLOPs are known, of its kernels nothing is measured, and what it passes on under context parallelism is not counted")
   end
   if shape.index_topk then
     self:assume("model", "sparse attention at the speed of attention", "of its kernels nothing is measured; the loss that trains its "

@@ -63,18 +63,18 @@ local function add(found, nodes, gpus, kind, place)
   found.nodes = found.nodes + nodes
 end
 
--- "gpu[01-03,7],login" → calls visit for each name; an error of a list that is none, or is too long.
-local function each_host(list, place, visit)
-  local total = 0
+-- "gpu[01-03,7],login" → calls visit for each name; an error of a list that is none, or where `told`, names of the file so far, are too
+-- many. O(list).
+local function each_host(list, place, told, visit)
   local function one(name)
-    total = total + 1
-    if total > MOST_NODES then failure.usage("%s: more than %d nodes", place, MOST_NODES) end
+    told.names = told.names + 1
+    if told.names > MOST_NODES then failure.usage("%s: more than %d nodes", place, MOST_NODES) end
     visit(name)
   end
-  local rest = list
-  while rest ~= "" do
-    local head, inside, after = rest:match "^([^,%[%]]*)%[([%d,%-]*)%](.*)$"
-    if head and not head:find(",", 1, true) then
+  local at = 1
+  while at <= #list do
+    local head, inside, after = list:match("^([^,%[%]]*)%[([%d,%-]*)%],?()", at)
+    if head then
       for range in inside:gmatch "[^,]+" do
         local first, last = range:match "^(%d+)%-(%d+)$"
         local from, to = count_of(first or range), count_of(last or range)
@@ -83,14 +83,13 @@ local function each_host(list, place, visit)
         end
         for number = from, to do one(head .. string.format("%0" .. #(first or range) .. "d", number)) end
       end
-      rest = after:gsub("^,", "")
     else
       local name
-      name, after = rest:match "^([^,%[%]]+),?(.*)$"
+      name, after = list:match("^([^,%[%]]+),?()", at)
       if not name then failure.usage("%s: %s is no list of nodes", place, list:sub(1, 80)) end
       one(name)
-      rest = after
     end
+    at = after
   end
 end
 
@@ -100,7 +99,7 @@ local readers = {}
 
 readers.scontrol = { title = "scontrol show node", is = function(text) return text:find "%f[%w]NodeName=%S" ~= nil end }
 function readers.scontrol.read(text, name)
-  local found, node = { nodes = 0 }, nil
+  local found, node, seen = { nodes = 0 }, nil, {}
   local function close()
     if node and not is_gone(node.state or "") then add(found, 1, node.count or 0, node.kind, node.place)
     elseif node and (node.count or 0) > 0 then found.gone = (found.gone or 0) + 1 end
@@ -109,7 +108,9 @@ function readers.scontrol.read(text, name)
   each_line(text, name, function(line, place)
     if line:find "^%s*NodeName=" then
       close()
-      node = { place = place }
+      local host = line:match "NodeName=(%S+)" or ""
+      if seen[host] then failure.usage("%s: node %s for the second time (the first: %s)", place, host:sub(1, 60), seen[host]) end
+      node, seen[host] = { place = place }, place
     end
     if not node then return end
     local list, state = line:match "%f[%w]Gres=(%S+)", line:match "%f[%w]State=(%S+)"
@@ -125,7 +126,7 @@ readers.sinfo = { title = "sinfo", is = function(text)
   return heading:find "%f[%u]NODELIST%f[%U]" ~= nil or heading:find "%f[%u]GRES%f[%U]" ~= nil
 end }
 function readers.sinfo.read(text, name)
-  local found, columns, seen = { nodes = 0 }, nil, {}
+  local found, columns, seen, told, first = { nodes = 0 }, nil, {}, { names = 0 }, nil
   each_line(text, name, function(line, place)
     local cells = {}
     for word in line:gmatch "%S+" do cells[#cells + 1] = word end
@@ -141,8 +142,16 @@ function readers.sinfo.read(text, name)
     if #cells ~= columns.count then failure.usage("%s: %d cells: expected %d, as in the heading", place, #cells, columns.count) end
     local count, kind = gres(cells[columns.GRES], place)
     if is_gone(columns.STATE and cells[columns.STATE] or "") then return end
-    if not columns.NODELIST then return add(found, count_of(cells[columns.NODES]) or 0, count, kind, place) end
-    each_host(cells[columns.NODELIST], place, function(host)   -- a node stands once in each of its partitions
+    if not columns.NODELIST then
+      local nodes = count_of(cells[columns.NODES])
+      if not nodes then failure.usage("%s: %s nodes: expected a number", place, cells[columns.NODES]:sub(1, 40)) end
+      if count > 0 and nodes > 0 and first and columns.PARTITION and cells[columns.PARTITION] ~= first then
+        failure.usage("%s: a second partition: a node may stand in both; paste one, or sinfo -N -o '%%N %%G %%t'", place)
+      end
+      if count > 0 and nodes > 0 then first = first or cells[columns.PARTITION or 1] end
+      return add(found, nodes, count, kind, place)
+    end
+    each_host(cells[columns.NODELIST], place, told, function(host)   -- a node stands once in each of its partitions
       if seen[host] then return end
       seen[host] = true
       add(found, 1, count, kind, place)

@@ -143,6 +143,34 @@ describe("a shipped example has the total of its model:", function()
   end)
 end)
 
+-- modeling_decilm.py: a block has an attention and an ffn, each with its own sizes or no_op
+describe("blocks of Nemotron-NAS", function()
+  local function file(blocks)
+    return { model_type = "nemotron-nas", architectures = { "DeciLMForCausalLM" }, vocab_size = 1000, hidden_size = 256, num_attention_heads = 8,
+             num_hidden_layers = 2, block_configs = blocks }
+  end
+  local attention, ffn = { n_heads_in_group = 4 }, { ffn_mult = 2 }
+
+  it("are counted with their own sizes", function()
+    -- a layer: q and o 2 × 256², k and v 2 × 256 × 64, MLP 3 × 256 × 512 (two thirds of 2 × 2 × 256, in steps of 256), two norms; one without
+    local whole = 2 * 256 * 256 + 2 * 256 * 64 + 3 * 256 * 512 + 2 * 256
+    local without = 3 * 256 * 512 + 256
+    local model = hf.read(file { { attention = attention, ffn = ffn }, { attention = { no_op = true }, ffn = ffn } }, "x")
+    assert.equal(whole + without + 2 * 1000 * 256 + 256, model.total_parameters)
+  end)
+
+  it("that say anything else are refused, and nothing ends in an error of Lua", function()
+    for i, block in ipairs { 1, { attention = attention }, { attention = { n_heads_in_group = 0 }, ffn = ffn },
+                             { attention = attention, ffn = { ffn_mult = -1 } },
+                             { attention = attention, ffn = ffn, mamba = {} }, { attention = { n_heads_in_group = 4, no_op = "true" }, ffn = ffn },
+                             { attention = { replace_with_linear = { 1 } }, ffn = ffn }, { attention = attention, ffn = { ffn_mult = 1e17 } } } do
+      local good, problem = failure.try(hf.read, file { block, block }, "x")
+      assert.is_false(good, i)
+      assert.matches("block", problem.message, 1, true)
+    end
+  end)
+end)
+
 describe("hf.read", function()
   it("takes null, of either decoder, for absent", function()
     for _, null in ipairs{ json.null, cjson.null } do

@@ -54,6 +54,9 @@ describe("the nodes of Slurm", function()
     assert.equal("x:1: no column GRES: expected sinfo -N -o '%N %G %t'", problem "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nall up 1 2 idle a\n")
     assert.equal("x:2: gpu[3-1] is no list of nodes", problem "NODELIST GRES\ngpu[3-1] gpu:8\n")
     assert.equal("x:2: 3 cells: expected 2, as in the heading", problem "NODELIST GRES\na gpu:8 idle\n")
+    assert.equal("x:3: node a for the second time (the first: x:1)", problem "NodeName=a Gres=gpu:8\n\nNodeName=a Gres=gpu:8\n")
+    assert.equal("x:3: 2/2/0/4 nodes: expected a number", problem "NODES(A/I) GRES\n4 gpu:8\n2/2/0/4 gpu:8\n")
+    assert.matches("x:3: a second partition: a node may stand in both", problem "PARTITION NODES GRES\nbatch 4 gpu:8\ndebug 4 gpu:8\n", 1, true)
     assert.matches("^x: none of scontrol show node, sinfo", problem "hello\n")
   end)
 end)
@@ -208,10 +211,18 @@ end)
 describe("an inventory of a megabyte", function()
   it("is read in a time that follows its length", function()
     local heading = "NODELIST GRES\n"
-    for _, text in ipairs { ("NodeName=a Gres=gpu:8 "):rep(5e4), (" "):rep(1e6) .. " slots=8", ("GPU 1: "):rep(1e5) .. "(UUID: ",
-                            heading .. ("["):rep(1e6) .. " gpu:8", heading .. "a[" .. ("1,"):rep(3e4) .. "] gpu:8\n",
-                            ("a slots=8\n"):rep(1e5), heading .. ("a,"):rep(3e4) .. " gpu:8\n" } do
-      failure.try(inventory.read, text, "x")
+    local ranges = {}
+    for i = 1, 200 do ranges[i] = "b" .. i .. "[0-99999] gpu:8" end
+    for i, each in ipairs {
+      { ("NodeName=a Gres=gpu:8 "):rep(5e4), 1 }, { (" "):rep(1e6) .. " slots=8", "without a GPU that can be used" },
+      { ("GPU 1: "):rep(1e5) .. "(UUID: ", "without a GPU that can be used" }, { heading .. ("["):rep(1e6) .. " gpu:8", "1 cells: expected 2" },
+      { heading .. "a[" .. ("1,"):rep(3e4) .. "] gpu:8\n", 1 }, { ("a slots=8\n"):rep(1e5), "for the second time" },
+      { heading .. ("a,"):rep(3e4) .. " gpu:8\n", 1 }, { heading .. table.concat(ranges, "\n") .. "\n", "more than 100000 nodes" },
+      { heading .. (("a,"):rep(3e4) .. " gpu:8\n"):rep(16), "more than 100000 nodes" },
+    } do
+      local good, found = failure.try(inventory.read, each[1], "x")
+      if type(each[2]) == "number" then assert.same({ true, each[2] }, { good, found.nodes }, i)
+      else assert.matches(each[2], not good and found.message or "", 1, true) end
     end
   end)
 end)

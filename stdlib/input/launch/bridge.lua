@@ -67,8 +67,9 @@ local function tell_slip(launch, word)
     if is_slip(key, name) and (not near or name < near) then near = name end
   end
   if near then
-    launch.notes[#launch.notes + 1] = { id = "unknown_key", severity = "warning", line = word.line, key = key, nearest = near, source = source,
-      file = launch.file, message = "Megatron-Bridge: " .. key .. " is nearly " .. near .. ", and none that pipeplan knows" }
+    launch.notes[#launch.notes + 1] = { id = "unknown_key", severity = "warning", line = word.line, key = key, nearest = near,
+      source = source, file = launch.file,
+      message = "Megatron-Bridge: " .. key .. " is nearly " .. near .. ", and none that pipeplan knows" }
   end
 end
 

@@ -217,7 +217,7 @@ local arguments = {
 
 local function line_at(text, position) return select(2, text:sub(1, position):gsub("\n", "")) + 1 end
 
--- The number that is given for an argument wherever a text gives it one, and where first; nil: none, another elsewhere, or what is no number.
+-- The number that is given for an argument wherever a text gives it one, and where first; nil: none, or something else elsewhere.
 local function literal_of(text, name)
   local found, place
   for position, value in text:gmatch("()%f[%w_]" .. name .. "%s*=%s*([^=%s,)][^\n,)]*)") do
