@@ -105,6 +105,23 @@ static pp_status check_experts(const pp_layer *model, pp_error *error) {
   return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
 }
 
+/* Sizes that no kind of layer asks for are multiplied all the same: none may be too large for that. */
+static pp_status check_bounds(const pp_layer *layer, pp_error *error) {
+  const size_check sizes[] = {
+    { "kv_heads", layer->kv_heads, 0, 1 << 14 },           { "head_dim", layer->head_dim, 0, 1 << 14 },
+    { "v_dim", layer->v_dim, 0, 1 << 14 },                 { "q_lora_rank", layer->q_lora_rank, 0, 1 << 20 },
+    { "kv_lora_rank", layer->kv_lora_rank, 0, 1 << 20 },   { "qk_nope_dim", layer->qk_nope_dim, 0, 1 << 14 },
+    { "qk_rope_dim", layer->qk_rope_dim, 0, 1 << 14 },     { "index_heads", layer->index_heads, 0, 1 << 14 },
+    { "index_dim", layer->index_dim, 0, 1 << 14 },         { "experts", layer->experts, 0, 1 << 16 },
+    { "experts_per_token", layer->experts_per_token, 0, 1 << 16 }, { "expert_ffn", layer->expert_ffn, 0, 1 << 22 },
+    { "shared_ffn", layer->shared_ffn, 0, 1 << 22 },       { "expert_hidden", layer->expert_hidden, 0, 1 << 20 },
+    { "key_heads", layer->key_heads, 0, 1 << 14 },         { "key_dim", layer->key_dim, 0, 1 << 14 },
+    { "value_heads", layer->value_heads, 0, 1 << 14 },     { "value_dim", layer->value_dim, 0, 1 << 14 },
+    { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
+  };
+  return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
+}
+
 /* What a layer of some kind holds. moe, dense: is there such a layer of it? */
 static pp_status check_layer(const pp_layer *layer, bool moe, bool dense, pp_error *error) {
   const size_check sizes[] = {
@@ -117,7 +134,8 @@ static pp_status check_layer(const pp_layer *layer, bool moe, bool dense, pp_err
   };
   pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status == PP_OK) status = check_attention(layer, error);
-  return status == PP_OK && moe ? check_experts(layer, error) : status;
+  if (status == PP_OK && moe) status = check_experts(layer, error);
+  return status == PP_OK ? check_bounds(layer, error) : status;
 }
 
 static pp_status check_further(const pp_model *model, pp_error *error) {

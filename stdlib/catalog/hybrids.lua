@@ -132,7 +132,12 @@ return function(key, dense, deepseek_moe)
     local pattern = config:get("hybrid_override_pattern")
     local types = {}
     if type(list) == "table" then
-      for i, name in ipairs(list) do types[i] = old_names[name] or name end
+      for i, name in ipairs(list) do
+        types[i] = old_names[name] or name
+        if type(pattern) == "string" and letters[pattern:sub(i, i)] ~= types[i] then
+          config:refuse(string.format("another layer %d in the list of layers than in 'hybrid_override_pattern'", i))
+        end
+      end
     elseif type(pattern) == "string" then
       for letter in pattern:gmatch(".") do
         types[#types + 1] = letters[letter] or config:refuse(string.format("layers '%s' ('hybrid_override_pattern')", letter))

@@ -41,6 +41,10 @@ local function lay_card(given, found)
     local other = accelerators.find(said)
     return not other or other == entry or other.name:lower():sub(1, #key) == key   -- Slurm's "a100" may be any of them
   end, found.kind)
+  local at = given["cluster.accelerator"]
+  if at and at.found and entry.name:lower() ~= key then
+    at.found = at.found .. "; the file says " .. found.kind:sub(1, 60):gsub("%c", "?")
+  end
 end
 
 -- given: path → { value, origin, shown, base }, before it is checked.

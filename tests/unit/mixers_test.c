@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-** mixers.c, and layers of further kinds in a model: FLOPs, balance and memory. Parameters of each family stand in tests/lua/families_spec.lua.
+** mixers.c, and layers of further kinds in a model: FLOPs and balance. Parameters of each family stand in tests/lua/families_spec.lua.
 */
 #include <math.h>
 #include <setjmp.h>
@@ -114,6 +114,22 @@ static void a_mixer_without_its_sizes_is_refused_by_field(void **state) {
   assert_string_equal(error.field, "value_dim");
 }
 
+/* 2^40 of something that a short convolution has none of would overflow where it is multiplied. */
+static void a_size_that_its_kind_does_not_ask_for_is_bounded_all_the_same(void **state) {
+  const pp_layer conv = { .attention = PP_ATTENTION_CONV, .heads = 16, .conv_kernel = 3, .norms_per_layer = 1 };
+  pp_model model = hybrid(2048, conv);
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  model.further[0].layer.key_heads = (int64_t)1 << 40;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "key_heads");
+  model.further[0].layer.key_heads = 0;
+  model.expert_ffn = (int64_t)1 << 40;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "expert_ffn");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(flops_of_mixers_are_those_of_megatron),
@@ -121,6 +137,7 @@ int main(void) {
     cmocka_unit_test(a_stage_counts_layers_of_each_kind),
     cmocka_unit_test(blocks_of_all_kinds_add_up),
     cmocka_unit_test(a_mixer_without_its_sizes_is_refused_by_field),
+    cmocka_unit_test(a_size_that_its_kind_does_not_ask_for_is_bounded_all_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
