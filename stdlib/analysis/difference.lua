@@ -2,7 +2,8 @@
 --[[
 difference.lua: what changes for whom when one policy takes the place of another: every spec of a corpus is planned by both.
 
-  difference.of(old, new, specs) → { change, … }: changes of one kind together, those that let something through first, then by rule
+  difference.of(old, new, specs [, jobs]) → { change, … }: changes of one kind together, those that let something through first, then by
+    rule; in `jobs` processes, and the same for any number of them
     change  { kind, rule, name, spec, before, after }
     kind    "accepted" newly planned · "dropped" no longer planned · "replanned" another plan · "reasoned" the same outcome for other
             reasons · "failed" one of the two raised an answer (a spec that cannot be read, an error in a rule)
@@ -12,10 +13,12 @@ difference.lua: what changes for whom when one policy takes the place of another
 
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
+local json = require "pipeplan.base.json"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
 local planner = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
+local workers = require "pipeplan.base.workers"
 
 local difference = {}
 
@@ -30,19 +33,22 @@ local function line_of(plan)
   return string.format("%s, %s", format.schedule(plan.schedule), layout.line(plan.parallelism, plan.microbatches, ", "))
 end
 
+local function planned(policy, entry, explain)
+  return planner.plan { request = spec.from_table(lists.deep_copy(entry.spec), entry.base), policy = policy, explain = explain }
+end
+
 local function outcome(policy, entry)
-  local good, result = failure.try(function()
-    return planner.plan { request = spec.from_table(entry.spec, entry.base), policy = policy, explain = true }
-  end)
-  if good then
-    local row
-    for _, rule in ipairs(result.explanation.rules) do
-      if rule.verb == "row" and rule.holds and not row then row = rule.id end
-    end
-    return { status = result.status, line = line_of(result), reasons = lists.column(result.reasons, "id"), row = row }
-  end
+  local good, result = failure.try(planned, policy, entry)
+  if good then return { status = result.status, line = line_of(result), reasons = lists.column(result.reasons, "id") } end
   if not failure.is(result) then error(result, 0) end
   return { status = "failed", line = result.message, reasons = {}, unreadable = result.status == failure.status.usage }
+end
+
+-- The row that decides what is planned. Explaining takes several times as long as planning, so it is asked only where nothing else tells.
+local function row_of(policy, entry)
+  for _, rule in ipairs(planned(policy, entry, true).explanation.rules) do
+    if rule.verb == "row" and rule.holds then return rule.id end
+  end
 end
 
 -- The first of some ids that is not among others.
@@ -55,6 +61,7 @@ local function new_one(ids, others)
   return nil
 end
 
+-- The kind of change and the rule that makes it, nil: the row of the new plan.
 local function compare(before, after)
   if before.status == "failed" or after.status == "failed" then
     if before.line == after.line then return nil end
@@ -65,24 +72,29 @@ local function compare(before, after)
   elseif before.status == "planned" and after.status ~= "planned" then
     return "dropped", new_one(after.reasons, before.reasons) or after.reasons[1]
   elseif before.line ~= after.line and after.status == "planned" then
-    return "replanned", new_one(after.reasons, before.reasons) or new_one(before.reasons, after.reasons) or after.row
+    return "replanned", new_one(after.reasons, before.reasons) or new_one(before.reasons, after.reasons)
   elseif table.concat(before.reasons, " ") ~= table.concat(after.reasons, " ") then
     return "reasoned", new_one(after.reasons, before.reasons) or new_one(before.reasons, after.reasons) or after.reasons[1]
   end
   return nil
 end
 
+-- What becomes of a spec: "" or { kind, rule, before, after } as JSON.
+local function change_of(old, new, entry)
+  local before, after = outcome(old, entry), outcome(new, entry)
+  if before.unreadable and after.unreadable then failure.usage("%s: %s", entry.name, before.line) end
+  local kind, rule = compare(before, after)
+  if not kind then return "" end
+  if kind == "replanned" and not rule then rule = row_of(new, entry) end
+  return json.encode { kind = kind, rule = rule or "none", before = before, after = after }
+end
+
 -- specs: { { name, spec, base }, … }
-function difference.of(old, new, specs)
-  local list = {}
-  for i, entry in ipairs(specs) do
-    local before, after = outcome(old, entry), outcome(new, entry)
-    if before.unreadable and after.unreadable then failure.usage("%s: %s", entry.name, before.line) end
-    local kind, rule = compare(before, after)
-    if kind then
-      list[#list + 1] = { kind = kind, rule = rule or "none", name = entry.name, spec = entry.spec, before = before, after = after,
-                          order = i }
-    end
+function difference.of(old, new, specs, jobs)
+  local texts, list = workers.each(#specs, jobs or 1, function(number) return change_of(old, new, specs[number]) end), {}
+  for i, text in ipairs(texts) do
+    local change = text ~= "" and json.decode(text, "change")
+    if change then list[#list + 1] = lists.with(change, { name = specs[i].name, spec = specs[i].spec, order = i }) end
   end
   table.sort(list, function(a, b)
     if a.kind ~= b.kind then return rank[a.kind] < rank[b.kind] end

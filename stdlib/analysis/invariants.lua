@@ -200,7 +200,7 @@ function invariants.search(options, how)
   local policy = load.load(options)
   local context = { policy = policy, loosened = loosenings(options, policy) }
   local specs, list, seen = {}, {}, {}
-  for i, object in ipairs(how.specs or boundary.specs(policy)) do specs[i] = object end
+  for i, object in ipairs(how.specs or boundary.specs { policy }) do specs[i] = object end
   for i = 1, how.random or 0 do specs[#specs + 1] = random_spec((how.seed or 0) * 1000003 + i) end
   for number, object in ipairs(specs) do
     for _, kind in ipairs(order) do

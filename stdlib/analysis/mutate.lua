@@ -45,35 +45,20 @@ local function own_first(files, policy_file)
   return list
 end
 
--- The test that notices each mutant, by its place in the list; nil: none does.
+-- The test that notices each mutant, by its place in the list; "": none does.
 local function killers(list, tests, jobs, progress)
-  local files, by, asked, answered = runner.files(tests), {}, 0, 0
-  workers.run {
-    jobs = math.min(jobs, math.max(1, #list)),
-    next = function()
-      asked = asked + 1
-      return list[asked] and { text = tostring(asked) } or nil
-    end,
-    work = function(text)
-      local mutant, applied = list[math.tointeger(text)], false
-      local apply = mutant.apply and function(policy) applied = mutant.apply(policy) or applied end
-      local rewrite = mutant.rewrite and function(given)
-        local changed = mutant.rewrite(given)
-        applied = applied or changed ~= nil
-        return changed or given
-      end
-      local name = first_failure(own_first(files, mutant.file), apply, rewrite)
-      return applied and name or ""
-    end,
-    done = function(item)
-      answered = answered + 1
-      if item.lost and item.lost.kind == "none" then failure.raise("over_budget", "policy mutate: no process: %s", item.lost.words) end
-      if item.lost then error(string.format("a worker process failed at the mutant %s", list[answered].id), 0) end
-      by[answered] = item.answer ~= "" and item.answer or nil
-      if progress then progress(answered, #list) end
-    end,
-  }
-  return by
+  local files = runner.files(tests)
+  return workers.each(#list, jobs, function(number)
+    local mutant, applied = list[number], false
+    local apply = mutant.apply and function(policy) applied = mutant.apply(policy) or applied end
+    local rewrite = mutant.rewrite and function(given)
+      local changed = mutant.rewrite(given)
+      applied = applied or changed ~= nil
+      return changed or given
+    end
+    local name = first_failure(own_first(files, mutant.file), apply, rewrite)
+    return applied and name or ""
+  end, progress)
 end
 
 local function check_equivalent(list, equivalent)
@@ -118,8 +103,9 @@ function mutate.run(options)
   check_tests(policy, options.tests)
   local by, out = killers(tried, options.tests, options.jobs or 1, options.progress), {}
   for i, mutant in ipairs(tried) do
-    out[#out + 1] = { mutant = mutant, outcome = by[i] and "killed" or "survived", by = by[i],
-                      witness = not by[i] and mutant.apply and options.witnesses and witness.of(options.policy, policy, mutant) or nil }
+    local name = by[i] ~= "" and by[i] or nil
+    out[#out + 1] = { mutant = mutant, outcome = name and "killed" or "survived", by = name,
+                      witness = not name and mutant.apply and options.witnesses and witness.of(options.policy, policy, mutant) or nil }
   end
   for _, mutant in ipairs(list) do
     local reason = wanted(mutant) and equivalent[mutant.id]

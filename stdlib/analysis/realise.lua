@@ -4,9 +4,10 @@ realise.lua: from what rules say to a spec that shows it. A finding about rules 
 `pipeplan plan` accepts and for which the claim can be seen is its witness. Fields that a spec states are set to values of the box,
 degrees of parallelism are fixed, the rest (what follows from the model, the network, the search) is tried with a few models and links.
 
-  realise.spec(policy, { space, box, holds = { rule, … }, fails = { rule, … }, shows = function(spec) → bool? })
+  realise.spec(policy, { space, box, holds = { rule, … }, fails = { rule, … }, shows = function(spec) → bool?, planned = {}? })
       → { spec, fields } | nil: a spec with a candidate for which all rules of `holds` and none of `fails` hold; its layout is fixed, so
-        that the plan is about that candidate; fields is the candidate
+        that the plan is about that candidate; fields is the candidate. planned: a table that several calls with the same policy share,
+        so that none plans again what another did
 
 Deterministic. Cost: at most `tries` plans of small searches.
 ]]
@@ -18,6 +19,7 @@ local cells = require "pipeplan.analysis.cells"
 local conditions = require "pipeplan.policy.conditions"
 local facts = require "pipeplan.plan.facts"
 local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local plan = require "pipeplan.plan.init"
 local spec = require "pipeplan.input.spec"
@@ -299,6 +301,17 @@ local function fixed(draft, set, row)
   return out
 end
 
+-- Does `plan` take it? An error that is no answer is an invariant that the plan breaks, and worth showing.
+local function is_plannable(policy, draft, planned)
+  local key = json.encode(draft)
+  if planned[key] == nil then
+    policy.host:refill()
+    local good, problem = failure.try(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
+    planned[key] = good or not failure.is(problem)
+  end
+  return planned[key]
+end
+
 -- What shows it in a spec that `plan` accepts: { spec, fields, clear: nothing else drops it }, or nil. Where only what is clear is wanted,
 -- nothing else is planned.
 local function accepted(policy, draft, wanted, only_clear)
@@ -309,9 +322,7 @@ local function accepted(policy, draft, wanted, only_clear)
   local row, clear = telling(set, mask, wanted)
   local found = { spec = draft, fields = set.c:row(row), clear = clear }
   if only_clear and not clear then return found end
-  policy.host:refill()
-  local good, problem = failure.try(function() return plan.plan { request = spec.from_table(copy(draft), "."), policy = policy } end)
-  if not good and failure.is(problem) then return nil end  -- any other error is an invariant that the plan breaks, and worth showing
+  if not is_plannable(policy, draft, wanted.planned or {}) then return nil end
   if wanted.shows and not wanted.shows(draft) then return nil end
   return found
 end
@@ -377,7 +388,8 @@ function realise.any(policy, wanted, list)
     if tried == BOXES then break end
     if not is_a_point(space, box) then
       tried = tried + 1
-      local found = realise.spec(policy, { space = space, box = box, holds = wanted.holds, fails = wanted.fails, shows = wanted.shows })
+      local found = realise.spec(policy, { space = space, box = box, holds = wanted.holds, fails = wanted.fails, shows = wanted.shows,
+                                           planned = wanted.planned })
       if found then return found end
     end
   end

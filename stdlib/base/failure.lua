@@ -17,6 +17,11 @@ function failure.raise(status, format, ...)
   error(setmetatable({ status = assert(failure.status[status], status), message = string.format(format, ...) }, metatable), 0)
 end
 
+-- An answer of another process: its exit status and message.
+function failure.again(status, message)
+  error(setmetatable({ status = status, message = message }, metatable), 0)
+end
+
 -- The same for what is to be told in several lines, each a text.
 function failure.raise_lines(status, lines)
   error(setmetatable({ status = assert(failure.status[status], status), message = table.concat(lines, "\n"), lines = lines }, metatable), 0)

@@ -14,11 +14,16 @@ workers.lua: work on many items in several processes, its answers in the order o
     output = true, gone = function(): nobody reads standard output any more (and SIGPIPE, which ends this process then, is ignored)
   }
 
+  workers.each(count, jobs, work = function(number) → text [, progress = function(done, count)]) → { text, … }
+    the same where the items are a list known before: `work` of 1 to `count`, with one job in this process. An answer that is raised there
+    (failure.lua) is raised here.
+
 A worker that ends costs the item that it had, and is replaced. What is held is bounded: a worker has one item at a time, and while the
 answer to an early one is awaited, later answers pile up to a limit only.
 ]]
 
 local engine = require "engine"
+local failure = require "pipeplan.base.failure"
 
 local workers = {}
 
@@ -116,6 +121,46 @@ function workers.run(how)
     elseif event == "gone" then how.gone()
     else take(event) end
   end
+end
+
+-- In a worker: what `work` says of an item, or the answer that it raised.
+local function guarded(work)
+  return function(text)
+    local good, answer = pcall(work, math.tointeger(text))
+    if good then return "=" .. answer end
+    local told = failure.of(answer)
+    if not told then error(answer, 0) end
+    return string.pack("<c1 I1 s8", "!", told.status, told.message)
+  end
+end
+
+local function unguarded(item, number)
+  if item.lost and item.lost.kind == "none" then failure.raise("over_budget", "no process: %s", item.lost.words) end
+  if item.lost then error(string.format("a worker process failed at item %d: %s", number, item.said or ""), 0) end
+  if item.answer:sub(1, 1) == "=" then return item.answer:sub(2) end
+  local _, status, message = string.unpack("<c1 I1 s8", item.answer)
+  failure.again(status, message)
+end
+
+function workers.each(count, jobs, work, progress)
+  local list, asked = {}, 0
+  local function answered(answer)
+    list[#list + 1] = answer
+    if progress then progress(#list, count) end
+  end
+  if jobs == 1 or count < 2 then
+    for number = 1, count do answered(work(number)) end
+    return list
+  end
+  workers.run {
+    jobs = math.min(jobs, count), work = guarded(work),
+    next = function()
+      asked = asked + 1
+      return asked <= count and { text = tostring(asked) } or nil
+    end,
+    done = function(item) answered(unguarded(item, #list + 1)) end,
+  }
+  return list
 end
 
 return workers

@@ -43,6 +43,13 @@ function arguments.filter(pattern)
   end
 end
 
+-- What --jobs says: how many processes; nil is one.
+function arguments.jobs(text)
+  local jobs = text == nil and 1 or text:match("^%d+$") and math.tointeger(tonumber(text))
+  if not jobs or jobs < 1 or jobs > 256 then failure.usage("--jobs must be an integer from 1 to 256, got '%s'", text) end
+  return jobs
+end
+
 -- The options that say which policy holds and where Lua is read from, declared on a parser; for a group of its help.
 function arguments.declare_policy(parser)
   return parser:option("--policy", "policy file or directory, laid over the default policies"):argname("FILE|DIR"):count("*"),

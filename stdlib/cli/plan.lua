@@ -122,12 +122,6 @@ local function read(arguments)
   return { spec = { table.unpack(arguments) }, policy = {}, set = {}, why = {} }
 end
 
-local function jobs_of(text)
-  local jobs = text == nil and 1 or text:match("^%d+$") and math.tointeger(tonumber(text))
-  if not jobs or jobs < 1 or jobs > 256 then failure.usage("--jobs must be an integer from 1 to 256, got '%s'", text) end
-  return jobs
-end
-
 local most_runs = 16   -- more layouts than that nobody measures
 
 local function shortlist_of(parsed)
@@ -353,7 +347,7 @@ function command.run(arguments)
   if parsed.record or parsed.record_for then record = require("pipeplan.cli.record").open(parsed.record, parsed.record_for) end
   if parsed.jsonl then
     return require("pipeplan.cli.lines").plan {
-      jobs = jobs_of(parsed.jobs), policy = recorded_policy(record, parsed), explain = parsed.explain, questions = questions,
+      jobs = command_line.jobs(parsed.jobs), policy = recorded_policy(record, parsed), explain = parsed.explain, questions = questions,
       output = parsed.output, resume = parsed.resume, record = record, shard = shard_of(parsed.shard),
       verify = parsed.verify ~= nil, policy_at = policies_of_days(parsed) }
   end

@@ -58,6 +58,22 @@ describe("pipeplan policy diff", function()
     local edge, wrong = files.write("edge.lua", mine:format(3)), files.write("wrong.lua", mine:format(2))
     local text = run(string.format("diff %s %s --boundary --fail-on loosened", edge, wrong), 1)
     assert.matches("newly accepted: mine\n", text)
+    for _, format in ipairs { "text", "json" } do  -- whoever looks for them, they are the same
+      local arguments = string.format("diff %s %s --boundary --format %s --jobs ", edge, wrong, format)
+      local one = run(arguments .. 1, 0)
+      assert.equal(one, (run(arguments .. 2, 0)))
+      if format == "text" then assert.equal(text, one) end
+    end
+  end)
+
+  it("answers in several processes as in one", function()
+    local good = line(small):gsub("examples/", os.getenv "PIPEPLAN_SOURCE" .. "/examples/")
+    local broken = files.write("broken.jsonl", good .. "\n" .. [[{ "cluster": { "gpus": "many" } }]] .. "\n" .. good .. "\n")
+    local said = {}
+    for jobs = 1, 2 do said[jobs] = select(2, run("diff default " .. tighter .. " --corpus " .. broken .. " --jobs " .. jobs, 2)) end
+    assert.matches("broken.jsonl:2: ", said[1])
+    assert.equal(said[1], said[2])
+    for _, wrong in ipairs { "0", "257", "2.5", "x" } do run("diff default default --corpus - --jobs " .. wrong, 2) end
   end)
 
   it("exits 5 without a spec and 6 without a policy", function()

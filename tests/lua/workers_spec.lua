@@ -40,6 +40,27 @@ describe("workers", function()
     assert.same({}, run(3, {}, unequal))
   end)
 
+  it("do a list known before, in this process or in several, and raise here what is raised there", function()
+    local failure, seen = require "pipeplan.base.failure", {}
+    for _, jobs in ipairs { 1, 2, 7 } do
+      seen[jobs] = {}
+      local list = workers.each(30, jobs, function(number) return unequal(tostring(number)) end,
+                                function(done, all) seen[jobs][#seen[jobs] + 1] = done .. "/" .. all end)
+      assert.same(run(1, numbers(30), unequal), list)
+      assert.same({ "1/30", "30/30", 30 }, { seen[jobs][1], seen[jobs][30], #seen[jobs] })
+      assert.same({}, workers.each(0, jobs, error))
+      local good, raised = pcall(workers.each, 4, jobs, function(number)
+        if number > 2 then failure.unloadable("the %dth", number) end
+        return ""
+      end)
+      assert.is_false(good)
+      assert.is_true(failure.is(raised))
+      assert.same({ 6, "the 3th" }, { raised.status, raised.message })
+      local _, bug = pcall(workers.each, 2, jobs, function() return nil .. "" end)
+      assert.matches("attempt to concatenate", bug)
+    end
+  end)
+
   it("give texts back as they are", function()
     local texts = { "", "\0\r\n\255", ("x"):rep(3000000), "" }
     assert.same(texts, run(2, texts, function(text) return text end))

@@ -80,9 +80,8 @@ function command.run(arguments)
   local options, help = command_line.parse(command.parser(), arguments, "policy mutate")
   if not options then return help, 0 end
   local least = options.min_score and number_of("min-score", options.min_score, 0, 100) or 0
-  local jobs = number_of("jobs", options.jobs, 1, 256)
   local results = mutate.run {
-    policy = command_line.load_options(options), tests = options.path, jobs = math.floor(jobs),
+    policy = command_line.load_options(options), tests = options.path, jobs = command_line.jobs(options.jobs),
     filter = command_line.filter(options.filter), equivalent = read_equivalent(options.equivalent), witnesses = not options.no_witnesses,
     progress = progress_line(),
   }
