@@ -6,7 +6,7 @@
 
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
-local lists = require "pipeplan.base.lists"
+local opening = require "pipeplan.policy.options"
 local pipeplan = require "pipeplan"
 
 local function error_text(status, message)
@@ -31,27 +31,10 @@ local function object(text, name)
   return value
 end
 
-local function is_paths(value)
-  if not json.is_array(value) then return type(value) == "string" end
-  for _, path in ipairs(value) do if type(path) ~= "string" then return false end end
-  return true
-end
-
--- What may be said (engine/pipeplan.h), and what each is.
-local expected = {
-  policy = { "a path, or a list of paths", is_paths },
-  set = { "an object", function(value) return type(value) == "table" and value ~= json.null and not json.is_array(value) end },
-  date = { "a date such as 2027-06-30", function(value) return type(value) == "string" end },
-  in_force = { "true or false", function(value) return type(value) == "boolean" end },
-}
+local names = { "date", "in_force", "policy", "set" }  -- of what may be said: engine/pipeplan.h
 
 local function open(text)
-  local options = text and object(text, "options") or {}
-  for _, name in ipairs(lists.sorted_keys(options)) do
-    local known = expected[name]
-    if not known then failure.usage("options: no option '%s'%s", name, failure.suggestion(name, lists.sorted_keys(expected))) end
-    if not known[2](options[name]) then failure.usage("options: %s is %s: expected %s", name, json.encode(options[name]), known[1]) end
-  end
+  local options = opening.check(text and object(text, "options") or {}, names, "options")
   local files = options.policy
   options.policy = nil
   return pipeplan.policy(files, options)

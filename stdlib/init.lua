@@ -9,11 +9,30 @@ local engine = require "engine"
 local assertions = require "pipeplan.assertions"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
+local opening = require "pipeplan.policy.options"
 local vocabulary = require "pipeplan.vocabulary"
 
 local pipeplan = { version = engine.version }
 
 local methods = {}
+
+-- An answer is the caller's business, and names the caller's line where it is shown as a text. Anything else is a bug, and shows its place.
+local function caught(problem)
+  local answer = failure.of(problem)
+  if not answer then return debug.traceback(tostring(problem), 2) end
+  answer.place = answer.place or assertions.place()
+  return answer
+end
+
+local function passed_on(good, ...)
+  if good then return ... end
+  error((...), 0)
+end
+
+-- A function that tests and programs call.
+local function interface(run)
+  return function(...) return passed_on(xpcall(run, caught, ...)) end
+end
 
 -- The directory of the test that calls, with its slash: files that are not where it was started from lie beside it. "" outside of tests.
 local function test_directory()
@@ -37,29 +56,29 @@ end
 -- site:plan{ "spec.json", …, name = value, … } → plan. Files are laid over each other, named fields over all of them, as on the command
 -- line (the last component of a field's path: gpus, tensor, schedule, …). What cannot be read or planned raises an answer: `status`, the
 -- exit status of the program, and `message`.
-function methods:plan(request)
+methods.plan = interface(function(self, request)
   local arguments, directory = { files = {}, options = {} }, test_directory()
   for i, file in ipairs(request) do arguments.files[i] = found(file, directory) end
   for name, value in pairs(request) do
     if type(name) == "string" then arguments.options[name] = value end
   end
   return self:plan_request(require("pipeplan.input.spec").read(arguments))
-end
+end)
 
 -- The same for a spec that is a Lua table; `base` is the directory of the files it names.
-function methods:plan_spec(spec, base)
+methods.plan_spec = interface(function(self, spec, base)
   return self:plan_request(require("pipeplan.input.spec").from_table(spec, base))
-end
+end)
 
-function methods:plan_request(request)
+methods.plan_request = interface(function(self, request)
   local plan = require("pipeplan.plan.init").plan { request = request, policy = self.policy, facts = self.facts, frontier = self.frontier }
   assertions.remember(plan, self.policy)
   return plan
-end
+end)
 
 -- site:with{ fits_one_gpu = false, … } → the same policy, with facts in place of what would follow from the request: request fields of the
 -- vocabulary, as rules read them. What the engine computes with is not touched. Facts of an earlier `with` stay.
-function methods:with(facts)
+methods.with = interface(function(self, facts)
   for name in pairs(facts) do
     local entry, old = vocabulary.by_name[name], vocabulary.renamed[name]
     if not entry or entry.scope ~= "request" then
@@ -69,15 +88,7 @@ function methods:with(facts)
   end
   return setmetatable({ policy = self.policy, frontier = self.frontier, facts = lists.with(self.facts or {}, facts) },
                       { __index = methods })
-end
-
-local function check_files(files)
-  if files == nil or type(files) == "string" then return end
-  if type(files) ~= "table" then failure.usage("pipeplan.policy: expected a path or a list of paths, got %s", tostring(files)) end
-  for i, path in ipairs(files) do
-    if type(path) ~= "string" then failure.usage("pipeplan.policy: path %d is %s: expected a text", i, tostring(path)) end
-  end
-end
+end)
 
 local known_options = { "bytes", "date", "frontier", "in_force", "policies", "set", "work" }
 
@@ -86,18 +97,10 @@ local known_options = { "bytes", "date", "frontier", "in_force", "policies", "se
 -- frontier: plans have theirs, as with `--format json`, which takes as long again.
 -- A file that is not there is looked for beside the test that calls.
 -- No file: the default policy alone. What cannot be loaded raises an answer, as for plan.
-function pipeplan.policy(files, options)
-  check_files(files)
-  options = options or {}
-  if type(options) ~= "table" then failure.usage("pipeplan.policy: options are %s: expected a table", tostring(options)) end
-  for name in pairs(options) do
-    if not lists.contains(known_options, name) then
-      failure.usage("pipeplan.policy: no option '%s'%s", tostring(name), failure.suggestion(tostring(name), known_options))
-    end
-  end
-  if options.set ~= nil and type(options.set) ~= "table" then
-    failure.usage("pipeplan.policy: set is %s: expected a table of parameters", tostring(options.set))
-  end
+pipeplan.policy = interface(function(files, options)
+  opening.check({ policy = files }, { "policy" }, "pipeplan.policy")
+  if options == nil then options = {} end
+  opening.check(options, known_options, "pipeplan.policy")
   local given, directory = {}, test_directory()
   for i, path in ipairs(type(files) == "string" and { files } or files or {}) do given[i] = found(path, directory) end
   local policy = require("pipeplan.policy.load").load {
@@ -105,7 +108,7 @@ function pipeplan.policy(files, options)
     set = options.set, date = options.date, policies = options.policies, work = options.work, bytes = options.bytes,
   }
   return setmetatable({ policy = policy, frontier = options.frontier }, { __index = methods })
-end
+end)
 
 -- pipeplan.json(plan) → the plan's JSON on one line, as `plan --jsonl` prints it.
 function pipeplan.json(plan)

@@ -77,22 +77,18 @@ local function full_name(busted, element)
   return table.concat(names, " ")
 end
 
--- What is raised for a test inside pipeplan is said of the line of the test that called.
-local function text_of(message, trace)
-  local text = message ~= nil and tostring(message) or "an error without a message"
-  local said = text:match "^%S*stdlib/[%w_/]+%.lua:%d+: (.*)$"
-  local place = said and trace and (trace.traceback or ""):match "([^%s]*_spec%.lua:%d+)"
-  return place and place .. ": " .. said or text
+local function text_of(message)
+  return message ~= nil and tostring(message) or "an error without a message"
 end
 
 -- One result for each test and for each error outside of tests.
 local function collect(busted, results, stop)
   local current
-  local function fail(status, element, message, trace)
+  local function fail(status, element, message)
     if current and current.element == element then
-      if current.status == "passed" then current.status, current.message = status, text_of(message, trace) end
+      if current.status == "passed" then current.status, current.message = status, text_of(message) end
     else
-      results[#results + 1] = { name = full_name(busted, element), status = "error", message = text_of(message, trace), seconds = 0,
+      results[#results + 1] = { name = full_name(busted, element), status = "error", message = text_of(message), seconds = 0,
                                 assertions = 0, file = element.name or "", line = 0 }
     end
     if stop then busted.skipAll = true end
@@ -115,12 +111,12 @@ local function collect(busted, results, stop)
     results[#results + 1], current = current, nil
     return nil, true
   end)
-  busted.subscribe({ "failure" }, function(element, _, message, trace)
-    fail("failed", element, message, trace)
+  busted.subscribe({ "failure" }, function(element, _, message)
+    fail("failed", element, message)
     return nil, true
   end)
-  busted.subscribe({ "error" }, function(element, _, message, trace)
-    fail("error", element, message, trace)
+  busted.subscribe({ "error" }, function(element, _, message)
+    fail("error", element, message)
     return nil, true
   end)
   return function() if current then current.assertions = current.assertions + 1 end end

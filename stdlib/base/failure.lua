@@ -10,7 +10,8 @@ failure.status = { ok = 0, refused = 1, usage = 2, policy_error = 3, over_budget
 -- The same from worst to best: over several inputs the worst counts.
 failure.severity = { "bug", "policy_unloadable", "usage", "policy_error", "over_budget", "nothing", "refused", "ok" }
 
-local metatable = { __tostring = function(self) return self.message end }
+-- place: "file:line: " of whoever called pipeplan from Lua (init.lua).
+local metatable = { __tostring = function(self) return (self.place or "") .. self.message end }
 
 -- Raises an answer: `status` is a key of failure.status, the rest is a format and its arguments.
 function failure.raise(status, format, ...)

@@ -440,6 +440,7 @@
 
 --- one rule
 ---@class pipeplan.plan.dropped
+---@field at_least? boolean true: of a plan, for rules about bytes and seconds are asked only of candidates that came up before it
 ---@field count integer candidates that it dropped
 ---@field nearest? pipeplan.plan.dropped.nearest nearest legal value
 ---@field rule string rule id

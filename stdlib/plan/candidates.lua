@@ -261,7 +261,7 @@ local function apply_policy(set, simulated, rows)
           if not simulated then set.unsaid[rule] = later end
         end
         dead = dead | mask
-        add(set, kind, rule.id, mask, { rule = rule })
+        add(set, kind, rule.id, mask, { rule = rule, late = simulated })
       end
     end
   end
@@ -308,7 +308,7 @@ local function drop_long(set, rows)
     local kind, rule = table.unpack(entry)
     local mask = set.c:match_late(conditions.engine(rule), among)
     dead = dead | mask
-    add(set, kind, rule.id, mask, { rule = rule })
+    add(set, kind, rule.id, mask, { rule = rule, late = true })
   end
   set.judged, set.alive = set.judged | dead, set.alive - dead
 end
@@ -354,6 +354,29 @@ function methods:weigh(rows)
   self.alive = self.alive - self.c:match { { field = "peak_bytes", op = "over", value = self.context.arguments.usable_bytes } }
 end
 
+-- What tells an entry from others, also when it was made anew.
+local function key_of(entry) return entry.rule or entry.kind .. " " .. entry.id end
+
+local function is_late(entry) return entry.late or entry.kind == "memory" end
+
+-- From here on bounds may drop rows that nobody would have looked at, and whether they do depends on how a rule is written. The count does
+-- not: it is of what was dropped until now.
+local function count(set)
+  if set.counted then return end
+  tell_memory(set, set.undropped)
+  set.counted = {}
+  for _, entry in ipairs(set.entries) do
+    if is_late(entry) then set.counted[key_of(entry)] = entry.mask end
+  end
+end
+
+-- The rows that an entry drops, as they are counted; true: at least these, for it was asked only of candidates that came up before a plan.
+function methods:counted_of(entry, planned)
+  if not planned or not is_late(entry) then return entry.mask, false end
+  if not self.counted then return entry.mask, true end
+  return self.counted[key_of(entry)] or self.c:none(), true
+end
+
 local FEW = 16   -- so many rows that came up are dropped before bounds are asked about the others
 
 -- As candidates:best, of the rows that no rule drops and that fit, or take at most so many bytes. Rules that read bytes or seconds are
@@ -369,7 +392,10 @@ function methods:best(rows, tolerance, limit, bytes)
     local dead = apply_policy(self, true, new)
     self.alive, dropped = self.alive - dead, dropped + #dead
     if #(dead & within) == 0 then return row, seconds, within end
-    if dropped > FEW then drop_long(self, rows - self.swept) end
+    if dropped > FEW then
+      count(self)
+      drop_long(self, rows - self.swept)
+    end
   end
 end
 
@@ -439,6 +465,7 @@ candidates.open{ request, policy, record, arguments, fixed, no_comparison: a fix
   swept        rows of which it was asked whether their bounds tell that a rule about seconds holds
   hard         rows dropped by a reject, the engine or the framework; refused: rows dropped by a refusal that names a schedule
   unsaid       rule → rows of which its function could not say before they were simulated; memo: what functions said
+  counted      of late entries (about bytes or seconds) what is counted, where that is less than what they drop; see set:counted_of
   unbuildable  rows that no constructor can build, whatever else holds for them
 ]]
 function candidates.open(context)

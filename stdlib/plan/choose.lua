@@ -23,7 +23,7 @@ choose.choose{
   decision, list   id of the decision table's row that holds for the plan, and its list as used
   schedule_wanted  first name of that row as written; nil: the schedule is fixed, or there is no pipeline
   replaced         the plan's schedule is not the wanted one
-  dropped          { rule, count, nearest } each, count falling
+  dropped          { rule, count, at_least, nearest } each, count falling
   alternatives     { schedule, row, candidates, at_plan_layout, fields, fits, why_not } each
   dominated_by     { schedule, gain_fraction, row, candidates, fields, tie } each, gain falling
   runner_up        { row, fields, candidates } of the fastest survivor of another layout or schedule, or nil
@@ -31,7 +31,7 @@ choose.choose{
   kernel           { name | false, id, use, why, given, statement } or nil at EP 1
   avoidable        { row, fields, candidates }: the best candidate without a pipeline, or nil
   why              why.of(set, …): function(field, value, what_if) → answer
-  steps            how the plan was decided, in words;  survivors, total
+  steps            how the plan was decided, in words
 
 evaluation: tensor context expert expert_tensor data pipeline virtual chunks group limit schedule schedule_family copies chains
   microbatches smallest_microbatches; of one chain layers_per_stage[] stages[] placement[] stage_seconds[]; memory[] per rank,
@@ -140,10 +140,11 @@ end
 
 -- ----------------------------------------------------------------------------------------------------------------- dropped by which rule
 
-local function dropped(set)
+local function dropped(set, planned)
   local list = {}
   for _, entry in ipairs(set.entries) do
-    local mask = entry.mask & set.main
+    local mask, at_least = set:counted_of(entry, planned)
+    mask = mask & set.main
     local found
     for _, other in ipairs(list) do
       if other.rule == entry.id then found = other end
@@ -151,12 +152,12 @@ local function dropped(set)
     if #mask > 0 and found then
       found.mask = found.mask | mask
     elseif #mask > 0 then
-      list[#list + 1] = { rule = entry.id, mask = mask, entry = entry }
+      list[#list + 1] = { rule = entry.id, mask = mask, entry = entry, at_least = at_least }
     end
   end
   for _, item in ipairs(list) do
     item.count = #item.mask
-    local mine = rank.fewest(set, item.entry.mask & set.main)
+    local mine = rank.fewest(set, item.mask & set:counted_of(item.entry, planned))
     item.nearest = reasons.nearest(set, item.entry, mine:first())
     item.mask, item.entry = nil, nil
   end
@@ -532,7 +533,7 @@ function choose.choose(arguments)
   local row = result.row or result.judged
   result.choice = row and choice_of(set, row)
   set:weigh(set.c:none())
-  result.dropped, result.survivors = dropped(set), #(set.main & set.alive)
+  result.dropped = dropped(set, result.status == "planned")
   -- loaded when asked for: few plans are
   result.why = function(...) return require("pipeplan.plan.why").of(set, choice, decide)(...) end
   if arguments.explain then result.steps = require("pipeplan.plan.why").steps(set, choice) end

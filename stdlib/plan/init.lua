@@ -71,7 +71,8 @@ end
 
 local function dropped_of(entry)
   local near = entry.nearest
-  return { rule = entry.rule, count = entry.count, nearest = near and { field = near.field, value = near.value, beyond = near.beyond } }
+  return { rule = entry.rule, count = entry.count, at_least = entry.at_least or nil,
+           nearest = near and { field = near.field, value = near.value, beyond = near.beyond } }
 end
 
 local function map(list, convert)

@@ -267,8 +267,9 @@ function conditions.nearest(rule, policy, record)
   local found
   for _, condition in ipairs(rule.conditions) do
     local value, beyond = escape(condition, record)
-    if value then
-      local scope = vocabulary.by_name[condition.field].scope
+    local field = vocabulary.by_name[condition.field]
+    if value and value >= (field.low or -math.huge) and value <= (field.high or math.huge) then
+      local scope = field.scope
       if not found or (found.scope == "request" and scope ~= "request") then
         found = { field = condition.field, value = value, beyond = beyond or nil, scope = scope }
       end

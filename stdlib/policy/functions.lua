@@ -95,9 +95,13 @@ function memo:answer(rule, policy, value_of, is_late)
   if node then return node.answer end
   local record, late = lists.with(self.labels), {}
   for _, field in ipairs(vocabulary.fields) do
-    if is_late(field.name) then late[field.name] = true else record[field.name] = value_of(field.name) end
+    if is_early(field.name) then record[field.name] = value_of(field.name) else late[field.name] = true end
   end
   local answer, names, unknown = functions.ask(rule, policy, record, late)
+  while unknown and not is_late(unknown) do  -- bytes and seconds are computed for who reads them
+    record[unknown], late[unknown] = value_of(unknown), nil
+    answer, names, unknown = functions.ask(rule, policy, record, late)
+  end
   local at, key = self.roots, rule
   for _, name in ipairs(names) do
     if vocabulary.by_name[name] then
@@ -194,6 +198,15 @@ end
 
 local STEPS, DOUBLINGS, HALVINGS = 16, 24, 40
 
+-- The whole number next to `yes` on the way to `no`, as far as the function changes its mind there once.
+local function halved(says_no, yes, no)
+  while math.abs(yes - no) > 1 do
+    local middle = (yes + no) // 2
+    if says_no(middle) then no = middle else yes = middle end
+  end
+  return no
+end
+
 -- The nearest value of a field at which the function says no, by trying: of whole numbers each, then doubled and halved; of real ones to as
 -- many digits as are told.
 local function flip(rule, policy, record, field)
@@ -212,8 +225,8 @@ local function flip(rule, policy, record, field)
       end
     end
     for i = 1, DOUBLINGS do
-      if says_no(value >> i) then return value >> i end
-      if value << i > 0 and says_no(value << i) then return value << i end
+      if says_no(value >> i) then return halved(says_no, value >> i - 1, value >> i) end
+      if value << i > 0 and says_no(value << i) then return halved(says_no, value << i - 1, value << i) end
     end
     return nil
   end
@@ -231,13 +244,14 @@ local function flip(rule, policy, record, field)
   return nil
 end
 
--- For a function that says yes: fields of the candidate before fields of the request, in the order in which it reads them.
+-- For a function that says yes: fields of the candidate before fields of the request, in the order in which conditions are asked.
 function functions.nearest(rule, policy, record)
   local answer, names = functions.ask(rule, policy, record, functions.late_of(record))
   local found
-  for _, name in ipairs(answer and names or {}) do
-    local field = vocabulary.by_name[name]
-    if field and type(record[name]) == "number" and (not found or (found.scope == "request" and field.scope ~= "request")) then
+  for _, field in ipairs(answer and vocabulary.fields or {}) do
+    local name = field.name
+    local wanted = not found or found.scope == "request" and field.scope ~= "request"
+    if wanted and type(record[name]) == "number" and lists.contains(names, name) then
       local good, value, beyond = failure.try(flip, rule, policy, record, field)
       if good and value then found = { field = name, value = value, beyond = beyond, scope = field.scope } end
     end

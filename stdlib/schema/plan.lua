@@ -210,6 +210,7 @@ local properties = {
   }, "one loosened rule"), "rules that some layer disabled, narrowed, or moved in their loosening direction"),
   dropped = list(object({
     rule = text "rule id", count = whole("candidates that it dropped", 0),
+    at_least = optional(boolean "true: of a plan, for rules about bytes and seconds are asked only of candidates that came up before it"),
     nearest = optional(object({ field = text "vocabulary field", value = { description = "nearest value at which it would not hold" },
                                 beyond = optional(boolean "true: only beyond that value") },
                               "nearest legal value")),

@@ -48,8 +48,37 @@ describe("pipeplan.policy", function()
     assert.matches("rule 'x' %(.*broken%.lua:1%): .*broken%.lua:1: no field 'gpu', did you mean 'gpus'%?", problem.message)
   end)
 
+  it("names the line that calls where what it raises is shown as a text, as test runners do", function()
+    local site = pipeplan.policy()
+    for name, call in pairs {
+      policy = function() local _ = pipeplan.policy "examples/sites/nowhere.lua" end,
+      option = function() local _ = pipeplan.policy(nil, { dat = 1 }) end,
+      spec = function() local _ = site:plan { "nowhere.json" } end,
+      table = function() local _ = site:plan_spec { cluster = {} } end,
+      fact = function() local _ = site:with { gpu = 1 } end,
+      assertion = function() local _ = assert.decided({ status = "planned" }, "plannd") end,
+    } do
+      local good, problem = pcall(function() call() end)
+      local here = debug.getinfo(call, "S").linedefined
+      assert.is_false(good)
+      assert.matches("^[^\n]*api_spec%.lua:" .. here .. ": ", tostring(problem), nil, nil, name)
+      if type(problem) == "table" then assert.not_matches("api_spec", problem.message) end
+    end
+  end)
+
   it("raises an answer for what no file and no option can be", function()
-    for _, case in ipairs { { { 5 }, "expected a path or a list of paths, got 5" }, { { { "x.lua", 5 } }, "path 2 is 5" },
+    for _, case in ipairs { { { 5 }, "pipeplan.policy: policy is 5: expected a path or a list of paths" },
+                            { { { "x.lua", 5 } }, "policy is { x.lua, 5 }: expected a path or a list" },
+                            { { { file = "x.lua" } }, "policy is a table: expected" },
+                            { { nil, false }, "options are false: expected a table" }, { { nil, { "x" } }, "an option is written name = value, got x" },
+                            { { nil, { date = 20261201 } }, "date is 20261201: expected a date such as 2027-06-30" },
+                            { { nil, { date = "2026-13-01" } }, "date is 2026-13-01: expected a date" },
+                            { { nil, { frontier = 1 } }, "frontier is 1: expected true or false" },
+                            { { nil, { in_force = "yes" } }, "in_force is yes: expected true or false" },
+                            { { nil, { policies = {} } }, "policies is a table: expected a directory" },
+                            { { nil, { work = 0 } }, "work is 0: expected a whole number" },
+                            { { nil, { bytes = 1.5 } }, "bytes is 1.5: expected a whole number" },
+                            { { nil, { set = { "tie_fraction" } } }, "set is { tie_fraction }: expected parameters and their values" },
                             { { nil, "2026-12-01" }, "options are 2026-12-01: expected a table" }, { { nil, { set = "x" } }, "set is x" },
                             { { nil, { sets = {} } }, "no option 'sets', did you mean 'set'?" } } do
       local good, problem = pcall(pipeplan.policy, table.unpack(case[1], 1, 2))

@@ -56,9 +56,11 @@ static void what_cannot_be_opened_says_why_and_answers_nothing_else(void **state
   static const struct { const char *options; int status; const char *words; } cases[] = {
     { "{", PIPEPLAN_USAGE, "options:1:" },
     { "[]", PIPEPLAN_USAGE, "expected an object" },
-    { "{\"policy\":{}}", PIPEPLAN_USAGE, "expected a path" },
+    { "{\"policy\":{\"file\":\"x\"}}", PIPEPLAN_USAGE, "expected a path" },
     { "{\"polici\":\"x\"}", PIPEPLAN_USAGE, "no option 'polici'" },
-    { "{\"set\":null}", PIPEPLAN_USAGE, "expected an object" },
+    { "{\"set\":null}", PIPEPLAN_USAGE, "set is null: expected parameters" },
+    { "{\"date\":\"tomorrow\"}", PIPEPLAN_USAGE, "date is tomorrow: expected a date such as" },
+    { "{\"frontier\":true}", PIPEPLAN_USAGE, "no option 'frontier'" },
     { "{\"in_force\":1}", PIPEPLAN_USAGE, "expected true or false" },
     { "{\"set\":{\"tie_fraktion\":1}}", PIPEPLAN_UNLOADABLE, "tie_fraction" },
     { "{\"policy\":[\"/nonexistent.lua\"]}", PIPEPLAN_UNLOADABLE, "/nonexistent.lua: cannot be read" },
