@@ -44,8 +44,7 @@ pp_status pp_evaluate_split(const pp_priced *of, const pp_schedule *program, pp_
                             double *seconds, pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds stage_seconds[PP_MAX_LAYERS];
-  pp_stage_times *stage_times = NULL;
-  double *pair = NULL;
+  pp_program_times of_program;
   pp_simulation shorter, longer;
   pp_timing timing;
   int64_t more = of->candidate->microbatches - program->request.microbatches;
@@ -53,15 +52,15 @@ pp_status pp_evaluate_split(const pp_priced *of, const pp_schedule *program, pp_
   if (status == PP_OK && more > 0) status = build_longer(of->candidate, program, comparison, error);
   if (status != PP_OK) return status;
   pp_stages_seconds(of, stages, stage_seconds);
-  status = pp_evaluate_times(of, program, stage_seconds, pp_evaluate_pairs_overlap(of), &stage_times, &pair, error);
+  status = pp_evaluate_times(of, program, stages, stage_seconds, pp_evaluate_pairs_overlap(of), &of_program, error);
   if (status != PP_OK) return status;
-  const pp_times times = { .stage = stage_times, .pair = pair, .p2p = of->costs->hop };
+  const pp_times times = pp_evaluate_pp_times(&of_program, of->costs->hop);
   const bool whole = more > 0 && comparison->longer.request.microbatches == of->candidate->microbatches;
   status = pp_simulate_in(whole ? &comparison->longer : program, &times, false, workspace, &shorter, error);
   timing.makespan_seconds = shorter.makespan;
   if (whole) more = 0;
   if (status == PP_OK && more > 0) status = pp_simulate_in(&comparison->longer, &times, false, workspace, &longer, error);
-  pp_free(stage_times);
+  pp_free(of_program.stage);
   if (status != PP_OK) return status;
   if (more > 0)
     timing.makespan_seconds += (longer.makespan - shorter.makespan) * (double)more /

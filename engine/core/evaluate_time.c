@@ -118,9 +118,31 @@ void pp_evaluate_pair_device(const pp_priced *of, pp_device *device) {
   if (pp_stages_traits(of->candidate) && pp_stages_traits(of->candidate)->needs_kernel) device->hidden_share = 0;
 }
 
-double pp_evaluate_alone(const pp_priced *of, const pp_stage_seconds *seconds, bool overlaps) {
+/* All microbatches one after the other, each as its host hands it over: after a few their time grows evenly. */
+static double alone_behind_host(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds) {
+  enum { FIRST = 8, NEXT = 16 };
+  const pp_stage_times card = { seconds->forward, seconds->input, seconds->weight, seconds->full };
+  const double microbatches = (double)of->candidate->microbatches;
+  pp_profile_hosts hosts;
+  pp_host_times host;
+  pp_hosted_rank rank = { 0 };
+  double first = 0;
+  pp_profile_hosts_of(of->problem->profile, &hosts);
+  pp_profile_host_of_stage(&hosts, stages, &host);
+  const pp_times times = { .stage = &card, .host = &host };
+  for (int m = 0; m < NEXT; m++) {
+    if (m == FIRST) first = rank.card;
+    if (m >= microbatches) return rank.card;
+    pp_hosted_run(&rank, pp_host_work_of(&times, PP_F, 0, 0, card.forward), rank.card, card.forward);
+    pp_hosted_run(&rank, pp_host_work_of(&times, PP_B, 0, 0, card.full), rank.card, card.full);
+  }
+  return first + (rank.card - first) / (NEXT - FIRST) * (microbatches - FIRST);
+}
+
+double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps) {
   const double alone = seconds->forward + seconds->full, microbatches = (double)of->candidate->microbatches;
   pp_device device;
+  if (pp_evaluate_hosted(of->problem) && !overlaps) return alone_behind_host(of, stages, seconds);
   if (!overlaps) return microbatches * alone;
   pp_evaluate_pair_device(of, &device);
   return alone + (microbatches - 1) * pp_cost_pair(&device, seconds, seconds);
@@ -130,21 +152,27 @@ double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
   return problem->speeds == ranks ? 1 / problem->rank_speed[rank] : 1;
 }
 
-pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
-                            pp_stage_times **stage, double **pair, pp_error *error) {
-  size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
+pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage *blocks, const pp_stage_seconds *seconds,
+                            bool overlaps, pp_program_times *out, pp_error *error) {
+  const size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank, hosts = pp_evaluate_hosted(of->problem) ? stages : 0;
   pp_device device;
-  *stage = pp_allocate(stages * sizeof **stage + stages * slots * sizeof **pair);
-  if (!*stage) return pp_fail(error, PP_NO_MEMORY, "not enough memory for the times of %zu stages", stages);
-  *pair = overlaps ? (double *)(void *)(*stage + stages) : NULL;
+  pp_profile_hosts host;
+  out->stage = pp_allocate(stages * sizeof *out->stage + hosts * sizeof *out->host + stages * slots * sizeof *out->pair);
+  if (!out->stage) return pp_fail(error, PP_NO_MEMORY, "not enough memory for the times of %zu stages", stages);
+  double *pair = (double *)(void *)(out->stage + stages);
+  out->pair = overlaps ? pair : NULL;
+  out->host = hosts > 0 ? (pp_host_times *)(void *)(pair + stages * slots) : NULL;
+  if (out->host) pp_profile_hosts_of(of->problem->profile, &host);
   pp_evaluate_pair_device(of, &device);
   for (size_t s = 0; s < stages; s++) {
-    const pp_stage_seconds *forward = &seconds[s % (size_t)schedule->stages_per_chain];
+    const size_t of_chain = s % (size_t)schedule->stages_per_chain;
+    const pp_stage_seconds *forward = &seconds[of_chain];
     const double slow = pp_evaluate_slowness(of->problem, schedule->request.ranks, schedule->rank_of[s]);
-    (*stage)[s] = (pp_stage_times){ slow * forward->forward, slow * forward->input, slow * forward->weight, slow * forward->full };
+    out->stage[s] = (pp_stage_times){ slow * forward->forward, slow * forward->input, slow * forward->weight, slow * forward->full };
+    if (out->host) pp_profile_host_of_stage(&host, &blocks[of_chain], &out->host[s]);
     for (size_t slot = 0; overlaps && slot < slots; slot++) {
       int other = pp_schedule_stages_of(schedule, schedule->rank_of[s])[slot] % schedule->stages_per_chain;
-      (*pair)[s * slots + slot] = slow * pp_cost_pair(&device, forward, &seconds[other]);
+      pair[s * slots + slot] = slow * pp_cost_pair(&device, forward, &seconds[other]);
     }
   }
   return PP_OK;
@@ -185,7 +213,7 @@ static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage,
 }
 
 pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error) {
-  const bool whole = candidate->kind == PP_NO_SCHEDULE || problem->runtime || candidate->microbatches > INT_MAX ||
+  const bool whole = candidate->kind == PP_NO_SCHEDULE || problem->runtime || pp_evaluate_hosted(problem) || candidate->microbatches > INT_MAX ||
                      !pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->has_periods;
   pp_status status = pp_candidate_check_within(candidate, problem->model, whole ? PP_MOST_WHOLE : INT64_MAX, error);
   if (status == PP_ILLEGAL && error && strcmp(error->id, "engine.too_many_actions") == 0 && strcmp(error->field, "microbatches") == 0)
@@ -200,21 +228,21 @@ pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candi
 static pp_schedule_request request_of(const pp_problem *problem, const pp_candidate *candidate) {
   const pp_schedule_request whole = pp_candidate_request(candidate, candidate->microbatches);
   pp_schedule_request shorter;
-  const bool stands = !problem->runtime && pp_schedule_most_actions(&whole) > PP_MOST_WHOLE && pp_steady_shorten(&whole, &shorter);
+  const bool stands = !problem->runtime && !pp_evaluate_hosted(problem) && pp_schedule_most_actions(&whole) > PP_MOST_WHOLE && pp_steady_shorten(&whole, &shorter);
   return stands ? shorter : whole;
 }
 
 /* See pp_evaluate_time. */
-static pp_status simulate(const pp_problem *problem, const pp_candidate *candidate, const pp_schedule *schedule, pp_stage_times *stage,
-                          double *pair, double hop, pp_simulation *out, pp_error *error) {
-  const pp_times times = { .stage = stage, .pair = pair, .p2p = hop };
+static pp_status simulate(const pp_problem *problem, const pp_candidate *candidate, const pp_schedule *schedule, pp_program_times *program,
+                          double hop, pp_simulation *out, pp_error *error) {
+  const pp_times times = pp_evaluate_pp_times(program, hop);
   const pp_runtime *runtime = problem->runtime;
   pp_error refused;
   if (schedule->request.microbatches < candidate->microbatches)
     return pp_steady_simulate(schedule, (int)candidate->microbatches, &times, PP_MOST_PERIODS, out, NULL, error);
   if (!runtime) return pp_simulate(schedule, &times, false, out, error);
   pp_runtime multi = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
-  if (!pairs_save(schedule, stage, pair)) multi.pairs = PP_PAIR_SPLIT;
+  if (!pairs_save(schedule, program->stage, program->pair)) multi.pairs = PP_PAIR_SPLIT;
   if (runtime->kind == PP_RUNTIME_TORCH_MULTI) runtime = &multi;
   pp_status status = pp_runtime_simulate(schedule, &times, runtime, &problem->hardware, false, out, &refused);
   if (status == PP_ILLEGAL && runtime->kind == PP_RUNTIME_TORCH_SINGLE)
@@ -224,7 +252,7 @@ static pp_status simulate(const pp_problem *problem, const pp_candidate *candida
     if (error) *error = refused;
     return status;
   }
-  stretch(schedule, stage, pair, 1 + problem->hardware.heat_slope);
+  stretch(schedule, program->stage, program->pair, 1 + problem->hardware.heat_slope);
   return pp_simulate(schedule, &times, false, out, error);
 }
 
@@ -232,8 +260,8 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
                            pp_error *error) {
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_seconds seconds[PP_MAX_LAYERS];
-  pp_stage_times *stage_times = NULL, plan_times[PP_MAX_LAYERS];
-  double *pair = NULL;
+  pp_stage_times plan_times[PP_MAX_LAYERS];
+  pp_program_times times;
   pp_schedule schedule;
   pp_simulation simulation;
   pp_schedule_request request;
@@ -241,8 +269,11 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
   if (status != PP_OK) return status;
   pp_stages_seconds(of, stages, seconds);
   if (of->candidate->kind == PP_NO_SCHEDULE) {
-    out->makespan_seconds = pp_evaluate_alone(of, seconds, overlap && pp_evaluate_pairs_overlap(of));
+    out->makespan_seconds = pp_evaluate_alone(of, stages, seconds, overlap && pp_evaluate_pairs_overlap(of));
     out->bubble_fraction = 0;
+    out->host_wait_seconds = 0;
+    if (pp_evaluate_hosted(of->problem) && !(overlap && pp_evaluate_pairs_overlap(of)))
+      out->host_wait_seconds = fmax(0, out->makespan_seconds - (double)of->candidate->microbatches * (seconds->forward + seconds->full));
     pp_evaluate_finish(of, stages, out);
     return PP_OK;
   }
@@ -250,10 +281,10 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
   plan_from(of->candidate, seconds, of->costs->hop, plan_times, &request);
   status = pp_schedule_build(&request, &schedule, error);
   if (status != PP_OK) return status;
-  status = pp_evaluate_times(of, &schedule, seconds, overlap && pp_evaluate_pairs_overlap(of), &stage_times, &pair, error);
+  status = pp_evaluate_times(of, &schedule, stages, seconds, overlap && pp_evaluate_pairs_overlap(of), &times, error);
   if (status == PP_OK) {
-    status = simulate(of->problem, of->candidate, &schedule, stage_times, pair, of->costs->hop, &simulation, error);
-    pp_free(stage_times);
+    status = simulate(of->problem, of->candidate, &schedule, &times, of->costs->hop, &simulation, error);
+    pp_free(times.stage);
   }
   if (status != PP_OK) {
     pp_schedule_free(&schedule);
@@ -261,6 +292,8 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
   }
   out->makespan_seconds = simulation.makespan;
   out->bubble_fraction = simulation.bubble_fraction;
+  out->host_wait_seconds = 0;
+  for (int rank = 0; rank < simulation.ranks; rank++) out->host_wait_seconds = fmax(out->host_wait_seconds, simulation.host_wait[rank]);
   pp_evaluate_finish(of, stages, out);
   if (keep_schedule) {
     *keep_schedule = schedule;

@@ -15,6 +15,7 @@ typedef struct {
   double step_seconds;      /* makespan + what runs beside the pipeline */
   double makespan_seconds;
   double bubble_fraction;
+  double host_wait_seconds; /* of the rank whose card waits most for its host; 0 where nothing is known of hosts */
   pp_step_seconds step;     /* of the rank that takes longest */
 } pp_timing;
 
@@ -46,14 +47,26 @@ void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *
 /* Do pairs take another time than F and B one after the other? Without a pipeline as pp_stages_overlap_alone. */
 bool pp_evaluate_pairs_overlap(const pp_priced *of);
 /* All microbatches of a stage without a pipeline: where pairs overlap, a forward, a pair between each two microbatches, a backward. */
-double pp_evaluate_alone(const pp_priced *of, const pp_stage_seconds *seconds, bool overlaps);
+double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps);
 /* The device as pairs of a candidate with a schedule find it: what they hide, and how much of it. */
 void pp_evaluate_pair_device(const pp_priced *of, pp_device *device);
 
 /* What a rank's card takes over what a mean one does. */
 double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank);
-/* Stage and pair times of a program, in one allocation that `stage` owns; *pair is NULL where pairs overlap nothing. */
-pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage_seconds *seconds, bool overlaps,
-                            pp_stage_times **stage, double **pair, pp_error *error);
+/* What the actions of a program take, in arrays of one allocation that `stage` owns; pair is NULL where pairs overlap nothing. */
+typedef struct {
+  pp_stage_times *stage;
+  pp_host_times *host;      /* NULL: nothing is known of hosts */
+  double *pair;
+} pp_program_times;
+
+pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage *stages, const pp_stage_seconds *seconds,
+                            bool overlaps, pp_program_times *out, pp_error *error);
+static inline pp_times pp_evaluate_pp_times(const pp_program_times *of, double hop) {
+  return (pp_times){ .stage = of->stage, .pair = of->pair, .p2p = hop, .host = of->host };
+}
+
+/* Does the problem's profile say what actions take their hosts? */
+static inline bool pp_evaluate_hosted(const pp_problem *problem) { return problem->profile && problem->profile->has_hosts; }
 
 #endif

@@ -11,6 +11,11 @@
 **           and MTP), not less than nothing; over the same computed. Ends that no stage holds are as computed: their
 **           kernels are others than a layer's.
 **   others  a layout other than the one measured takes the computed costs there times the same factors.
+**   hosts   what handing over a stage's actions takes its host, by its layers alike, whatever their kind; what the ends take beyond is theirs,
+**           and nothing where no stage holds them.
+**           A host waits for its card in a kind of action where it did in any measured stage, in stages that hold such layers as that did: layers
+**           with experts where the profile has any. The same in every layout: that TP or EP change what is launched is not measured here.
+**
 ** Where only one of I and W was measured the other is B less it; without either B is split as computed. B itself is kept as measured: a
 ** split backward is not free (I + W exceeded B by 5 % in runs on H200).
 */
@@ -19,6 +24,7 @@
 
 #include "core/cost.h"
 #include "core/memory.h"
+#include "core/simulate.h"
 
 /* What can be measured of a stage: seconds of one microbatch executed alone, all-to-all included, and bytes. */
 typedef enum {
@@ -33,11 +39,13 @@ typedef struct {
   pp_stage blocks;
   double of[PP_MEASURED_QUANTITIES];   /* NAN: not measured; F and B are always there */
   double pair;                         /* seconds of a forward and a backward of such stages at once; NAN: not measured */
+  pp_host_times host;                  /* what handing them over takes the host; read where the profile has_hosts */
 } pp_profile_stage;
 
 typedef struct {
   int stages;
   pp_profile_stage stage[PP_MAX_LAYERS];
+  bool has_hosts;     /* do the stages say what their actions take their hosts? */
   pp_layout layout;   /* TP, CP, EP, expert TP and DP that it was measured at */
 } pp_profile;
 
@@ -57,5 +65,14 @@ pp_status pp_profile_factors_of(const pp_profile *profile, const pp_block_second
 /* Scales computed costs. A computed cost of nothing stays nothing. */
 void pp_profile_scale_seconds(const pp_profile_factors *factors, pp_block_seconds blocks[PP_BLOCKS]);
 void pp_profile_scale_bytes(const pp_profile_factors *factors, pp_block_bytes blocks[PP_BLOCKS]);
+
+/* What handing over the actions of a stage takes its host, from a profile that has_hosts. O(stages of the profile) to make, then O(1) a stage. */
+typedef struct {
+  double seconds[4][PP_BLOCKS];   /* of F, I, W and B, of a block */
+  bool waits[4], experts_wait;    /* experts_wait: only stages that hold layers with experts */
+} pp_profile_hosts;
+
+void pp_profile_hosts_of(const pp_profile *profile, pp_profile_hosts *out);
+void pp_profile_host_of_stage(const pp_profile_hosts *hosts, const pp_stage *blocks, pp_host_times *out);
 
 #endif

@@ -15,10 +15,17 @@
 #include "core/event_heap.h"
 #include "core/meter.h"
 
+/* Of the card: HELD, it could begin and its host does not yet; LATE, its work is done and the host has not handed over the end of it. */
+typedef enum { RESTING, HELD, RUNNING, LATE } card_state;
+
 typedef struct {
   size_t step;              /* next to issue */
-  size_t action;            /* that runs, if running */
-  bool running, half;       /* half: the F of a pair, whose B comes later */
+  size_t action;            /* that runs, unless the card rests */
+  card_state card;
+  bool half;                /* the F of a pair, whose B comes later */
+  double host;              /* when the host is done with what it handed over */
+  pp_host_work work;        /* of what runs */
+  double held_since, host_wait;
   uint32_t waiting;         /* batch it waits for, or PP_NO_BATCH */
   uint32_t resident;        /* batches that started and did not end */
   double since;             /* when work_left and heat were counted last */
@@ -104,8 +111,9 @@ static double contention(const run_state *run, const rank_state *rank) {
 /* Counts what the rank did since it was counted last. */
 static void account(run_state *run, rank_state *rank) {
   double seconds = run->now - rank->since;
-  if (rank->running) rank->work_left = fmax(0, rank->work_left - work_in(run->hardware, rank->heat, seconds) / contention(run, rank));
-  rank->heat = average_after(run->hardware, rank->heat, seconds, rank->running);
+  const bool running = rank->card == RUNNING;
+  if (running) rank->work_left = fmax(0, rank->work_left - work_in(run->hardware, rank->heat, seconds) / contention(run, rank));
+  rank->heat = average_after(run->hardware, rank->heat, seconds, running);
   rank->since = run->now;
 }
 
@@ -118,7 +126,7 @@ static void expect_end(run_state *run, uint32_t number) {
 /* One batch more, or less, on a rank. */
 static void change_residents(run_state *run, uint32_t number, int change) {
   rank_state *rank = &run->rank[number];
-  bool matters = rank->running && run->hardware->contention > 1 && rank->resident + (uint32_t)change <= 1;
+  bool matters = rank->card == RUNNING && run->hardware->contention > 1 && rank->resident + (uint32_t)change <= 1;
   if (matters) account(run, rank);
   rank->resident += (uint32_t)change;
   if (matters) expect_end(run, number);
@@ -177,13 +185,22 @@ static double seconds_of(const run_state *run, const pp_step *step) {
   }
 }
 
-static void start_action(run_state *run, uint32_t number, const pp_step *step) {
+static pp_host_work host_work_of(const run_state *run, const pp_step *step) {
+  const pp_action *action = &run->schedule->action[step->index];
+  const bool no_input = run->runtime->first_skips_input && action->stage % run->schedule->stages_per_chain == 0;
+  const double card = seconds_of(run, step);
+  if (step->kind == PP_STEP_FORWARD) return pp_host_work_of(run->times, PP_F, action->stage, 0, card);
+  if (step->kind == PP_STEP_BACKWARD) return pp_host_work_of(run->times, PP_B, action->stage_b, 0, card);
+  if (no_input && action->kind == PP_I) return (pp_host_work){ 0, 0, false };
+  return pp_host_work_of(run->times, no_input && action->kind == PP_W ? PP_B : (int)action->kind, action->stage, action->stage_b, card);
+}
+
+/* The card begins what the rank is at. */
+static void begin(run_state *run, uint32_t number) {
   rank_state *rank = &run->rank[number];
+  const pp_step *step = &run->lowered->step[rank->step - 1];
   account(run, rank);
-  rank->running = true;
-  rank->action = step->index;
-  rank->half = step->kind == PP_STEP_FORWARD;
-  rank->work_left = seconds_of(run, step);
+  rank->card = RUNNING;
   rank->started = run->now;
   if (isnan(rank->first_start)) rank->first_start = run->now;
   if (run->interval && step->kind != PP_STEP_BACKWARD) run->interval[step->index].start = run->now;
@@ -191,15 +208,53 @@ static void start_action(run_state *run, uint32_t number, const pp_step *step) {
   expect_end(run, number);
 }
 
+static void start_action(run_state *run, uint32_t number, const pp_step *step) {
+  rank_state *rank = &run->rank[number];
+  rank->action = step->index;
+  rank->half = step->kind == PP_STEP_FORWARD;
+  rank->work_left = seconds_of(run, step);
+  const bool held = rank->host > run->now;
+  if (held) {
+    rank->card = HELD;
+    rank->held_since = run->now;
+    pp_event_heap_set(&run->events, number, rank->host);
+  }
+  if (run->times->host) {
+    rank->work = host_work_of(run, step);
+    rank->host += rank->work.seconds;
+  }
+  if (!held) begin(run, number);
+}
+
 static void end_action(run_state *run, uint32_t number) {
   rank_state *rank = &run->rank[number];
   account(run, rank);
-  rank->running = false;
+  rank->card = RESTING;
+  if (rank->work.waits) rank->host = fmax(rank->host, run->now - rank->work.lead);
   rank->busy += run->now - rank->started;
   rank->last_end = run->now;
   if (run->interval) run->interval[rank->action].end = run->now;
   if (run->between && rank->half) run->between[rank->action].start = run->now;
   pp_event_heap_set(&run->events, number, HUGE_VAL);
+}
+
+/* What a rank waited for has come: its host, to begin or to end an action, or the end of the card's work. True when the action is over. */
+static bool next_of_action(run_state *run, uint32_t number) {
+  rank_state *rank = &run->rank[number];
+  if (rank->card == HELD || rank->card == LATE) rank->host_wait += run->now - rank->held_since;
+  if (rank->card == HELD) {
+    begin(run, number);
+    return false;
+  }
+  if (rank->card == RUNNING && rank->host > run->now) {
+    account(run, rank);
+    rank->card = LATE;
+    rank->held_since = run->now;
+    pp_event_heap_set(&run->events, number, rank->host);
+    return false;
+  }
+  end_action(run, number);
+  return true;
 }
 
 /* Issues steps until the rank runs something, waits, or is done. */
@@ -260,8 +315,7 @@ static bool run_step(run_state *run) {
     if (!pp_spend(cost)) return false;
     run->now = run->events.time[place];
     if (place < ranks) {
-      end_action(run, place);
-      go_on(run, place);
+      if (next_of_action(run, place)) go_on(run, place);
     } else {
       end_batch(run, place - ranks);
     }
@@ -315,6 +369,7 @@ static pp_status summarise(const run_state *run, pp_simulation *out, pp_error *e
   for (int r = 0; r < out->ranks; r++) {
     const rank_state *rank = &run->rank[r];
     out->busy[r] = rank->busy;
+    out->host_wait[r] = rank->host_wait;
     out->span[r] = isnan(rank->first_start) ? 0 : rank->last_end - rank->first_start;
     out->makespan = fmax(out->makespan, rank->last_end);
   }

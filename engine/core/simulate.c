@@ -32,6 +32,7 @@ typedef struct {
   double clock;
   double busy;
   double start;         /* of its first action */
+  pp_hosted_rank hosted;    /* where hosts count */
   size_t next;          /* action to run */
   size_t waiting;       /* entry of arrival[] it waits for, or NOBODY */
 } rank_state;
@@ -67,7 +68,7 @@ static size_t scratch_bytes(const pp_schedule *schedule) {
 
 static size_t result_bytes(const pp_schedule *schedule, int intervals) {
   size_t ranks = (size_t)schedule->request.ranks;
-  return 3 * ranks * sizeof(double) + (intervals ? (size_t)intervals * schedule->first[ranks] * sizeof(pp_interval) : 0);
+  return 4 * ranks * sizeof(double) + (intervals ? (size_t)intervals * schedule->first[ranks] * sizeof(pp_interval) : 0);
 }
 
 static void lay_out_result(const pp_schedule *schedule, int intervals, void *memory, pp_simulation *out) {
@@ -75,7 +76,8 @@ static void lay_out_result(const pp_schedule *schedule, int intervals, void *mem
   *out = (pp_simulation){ .ranks = ranks, .busy = memory };
   out->idle = out->busy + ranks;
   out->span = out->idle + ranks;
-  if (intervals > 0) out->interval = (pp_interval *)(void *)(out->span + ranks);
+  out->host_wait = out->span + ranks;
+  if (intervals > 0) out->interval = (pp_interval *)(void *)(out->host_wait + ranks);
   if (intervals > 1) out->between = out->interval + schedule->first[ranks];
 }
 
@@ -91,17 +93,22 @@ static pp_status check_pairs(const pp_schedule *schedule, const pp_times *times,
   return PP_OK;
 }
 
+static pp_status check_seconds(const pp_stage_times *times, const char *whose, int stage, pp_error *error) {
+  const double value[] = { times->forward, times->input, times->weight, times->full };
+  static const char *const name[] = { "F", "I", "W", "B" };
+  for (int i = 0; i < 4; i++)
+    if (!pp_is_seconds(value[i]))
+      return pp_fail(error, PP_INVALID, "%s%s of stage %d must be " PP_SECONDS ", got %g", whose, name[i], stage, value[i]);
+  return PP_OK;
+}
+
 pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_error *error) {
   if (!pp_is_seconds(times->p2p)) return pp_fail(error, PP_INVALID, "p2p must be " PP_SECONDS ", got %g", times->p2p);
   pp_spend((uint64_t)schedule->stages * (4 + (times->pair && !times->pair_beside ? (uint64_t)schedule->chunks_per_rank : 0)));
   for (int s = 0; s < schedule->stages; s++) {
-    const pp_stage_times *stage = &times->stage[s];
-    const double value[] = { stage->forward, stage->input, stage->weight, stage->full };
-    static const char *const name[] = { "F", "I", "W", "B" };
-    for (int i = 0; i < 4; i++)
-      if (!pp_is_seconds(value[i]))
-        return pp_fail(error, PP_INVALID, "%s of stage %d must be " PP_SECONDS ", got %g", name[i], s, value[i]);
-    pp_status status = times->pair ? check_pairs(schedule, times, s, error) : PP_OK;
+    pp_status status = check_seconds(&times->stage[s], "", s, error);
+    if (status == PP_OK && times->host) status = check_seconds(&times->host[s].seconds, "host time of ", s, error);
+    if (status == PP_OK && times->pair) status = check_pairs(schedule, times, s, error);
     if (status != PP_OK) return status;
   }
   return PP_OK;
@@ -208,8 +215,8 @@ static inline void send(run_state *run, const pp_action *action, double when) {
   deliver(run, stage->backward_out + microbatch, when + stage->hop_backward, stage->backward_rank);
 }
 
-/* Runs a rank until it waits or is done. Written once for both cases of `interval`, which is NULL or not for the whole run. */
-static inline void run_rank(run_state *run, int rank, pp_interval *interval) {
+/* Runs a rank until it waits or is done. Written once for all cases of `interval` and `hosted`, which are the same for the whole run. */
+static inline void run_rank(run_state *run, int rank, pp_interval *interval, bool hosted) {
   rank_state *state = &run->rank[rank];
   const size_t first = run->schedule->first[rank], end = run->schedule->first[rank + 1];
   double clock = state->clock, busy = state->busy;
@@ -219,9 +226,15 @@ static inline void run_rank(run_state *run, int rank, pp_interval *interval) {
     double ready = clock;
     if (next + ACTIONS_AHEAD < end) PP_PREFETCH(action + ACTIONS_AHEAD, 0);
     if (!inputs_have_arrived(run, action, &ready, &state->waiting)) break;
-    if (next == first) state->start = ready;
     double seconds = seconds_of(run, action);
     clock = ready + seconds;
+    if (hosted) {
+      const pp_host_work work = pp_host_work_of(run->times, action->kind, action->stage, action->stage_b, seconds);
+      ready = pp_hosted_run(&state->hosted, work, ready, seconds);
+      clock = state->hosted.card;
+      seconds = clock - ready;
+    }
+    if (next == first) state->start = ready;
     busy += seconds;
     if (interval) interval[next] = (pp_interval){ ready, clock };
     send(run, action, clock);
@@ -232,8 +245,9 @@ static inline void run_rank(run_state *run, int rank, pp_interval *interval) {
 }
 
 static void run_all(run_state *run, pp_interval *interval) {
-  if (interval) while (run->depth > 0) run_rank(run, run->stack[--run->depth], interval);
-  else while (run->depth > 0) run_rank(run, run->stack[--run->depth], NULL);
+  if (run->times->host) while (run->depth > 0) run_rank(run, run->stack[--run->depth], interval, true);
+  else if (interval) while (run->depth > 0) run_rank(run, run->stack[--run->depth], interval, false);
+  else while (run->depth > 0) run_rank(run, run->stack[--run->depth], NULL, false);
 }
 
 /* -- the outcome ---------------------------------------------------------------------------------------------------------------------- */
@@ -261,6 +275,7 @@ static void summarise(const run_state *run, pp_simulation *out) {
     const rank_state *state = &run->rank[rank];
     out->busy[rank] = state->busy;
     out->span[rank] = isnan(state->start) ? 0 : state->clock - state->start;
+    out->host_wait[rank] = state->hosted.wait;
     out->makespan = fmax(out->makespan, state->clock);
   }
   pp_simulation_summarise(out);

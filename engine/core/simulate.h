@@ -3,6 +3,12 @@
 ** simulate.h: event simulation of a schedule program: when does each action run, given what each takes.
 ** Ideal asynchronous runtime: a rank executes its actions in order, an action starts when the rank is free and what it needs has arrived;
 ** sending occupies nobody and takes p2p seconds a hop. Hand-overs between stages of the same rank are immediate.
+**
+** The host. A rank's actions are handed to its card by a host, in the same order, and where pp_times says what that takes, the host is one more
+** resource of the rank: it begins to hand an action over when it is done with the one before, however far the card is, and the card begins
+** no earlier than the host does and ends no earlier than it. A host that *waits* for its card (the row counts of experts, `.item()`) returns from
+** an action no earlier than the card is so far: it is then ahead by what the card had left to do when it returned, the difference of what the
+** action takes and what its host took where nothing was queued before. Waiting for messages is the card's business and holds up no host.
 */
 #ifndef PP_SIMULATE_H
 #define PP_SIMULATE_H
@@ -29,6 +35,12 @@ struct pp_stage_times {
   double forward, input, weight, full;
 };
 
+/* Seconds that a host takes to hand over one stage's actions, and whether it waits for the card in them. */
+typedef struct {
+  pp_stage_times seconds;
+  bool forward_waits, input_waits, weight_waits, full_waits;
+} pp_host_times;
+
 /*
 ** F&B seconds of a pair. NULL: forward + full. A number for each pair of stages may be far more numbers than there are pairs of actions, so
 ** what depends on the forward's stage, but for something beside it on the backward's, needs only those.
@@ -39,12 +51,57 @@ typedef struct {
                                    pair[s × chunks_per_rank + k], of the slots that its rank has; with pair_beside [stages] */
   const double *pair_beside;    /* NULL, or [stages] to add for the backward's stage */
   double p2p;                   /* seconds a hop between ranks */
+  const pp_host_times *host;    /* NULL: hosts are always ahead; or [stages]. A pair takes its host what both halves do */
 } pp_times;
 
 static inline double pp_pair_seconds(const pp_schedule *schedule, const pp_times *times, int forward, int backward) {
   if (!times->pair) return times->stage[forward].forward + times->stage[backward].full;
   if (times->pair_beside) return times->pair[forward] + times->pair_beside[backward];
   return times->pair[forward * schedule->chunks_per_rank + schedule->slot_of[backward]];
+}
+
+/* What an action takes its host, and, where it waits, how far ahead of its card it is when it returns. */
+typedef struct {
+  double seconds, lead;
+  bool waits;
+} pp_host_work;
+
+/* kind: of the action; stage_b: of a pair's backward; card: seconds that the card takes for it. */
+static inline pp_host_work pp_host_work_of(const pp_times *times, int kind, int stage, int stage_b, double card) {
+  const pp_host_times *host = &times->host[stage];
+  pp_host_work work;
+  switch (kind) {
+    case PP_F: work = (pp_host_work){ host->seconds.forward, 0, host->forward_waits }; break;
+    case PP_B: work = (pp_host_work){ host->seconds.full, 0, host->full_waits }; break;
+    case PP_I: work = (pp_host_work){ host->seconds.input, 0, host->input_waits }; break;
+    case PP_W: work = (pp_host_work){ host->seconds.weight, 0, host->weight_waits }; break;
+    default:
+      work = (pp_host_work){ host->seconds.forward + times->host[stage_b].seconds.full, 0,
+                             host->forward_waits || times->host[stage_b].full_waits };
+  }
+  if (work.waits && card > work.seconds) work.lead = card - work.seconds;
+  return work;
+}
+
+/* A rank with its host: when the card and the host are done with what they had, and seconds that the card waited for the host alone. */
+typedef struct {
+  double card, host, wait;
+} pp_hosted_rank;
+
+/* Runs an action that the card could begin at `ready`. → when it begins; it ends at rank->card. */
+static inline double pp_hosted_run(pp_hosted_rank *rank, pp_host_work work, double ready, double seconds) {
+  if (rank->host > ready) {
+    rank->wait += rank->host - ready;
+    ready = rank->host;
+  }
+  rank->card = ready + seconds;
+  rank->host += work.seconds;
+  if (rank->host > rank->card) {
+    rank->wait += rank->host - rank->card;
+    rank->card = rank->host;
+  }
+  if (work.waits && rank->card - work.lead > rank->host) rank->host = rank->card - work.lead;
+  return ready;
 }
 
 typedef struct {
@@ -61,6 +118,7 @@ typedef struct {
   double span_bubble;       /* largest (span − busy): what the zero-bubble papers call bubble; a rank's late start does not count */
   double span_bubble_fraction; /* span_bubble / max_span */
   double *busy, *idle, *span;  /* [ranks]; idle = makespan − busy, span = own last end − own first start */
+  double *host_wait;        /* [ranks] seconds that the card waited for its host alone: before actions, which is idle, and in them, which is busy */
   pp_interval *interval;    /* one per action, in the order of schedule->action; NULL unless asked for */
   pp_interval *between;     /* the same, of pairs that run in turn: from the end of the F to the start of the B; NULL too where none do */
 } pp_simulation;

@@ -405,6 +405,7 @@ static void summarise(const program_run *run, double base, pp_simulation *out) {
   for (int r = 0; r < out->ranks; r++) {
     const double end = base + run->value[CLOCKS + r];
     out->busy[r] = run->busy[r];
+    out->host_wait[r] = 0;
     out->span[r] = end - run->start[r];
     out->makespan = fmax(out->makespan, end);
   }

@@ -86,6 +86,34 @@ static void set_stages(lua_State *L, const pp_evaluation *self) {
   lua_setfield(L, -2, "stage_seconds");
 }
 
+/* What handing over the actions of each stage takes its host, as schedule:simulate takes it; where the profile says so. */
+static void set_hosts(lua_State *L, const pp_evaluation *self) {
+  static const char *const names[] = { "F", "I", "W", "B" };
+  pp_profile_hosts hosts;
+  pp_host_times host[PP_MAX_LAYERS];
+  if (!pp_evaluate_hosted(self->of.problem)) return;
+  pp_profile_hosts_of(self->of.problem->profile, &hosts);
+  for (int s = 0; s < self->stages; s++) pp_profile_host_of_stage(&hosts, &self->stage[s], &host[s]);
+  lua_createtable(L, 0, 5);
+  for (int waits = 0; waits <= 1; waits++) {
+    if (waits) lua_createtable(L, 0, 4);
+    for (int kind = 0; kind < 4; kind++) {
+      lua_createtable(L, self->stages, 0);
+      for (int s = 0; s < self->stages; s++) {
+        const double seconds[] = { host[s].seconds.forward, host[s].seconds.input, host[s].seconds.weight, host[s].seconds.full };
+        const bool wait[] = { host[s].forward_waits, host[s].input_waits, host[s].weight_waits, host[s].full_waits };
+        if (waits) lua_pushboolean(L, wait[kind]);
+        else lua_pushnumber(L, seconds[kind]);
+        lua_rawseti(L, -2, s + 1);
+      }
+      lua_setfield(L, -2, names[kind]);
+    }
+    if (waits) lua_setfield(L, -2, "waits");
+  }
+  lua_setfield(L, -2, "stage_hosts");
+  pp_set_number(L, "host_wait_seconds", self->timing.host_wait_seconds);
+}
+
 /* stage of one chain → the ranks that hold it, ascending chain */
 static void set_placement(lua_State *L, const pp_evaluation *self) {
   lua_createtable(L, self->stages, 0);
@@ -235,6 +263,7 @@ int pp_push_evaluation(lua_State *L, pp_search *search, size_t row, int baseline
   set_layout(L, self);
   set_stages(L, self);
   set_placement(L, self);
+  set_hosts(L, self);
   set_memory(L, self);
   set_parameters(L, self);
   set_simulation(L, self);

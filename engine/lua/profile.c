@@ -13,7 +13,7 @@
 /* The profile's stage on top of the stack. NAN where a quantity is absent. */
 static void check_profile_stage(lua_State *L, pp_profile_stage *out) {
   static const char call[] = "profile stage";
-  static const char *const known[] = { "blocks", "F", "B", "I", "W", "FB", "parameters", "gradients", "stored", "pending", "transient", NULL };
+  static const char *const known[] = { "blocks", "F", "B", "I", "W", "FB", "parameters", "gradients", "stored", "pending", "transient", "host", NULL };
   static const char *const names[PP_MEASURED_QUANTITIES] = {
     [PP_MEASURED_FORWARD] = "F", [PP_MEASURED_FULL] = "B", [PP_MEASURED_INPUT] = "I", [PP_MEASURED_WEIGHT] = "W",
     [PP_MEASURED_PARAMETERS] = "parameters", [PP_MEASURED_GRADIENTS] = "gradients", [PP_MEASURED_STORED] = "stored",
@@ -28,6 +28,27 @@ static void check_profile_stage(lua_State *L, pp_profile_stage *out) {
     out->of[i] = needed || pp_args_has(L, index, names[i]) ? pp_args_number(L, index, call, names[i], 0, 1e18) : NAN;
   }
   out->pair = pp_args_has(L, index, "FB") ? pp_args_number(L, index, call, "FB", 0, 1e18) : NAN;
+}
+
+/* { F, I, W, B, waits = { F?, I?, W?, B? } } of the stage on top of the stack. */
+static void check_host(lua_State *L, pp_host_times *out) {
+  static const char call[] = "profile stage: host";
+  static const char *const known[] = { "F", "I", "W", "B", "waits", NULL }, *const kinds[] = { "F", "I", "W", "B", NULL };
+  pp_args_table(L, lua_gettop(L), "profile stage", "host");
+  const int index = lua_gettop(L);
+  pp_args_begin(L, index, call, known);
+  *out = (pp_host_times){ .seconds = { pp_args_number(L, index, call, "F", 0, 1e18), pp_args_number(L, index, call, "I", 0, 1e18),
+                                       pp_args_number(L, index, call, "W", 0, 1e18), pp_args_number(L, index, call, "B", 0, 1e18) } };
+  if (pp_args_has(L, index, "waits")) {
+    pp_args_table(L, index, call, "waits");
+    pp_args_begin(L, -1, call, kinds);
+    out->forward_waits = pp_args_boolean_or(L, -1, call, "F", false);
+    out->input_waits = pp_args_boolean_or(L, -1, call, "I", false);
+    out->weight_waits = pp_args_boolean_or(L, -1, call, "W", false);
+    out->full_waits = pp_args_boolean_or(L, -1, call, "B", false);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
 }
 
 static void check_speeds(lua_State *L, int index, pp_lua_profile *out) {
@@ -80,6 +101,10 @@ void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
   for (measured->stages = 0; measured->stages < stages; measured->stages++) {
     lua_rawgeti(L, -1, measured->stages + 1);
     check_profile_stage(L, &measured->stage[measured->stages]);
+    const bool hosted = pp_args_has(L, lua_gettop(L), "host");
+    if (measured->stages > 0 && hosted != measured->has_hosts) luaL_error(L, "profile: 'host' expected in all stages or in none");
+    measured->has_hosts = hosted;
+    if (hosted) check_host(L, &measured->stage[measured->stages].host);
     lua_pop(L, 1);
   }
   lua_pop(L, 2);

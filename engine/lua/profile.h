@@ -11,7 +11,7 @@
 #include "core/runtime.h"
 
 /*
-** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient }, … }, rank_speed = { numbers }, runtime,
+** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient, host = { F, I, W, B, waits } }, … }, rank_speed = { numbers }, runtime,
 ** contention, buffered_messages, heat = { onset, slope, tau } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
 */
 typedef struct {

@@ -142,11 +142,11 @@ static size_t pairs_of(lua_State *L, const pp_schedule *schedule, bool matrix) {
 /* -- times ----------------------------------------------------------------------------------------------------------------------------- */
 
 /* F, I, W and B of every stage; B is by default I + W. */
-static void read_stage_times(lua_State *L, const pp_schedule *schedule, double *values, pp_stage_times *times) {
+static void read_stage_times(lua_State *L, int index, const char *where, const pp_schedule *schedule, double *values, pp_stage_times *times) {
   static const char *const names[] = { "F", "I", "W", "B" };
   for (int k = 0; k < 4; k++) {
-    bool given = read_stages(L, 2, names[k], schedule, values);
-    if (!given && k < 3) pp_args_number(L, 2, call, names[k], 0, HUGE_VAL);   /* says that it is missing */
+    bool given = pp_check_stage_seconds(L, index, where, names[k], schedule->stages, schedule->stages_per_chain, values);
+    if (!given && k < 3) pp_args_number(L, index, where, names[k], 0, HUGE_VAL);   /* says that it is missing */
     for (int s = 0; s < schedule->stages; s++) {
       switch (k) {
         case 0: times[s].forward = values[s]; break;
@@ -172,6 +172,54 @@ static pp_stage_times read_extra(lua_State *L, const char *name, const char *whe
   extra.full = pp_args_number_or(L, index, where, "B", 0, HUGE_VAL, extra.input + extra.weight);
   lua_pop(L, 1);
   return extra;
+}
+
+/* The field `name` of the table at `index`: true for all stages, or a list with one per stage; the bit is set where it holds. */
+static void read_waits(lua_State *L, int index, const char *name, const pp_schedule *schedule, unsigned bit, unsigned *waits) {
+  static const char where[] = "schedule:simulate, host.waits";
+  if (lua_getfield(L, index, name) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    if (!pp_args_boolean_or(L, index, where, name, false)) return;
+    for (int s = 0; s < schedule->stages; s++) waits[s] |= bit;
+    return;
+  }
+  pp_charge(L, 8 * (uint64_t)schedule->stages);
+  const lua_Integer length = check_length(L, where, name, "stage", schedule->stages_per_chain, schedule->stages);
+  for (int s = 0; s < schedule->stages; s++) {
+    if (lua_geti(L, -1, s % length + 1) != LUA_TBOOLEAN)
+      luaL_error(L, "%s: '%s' of stage %d must be a boolean, got %s", where, name, s, luaL_typename(L, -1));
+    if (lua_toboolean(L, -1)) waits[s] |= bit;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* host = { F, I, W, B?, waits = { F?, I?, W?, B? }? }, as the seconds of the card; B is by default I + W. */
+static const pp_host_times *read_host(lua_State *L, const pp_schedule *schedule) {
+  static const char where[] = "schedule:simulate, host";
+  static const char *const known[] = { "F", "I", "W", "B", "waits", NULL }, *const kinds[] = { "F", "I", "W", "B", NULL };
+  const size_t stages = (size_t)schedule->stages;
+  if (!pp_args_has(L, 2, "host")) return NULL;
+  pp_host_times *host = lua_newuserdatauv(L, stages * (sizeof *host + sizeof(double) + sizeof(unsigned) + sizeof(pp_stage_times)), 0);
+  pp_stage_times *seconds = (pp_stage_times *)(void *)(host + stages);
+  double *values = (double *)(void *)(seconds + stages);
+  unsigned *waits = (unsigned *)(void *)(values + stages);
+  pp_args_table(L, 2, call, "host");
+  const int index = lua_gettop(L);
+  pp_args_begin(L, index, where, known);
+  read_stage_times(L, index, where, schedule, values, seconds);
+  memset(waits, 0, stages * sizeof *waits);
+  if (pp_args_has(L, index, "waits")) {
+    pp_args_table(L, index, where, "waits");
+    pp_args_begin(L, index + 1, "schedule:simulate, host.waits", kinds);
+    for (unsigned k = 0; k < 4; k++) read_waits(L, index + 1, kinds[k], schedule, 1u << k, waits);
+    lua_pop(L, 1);
+  }
+  for (size_t s = 0; s < stages; s++)
+    host[s] = (pp_host_times){ seconds[s], .forward_waits = waits[s] & 1, .input_waits = waits[s] & 2, .weight_waits = waits[s] & 4,
+                               .full_waits = waits[s] & 8 };
+  lua_pop(L, 1);
+  return host;
 }
 
 /* p2p: seconds, or { latency, bandwidth, bytes }. */
@@ -200,7 +248,7 @@ static pp_times read_times(lua_State *L, const pp_schedule *schedule) {
   double *values = lua_newuserdatauv(L, (2 * stages + pairs + ranks) * sizeof *values + stages * sizeof(pp_stage_times), 0);
   double *pair = values + stages, *beside = pair + pairs, *speed = beside + stages;
   pp_stage_times *stage = (pp_stage_times *)(void *)(speed + ranks);
-  read_stage_times(L, schedule, values, stage);
+  read_stage_times(L, 2, call, schedule, values, stage);
   if (matrix) read_matrix(L, schedule, pairs > 0 ? pair : NULL);
   else read_stages(L, 2, "FB", schedule, pairs > 0 ? pair : values);   /* must be right also where it is not used */
   pp_time_extras extras = { .first = read_extra(L, "first_stage", "schedule:simulate, first_stage"),
@@ -210,7 +258,7 @@ static pp_times read_times(lua_State *L, const pp_schedule *schedule) {
   if (pairs == 0) pair = NULL;
   if (pairs == 0 || matrix) beside = NULL;
   if (pp_times_adjust(schedule, &extras, stage, pair, beside, &error) != PP_OK) pp_args_raise(L, call, &error);
-  return (pp_times){ .stage = stage, .pair = pair, .pair_beside = beside, .p2p = read_hop(L) };
+  return (pp_times){ .stage = stage, .pair = pair, .pair_beside = beside, .p2p = read_hop(L), .host = read_host(L, schedule) };
 }
 
 /* -- runtime --------------------------------------------------------------------------------------------------------------------------- */
@@ -342,8 +390,8 @@ static void push_intervals_function(lua_State *L, const pp_simulation *result) {
   lua_pushcclosure(L, intervals_of, 3);
 }
 
-static void push_simulation(lua_State *L, const pp_simulation *result) {
-  lua_createtable(L, 0, 12);
+static void push_simulation(lua_State *L, const pp_simulation *result, bool hosted) {
+  lua_createtable(L, 0, 13);
   pp_set_number(L, "makespan", result->makespan);
   pp_set_number(L, "max_span", result->max_span);
   pp_set_number(L, "max_idle", result->max_idle);
@@ -355,6 +403,7 @@ static void push_simulation(lua_State *L, const pp_simulation *result) {
   pp_set_numbers(L, "busy", result->busy, result->ranks);
   pp_set_numbers(L, "idle", result->idle, result->ranks);
   pp_set_numbers(L, "span", result->span, result->ranks);
+  if (hosted) pp_set_numbers(L, "host_wait", result->host_wait, result->ranks);
 }
 
 /* Runs it. What *out points to hangs on the workspace. */
@@ -369,15 +418,15 @@ static pp_status run(const pp_schedule *schedule, const pp_times *times, const p
 
 /*
 ** schedule:simulate{ F, I, W, B?, FB?, first_stage?, last_stage?, rank_speed?, launch?, p2p?, bytes?, runtime?, queues?, receives?, pairs?,
-** contention?, heat?, intervals?, intervals_of? }. Times are seconds, each one number or a list with one per stage; B is by default I + W, FB F + B.
+** contention?, heat?, host?, intervals?, intervals_of? }. Times are seconds, each one number or a list with one per stage; B is by default I + W, FB F + B.
 ** → { makespan, max_span, max_idle, min_idle, span_bubble, bubble_fraction, max_idle_fraction, span_bubble_fraction, busy, idle, span },
-** with bytes also peak_bytes, and with intervals = true intervals[rank + 1][i] = { start, finish } of the rank's i-th action; of a pair whose
+** with host = { F, I, W, B?, waits? } also host_wait, with bytes also peak_bytes, and with intervals = true intervals[rank + 1][i] = { start, finish } of the rank's i-th action; of a pair whose
 ** halves the runtime runs in turn also { forward_finish, backward_start }. With intervals_of = true instead intervals_of(rank, first?, last?),
 ** a list of those of some of a rank's actions: a table for each action takes ten times the memory that they do.
 */
 int pp_schedule_simulate(lua_State *L) {
   static const char *const known[] = { "F", "I", "W", "B", "FB", "first_stage", "last_stage", "rank_speed", "launch", "p2p", "bytes",
-                                       "runtime", "queues", "receives", "pairs", "contention", "heat", "intervals", "intervals_of", NULL };
+                                       "runtime", "queues", "receives", "pairs", "contention", "heat", "host", "intervals", "intervals_of", NULL };
   const pp_schedule *schedule = pp_check_schedule(L, 1);
   pp_simulation result;
   pp_error error;
@@ -391,7 +440,7 @@ int pp_schedule_simulate(lua_State *L) {
   pp_status status = run(schedule, &times, &runtime, &hardware, intervals || by_piece, workspace, &result, &error);
   if (status == PP_ILLEGAL) return pp_push_illegal(L, &error);
   if (status != PP_OK) return pp_args_raise(L, call, &error);
-  push_simulation(L, &result);
+  push_simulation(L, &result, times.host != NULL);
   if (intervals) {
     push_intervals(L, schedule, &result);
     lua_setfield(L, -2, "intervals");

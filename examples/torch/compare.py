@@ -16,18 +16,12 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 
 from measuring import agreement, overlay, tables
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-RUNTIMES = {"torch-single": "torch-single", "torch-multi": "torch-multi", "deepseek": "deepseek", "pipeplan": "pipeplan", "ideal": "ideal",
-            "ours": "pipeplan"}   # pipeline/dualpipe.py
-GROUPED = ("interleaved_1f1b", "interleaved_zero_bubble")   # PyTorch cuts M into rounds
+from measuring.predicted import RUNTIMES, NoProgram, Predictor, program_of
 
 
 class BadInput(Exception):
@@ -51,6 +45,11 @@ def list_of(check):
 
 def is_action(value):
     return isinstance(value, list) and len(value) == 3 and isinstance(value[0], str) and is_number(value[1]) and is_number(value[2])
+
+
+def is_prediction(value):
+    return (isinstance(value, dict) and (is_number(value.get("step_ms")) or isinstance(value.get("problem"), str))
+            and all(isinstance(value.get(name), str) for name in ("program", "at", "first_step_at")))
 
 
 def one_of(*names):
@@ -81,6 +80,7 @@ FIELDS = {
     "timeline": (list_of(list_of(is_action)), 'a list of ["0F0", start, end] for each rank', False),
     "sm_clock_mhz": (list_of(is_number), "a list of MHz", False),
     "power_w": (list_of(is_number), "a list of watts", False),
+    "predicted": (is_prediction, "what fidelity.py wrote before the run: step_ms, or problem; program; at; and first_step_at", False),
 }
 
 
@@ -131,77 +131,12 @@ def read(path):
     return data
 
 
-def program_of(given):
-    """The pipeplan to ask: as given, or where a build leaves it, or on the path."""
-    for path in [given] if given else [str(ROOT / "build/release/pipeplan"), "pipeplan"]:
-        found = shutil.which(path)
-        if found:
-            return found
-    raise BadInput(f"{given or 'pipeplan'}: no such program: build it (README.md) or name it with --pipeplan")
-
-
-# ---------------------------------------------------------------------------------------------------------------------- predictions
-
-
-class Predictor:
-    """Asks pipeplan what a run takes."""
-
-    def __init__(self, program, profiles, folder):
-        self.program, self.profiles, self.folder = program, profiles, folder
-
-    def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    def profile(self, run, number):
-        """The run's, with what it says of its runtime: pairs take F, then B, unless something overlaps them; are results kept?"""
-        profile = dict(self.profiles[run["profile"]])
-        if run.get("pairs") != "overlapped" and isinstance(profile.get("stage"), list):
-            profile["stage"] = [{key: without_pairs(value) for key, value in stage.items()} if isinstance(stage, dict) else stage
-                                for stage in profile["stage"]]
-        if isinstance(profile.get("mem", {}), dict):
-            profile["mem"] = {**profile.get("mem", {}), "keeps_outputs": bool(run.get("keeps_outputs"))}
-        return self.write(f"profile{number}.json", json.dumps(profile))
-
-    def arguments(self, run, number):
-        runtime = RUNTIMES[run["runtime"]]
-        if run.get("program"):
-            out = [self.write(f"program{number}.csv", run["program"])]
-            if run.get("directions") == 2:
-                out += ["--directions", "2"]
-        else:
-            out = [run["schedule"], "--ranks", str(run["ranks"]), "--microbatches", str(run["microbatches"])]
-            if run["schedule"] in GROUPED + ("looped_bfs",) and run.get("virtual"):
-                out += ["--virtual", str(run["virtual"])]
-            if run["schedule"] in GROUPED and (run.get("group") or runtime.startswith("torch")):
-                out += ["--group", str(run.get("group") or "rounds")]
-        out += ["--profile", self.profile(run, number), "--runtime", runtime]
-        for choice in ("pairs", "queues"):
-            if run.get(choice) and runtime == "torch-multi":   # the others have no choice
-                out += [f"--{choice}", run[choice]]
-        return out
-
-    def ask(self, run, number, form):
-        """(what it prints as JSON, None), or (None, why there is nothing)."""
-        done = subprocess.run([self.program, "simulate", *self.arguments(run, number), "--format", form], capture_output=True, text=True,
-                              timeout=600)
-        if done.returncode == 0:
-            return json.loads(done.stdout), None
-        lines = done.stderr.strip().splitlines() or [f"pipeplan simulate ended with status {done.returncode}"]
-        return None, lines[0].removeprefix("pipeplan: ").replace(os.path.join(self.folder, f"profile{number}.json"), f"profile {run['profile']}")
-
-
-def without_pairs(value):
-    return {kind: ms for kind, ms in value.items() if kind != "FB"} if isinstance(value, dict) else value
-
-
 # ------------------------------------------------------------------------------------------------------------------------------ rows
 
 
 def actions_of(run, times):
-    """{ kind: { count, measured_ms, profile_ms } } of the instrumented step: medians, and those of the same stages in the profile. PyTorch's
+    """{ kind: { count, measured_ms, profile_ms, host_ms } } of the instrumented step: medians, and those of the same stages in the profile, of the
+    card and, where it says so, of the host. PyTorch's
     first stage has no gradient of its input: its I is empty and its W the whole backward, so that they are compared with nothing."""
     found = {}
     for rank in run.get("timeline") or []:
@@ -212,9 +147,12 @@ def actions_of(run, times):
             stage, kind = int(match[1]), match[2]
             if kind in "IW" and stage == 0 and run["runtime"].startswith("torch"):
                 continue
-            found.setdefault(kind, []).append((end - start, 1e3 * times[kind][stage % len(times[kind])]))
-    return {kind: {"count": len(pairs), "measured_ms": statistics.median(m for m, _ in pairs),
-                   "profile_ms": statistics.median(p for _, p in pairs)} for kind, pairs in found.items()}
+            host = (times.get("host") or {}).get(kind)
+            found.setdefault(kind, []).append((end - start, 1e3 * times[kind][stage % len(times[kind])], host and 1e3 * host[stage % len(host)]))
+    return {kind: {"count": len(some), "measured_ms": statistics.median(measured for measured, _, _ in some),
+                   "profile_ms": statistics.median(profiled for _, profiled, _ in some),
+                   **({"host_ms": statistics.median(host for _, _, host in some)} if some[0][2] is not None else {})}
+            for kind, some in found.items()}
 
 
 def row_of(run, predicted, problem):
@@ -318,7 +256,7 @@ def main():
         else:
             sys.stdout.reconfigure(encoding="utf-8")
             sys.stdout.write(text)
-    except BadInput as problem:
+    except (BadInput, NoProgram) as problem:
         print(f"compare.py: {problem}", file=sys.stderr)
         return 2
     except OSError as problem:

@@ -11,6 +11,9 @@ steps, and one in which single actions are timed. Clocks and power are recorded 
 would end after --budget seconds are left out and named.
 
 Programs come from pipeplan (--pipeplan), or from a FOLDER of them that --export wrote where it is and this machine has not got it.
+
+What pipeplan predicts of a run is written, with its version and the time, before the run's first step: predictions that nobody can have chosen with
+the measurement in sight. Where pipeplan cannot be run here they are missing, and the file says so.
 """
 import argparse
 import dataclasses
@@ -22,13 +25,14 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import typing
 
 import torch
 import torch.distributed as dist
 
-from measuring import control, measured, profile, timing
+from measuring import control, measured, predicted, profile, timing
 from pipeline import dualpipe, grid, model, options as types, program, torch_runtime, watchdog
 
 
@@ -82,12 +86,12 @@ def export(o, schedule, ranks, microbatches):
     virtual = ["--virtual", "2"] if schedule in ("interleaved_1f1b", "looped_bfs", "interleaved_zero_bubble") else []
     group = ["--group", "rounds"] if schedule in IN_ROUNDS else []
     try:
-        done = subprocess.run([o.pipeplan, "simulate", schedule, "--ranks", str(ranks), "--microbatches", str(microbatches), *virtual, *group,
+        done = subprocess.run([predicted.program_of(o.pipeplan), "simulate", schedule, "--ranks", str(ranks), "--microbatches", str(microbatches), *virtual, *group,
                                "--format", "csv"], text=True, capture_output=True)
-    except OSError as error:
-        sys.exit(f"{o.pipeplan} cannot be run ({error.strerror}): say where it is with --pipeplan, or give --programs that --export wrote")
+    except (OSError, predicted.NoProgram) as error:
+        sys.exit(f"{error}: say where pipeplan is with --pipeplan, or give --programs that --export wrote")
     if done.returncode:
-        sys.exit(f"{o.pipeplan} cannot build {schedule} for {ranks} ranks, M {microbatches}: {done.stderr or done.stdout}")
+        sys.exit(f"pipeplan cannot build {schedule} for {ranks} ranks, M {microbatches}: {done.stderr or done.stdout}")
     return done.stdout
 
 
@@ -143,6 +147,31 @@ class Session:
         self.out = {"source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "date": str(datetime.date.today()),
                     "command": "torchrun --nproc-per-node " + " ".join([str(dist.get_world_size()), *sys.argv]),
                     "profiles": {}, "runs": [], "not_run": []}
+        self.predictor = None
+        if dist.get_rank() == 0:
+            self.folder = tempfile.TemporaryDirectory()     # as long as this session
+            self.predictor = self.predictor_in(self.folder.name)
+
+    def predictor_in(self, folder):
+        """Of rank 0, or None and a word about it in the file."""
+        try:
+            program = predicted.program_of(self.o.pipeplan)
+            self.out["program"] = predicted.version_of(program)
+            return predicted.Predictor(program, self.out["profiles"], folder)
+        except predicted.NoProgram as problem:
+            self.out.setdefault("notes", []).append(f"nothing was predicted before the runs: {problem}")
+            return None
+
+    def predict(self, record):
+        """Before the run's first step: what it takes, and when that was said."""
+        if self.predictor is None:
+            return
+        answer, problem = self.predictor.ask(record, len(self.out["runs"]))
+        said = {"problem": problem} if problem else {"step_ms": 1e3 * answer["step_seconds"]}
+        record["predicted"] = {**said, "program": self.out["program"], "at": now()}
+        self.out["runs"].append(record)     # with no step yet
+        self.write()
+        self.out["runs"].pop()
 
     def agreed(self, value):
         """Rank 0's."""
@@ -205,15 +234,18 @@ class Session:
                    for stage in made.stages_of(place.rank)}
         runner = self.runner(kind, made, modules, place, shape)
         given, target = self.batch(kind, made, runner, place, shape, microbatches)
-        took = measured.Steps(runner, place, self.device, given, target, self.control, foreign).measure(self.o.warmup, self.o.steps)
-        self.slowest[name] = max(self.slowest.get(name, 0), (time.monotonic() - begun) / microbatches)
         record = {"name": kind_name, "schedule": kind.schedule, "model": name, "ranks": place.pipeline, "data": place.data, "expert": place.expert,
                   "microbatches": microbatches, "virtual": kind.stages, "runtime": kind.runtime,
-                  "pairs": kind.pairs if kind.schedule == "dualpipev" else None, "queues": kind.queues, "layers_per_stage": cut, "profile": profiled, **took}
+                  "pairs": kind.pairs if kind.schedule == "dualpipev" else None, "queues": kind.queues, "layers_per_stage": cut, "profile": profiled}
         if kind.schedule in PLANNED_FROM_TIMES:
             record.update(program=made.text, directions=made.directions)
         if kind.schedule in IN_ROUNDS:
             record["group"] = "rounds"
+        self.predict(record)
+        if "predicted" in record:
+            record["predicted"]["first_step_at"] = now()
+        record.update(measured.Steps(runner, place, self.device, given, target, self.control, foreign).measure(self.o.warmup, self.o.steps))
+        self.slowest[name] = max(self.slowest.get(name, 0), (time.monotonic() - begun) / microbatches)
         self.out["runs"].append(record)
         self.write()
         steps = record["step_ms"]
@@ -251,6 +283,11 @@ class Session:
             self.out["not_run"].append(f"{' '.join(title.split())}: about {needed:.0f} s, which the budget did not have")
             self.say(f"{title}  left out: no time")
         return late
+
+
+def now():
+    """In UTC, to the millisecond."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 
 
 def stages_of(layers, placement):
@@ -312,7 +349,7 @@ def options():
     parser.add_argument("--export", metavar="FOLDER", help="write the programs there and stop")
     parser.add_argument("--ranks", type=int, default=4, help="with --export: pipeline depth")
     parser.add_argument("--programs", metavar="FOLDER", help="programs that --export wrote")
-    parser.add_argument("--pipeplan", default="pipeplan", metavar="PROGRAM")
+    parser.add_argument("--pipeplan", metavar="PROGRAM", help="default: build/release/pipeplan here, or pipeplan on the path")
     parser.add_argument("--models", type=names(MODELS, ","), default=list(MODELS), help="which, in this order (default: dense,ends,moe)")
     parser.add_argument("--schedules", type=names(KINDS, ";"), help="only these, such as \"1f1b;zb_v\"")
     parser.add_argument("--microbatches", type=types.numbers, default=[8, 32, 16], help="M, in this order (default 8,32,16)")

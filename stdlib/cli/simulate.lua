@@ -212,6 +212,7 @@ local function closed_form(request, read, runtime)
   if read.p2p ~= 0 then beside[#beside + 1] = "holds for hops that take no time" end
   if read.launch then beside[#beside + 1] = "holds for actions that take nothing beside their work" end
   if runtime.name ~= "ideal" then beside[#beside + 1] = "holds where messages block nothing, not for " .. runtime.name end
+  if read.host then beside[#beside + 1] = "holds for hosts that are always ahead of their cards" end
   if read.heat or read.contention then beside[#beside + 1] = "holds for cards that nothing slows down" end
   if #beside > 0 then
     form.exact, form.low, form.high = false, nil, nil
@@ -284,6 +285,13 @@ local function check_drawn(name, actions)
   end
 end
 
+-- The same step with hosts that are always ahead of their cards.
+local function hosts_ahead(schedule, arguments)
+  arguments = lists.with(arguments)
+  arguments.host, arguments.bytes, arguments.intervals_of = nil, nil, nil
+  return schedule:simulate(arguments)
+end
+
 -- What the writers write; or nil and the rule that the schedule or its runtime breaks.
 local function run_of(asked, request, read)
   local traits = not request.file and engine.schedule.traits(request.kind)
@@ -304,8 +312,9 @@ local function run_of(asked, request, read)
   local result
   result, rule = schedule:simulate(arguments)
   if not result then return nil, rule end
+  local ahead = read.host and hosts_ahead(schedule, arguments) or nil
   local run = {
-    request = request, times = read, runtime = asked.runtime, colour = asked.colour,
+    request = request, times = read, hosts_ahead_seconds = ahead and ahead.makespan, runtime = asked.runtime, colour = asked.colour,
     schedule = schedule, info = info, peaks = schedule:peaks(), result = result, traits = traits,
     closed_form = not request.file and closed_form(request, read, asked.runtime) or nil, communication = talk,
   }

@@ -57,9 +57,42 @@ function profile.hardware(raw, runtime, file)
   return out
 end
 
--- Which times of the stages are read: the name of a field of theirs.
-function profile.temperature(stages, heat, file)
-  if heat then return "kind_ms_cold" end
+-- What handing over the actions of stage i takes its host, where stages say so: { F = ms, …, waits = { F = boolean, … } }.
+function profile.host(raw, i, file)
+  local stage = raw.stage[i]
+  local alone, behind, waits = stage.host_ms, stage.host_ms_behind, {}
+  if behind and not raw.behind_ms then
+    failure.usage("%s: behind_ms is missing: for how long the card was busy when stage[%d].host_ms_behind was measured", file,
+                  i - 1)
+  end
+  for kind, took in pairs(behind or {}) do waits[kind] = alone[kind] ~= nil and took - alone[kind] > raw.behind_ms / 2 end
+  local host = lists.with(alone, { waits = waits })
+  -- PyTorch's first stage has neither: its I is nothing, its W the whole backward.
+  if not host.I and not host.W then host.I, host.W, waits.W = 0, host.B, waits.B end
+  if not (host.I and host.W) then failure.usage("%s: stage[%d].host_ms has only one of I and W: expected both or neither", file, i - 1) end
+  return host
+end
+
+-- Do all stages say what they take their hosts? Fails where only some do.
+function profile.has_hosts(raw, file)
+  local with = 0
+  for i, stage in ipairs(raw.stage) do
+    with = with + (stage.host_ms and 1 or 0)
+    if stage.host_ms_behind and not stage.host_ms then
+      failure.usage("%s: stage[%d].host_ms_behind without host_ms: expected both, or host_ms alone", file, i - 1)
+    end
+  end
+  if with > 0 and with < #raw.stage then
+    failure.usage("%s: %d of %d stages have host_ms: expected it in all of them or in none", file, with, #raw.stage)
+  end
+  return with > 0
+end
+
+-- Which times of the stages are read: the name of a field of theirs. What is timed hot, back to back, has waits for hosts in it: where
+-- those are told apart, and heat is known, if only not to matter, it is what cards take when they are cold.
+function profile.temperature(raw, heat, file)
+  local stages = raw.stage
+  if heat or raw.heat and profile.has_hosts(raw, file) and all_have(stages, "kind_ms_cold") then return "kind_ms_cold" end
   for _, name in ipairs(temperatures) do
     if all_have(stages, name) then return name end
   end
@@ -153,14 +186,19 @@ end
 
 local function milliseconds(value) return value and value * 1e-3 end
 
+local function in_seconds(host)
+  return { F = host.F * 1e-3, I = host.I * 1e-3, W = host.W * 1e-3, B = host.B * 1e-3, waits = host.waits }
+end
+
 local function stages_of(raw, shape, heat, file)
-  local temperature, blocks, list = profile.temperature(raw.stage, heat, file), blocks_of(raw.stage, shape, file), {}
+  local temperature, blocks, list = profile.temperature(raw, heat, file), blocks_of(raw.stage, shape, file), {}
   for i, stage in ipairs(raw.stage) do
     list[i] = profile.memory(stage, i, raw, file)
     list[i].blocks = blocks[i]
     local times = stage[temperature]
     for _, kind in ipairs(kinds) do list[i][kind] = milliseconds(times[kind]) end
     profile.check_parts(times, string.format("%s: stage[%d].%s", file, i - 1, temperature))
+    if profile.has_hosts(raw, file) then list[i].host = in_seconds(profile.host(raw, i, file)) end
   end
   return list, temperature
 end
@@ -263,6 +301,9 @@ local function tell(request, raw, read, file)
          string.format("%s: above cold, from %.0f %% of the time busy, averaged over %.0f ms", name, read.heat.onset * 100,
                        read.heat.tau * 1e3))
   end
+  if raw.stage[1].host_ms then
+    note(request, "hosts", name .. ": host_ms; as many launches a layer in every layout")
+  else note(request, "hosts always ahead", name .. " has no host_ms: where a card waits for its host is not seen") end
   if read.contention then
     note(request, string.format("contention %.2f", read.contention), name .. ": beside a receive that waits")
   end

@@ -20,7 +20,7 @@ function profile_times.read(file, choice)
   local hardware = profile.hardware(raw, runtime, file)
   return {
     file = file, raw = raw, runtime = runtime, heat = hardware.heat, contention = hardware.contention,
-    temperature = profile.temperature(raw.stage, hardware.heat, file),
+    temperature = profile.temperature(raw, hardware.heat, file),
     -- PyTorch runs pairs in turn unless a function is registered for them
     overlapped = choice.pairs == "overlapped" or choice.pairs == nil and not runtime:match "^torch", p2p = choice.p2p,
   }
@@ -97,6 +97,23 @@ local function by_stage(read, shape)
   return out
 end
 
+-- ---------------------------------------------------------------------------------------------------------------------- hosts
+
+-- { F = { … }, …, waits = { F = { … }, … } }, seconds by stage; nil: the profile does not say.
+local function hosts_of(read, shape)
+  local count = #read.raw.stage
+  if not profile.has_hosts(read.raw, read.file) then return nil end
+  local out = { waits = {} }
+  for stage = 1, math.max(count, shape.placement and shape.stages or 0) do
+    local host = profile.host(read.raw, (stage - 1) % count + 1, read.file)
+    for _, kind in ipairs { "F", "I", "W", "B" } do
+      out[kind], out.waits[kind] = out[kind] or {}, out.waits[kind] or {}
+      out[kind][stage], out.waits[kind][stage] = host[kind] * 1e-3, host.waits[kind] == true
+    end
+  end
+  return out
+end
+
 -- ---------------------------------------------------------------------------------------------------------------------- messages
 
 -- Seconds of one hand-over between ranks. Of two kinds of links the one inside a node counts.
@@ -166,6 +183,7 @@ function profile_times.of(read, shape)
   check_stages(read, shape)
   local times = by_stage(read, shape)
   times.p2p, times.heat, times.contention = hop_of(read, shape), read.heat, read.contention
+  times.host = hosts_of(read, shape)
   return times
 end
 

@@ -202,6 +202,21 @@
 ---@field expert_backward? number seconds: … backward; 0 … 1000000; default 0
 ---@field waiting? number share of the shorter of card and host that an MoE layer takes more without an all-to-all kernel; 0 … 1; default 0
 
+--- What handing over an action takes its host while nothing else keeps it.
+---@class pipeplan.engine.host_seconds
+---@field F number|number[] seconds, of every stage or one number a stage: forward; ≥ 0
+---@field I number|number[] seconds, of every stage or one number a stage: backward for input; ≥ 0
+---@field W number|number[] seconds, of every stage or one number a stage: backward for weights; ≥ 0
+---@field B? number|number[] seconds, as above: whole backward; default: I + W; ≥ 0
+---@field waits? pipeplan.engine.host_waits for its card
+
+--- Kinds of actions in which the host waits for its card, as for the row counts of experts.
+---@class pipeplan.engine.host_waits
+---@field F? boolean|boolean[] of every stage, or one a stage; default: no
+---@field I? boolean|boolean[] of every stage, or one a stage; default: no
+---@field W? boolean|boolean[] of every stage, or one a stage; default: no
+---@field B? boolean|boolean[] of every stage, or one a stage; default: no
+
 --- Why something cannot be built: an answer, not an error.
 ---@class pipeplan.engine.illegal
 ---@field id string the engine's rule, such as engine.odd_depth
@@ -474,6 +489,7 @@
 ---@field busy number[]
 ---@field idle number[] makespan − busy
 ---@field span number[] own last end − own first start
+---@field host_wait? number[] seconds that the card waited for its host alone, if hosts were given
 ---@field peak_bytes? pipeplan.engine.peak_bytes most activations held at once, if bytes were given
 ---@field intervals? pipeplan.engine.interval[][] of each rank's actions, if asked for
 ---@field intervals_of? fun(rank: integer, first?: integer, last?: integer): pipeplan.engine.interval[] the same of some of a rank's actions, as actions() counts them, if asked for
@@ -798,6 +814,7 @@
 ---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB
 ---@field contention? number factor on actions while a batch of messages is under way; ≥ 1; default 1
 ---@field heat? pipeplan.engine.heat of the devices
+---@field host? pipeplan.engine.host_seconds what handing over each action takes its host; default: hosts are always ahead
 ---@field intervals? boolean list when each action runs; default false
 ---@field intervals_of? boolean the same by pieces: for programs of which a list would be too large; default false
 

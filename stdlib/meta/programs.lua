@@ -45,6 +45,14 @@
 ---@field id string such as engine.odd_depth
 ---@field mask pipeplan.engine.mask the rows
 
+--- What handing over a stage's actions takes its host.
+---@class pipeplan.engine.profile_host
+---@field F number seconds of a forward; 0 … 1e+18
+---@field I number … of a backward for input; 0 … 1e+18
+---@field W number … of a backward for weights; 0 … 1e+18
+---@field B number … of a whole backward; 0 … 1e+18
+---@field waits? { F: boolean?, I: boolean?, W: boolean?, B: boolean? } kinds in which the host waits for its card
+
 --- A stage as it was measured, for one microbatch: seconds and bytes.
 ---@class pipeplan.engine.profile_stage
 ---@field blocks pipeplan.engine.stage what it holds
@@ -58,6 +66,7 @@
 ---@field stored? number bytes of activations from F to I (or B); 0 … 1e+18
 ---@field pending? number … from I to W; 0 … 1e+18
 ---@field transient? number bytes of the largest temporary; 0 … 1e+18
+---@field host? pipeplan.engine.profile_host seconds that its actions take the host; in all stages or in none
 
 --- A recipe to search with, and on how many GPUs.
 ---@class pipeplan.engine.search_choice

@@ -17,6 +17,17 @@ local function program(read, run)
                             virtual = chunks > 1 and chunks or nil })
 end
 
+-- What the actions of each stage take its host, as schedule:simulate takes it; nil: not measured.
+local function hosts(read)
+  if not read.stages[1].host then return nil end
+  local out = { waits = {} }
+  for _, kind in ipairs { "F", "I", "W", "B" } do
+    out[kind], out.waits[kind] = {}, {}
+    for i, stage in ipairs(read.stages) do out[kind][i], out.waits[kind][i] = stage.host[kind], stage.host.waits[kind] == true end
+  end
+  return out
+end
+
 -- Seconds of each stage; I and W where one of them was measured. nil where a split schedule has nothing to run.
 local function times(read, split)
   local out = { F = {}, I = {}, W = {}, B = {} }
@@ -27,6 +38,7 @@ local function times(read, split)
     out.I[i] = input or stage.B
     out.W[i] = stage.W or input and stage.B - input or 0
   end
+  out.host = hosts(read)
   return out
 end
 

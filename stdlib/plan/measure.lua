@@ -324,11 +324,12 @@ local function ramp(request, list, gpus)
 end
 
 -- What was measured in place of computed, and how the model does on the profile's own runs.
-local function profile(request)
+local function profile(request, evaluation)
   local read = request.profile
   if not read then return nil end
   local temperature = read.heat and "heating" or read.temperature:match "hot" or read.temperature:match "cold" or "as_measured"
   return { file = read.file, source = read.source, temperature = temperature, runtime = read.runtime or "ideal",
+           host_wait_seconds = evaluation.host_wait_seconds,
            calibration = require("pipeplan.plan.calibrate").of(request) }
 end
 
@@ -392,7 +393,7 @@ function measure.fill(plan, request, known, result)
   for _, name in ipairs(baselines_of(evaluation.schedule)) do
     plan.gpu_hours_saved[#plan.gpu_hours_saved + 1] = saving(list, goodput, gpus, name, request.cluster.price_per_gpu_hour)
   end
-  plan.profile, plan.power = profile(request), power(evaluation, request)
+  plan.profile, plan.power = profile(request, evaluation), power(evaluation, request)
   plan.expected_error = plan.profile and require("pipeplan.plan.calibrate").expected_error(plan.profile.calibration, evaluation.schedule)
                         or accuracy
   plan.step = {

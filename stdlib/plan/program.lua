@@ -37,7 +37,7 @@ end
 -- The seconds of each stage as schedule:simulate takes them: of DualPipe both directions have the same stages.
 local function times_of(evaluation, known, info, kernel)
   local seconds, n = evaluation.stage_seconds, #evaluation.stage_seconds
-  local times = { F = {}, I = {}, W = {}, B = {}, p2p = evaluation.hop_seconds, intervals_of = true }
+  local times = { F = {}, I = {}, W = {}, B = {}, p2p = evaluation.hop_seconds, host = evaluation.stage_hosts, intervals_of = true }
   for i = 1, info.stages do
     local stage = seconds[(i - 1) % n + 1]
     times.F[i], times.I[i], times.W[i], times.B[i] = stage.forward, stage.input, stage.weight, stage.full
@@ -51,9 +51,25 @@ local function times_of(evaluation, known, info, kernel)
   return times
 end
 
--- Simulated as the search does it: under the profile's runtime, of PyTorch's two the one that can run the schedule, else the ideal one.
+-- Every action `factor` times as long.
+local function stretched(times, factor)
+  local out = {}
+  local function stretch(value)
+    if type(value) == "number" then return value * factor end
+    local list = {}
+    for i, one in ipairs(value) do list[i] = stretch(one) end
+    return list
+  end
+  for _, kind in ipairs { "F", "I", "W", "B", "FB" } do out[kind] = times[kind] and stretch(times[kind]) end
+  return out
+end
+
+-- Simulated as the search does it: under the profile's runtime, of PyTorch's two the one that can run the schedule, else the ideal
+-- one, on cards as hot as they get; on cards as fast as the profile has those of so many ranks.
 local function simulated(schedule, times, profile, makespan)
-  local tries = { {} }
+  local tries, ranks = { {} }, schedule:info().ranks
+  local speed = profile and profile.rank_speed
+  if speed and #speed == ranks then times = lists.with(times, { rank_speed = speed }) end
   if profile and profile.runtime and profile.runtime ~= "ideal" then
     local names = profile.runtime == "torch-single" and { "torch-single", "torch-multi" } or { profile.runtime }
     tries = {}
@@ -62,7 +78,7 @@ local function simulated(schedule, times, profile, makespan)
         tries[#tries + 1] = { runtime = name, pairs = order or nil, contention = profile.contention, heat = profile.heat }
       end
     end
-    tries[#tries + 1] = {}
+    tries[#tries + 1] = stretched(times, 1 + (profile.heat and profile.heat.slope or 0))
   end
   for _, try in ipairs(tries) do
     local result = schedule:simulate(lists.with(times, try))

@@ -188,8 +188,14 @@ function run.stage_time(plan)
                        format.digits((stage.forward_seconds + stage.full_seconds) / mean), table.concat(parts, ", "))
 end
 
--- Where launches take the host longer than the card takes for them: from two percent of a stage on.
+-- Where launches take the host longer than the card takes for them: from two percent of a stage, or of a profile's step, on.
 function run.launches(plan)
+  local waited_for = plan.profile and plan.profile.host_wait_seconds
+  if waited_for then
+    if waited_for < 0.02 * plan.step_seconds then return nil end
+    return string.format("hosts pace the cards: the one that waits most waits %s of a step for its host; experts in one grouped "
+      .. "product, CUDA graphs, larger microbatches help, by as much at most", format.percent(waited_for / plan.step_seconds))
+  end
   if not plan.stages or #plan.stages == 0 then return nil end
   local stage = lists.largest(plan.stages, function(one) return one.host_forward_seconds + one.host_backward_seconds end)
   local waited = stage.host_forward_seconds + stage.host_backward_seconds

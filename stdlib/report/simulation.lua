@@ -22,7 +22,8 @@ end
 -- ------------------------------------------------------------------------------------------------------------------------- JSON
 
 -- What is known of a schedule only when it was simulated; null where it is not legal.
-local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "communication", "held_bytes", "idle_per_rank_seconds", "limit",
+local measured = { "bubble", "busy_per_rank_seconds", "closed_form", "communication", "held_bytes", "host_wait_per_rank_seconds",
+                   "hosts_ahead_seconds", "idle_per_rank_seconds", "limit",
                    "makespan_seconds", "max_idle_seconds", "max_span_seconds", "min_idle_seconds", "peak_activation_bytes",
                    "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i", "peak_bytes",
                    "peak_bytes_unknown", "profile", "receive_buffers", "span_per_rank_seconds", "step_seconds" }
@@ -46,6 +47,9 @@ function simulation.object(run)
   value.busy_per_rank_seconds = json.array(result.busy)
   value.idle_per_rank_seconds = json.array(result.idle)
   value.span_per_rank_seconds = json.array(result.span)
+  if result.host_wait then
+    value.host_wait_per_rank_seconds, value.hosts_ahead_seconds = json.array(result.host_wait), run.hosts_ahead_seconds
+  end
   value.bubble = { fraction = result.bubble_fraction, definition = "mean_idle", max_idle_fraction = result.max_idle_fraction,
                    mean_idle_seconds = result.bubble_fraction * result.makespan, max_idle_seconds = result.max_idle,
                    span_seconds = result.span_bubble }
@@ -233,6 +237,20 @@ local function profile_words(run)
   return table.concat(parts, "; ")
 end
 
+-- What cards wait for their hosts, and what it would be without.
+local function hosts_words(run)
+  local most, at = 0, 0
+  for rank, seconds in ipairs(run.result.host_wait) do
+    if seconds > most then most, at = seconds, rank - 1 end
+  end
+  if most == 0 then return "always ahead of their cards" end
+  local gain = run.result.makespan - run.hosts_ahead_seconds
+  return string.format("cards wait for their hosts, rank %d most: %s%s; with hosts that are always ahead the makespan is %s%s. What "
+    .. "brings them ahead: experts in one grouped product, CUDA graphs, a larger microbatch, a backward that autograd does not split",
+    at, duration(most), of_makespan(most, run.result), duration(run.hosts_ahead_seconds),
+    gain > 0 and string.format(", %s less", format.percent(gain / run.result.makespan)) or "")
+end
+
 local orders = {
   early = "as PyTorch's runtime orders them by itself",
   before_use = "as PyTorch's runtime orders them with defer_pp_recv",
@@ -266,6 +284,7 @@ function simulation.text(run)
   end
   if run.communication then labelled(lines, "messages", messages_words(run)) end
   if run.profile then labelled(lines, "profile", profile_words(run)) end
+  if result.host_wait then labelled(lines, "hosts", hosts_words(run)) end
   lines[#lines + 1] = ""
   rank_table(lines, run)
   lines[#lines + 1] = ""

@@ -38,6 +38,11 @@ local function kinds(description)
   }, description .. ", ms of one microbatch, each timed directly: never as a difference of two timings", { "F", "B" })
 end
 
+local function host_kinds(description)
+  return object({ F = none_or "forward", B = none_or "whole backward", I = none_or "backward for inputs", W = none_or "backward for weights" },
+                description, { "F", "B" })
+end
+
 local function bytes_by_kind(description)
   return { anyOf = { number(description), object({ F = number "in F", B = number "in B", I = number "in I", W = number "in W" }) }, description = description }
 end
@@ -60,6 +65,8 @@ local stage = object({
   kind_ms_cold = kinds "at most half of the time busy (sleep between), median of 20 or more",
   kind_ms_hot = kinds "back to back, after two seconds of load on all cards",
   kind_ms_shadowed = kinds "with a receive that nobody answers posted on the communication stream",
+  host_ms = host_kinds "host time to hand an action to a card that has nothing else to do, ms: where it is longer than the card is busy, the card waits; of a pair both",
+  host_ms_behind = host_kinds "the same while the card is busy for behind_ms: longer by more than half of that where the host waits for its card in the action, as for the row counts of experts; default: it does nowhere",
   clock_mhz = by_state "of the card while it worked: told, not used", power_w = by_state "of the card while it worked: told, not used",
   mem = object({
     act_bytes = number "kept of a microbatch from F to I or B", wgrad_pending_bytes = number "kept of it from I to W: all of it, not what I adds; without the gradient that goes to the stage before",
@@ -93,7 +100,8 @@ local schema = object({
   message_bytes = positive "of one hand-over between stages: what `pipeplan simulate` reads the time of from p2p",
   alltoall = collective "all-to-all of an expert group: told, not used, for it is part of F, B and I of stages with experts",
   allreduce = collective "all-reduce of the replicas of a stage: told, not used (cluster.network.measured takes what nccl-tests measured)",
-  launch_us = number "host time of an action; hidden while the host runs ahead, and not counted",
+  behind_ms = positive "how long the card was busy with other work when host_ms_behind was measured",
+  launch_us = number "host time of an action, as one number: told, not used; stage[].host_ms is",
   step_fixed_us = number "fixed cost of a step: start, zeroing gradients, synchronising",
   rank_speed = list(positive("speed of one card over the mean", 0.001, 1000), "by pipeline rank; used at that many ranks", most_stages),
   clock_mhz = each "beside the timings: told, not used", power_w = each "beside the timings: told, not used",

@@ -70,7 +70,8 @@ describe("pipeplan simulate", function()
     local names = {}
     for name in pairs(value) do names[#names + 1] = name end
     table.sort(names)
-    assert.same({ "$schema", "bubble", "busy_per_rank_seconds", "closed_form", "communication", "finding", "held_bytes", "idle_per_rank_seconds",
+    assert.same({ "$schema", "bubble", "busy_per_rank_seconds", "closed_form", "communication", "finding", "held_bytes",
+                  "host_wait_per_rank_seconds", "hosts_ahead_seconds", "idle_per_rank_seconds",
                   "legal", "limit", "makespan_seconds", "max_idle_seconds", "max_span_seconds", "microbatches", "min_idle_seconds", "pairs",
                   "peak_activation_bytes", "peak_activation_bytes_freed_at_i", "peak_activations", "peak_activations_freed_at_i",
                   "peak_bytes", "peak_bytes_unknown", "profile", "queues", "ranks", "receive_buffers", "runtime", "schedule",

@@ -29,6 +29,17 @@ local function random_times(stages)
   return times
 end
 
+-- As `host` of schedule:simulate, and the kinds that wait.
+local function random_hosts(stages)
+  local host, waits = { waits = {} }, {}
+  for _, kind in ipairs { "F", "I", "W", "B" } do
+    host[kind], host.waits[kind] = {}, draw(3) == 1
+    for stage = 1, stages do host[kind][stage] = draw(24) - 1 end
+    if host.waits[kind] then waits[#waits + 1] = kind end
+  end
+  return host, waits
+end
+
 local function python(cases)
   local name = os.tmpname()
   local file = assert(io.open(name, "w"))
@@ -42,14 +53,16 @@ local function python(cases)
 end
 
 describe("an independent simulator", function()
-  it("finds the same makespan, spans and busy seconds of 20 random programs of every kind", function()
+  it("finds the same makespan, spans and busy seconds of 20 random programs of every kind, half of them behind hosts", function()
     local cases, found, names = {}, {}, {}
     for _, kind in ipairs(engine.schedule.kinds) do
-      for _ = 1, 20 do
+      for i = 1, 20 do
         local schedule = random_schedule(kind)
         local info = schedule:info()
         local times = random_times(info.stages)
-        found[#found + 1] = schedule:simulate(times)
+        if i % 2 == 0 then times.host, times.waits = random_hosts(info.stages) end
+        found[#found + 1] = schedule:simulate { F = times.F, I = times.I, W = times.W, B = times.B, FB = times.FB, p2p = times.p2p,
+                                                host = times.host }
         names[#names + 1] = string.format("%s P %d M %d", kind, info.ranks, info.microbatches)
         times.text, times.stages = schedule:csv(), info.stages // info.chains
         cases[#cases + 1] = times

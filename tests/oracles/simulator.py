@@ -3,9 +3,11 @@
 
 A program is text: a row a rank, actions separated by commas, "3F0", "(0F3;3B1)OVERLAP_F_B". Stages s and s + 1 of a chain depend on each other; a
 program may have several chains of `stages` stages, numbered one after the other. A rank runs its row in order; an action starts when the rank is free
-and what it needs is there; a message between ranks takes `p2p`.
+and what it needs is there; a message between ranks takes `p2p`. With `host` a rank has a host that hands over its actions in order, one when it is
+done with the one before; no action begins before it is being handed over, none ends before it is handed over. Where a kind of action is in
+`waits`, its host comes back from it when the card has left of it what it takes longer than its host, but not sooner than it was handed over.
 
-    python3 simulator.py CASES.json     list of {text, stages, F, I, W, B, FB: [seconds of each stage], p2p}
+    python3 simulator.py CASES.json     list of {text, stages, F, I, W, B, FB: [seconds of each stage], p2p, host: {F, I, W, B}, waits: [kinds]}
                                         → list of {makespan, span: [of each rank], busy: [of each rank]}
 """
 import json
@@ -21,8 +23,10 @@ def parse(text):
             for row in text.splitlines()]
 
 
-def simulate(rows, stages, times, p2p=0):
-    """times: {letter or "FB": [seconds of each stage]}, a pair's by its forward's stage. Returns a list of [start, end, busy], one a rank."""
+def simulate(rows, stages, times, p2p=0, host=None, waits=()):
+    """times: {letter or "FB": [seconds of each stage]}, a pair's by its forward's stage; host: the same of letters, a pair has both halves'.
+    Returns a list of [start, end, busy], one a rank."""
+    handed = [0] * len(rows)    # when the host of a rank is done
     rank_of = {stage: rank for rank, row in enumerate(rows) for cell in row for stage, _, _ in cell}
     end_of = {}  # (stage, "F" or "B", microbatch) → when its result exists
 
@@ -54,10 +58,18 @@ def simulate(rows, stages, times, p2p=0):
                 first, end, busy = state[rank]
                 start = max(end, *needs)
                 seconds = times["FB" if len(cell) == 2 else cell[0][1]][cell[0][0]]
-                state[rank] = [start if first is None else first, start + seconds, busy + seconds]
+                finish = start + seconds
+                if host:
+                    mine = sum(host[letter][stage] for stage, letter, _ in cell)
+                    start = max(start, handed[rank])
+                    handed[rank] += mine
+                    finish = max(start + seconds, handed[rank])
+                    if any(letter in waits for _, letter, _ in cell):
+                        handed[rank] = max(handed[rank], finish - max(0, seconds - mine))
+                state[rank] = [start if first is None else first, finish, busy + finish - start]
                 for stage, letter, microbatch in cell:
                     if letter != "W":
-                        end_of[stage, "F" if letter == "F" else "B", microbatch] = start + seconds
+                        end_of[stage, "F" if letter == "F" else "B", microbatch] = finish
                 position[rank] += 1
                 progress = True
     assert all(position[rank] == len(row) for rank, row in enumerate(rows)), "deadlock"
@@ -67,7 +79,7 @@ def simulate(rows, stages, times, p2p=0):
 def main():
     answers = []
     for case in json.load(open(sys.argv[1], encoding="utf-8")):
-        ranks = simulate(parse(case["text"]), case["stages"], case, case["p2p"])
+        ranks = simulate(parse(case["text"]), case["stages"], case, case["p2p"], case.get("host"), case.get("waits", ()))
         answers.append({"makespan": max(end for _, end, _ in ranks), "span": [end - start for start, end, _ in ranks], "busy": [busy for _, _, busy in ranks]})
     json.dump(answers, sys.stdout)
 

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -133,6 +134,72 @@ class Logged:
             self.log.append(short)
             return getattr(self.actions, name)(*needed)
         return run
+
+
+class Modelled:
+    """A clock and actions of a card and a host that keep a time of their own, in seconds: an action keeps the host for host[kind] and the card
+    for card[kind]; where it waits, the host goes on with the last of what it does only when the card has done all before it."""
+
+    def __init__(self, host, card, waits=()):
+        self.host, self.card, self.waits = host, card, waits
+        self.now = self.free = 0.0        # of the host; when the card has nothing left to do
+        self.cuda = self.splits = True
+
+    def mark(self):
+        return max(self.now, self.free)
+
+    def wait(self, moment):
+        self.now = max(self.now, moment)
+
+    def delay(self, seconds):
+        self.free = max(self.now, self.free) + seconds
+
+    def milliseconds(self, begin, end):
+        return 1e3 * (end - begin)
+
+    def run(self, kind):
+        start, begun = max(self.now, self.free), self.now
+        if kind in self.waits:
+            self.now = max(self.now, self.free)
+        self.now += self.host[kind]
+        self.free = max(start + self.card[kind], self.now)
+        assert self.now >= begun
+        return []
+
+    def __getattr__(self, name):
+        kind = {"forward": "F", "backward": "B", "backward_input": "I", "backward_weight": "W"}[name]
+        return lambda *needed: self.run(kind)
+
+
+class Hosts(unittest.TestCase):
+    """What actions take a host, found again in a card and a host that are made up."""
+
+    host, card = {"F": 0.006, "B": 0.007, "I": 0.006, "W": 0.011}, {"F": 0.008, "B": 0.014, "I": 0.008, "W": 0.007}
+
+    def measured(self, waits):
+        made = Modelled(self.host, self.card, waits)
+        effort = timing.Effort(samples=2, pairs=False, two_streams=False)
+        with unittest.mock.patch.object(timing.time, "perf_counter", lambda: made.now), unittest.mock.patch.object(dist, "get_rank", lambda: 0):
+            timer = timing.Timer(made, CPU, effort, power.Meter(CPU), types.SimpleNamespace(most=lambda value, members=None: value))
+            timer.clock = made
+            return timer._prepare()
+
+    def test_the_host_is_timed_alone(self):
+        self.assertEqual(self.measured(())["host_ms"], {"F": 6, "B": 7, "I": 6, "W": 11})
+
+    def test_an_action_in_which_the_host_waits_stands_out(self):
+        for waits in ((), ("F",), ("F", "W")):
+            out = self.measured(waits)
+            late = {kind for kind, took in out["host_ms_behind"].items() if took - out["host_ms"][kind] > out["behind_ms"] / 2}
+            self.assertEqual(late, set(waits))
+
+    def test_heat_is_not_read_from_actions_that_wait_for_the_host(self):
+        made = {"cold": {"F": 8.0, "B": 14.0}, "hot": {"F": 12.0, "B": 15.4}, "host_ms": {"F": 6.0, "B": 7.0},
+                "host_ms_behind": {"F": 66.0, "B": 7.0}, "behind_ms": 60.0}
+        self.assertAlmostEqual(profile._slope(made), 0.1)
+        made["host_ms"]["B"] = 12.0        # B is handed over hardly faster than the card works
+        self.assertEqual(profile._slope(made), 0.0)
+        self.assertAlmostEqual(profile._slope({"cold": made["cold"], "hot": made["hot"]}), 27.4 / 22 - 1)
 
 
 class Alone(unittest.TestCase):

@@ -161,6 +161,14 @@ static inline void random_profile(uint32_t *seed, const pp_model *model, pp_prof
       for (int i = PP_MEASURED_PARAMETERS; i <= PP_MEASURED_TRANSIENT; i++) stage->of[i] = between(seed, 1e8, 4e9);
     stage->pair = one_in(seed, 2) ? forward * between(seed, 1.5, 4) : (double)NAN;
   }
+  out->has_hosts = one_in(seed, 3);
+  for (int s = 0; s < out->stages; s++) {
+    pp_host_times *host = &out->stage[s].host;
+    const double most = 2 * out->stage[s].of[PP_MEASURED_FORWARD];
+    host->seconds = (pp_stage_times){ between(seed, 0, most), between(seed, 0, most), between(seed, 0, most), between(seed, 0, 2 * most) };
+    host->forward_waits = one_in(seed, 2);
+    host->weight_waits = one_in(seed, 4);
+  }
 }
 
 /* Cards of unequal speed, a runtime with its heat and contention. */

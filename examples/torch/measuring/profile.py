@@ -166,6 +166,13 @@ def _contention(stages: list, cache: dict) -> dict[str, float]:
     return {"contention": cache["contention"]} if "contention" in cache else {}
 
 
+def _slope(made: dict[str, Any]) -> float:
+    """How much longer hot actions take than cold ones, less one: of those that keep the card busy, not waiting for its host, in a row of them."""
+    cold, host, behind = made["cold"], made.get("host_ms"), made.get("host_ms_behind")
+    kinds = [kind for kind in ("F", "B") if not host or host[kind] < 0.8 * cold[kind] and behind[kind] - host[kind] < made["behind_ms"] / 2]
+    return sum(made["hot"][kind] for kind in kinds) / sum(cold[kind] for kind in kinds) - 1 if kinds else 0.0
+
+
 def _sum(times: dict[str, float]) -> float:
     return times["F"] + times["B"]
 
@@ -189,7 +196,7 @@ def _measure_kinds(hosted: list[int], kinds: list, layers: list[int], sort: Any,
                                dtype, options, make, bench)
         cache.setdefault((sort, kind), made)
         if slot == 0 and heat_wanted:
-            slope = _sum(made["hot"]) / _sum(made["cold"]) - 1
+            slope = _slope(made)
             cache["heat", sort[:3]] = {**heat.Heat(timer, options.heat).measure(), "slope": slope}
         del timer
         _clear(device)
@@ -239,8 +246,8 @@ def _stage(shape: Shape, kind: tuple, measured: dict[str, Any], pair: str) -> di
     for state in ("cold", "hot", "shadowed"):
         if state in measured:
             out[f"kind_ms_{state}"] = {**measured[state], **({"FB": measured[state][f"FB_{way}"]} if way else {})}
-    for quantity in ("clock_mhz", "power_w"):
-        if measured[quantity]:
+    for quantity in ("host_ms", "host_ms_behind", "clock_mhz", "power_w"):
+        if measured.get(quantity):
             out[quantity] = measured[quantity]
     out["mem"] = measured["mem"]
     return out
@@ -261,6 +268,8 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
         "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence_length, "micro_batch_size": shape.micro_batch_size},
         "stage": [_stage(shape, kind, measured, options.pair) for kind, measured in zip(kinds, several)],
     }
+    if device.type == "cuda":
+        made["behind_ms"] = min(measured["behind_ms"] for measured in several)
     if device.type == "cuda" and not shape.experts:      # a host that learns how many rows go where waits for the card
         made["launch_us"] = round(statistics.fmean(measured["launch_us"] for measured in several), 1)
     if runtime.startswith("torch"):

@@ -82,11 +82,12 @@ def action_cells(row: Row) -> list:
     cells = [row["name"], row["microbatches"]]
     for kind in KINDS:
         found = row["actions"].get(kind)
-        cells += [f"{found['measured_ms']:.2f}", f"{found['profile_ms']:.2f}"] if found else ["", ""]
+        host = found and found.get("host_ms")
+        cells += [f"{found['measured_ms']:.2f}", f"{found['profile_ms']:.2f}", "" if host is None else f"{host:.2f}"] if found else ["", "", ""]
     return cells
 
 
-ACTION_HEADINGS = ["run", "M"] + [head for kind in KINDS for head in (f"{kind} ms", "profile")]
+ACTION_HEADINGS = ["run", "M"] + [head for kind in KINDS for head in (f"{kind} ms", "profile", "host")]
 
 
 def run_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[str]]]:
@@ -95,7 +96,7 @@ def run_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[str]
         sections.append((titled(model, ranks, "steps, and the fullest rank"), table(STEP_HEADINGS, [step_cells(r) for r in some], markdown)))
         timed = [row for row in some if row["actions"]]
         if timed:
-            sections.append((titled(model, ranks, "actions, the median in the run and of the same stages in the profile, before heat"),
+            sections.append((titled(model, ranks, "actions, the median in the run, and of the same stages in the profile, before heat: of the card, and of its host"),
                              table(ACTION_HEADINGS, [action_cells(row) for row in timed], markdown)))
     return sections
 
@@ -176,9 +177,26 @@ def claim_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[st
             for name, found in agreement.claims(rows).items() if found]
 
 
+def blind(rows: Sequence[Row]) -> list[str]:
+    """How many runs were predicted before their first step, and what these predictions are worth: in words."""
+    said = [row for row in rows if (row.get("predicted") or {}).get("at", "") and row["predicted"]["at"] <= row["predicted"]["first_step_at"]]
+    if not said:
+        return ["no run was predicted before it was measured: the program and these figures may have been changed after seeing them"]
+    errors = agreement.spread([agreement.relative(row["predicted"]["step_ms"], row["measured_ms"]) for row in said
+                               if row["predicted"].get("step_ms") is not None and row["measured_ms"] is not None])
+    programs = sorted({row["predicted"]["program"] for row in said})
+    other = [row for row in said if row["predicted"].get("step_ms") is not None and row["predicted_ms"] is not None
+             and abs(agreement.relative(row["predicted_ms"], row["predicted"]["step_ms"])) > 1e-6]
+    line = f"{len(said)} of {len(rows)} runs were predicted before their first step, by {', '.join(programs)}"
+    if errors["count"]:
+        line += f": median {percent(errors['median'], sign=False)}, worst {percent(errors['worst'])}"
+    return [line + ("; the program as it is now predicts the same" if not other else
+                    f"; the program as it is now predicts {len(other)} of them otherwise, as the tables have it")]
+
+
 def notes(data: dict[str, Any], rows: Sequence[Row], summary: bool) -> tuple[str, list[str]]:
     base = {row["base"] for row in rows if row["predicted_peak_bytes"]}
-    lines = list(data.get("notes") or [])
+    lines = list(data.get("notes") or []) + blind(rows)
     lines += [f"{row['name']}, M {row['microbatches']}: {row['problem']}" for row in rows if row["problem"]]
     if "measured" in base:
         lines.append("predicted peaks are what was on the card before the step, and what the profile makes of the step")

@@ -5,6 +5,9 @@
     hot        all kinds in turn without a pause, after seconds of the same on all cards at once
     shadowed   as cold, while a receive that nobody answers waits on the communication stream, as in a run
 
+And what each takes its host: to hand it to a card that has nothing else to do, and to one that is busy for a while. Where the second takes as
+much longer as the card is busy, the host waits for its card in that action, as for the row counts of experts.
+
 On a GPU the host is ahead of the card when an action begins, as in a run: a short kernel that only waits comes before what is timed cold.
 With experts the members of an expert group run the same actions in step.
 """
@@ -77,6 +80,11 @@ class Clock:
             torch.cuda._sleep(int(seconds * 1.8e9))    # cycles
 
 
+def _of_actions(seconds: dict[str, float]) -> dict[str, float]:
+    """In milliseconds; a pair takes its host what both halves do, and is no kind of its own."""
+    return {kind: round(seconds[kind] * 1e3, 4) for kind in "FBIW" if kind in seconds}
+
+
 class Timer:
     """Times the actions of one stage. meter: a power.Meter; control: a control.Control; group: the expert group or None."""
 
@@ -91,13 +99,13 @@ class Timer:
         self.host: dict[str, list[float]] = collections.defaultdict(list)      # kind → seconds that the host took to hand it over
         self.cold = self.alone = False                 # alone: nothing is queued before an action, so that the host never waits for room
         self.ahead, self.worked = 0.0, 0.0             # seconds: by which the host goes ahead; of the last action
+        self.behind = 0.0                              # seconds for which the card is busy when an action is handed to it
 
     def measure(self, shadow: AbstractContextManager | None = None) -> dict[str, Any]:
-        """→ {"cold": {kind: ms}, "hot": …, "shadowed": …, "clock_mhz": {"cold": …, …}, "power_w": …, "launch_us": …}.
+        """→ {"cold": {kind: ms}, "hot": …, "shadowed": …, "clock_mhz": {"cold": …, …}, "power_w": …, "launch_us": …}, on a GPU also
+        "host_ms": {kind: ms}, "host_ms_behind": … and "behind_ms", for how long the card was busy then.
         shadow: a context in which a receive waits. Collective: every process calls it, with whatever stage it has."""
-        self._prepare()
-        out = {"clock_mhz": {}, "power_w": {}, "launch_us": round(1e6 * statistics.fmean(
-            statistics.median(self.host[kind]) for kind in ("F", "B")), 1)}
+        out: dict[str, Any] = {"clock_mhz": {}, "power_w": {}, **self._prepare()}
         samples = self.effort.samples
         self._state(out, "cold", lambda: self._paused(samples))
         self._state(out, "hot", self._loaded)
@@ -116,19 +124,35 @@ class Timer:
             out[quantity][name] = value
         self.control.barrier()
 
-    def _prepare(self) -> None:
-        """Allocates, builds kernels and communicators, and learns how far ahead the host has to be."""
+    def _prepare(self) -> dict[str, Any]:
+        """Allocates, builds kernels and communicators, and learns what the host takes and how far ahead it has to be."""
         for _ in range(3):
             self._cycle()
         self._read()
+        alone = self._hosts()
+        self.ahead = min(0.1, 1.3 * self.control.most(max(alone.values())) + 0.0002)
+        out: dict[str, Any] = {"launch_us": round(1e6 * statistics.fmean(alone[kind] for kind in ("F", "B")), 1)}
+        if self.clock.cuda:
+            # Longer than any action is handed over in: an action that waits then stands out.
+            self.behind = self.control.most(max(0.02, 3 * max(alone.values())))
+            begin = self.clock.mark()
+            self.clock.delay(self.behind)
+            end = self.clock.mark()
+            self.clock.wait(end)
+            busy = self._hosts()
+            self.behind = 0.0
+            out.update(host_ms=_of_actions(alone), host_ms_behind=_of_actions(busy), behind_ms=round(self.clock.milliseconds(begin, end), 3))
+        return out
+
+    def _hosts(self) -> dict[str, float]:
+        """→ median seconds by kind that the host takes for an action, the card having ended all before it."""
         self.host.clear()
         self.alone = True
-        for _ in range(2):
+        for _ in range(5):
             self._cycle()
         self.alone = False
         self._read()
-        worst = max(statistics.median(seconds) for seconds in self.host.values())
-        self.ahead = min(0.01, 1.3 * self.control.most(worst) + 0.0002)
+        return {kind: statistics.median(seconds) for kind, seconds in self.host.items()}
 
     def _paused(self, samples: int) -> dict[str, float]:
         self.cold = True
@@ -215,6 +239,7 @@ class Timer:
     def _timed(self, kind: str, action: Callable, *needed: Any) -> Any:
         if self.cold:
             self._rest()
+        self.clock.delay(self.behind)
         begin, host = self.clock.mark(), time.perf_counter()
         made = action(*needed)
         self.host[kind].append(time.perf_counter() - host)

@@ -398,6 +398,7 @@ classes.simulation = { meaning = "A simulated step of the pipeline; times in sec
   result("bubble_fraction", "mean idle share: 1 − Σ busy / (P × makespan)"), result("max_idle_fraction", "max_idle / makespan"),
   result("span_bubble_fraction", "span_bubble / max_span"),
   { "busy", "number[]", "" }, { "idle", "number[]", "makespan − busy" }, { "span", "number[]", "own last end − own first start" },
+  { "host_wait", "number[]", "seconds that the card waited for its host alone, if hosts were given", optional = true },
   { "peak_bytes", "pipeplan.engine.peak_bytes", "most activations held at once, if bytes were given", optional = true },
   { "intervals", "pipeplan.engine.interval[][]", "of each rank's actions, if asked for", optional = true },
   { "intervals_of", "fun(rank: integer, first?: integer, last?: integer): pipeplan.engine.interval[]",
@@ -413,6 +414,16 @@ local function extra(name, meaning) return { name, "number", "seconds of its " .
 classes.extra_seconds = { meaning = "What a stage does beside its layers: embedding, head and loss.", given = true, fields = {
   extra("F", "forward"), extra("I", "backward for input"), extra("W", "backward for weights"),
   { "B", "number", "seconds of its whole backward; default: I + W", low = 0, optional = true },
+} }
+local function handed(name, meaning) return { name, "number|number[]", "seconds, of every stage or one number a stage: " .. meaning, low = 0 } end
+local function waits(name) return { name, "boolean|boolean[]", "of every stage, or one a stage; default: no", optional = true } end
+classes.host_waits = { meaning = "Kinds of actions in which the host waits for its card, as for the row counts of experts.", given = true, fields = {
+  waits "F", waits "I", waits "W", waits "B",
+} }
+classes.host_seconds = { meaning = "What handing over an action takes its host while nothing else keeps it.", given = true, fields = {
+  handed("F", "forward"), handed("I", "backward for input"), handed("W", "backward for weights"),
+  { "B", "number|number[]", "seconds, as above: whole backward; default: I + W", low = 0, optional = true },
+  { "waits", "pipeplan.engine.host_waits", "for its card", optional = true },
 } }
 classes.hop = { meaning = "A message between neighbouring ranks.", given = true, fields = {
   { "latency", "number", "seconds", low = 0, default = 0 }, { "bandwidth", "number", "bytes per second, above 0" },
@@ -560,6 +571,7 @@ local methods = {
       { "runtime", runtimes, "whose order of messages", default = "ideal" }, queues, receives, pairs_of,
       { "contention", "number", "factor on actions while a batch of messages is under way", low = 1, default = 1 },
       { "heat", "pipeplan.engine.heat", "of the devices", optional = true },
+      { "host", "pipeplan.engine.host_seconds", "what handing over each action takes its host; default: hosts are always ahead", optional = true },
       flag("intervals", "list when each action runs"),
       flag("intervals_of", "the same by pieces: for programs of which a list would be too large") } },
   { "verify", "Is it complete, in order, and does no rank wait for ever?", result = "true", illegal = "finding", optional = true, arguments = {

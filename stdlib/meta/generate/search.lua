@@ -37,6 +37,13 @@ classes.profile_stage = { meaning = "A stage as it was measured, for one microba
   quantity("FB", "seconds of a pair", true), quantity("parameters", "bytes of weights", true), quantity("gradients", "bytes of gradients", true),
   quantity("stored", "bytes of activations from F to I (or B)", true), quantity("pending", "… from I to W", true),
   quantity("transient", "bytes of the largest temporary", true),
+  { "host", "pipeplan.engine.profile_host", "seconds that its actions take the host; in all stages or in none", optional = true },
+} }
+
+classes.profile_host = { meaning = "What handing over a stage's actions takes its host.", given = true, fields = {
+  quantity("F", "seconds of a forward"), quantity("I", "… of a backward for input"), quantity("W", "… of a backward for weights"),
+  quantity("B", "… of a whole backward"),
+  { "waits", "{ F: boolean?, I: boolean?, W: boolean?, B: boolean? }", "kinds in which the host waits for its card", optional = true },
 } }
 
 classes.search_profile = { meaning = "Measured stages, in place of what is computed.", given = true, fields = {
