@@ -12,7 +12,8 @@ block:
   <!-- session: fails -->   a session that shows what the program complains of; no other block may
   <!-- fidelity -->         without a fence: what examples/torch/compare.py makes of every file in examples/runs
 
-scripts/generate-meta writes what stands behind `<!-- names -->`, `<!-- fields -->` and `<!-- properties -->`. Above a block of commands
+scripts/generate-meta writes what stands behind `<!-- names -->`, `<!-- fields -->` and `<!-- properties -->`, PIPEPLAN_DOCS=1
+tests/lua/shipped_launches_spec.lua what stands behind `<!-- launches -->`. Above a block of commands
 whose output no page shows:
 
   <!-- run by: PATH -->     the test that runs them
@@ -26,8 +27,8 @@ whose output no page shows:
 
 local manual = {}
 
--- Made by scripts/generate-meta, and by tests/fuzz/run.
-manual.generated = { names = true, fields = true, models = true, properties = true, fuzzed = true }
+-- Made by scripts/generate-meta, tests/fuzz/run, and tests/lua/shipped_launches_spec.lua.
+manual.generated = { launches = true, names = true, fields = true, models = true, properties = true, fuzzed = true }
 
 function manual.pages()
   local list = { "README.md", "examples/agent-skill/SKILL.md" }

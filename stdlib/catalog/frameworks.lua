@@ -31,6 +31,9 @@
 --                present: what a flag stands for, written: when a plan for it writes the key: always, differs (from the default), pipeline
 --                (wherever there is one), never; silent: a plan says it beside the layout, for its absence is legal and means something
 --                else; value: a function of the request's training, of which fields its spec gives, and of the plan, where the field itself is not it; wants: a key that must stand beside it; base: the key of the framework that it is derived from }
+-- accepts        of one that launches are written for: by, what of its own code took them; test, of tests/torch; except, { what, why, when =
+--                function of a plan and of what is written, key → value }: what of them that code was not asked about
+-- unverified     why none of its code was asked at all, instead
 -- writes         key → function: what a plan makes of a key that is no single field of it (megatron_writes.lua); nil: launches are not written
 -- unplanned      function of a model's shape: what of it no plan says, in words, and the keys that do; a launch that is written says so
 -- unsaid         function of the same as those: what of a plan no key says, in words; nil: nothing

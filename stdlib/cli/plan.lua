@@ -85,7 +85,7 @@ function command.parser()
   p:group("What is printed",
     p:option("--format", "text (one page), markdown, html (a page for a browser, with --explain), json, verdict (for a gate: status, "
       .. "GPUs, schedule, digests, reasons, a line each), csv: the program for PyTorch's pipelining runtime, or what starts it in a "
-      .. "framework: megatron, bridge, torchtitan or deepspeed (a script), flagscale (YAML) (default text)")
+      .. "framework: megatron, bridge, torchtitan or deepspeed (a script), flagscale or primus (YAML) (default text)")
       :argname("FORMAT"):choices { "text", "markdown", "html", "json", "verdict", "csv", table.unpack(launches.names) },
     p:option("--pairs", "with csv: split, each F&B pair as two actions, which is faster where nothing runs both at once (default); or "
       .. "overlapped, for a runtime with a function registered for them"):argname("PAIRS"):choices { "split", "overlapped" },
@@ -178,8 +178,8 @@ end
 
 -- What starts the plan in a framework.
 local function written(name)
-  return function(plan, request)
-    local text, problem = launches.write(name, plan, request)
+  return function(plan, request, _, _, _, plan_for)
+    local text, problem = launches.write(name, plan, request, plan_for)
     if text then return text end
     require("pipeplan.cli.output").complain(string.format("--format %s: %s", name, problem))
     return nil, failure.status.refused
@@ -203,13 +203,11 @@ end
 -- A launch is of a plan for that framework: where nobody names one, the format does.
 local function request_of(parsed, given)
   local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
-  local function read_with(options_given)
-    return require("pipeplan.input.spec").read { objects = objects, files = specs, options = options_given }
-  end
-  local request, format = read_with(given), parsed.format
+  local format = parsed.format
   local name = launches.formats[format]
+  local request = require("pipeplan.input.spec").read {
+    objects = objects, files = specs, options = given, otherwise = { framework = name } }
   if not name or request.framework == name then return request end
-  if not request.framework then return read_with(lists.with(given, { framework = name })) end
   failure.usage("plan: --format %s: the spec's framework is %s; --framework %s plans for it", format, request.framework, name)
 end
 
@@ -242,7 +240,13 @@ local function planned(decision, parsed, given, how)
   local status = status_of(plan)
   local instead = parsed.recommended and instead_of(plan, request)
   if instead then plan, program, request = decide(instead) end
-  local text, problem = render[parsed.format or "text"](plan, request, parsed.pairs, program, words)
+  local function plan_for(framework)
+    local asked = require("pipeplan.input.spec").laid(request, { framework = framework })
+    if not asked then return nil end
+    local plan_of_it = decide(asked)
+    return plan_of_it, asked
+  end
+  local text, problem = render[parsed.format or "text"](plan, request, parsed.pairs, program, words, plan_for)
   return text, problem or status
 end
 

@@ -217,7 +217,7 @@ local function build_any(given, name, paths)
   local experts = recipe.expert_tensor { framework = stated "framework", parallelism = {
     tensor = fixed "tensor", expert_tensor = stated "parallelism.expert_tensor" } }
   local inside = fixed "tensor" * fixed "context" * fixed "data" * fixed "pipeline"
-  return { any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
+  return { framework = stated "framework", any_gpus = { at = at, units = { inside, fixed "expert" * experts * fixed "pipeline" } } }
 end
 
 local function finished(given, name, paths)
@@ -255,9 +255,11 @@ function spec.laid(request, changes)
 end
 
 -- spec.read{ files = { … }, options = { name = value }, base = directory of relative paths in options,
---   objects = { { object, name, base } }: what looks like spec files, under the files } → request
+--   objects = { { object, name, base } }: what looks like spec files, under the files; otherwise = { name = value }: what holds where
+--   none of them says } → request
 function spec.read(arguments)
   local given, name = {}, "command line"
+  collect_options(given, arguments.otherwise or {}, "")
   for _, each in ipairs(arguments.objects or {}) do
     name = each.name
     collect(given, each.object, "", name, each.base)

@@ -497,6 +497,35 @@ describe("the command line", function()
   end)
 end)
 
+describe("a launch", function()
+  -- each format's own rule: FlagScale has no key for growing batches (core 0.15), DeepSpeed no ZeRO 2 beside a pipeline (pipe/engine.py)
+  local llama = "--gpus 64 --accelerator H100-SXM --model examples/models/llama-3-70b.json --tokens 1T --per_gpu 400Gbps --pipeline 4 "
+
+  it("that a framework refuses names who can, whether a key or a rule is lacking", function()
+    for arguments, wanted in pairs {
+      [llama .. "--format deepspeed --sharding gradients"] = "^pipeplan: %-%-format deepspeed: there is no plan: .*ZeRO.* %(.*can%)\n$",
+      [llama .. "--format bridge --schedule zb_h1"] = "^pipeplan: %-%-format bridge: there is no plan: .* %(torchtitan, primus can%)\n$",
+      ["examples/specs/deepseek-v3-ramp.json --format bridge"] = "has no key for a batch that grows in steps %(megatron can%)\n$",
+      ["examples/specs/deepseek-v3.json --format deepspeed"] = "recompute of activation %(megatron, bridge, flagscale, primus can%)\n$",
+    } do
+      local result = run(arguments)
+      assert.same({ 1, "" }, { result.status, result.stdout })
+      assert.matches(wanted, result.stderr)
+    end
+  end)
+
+  it("is planned for the format's framework where the spec names none, from standard input too", function()
+    local spec = cjson.encode { cluster = { gpus = 64, accelerator = "H100-SXM", network = { per_gpu = "400Gbps" } },
+                                model = "examples/models/llama-3-70b.json", training = { tokens = "1T" } }
+    local result = run("- --format bridge", spec)
+    assert.same({ 0, "" }, { result.status, result.stderr })
+    assert.matches("^#!/bin/sh\n# llama%-3%-70b in Megatron%-Bridge", result.stdout)
+    result = run("- --framework megatron --format bridge --gpus minimum", spec)
+    assert.same({ 2, "" }, { result.status, result.stdout })
+    assert.matches("the spec's framework is megatron; %-%-framework megatron%-bridge plans for it", result.stderr)
+  end)
+end)
+
 describe("what a refusal recommends", function()
   local refused = "examples/specs/7b-fits-one-gpu.json --recommended"
   -- 671B parameters on two GPUs: nothing that was tried fits
@@ -507,10 +536,12 @@ describe("what a refusal recommends", function()
     local decoded = cjson.decode(result.stdout)
     assert.same({ 1, "planned", 1 }, { result.status, decoded.status, decoded.parallelism.pipeline })
     assert.matches("^pipeplan: rejected: .*instead", result.stderr)
-    for _, format in ipairs { "megatron", "torchtitan", "deepspeed" } do
+    for format, line in pairs { megatron = "\nexec torchrun .* pretrain_gpt%.py", bridge = "\nexec torchrun .* scripts/training/run_recipe%.py",
+                                torchtitan = "\nexec torchrun .* %-m torchtitan%.train", deepspeed = "\nexec torchrun .* \"%${TRAIN:%?}\"",
+                                flagscale = "\naction: run\n", primus = "\n  pre_trainer:\n" } do
       local launch = run(refused .. " --format " .. format)
       assert.equal(1, launch.status)
-      assert.matches("\nexec torchrun ", launch.stdout)
+      assert.matches(line, launch.stdout)
     end
   end)
 

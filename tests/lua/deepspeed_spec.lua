@@ -178,7 +178,10 @@ describe("a plan written for DeepSpeed", function()
     local function problem(changes)
       local plan, request = planned(changes)
       assert.equal("planned", plan.status, plan.reasons[1] and plan.reasons[1].message)
-      local text, why = writer.write("deepspeed", plan, request)
+      local text, why = writer.write("deepspeed", plan, request, function(framework)
+        local asked = spec.laid(request, { framework = framework })
+        return planner.plan { request = asked, policy = policy }, asked
+      end)
       return not text and why or "written"
     end
     assert.equal("written", problem {})

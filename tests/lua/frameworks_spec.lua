@@ -45,7 +45,7 @@ describe("the table of a framework", function()
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
                      "recipes", "spell",
                      "communicators", "process", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
-                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program" }, name)
+                     "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program", "accepts", "unverified" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)
       known(entry.sharding, { "with_pipeline", "alone", "gradients", "in_place", "master", "bucket", "bucket_per_rank", "source" }, name)

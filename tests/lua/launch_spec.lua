@@ -4,40 +4,18 @@
 -- tests/torch/megatron_plans_test.py and torchtitan_plans_test.py.
 
 local planning = require "planning"  -- first: it loads the module
-local against = require "pipeplan.analysis.lint.against"
 local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
-local json = require "pipeplan.base.json"
-local launch = require "pipeplan.input.launch.init"
-local lint = require "pipeplan.analysis.lint.init"
+local judge = require "launch_judge"
 local planner = require "pipeplan.plan.init"
 local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
 local random_specs = require "random_specs"
-local reads = require "pipeplan.analysis.lint.reads"
-local schema = require "pipeplan.schema.plan"
 local spec = require "pipeplan.input.spec"
 local writer = require "pipeplan.report.launch.init"
 
+local judged, imported, decision = judge.judged, judge.imported, judge.decision
+
 teardown(files.remove)
-
-local endings = { megatron = ".sh", bridge = ".sh", flagscale = ".yaml", torchtitan = ".sh", deepspeed = ".sh" }
-
--- As a reader of its JSON has the plan.
-local function as_json(plan) return json.decode(json.encode(json.shape(plan, schema))) end
-
--- Findings above a note of what a text launches, and what differs from the plan.
-local function judged(name, text, plan)
-  local result = lint.of(launch.read(files.write("launch" .. endings[name], text), {})[1], {})
-  local list = {}
-  for _, finding in ipairs(result.findings) do
-    if finding.severity ~= "note" then list[#list + 1] = finding.id .. ": " .. finding.message end
-  end
-  local differences = {}
-  for _, finding in ipairs(against.compare(result, reads.of(result), as_json(plan), "plan.json")) do
-    differences[#differences + 1] = finding.id .. ": " .. finding.message
-  end
-  return list, differences, result
-end
 
 -- Plans of so many random specs for a framework: seed, plan and request.
 local function each_plan(name, first, count, take, model)
@@ -58,32 +36,6 @@ local function each_plan(name, first, count, take, model)
     if not good and not failure.is(problem) then error(problem, 0) end
     seed = seed + 1
   end
-end
-
--- What a launch does not say of the spec that it came from: links, the optimizer, and a model that it only names.
-local function imported(result, object)
-  local back, training = reads.spec(result), planning.merge({}, object.training)
-  for _, name in ipairs { "zero", "sharding", "recompute", "micro_batch_size", "global_batch_size", "replicas", "moments" } do
-    training[name] = nil
-  end
-  training = planning.merge(training, back.training)
-  training.tokens = object.training.tokens   -- of whole steps there
-  return planner.plan { policy = policy, request = spec.from_table({
-    cluster = planning.merge(object.cluster, { gpus = back.cluster.gpus }), model = back.model or object.model, framework = back.framework,
-    training = training, parallelism = back.parallelism,
-  }, ".") }
-end
-
-local decided = { "status", "parallelism", "schedule", "layers_per_stage", "microbatches", "micro_batch_size", "global_batch_size", "sharding",
-                  "recompute", "gpus_used" }
-
--- V of a schedule that places two slices a rank by itself may be said or not: 1 and 2 are the same plan.
-local function decision(plan)
-  local out = {}
-  for _, name in ipairs(decided) do out[name] = plan[name] end
-  if plan.parallelism.data * plan.parallelism.context == 1 then out.sharding = nil end   -- over nobody, whatever it is called
-  if not plan.schedule:find "^interleaved" then out.parallelism = planning.merge(plan.parallelism, { virtual = 1 }) end
-  return out
 end
 
 -- What random specs seldom are: torchtitan's without a pipeline, on one GPU, with copies of what is sharded, with few bits of moments.
@@ -173,6 +125,41 @@ describe("a plan written as a launch", function()
     assert.truthy(other:find("use_dualpipe: true", 1, true) and other:find("unverified", 1, true) and notes["flagscale.dualpipe_unverified"])
     assert.is_nil(other:find "dualpipev" or other:find "moe_fb_overlap" or other:find "layers_per" or other:find "layout")
     assert.is_nil((written { schedule = "1f1b" }):find "dualpipe")
+  end)
+
+  -- its README's table of strategies and the flags under it: AMD-AGI/Primus @fd1eeabb, primus/backends/megatron/core/pipeline_parallel/zerobubble;
+  -- pending backwards: primus/configs/modules/megatron/zero_bubble.yaml:11, 16 of 8 stages is ZB-2P and 8 ZB-1P
+  it("asks Primus for zero bubble as its README does, and says that nothing of it was run", function()
+    local function written(schedule)
+      local request = spec.from_table({
+        cluster = { gpus = 64, accelerator = "MI300X", network = { fabric = "roce", per_gpu = "400Gbps" } }, framework = "primus",
+        model = { layers = 80, hidden = 8192, heads = 64, kv_heads = 8, ffn = 28672, vocab = 128256 },
+        training = { tokens = "1T", sequence_length = 4096, global_batch_size = 512, precision = "bf16", recompute = "full" },
+        parallelism = { pipeline = 8, tensor = 2, schedule = schedule:gsub("^v_.*", "zb_v"),
+                        virtual = schedule == "interleaved_1f1b" and 2 or nil },
+      }, ".")
+      local plan = planner.plan { request = request, policy = policy }
+      plan.schedule = schedule   -- the default policy plans no V-Half and V-Min, which are placed as ZB-V is
+      local text = assert(writer.write("primus", plan, request))
+      local found, differences = judged("primus", text, plan)
+      assert.same({ {}, {} }, { found, differences }, schedule)
+      assert.truthy(text:find("# Unverified: ", 1, true))
+      return function(key) return text:match("\n      " .. key .. ": ([^\n]*)") end
+    end
+    for schedule, want in pairs {
+      ["1f1b"] = {}, interleaved_1f1b = { "2" }, zb_h1 = { nil, "true", nil, nil, "8" }, zb_h2 = { nil, "true", nil, nil, "16" },
+      zb_v = { "2", "true", "true", "zb" }, v_half = { "2", "true", "true", "half" }, v_min = { "2", "true", "true", "min" },
+    } do
+      local value = written(schedule)
+      for i, key in ipairs { "num_virtual_stages_per_pipeline_rank", "patch_zero_bubble", "zero_bubble_v_schedule",
+                             "zero_bubble_v_schedule_mem_setup", "zero_bubble_max_pending_backward" } do
+        assert.same({ schedule, key, want[i] }, { schedule, key, value(key) })
+      end
+      assert.is_nil(value "overlap_grad_reduce" or value "overlap_param_gather" or value "patch_primus_pipeline")
+      local split = want[2]
+      assert.same({ split, split and "false", split }, { value "no_persist_layer_norm", value "create_attention_mask_in_dataloader",
+                                                         value "gradient_accumulation_fusion" })
+    end
   end)
 
   it("says which part of a model has no key", function()

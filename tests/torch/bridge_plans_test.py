@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plans for Megatron-Bridge, as `pipeplan plan --format bridge` writes them, before Bridge's own code (bridge_verdict.py): does it take them, and
-does it build the layers, microbatches and groups of the plan?
+does it build the layers, microbatches and groups of the plan? So those of the examples and README.
 usage: bridge_plans_test.py [PLANS [FIRST SEED]]    default 6, on at most 1,024 GPUs. Needs build/megatron (scripts/megatron) and build/bridge, into
 which are unpacked, without what they depend on, the wheels megatron_bridge 0.6.2 (of Python 3.12), hydra_core 1.3.2, omegaconf 2.3.0, pyyaml,
 rich, six, and the folder antlr4 of antlr4-python3-runtime 4.9.3: 9 MB."""
@@ -23,9 +23,10 @@ def overrides_of(text):
             for word in words if not word.startswith(NEEDS_ENGINE)]
 
 
-def plans(count, first):
-    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", str(first), str(count), "1024", "bridge"], stdout=subprocess.PIPE,
-                            text=True, env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
+def plans(what, least, *words):
+    """least: so many plans there must be."""
+    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", *words, "1024", "bridge"], stdout=subprocess.PIPE, text=True,
+                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
     wrong = judged = unwritten = 0
     for line in made.stdout:
         given = json.loads(line)
@@ -39,11 +40,11 @@ def plans(count, first):
         if not theirs["ok"] or got != want:
             wrong += 1
             differ = {name: (got[name], want[name]) for name in want if got[name] != want[name]}
-            print(f"seed {given['seed']}: {theirs.get('error') or f'Bridge and the plan have {differ}'}\n{given['text']}")
-    if made.wait() != 0 or judged < count:
-        print(f"{judged} of {count} plans were made")
+            print(f"{what}: {given['seed']}: {theirs.get('error') or f'Bridge and the plan have {differ}'}\n{given['text']}")
+    if made.wait() != 0 or judged < least:
+        print(f"{judged} of {least} {what} were made")
         return 1
-    print(f"{judged} plans: {wrong} refused by Megatron-Bridge, or built otherwise; {unwritten} that no override says, and none was written")
+    print(f"{judged} {what}: {wrong} refused by Megatron-Bridge, or built otherwise; {unwritten} that no override says, and none was written")
     return wrong
 
 
@@ -53,7 +54,7 @@ def main(count, first):
             print(f"skipped: no {what} in {folder}; the head of this file has how")
             return 77
     bridge_verdict.load(CORE, FOLDER)
-    return 1 if plans(count, first) else 0
+    return 1 if bool(plans("shipped plans", 6, "shipped", "0")) | bool(plans("plans", count, str(first), str(count))) else 0
 
 
 if __name__ == "__main__":

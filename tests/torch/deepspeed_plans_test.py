@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plans for DeepSpeed, as `pipeplan plan --format deepspeed` writes them, before DeepSpeed's own code (deepspeed_verdict.py): does it take them,
-and does it build the layers, microbatches and batch of the plan? And does it refuse and accept tests/data/deepspeed_cases.txt as that says?
+and does it build the layers, microbatches and batch of the plan? So those of the examples and README. And does it refuse and accept tests/data/deepspeed_cases.txt as that says?
 usage: deepspeed_plans_test.py [PLANS [FIRST SEED]]    default 20, on at most 512 GPUs. In build/torch: pip install --no-deps deepspeed==0.19.8;
 pip install hjson msgpack ninja einops psutil py-cpuinfo pydantic tqdm numpy packaging."""
 import json
@@ -87,8 +87,9 @@ def cases():
     return wrong or tried < 60
 
 
-def plans(count, first):
-    made = subprocess.Popen(["lua5.4", "tests/torch/deepspeed_plans.lua", str(first), str(count), "512"], stdout=subprocess.PIPE, text=True,
+def plans(what, least, *words):
+    """least: so many plans there must be."""
+    made = subprocess.Popen(["lua5.4", "tests/torch/deepspeed_plans.lua", *words], stdout=subprocess.PIPE, text=True,
                             env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
     wrong = judged = 0
     for line in made.stdout:
@@ -99,11 +100,11 @@ def plans(count, first):
         got = {name: theirs.get(name) for name in want}
         if not theirs["ok"] or got != want or gpus != given["gpus"]:
             wrong += 1
-            print(f"seed {given['seed']}: {theirs.get('error') or f'DeepSpeed has {got}, the plan {want}'}\n{given['text'][:3000]}")
-    if made.wait() != 0 or judged < count:
-        print(f"{judged} of {count} plans were made")
+            print(f"{what}: {given['seed']}: {theirs.get('error') or f'DeepSpeed has {got}, the plan {want}'}\n{given['text'][:3000]}")
+    if made.wait() != 0 or judged < least:
+        print(f"{judged} of {least} {what} were made")
         return 1
-    print(f"{judged} plans: {wrong} refused by DeepSpeed, or built otherwise")
+    print(f"{judged} {what}: {wrong} refused by DeepSpeed, or built otherwise")
     return wrong
 
 
@@ -113,7 +114,7 @@ def main(count, first):
         print(f"skipped: no {lacks} beside PyTorch: DeepSpeed 0.19.8 and what it imports are 60 MB; the head of this file has how")
         return 77
     print(f"DeepSpeed {verdict.load()}")
-    return 1 if bool(cases()) | bool(plans(count, first)) else 0
+    return 1 if bool(cases()) | bool(plans("shipped plans", 6, "shipped")) | bool(plans("plans", count, str(first), str(count), "512")) else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plans for Megatron-LM, as `pipeplan plan --format megatron` writes them, before megatron-core itself: does it start with them, and does it build
-the layers, microbatches and groups of the plan? usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 10, on at most 1,024 GPUs."""
+the layers, microbatches and groups of the plan? So those of the examples and README. usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 10, on at most 1,024 GPUs."""
 import json, os, shlex, subprocess, sys
 
 import megatron_verdict
@@ -24,12 +24,9 @@ def flags_of(text):
     return out + OWN
 
 
-def main(count, first):
-    if not os.path.isdir(os.path.join(FOLDER, "megatron")):
-        print("skipped: no megatron-core in build/megatron; scripts/megatron installs it")
-        return 77
-    megatron_verdict.load(FOLDER)
-    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", str(first), str(count), "1024"], stdout=subprocess.PIPE, text=True,
+def plans(what, least, *words):
+    """least: so many plans there must be."""
+    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", *words, "1024"], stdout=subprocess.PIPE, text=True,
                             env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
     wrong = judged = unwritten = 0
     for line in made.stdout:
@@ -44,12 +41,20 @@ def main(count, first):
         got = {name: theirs.get(name) for name in want}
         if not theirs["ok"] or got != want:
             wrong += 1
-            print(f"seed {given['seed']}: {theirs.get('error') or f'megatron-core has {got}, the plan {want}'}\n{given['text']}")
-    if made.wait() != 0 or judged < count:
-        print(f"{judged} of {count} plans were made")
+            print(f"{what}: {given['seed']}: {theirs.get('error') or f'megatron-core has {got}, the plan {want}'}\n{given['text']}")
+    if made.wait() != 0 or judged < least:
+        print(f"{judged} of {least} {what} were made")
         return 1
-    print(f"{judged} plans: {wrong} refused by megatron-core, or built otherwise; {unwritten} that no key says, and none was written")
-    return 1 if wrong else 0
+    print(f"{judged} {what}: {wrong} refused by megatron-core, or built otherwise; {unwritten} that no key says, and none was written")
+    return wrong
+
+
+def main(count, first):
+    if not os.path.isdir(os.path.join(FOLDER, "megatron")):
+        print("skipped: no megatron-core in build/megatron; scripts/megatron installs it")
+        return 77
+    megatron_verdict.load(FOLDER)
+    return 1 if bool(plans("shipped plans", 6, "shipped", "0")) | bool(plans("plans", count, str(first), str(count))) else 0
 
 
 if __name__ == "__main__":

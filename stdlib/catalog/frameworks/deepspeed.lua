@@ -101,6 +101,7 @@ return {
   },
 
   program = { "model.layers", "layers_per_stage", "training.sequence_length" },
+  accepts = { by = "DeepSpeed 0.19.8: `DeepSpeedConfig`, `PipelineModule`", test = "deepspeed_plans_test.py" },
   rules = rules,
   notes = "refuses ZeRO-2 and ZeRO-3 with a pipeline (https://github.com/deepspeedai/DeepSpeed/issues/823, issues/568); DualPipeVModule of 0.19.8 runs another schedule than the one planned here: its backward keeps the weight gradients (runtime/pipe/schedule.py:327, https://github.com/deepspeedai/DeepSpeed/pull/8576)",
   source = at "runtime/config.py, runtime/engine.py, runtime/pipe",

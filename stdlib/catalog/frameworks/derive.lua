@@ -6,12 +6,16 @@
 --   keys, gone, rules   what it has beside the base's; without: ids of rules of the base that do not hold in it
 --   schedules  laid over the base's, name by name; false: it does not run that one
 --   facts      laid over the base's
--- Every other field stands in place of the base's, `argparse` alone is not handed on: such a framework adds arguments of its own. The keys of five such tables are a millisecond, and a plan asks for those of one at most:
--- they are put together when somebody does.
+-- Every other field stands in place of the base's. Not handed on are `argparse`, for such a framework adds arguments of its own, and `accepts`,
+-- for its code is another. The keys of five such tables are a millisecond, and a plan asks for those of one at most: they are put together
+-- when somebody does.
 
 local lists = require "pipeplan.base.lists"
 
 local own = { renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true, facts = true }
+
+-- What is the base's own.
+local kept = { keys = true, argparse = true, accepts = true }
 
 -- The keys of the base as it writes them, then its own.
 local function keys_of(base, change)
@@ -35,7 +39,7 @@ end
 
 local function derive(base, change)
   local out = {}
-  for name, value in pairs(base) do out[name] = name ~= "keys" and name ~= "argparse" and value or nil end
+  for name, value in pairs(base) do out[name] = not kept[name] and value or nil end
   for name, value in pairs(change) do
     if not own[name] then out[name] = value end
   end

@@ -52,6 +52,7 @@ return derive(megatron, {
   layers = { how = "layout", key = "pipeline_model_parallel_layout", first = "decoder_first_pipeline_num_layers",
              last = "decoder_last_pipeline_num_layers", source = at "its Megatron-LM, core 0.15.0rc5" },
   spell = spell,
+  unverified = "its package runs nothing without a Megatron-LM of its own, patched: rules are of its source",
   facts = { use_dualpipev = "use_dualpipev", use_dualpipe = "use_dualpipe", fb_overlap = "moe_fb_overlap" },
   writes = lists.with(megatron.writes, {
     -- its Megatron-LM, core 0.15.0rc5, may not have --moe-flex-dispatcher-backend yet

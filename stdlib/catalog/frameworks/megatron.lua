@@ -242,6 +242,10 @@ return {
     return "the router's groups of experts, scaling factor and balance",
            { "--moe-router-num-groups", "--moe-router-group-topk", "--moe-router-topk-scaling-factor", "--moe-router-load-balancing-type" }
   end,
+  accepts = {
+    by = "megatron-core 0.19.2: `validate_args`, `TransformerConfig`, layers of each stage", test = "megatron_plans_test.py",
+    except = { { what = "fp8", why = "it wants Transformer Engine", when = function(plan) return plan.training.precision == "fp8" end } },
+  },
   facts = checks.facts, required = checks.required, writes = writes, unsaid = unsaid,
   -- how: refused with the new name, unrecognized, renamed: still taken, with a warning, or ignored: parsed, warned about on one rank, and
   -- then not passed on

@@ -96,7 +96,7 @@ return derive(megatron, {
     ["train.global_batch_size"] = 32, ["train.train_iters"] = 300000, ["model.seq_length"] = 1024,
   } },
   required = { ["--num-layers"] = true, ["--hidden-size"] = true, ["--num-attention-heads"] = true },   -- the bare recipe has none
-  writes = writes.keys, unsaid = writes.unsaid,
+  writes = writes.keys, unsaid = writes.unsaid, accepts = writes.accepts,
   notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
   source = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987, performance guide",
 })

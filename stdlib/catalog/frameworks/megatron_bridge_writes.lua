@@ -83,4 +83,14 @@ function bridge.unsaid(f)
   return unsaid(f)
 end
 
+bridge.accepts = {
+  by = "megatron-bridge 0.6.2 over megatron-core 0.19.2: its recipe, its parser of overrides, `ConfigContainer.validate`, layers of each stage",
+  test = "bridge_plans_test.py",
+  except = {
+    { what = "fp8", why = "it wants Transformer Engine", when = function(plan) return plan.training.precision == "fp8" end },
+    { what = "moments, gradients, offload", why = "they want Transformer Engine",
+      when = function(_, said) return said["--use-precision-aware-optimizer"] ~= nil end },
+  },
+}
+
 return bridge

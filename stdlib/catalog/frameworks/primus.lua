@@ -1,9 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- primus.lua: AMD's Primus over Megatron-LM: what differs from it. Names are Megatron's with _ for -, in modules.pre_trainer.overrides.
--- AMD-AGI/Primus @fd1eeabb. Two runtimes of zero bubble, never both: sail's (patch_zero_bubble) and its own (patch_primus_pipeline).
+-- primus.lua: AMD's Primus over Megatron-LM: what differs from it. A key stands in modules.pre_trainer.overrides and is called as Megatron's
+-- parser calls its value (primus/backends/megatron/argument_builder.py), which is the flag with _ for - but for those of `renamed`. AMD-AGI/Primus
+-- @fd1eeabb, over NVIDIA/Megatron-LM @d3528a21, core 0.16. Two runtimes of zero bubble, never both: sail's (patch_zero_bubble) and its own
+-- (patch_primus_pipeline). Its presets set keys beside Megatron's defaults: `recipes` are those of the barest pair.
 
 local derive = require "pipeplan.catalog.frameworks.derive"
+local lists = require "pipeplan.base.lists"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
+local writes = require "pipeplan.catalog.frameworks.primus_writes"
 
 local function at(where) return "https://github.com/AMD-AGI/Primus/tree/fd1eeabb, " .. where end
 
@@ -21,8 +25,16 @@ local setups = { zb = "zb_v", half = "v_half", min = "v_min" }
 local function chosen(key)
   if key "patch_primus_pipeline" then return algorithms[key "pp_algorithm" or ""] end
   if not key "patch_zero_bubble" then return nil end
+  if not key "enable_zero_bubble" then return nil end
   if key "zero_bubble_v_schedule" then return setups[key "zero_bubble_v_schedule_mem_setup" or ""] end
-  return key "enable_zero_bubble" and "zb_auto" or nil
+  local pending, P = tonumber(key "zero_bubble_max_pending_backward"), key "--pipeline-model-parallel-size"
+  return pending == P and "zb_h1" or pending == 2 * P and "zb_h2" or "zb_auto"
+end
+
+local function grouped()
+  for _, rule in ipairs(megatron.rules) do
+    if rule.id == "megatron.interleaved_group" then return rule end
+  end
 end
 
 return derive(megatron, {
@@ -44,14 +56,29 @@ return derive(megatron, {
   spell = spell,
   facts = { patch_zero_bubble = "patch_zero_bubble", patch_primus_pipeline = "patch_primus_pipeline" },
   chosen = chosen,
+  writes = writes.keys, unsaid = writes.unsaid,
+  unverified = "its runtime patches Megatron-LM on AMD's GPUs, and none of it was run: presets, names of keys and rules are of its source",
+  -- what Megatron's parser calls their values
+  renamed = { ["--microbatch-group-size-per-virtual-pipeline-stage"] = "microbatch_group_size_per_vp_stage", ["--fp8-format"] = "fp8",
+              ["--fp4-format"] = "fp4" },
+  dropped = { "--step-batch-size-schedule", "--disable-bias-linear", "--no-overlap-p2p-communication", "--no-gradient-accumulation-fusion",
+              "--no-position-embedding", "--train-iters", "--train-samples" },
   keys = {
+    { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "never" },
+    { key = "add_bias_linear", base = "--disable-bias-linear", field = "model.mlp_bias", type = "flag", present = true, default = true,
+      written = "differs" },
+    { key = "overlap_p2p_comm", base = "--no-overlap-p2p-communication", type = "flag", present = false, default = false, written = "never" },
+    { key = "add_position_embedding", base = "--no-position-embedding", type = "flag", present = false, default = false, written = "differs",
+      note = "off in the presets, and then only rotary ones are taken (arguments.py:1237 of its Megatron-LM)" },
+    { key = "train_iters", base = "--train-iters", type = "integer", written = "always" },
+    { key = "train_samples", base = "--train-samples", type = "integer", written = "never", note = "not beside train_iters, which presets have" },
     { key = "patch_zero_bubble", type = "flag", present = true, default = false, written = "differs", note = "not beside patch_primus_pipeline" },
-    { key = "enable_zero_bubble", type = "flag", present = true, default = false, written = "differs" },
+    { key = "enable_zero_bubble", type = "flag", present = true, default = true, written = "differs" },
     { key = "zero_bubble_v_schedule", type = "flag", present = true, default = false, written = "differs",
       note = "alone it is V-Half, for zero_bubble_v_schedule_mem_setup is half" },
     { key = "zero_bubble_v_schedule_mem_setup", field = "parallelism.schedule", type = "choice", values = { "zb", "half", "min" },
-      default = "half", written = "differs" },
-    { key = "zero_bubble_max_pending_backward", field = "plan.activation_limit_chunks", type = "integer", default = "auto", written = "differs" },
+      default = "half", written = "always" },
+    { key = "zero_bubble_max_pending_backward", field = "plan.activation_limit_chunks", type = "string", default = "auto", written = "differs" },
     { key = "patch_primus_pipeline", type = "flag", present = true, default = false, written = "never" },
     { key = "pp_algorithm", field = "parallelism.schedule", type = "choice", default = "1f1b-interleaved", written = "never",
       values = { "1f1b", "1f1b-interleaved", "zero-bubble", "zero-bubble-heuristic", "zbv-formatted", "v-half", "v-min" } },
@@ -61,12 +88,26 @@ return derive(megatron, {
     { key = "no_persist_layer_norm", type = "flag", present = true, default = false, written = "differs", note = "with zero bubble" },
     { key = "create_attention_mask_in_dataloader", type = "flag", present = true, default = true, written = "differs",
       note = "false with zero bubble" },
-    { key = "gradient_accumulation_fusion", type = "flag", present = true, default = true, written = "differs", note = "with zero bubble" },
-    { key = "use_turbo_deepep", type = "flag", present = true, default = false, written = "never", note = "wants enable_primus_turbo and EP > 1" },
-    { key = "enable_primus_turbo", type = "flag", present = true, default = false, written = "never" },
+    { key = "gradient_accumulation_fusion", base = "--no-gradient-accumulation-fusion", type = "flag", present = true, default = true,
+      written = "differs", note = "with zero bubble" },
+    { key = "use_turbo_deepep", type = "flag", present = true, default = false, written = "differs", note = "wants enable_primus_turbo and EP > 1" },
+    { key = "enable_primus_turbo", type = "flag", present = true, default = false, written = "differs" },
+    { key = "moe_router_dtype", type = "choice", values = { "fp32", "fp64" }, written = "differs",
+      note = "fp32 with use_turbo_deepep (rocm_arg_validation.py)" },
     { key = "turbo_deepep_num_cu", type = "integer", written = "never", note = "at most 32 from EP 16 on" },
   },
+  -- what the presets set beside Megatron's defaults: primus/configs/modules/megatron/{pre_trainer,trainer_base,zero_bubble}.yaml and
+  -- primus/configs/models/megatron/language_model.yaml
+  recipes = { ["pre_trainer.yaml language_model.yaml"] = {
+    bf16 = "bf16", use_distributed_optimizer = 1, sequence_parallel = true, swiglu = true, add_bias_linear = false,
+    untie_embeddings_and_output_weights = false, add_position_embedding = true, micro_batch_size = 2, global_batch_size = 16,
+    train_iters = 1000, seq_length = 1024, num_layers = 24, hidden_size = 1024, num_attention_heads = 16, lr = 2e-5, min_lr = 0,
+    lr_warmup_iters = 40, optimizer_offload_fraction = 1,
+  } },
+  -- it switches sequence_parallel off at TP 1 (sequence_parallel_tp1_patches.py); two chunks of a V are not interleaved by Megatron's schedule
+  without = { "megatron.sequence_alone", "megatron.interleaved_group" },
   rules = {
+    lists.with(grouped(), { schedule = "interleaved_1f1b" }),
     { id = "primus.two_runtimes", by = "engine", patch_zero_bubble = true, patch_primus_pipeline = true,
       message = "{framework} takes patch_zero_bubble or patch_primus_pipeline", source = at "wgrad_adapter.py:22" },
     { id = "primus.overlap", by = "engine",

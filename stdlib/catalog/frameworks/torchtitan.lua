@@ -145,6 +145,7 @@ return {
     { key = "training.deterministic", how = "unrecognized", now = "debug.deterministic", source = at "config/configs.py: DebugConfig: run" },
   },
 
+  accepts = { by = "torchtitan 0.3.0: configuration, stages, schedule, CSV", test = "torchtitan_plans_test.py" },
   rules = rules,
   notes = "composes fully sharded data parallelism with a pipeline (https://github.com/pytorch/torchtitan/issues/562); M ≥ stages, or 1F1B hangs in older versions (issues/775)",
   source = at "config/configs.py, config/manager.py, trainer.py, distributed/pipeline_parallel.py",

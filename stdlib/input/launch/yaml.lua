@@ -5,6 +5,7 @@ local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local files = require "pipeplan.input.files"
 local flags = require "pipeplan.input.launch.flags"
+local frameworks = require "pipeplan.catalog.frameworks"
 local interpolation = require "pipeplan.input.launch.interpolation"
 local lists = require "pipeplan.base.lists"
 local tree = require "pipeplan.input.launch.yaml_tree"
@@ -353,7 +354,11 @@ local function primus(root, file, duplicates, options)
   if framework and framework.kind == "scalar" and framework.text ~= "megatron" then
     failure.usage("%s:%d: Primus with framework %s: only its Megatron is read", file, framework.line, framework.text)
   end
-  local launch = new("primus", file, { presets = "the presets of Primus, which are not in this file" })
+  local launch = new("primus", file)
+  local config, model = tree.at(module, "config"), tree.at(module, "model")
+  local named = config and config.kind == "scalar" and model and model.kind == "scalar" and config.text .. " " .. model.text
+  local recipe = frameworks.find("primus").recipes[named or ""]
+  if recipe then launch.sets = lists.with(recipe) else launch.presets = "the presets of Primus, which are not in this file" end
   tell_duplicates(launch, duplicates, "warning", "the last one holds")
   local overrides = tree.at(module, "overrides")
   launch.line = overrides.line
@@ -361,7 +366,10 @@ local function primus(root, file, duplicates, options)
   for _, entry in ipairs(overrides.kind == "map" and overrides.entries or {}) do
     if entry.value.kind ~= "map" then
       local setting = add(launch, entry.name, entry.name, entry.line, entry.value, overrides, resolve, true)
-      if setting.null or #setting.values == 1 and setting.values[1].text == "null" then table.remove(launch.settings) end
+      if setting.null or #setting.values == 1 and setting.values[1].text == "null" then
+        table.remove(launch.settings)
+        if recipe then launch.sets[setting.key] = nil end
+      end
     end
   end
   return launch
