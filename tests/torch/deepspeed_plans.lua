@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- deepspeed_plans.lua: `lua5.4 tests/torch/deepspeed_plans.lua FIRST COUNT MOST` prints COUNT lines of JSON, { seed, gpus, layers, text: of
--- `plan --format deepspeed`, plan: what it says that the launch must be }, of random plans on at most MOST GPUs; "shipped" in place of FIRST:
--- of what the examples and README plan.
+-- `plan --format deepspeed`, plan: what it says that the launch must be }, of random plans on at most MOST GPUs; "shipped" in place of
+-- FIRST: of what the examples and README plan.
 
 require "planning"  -- first: it loads the module
 local failure = require "pipeplan.base.failure"

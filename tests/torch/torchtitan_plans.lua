@@ -29,7 +29,8 @@ local function line(seed, plan, request)
   local text = launch.write("torchtitan", plan, request)
   if not text then return nil end
   local p, shape = plan.parallelism, request.model.shape
-  return { seed = seed, actions = p.pipeline * p.virtual * plan.microbatches, gpus = plan.gpus_used, text = text, layers = shape.layers, plan = {
+  local actions = p.pipeline * p.virtual * plan.microbatches
+  return { seed = seed, actions = actions, gpus = plan.gpus_used, text = text, layers = shape.layers, plan = {
     layers = json.array(plan.layers_per_stage or { shape.layers }), M = plan.microbatches, DP = p.data, TP = p.tensor, P = p.pipeline,
     CP = p.context, EP = (shape.experts or 0) > 0 and p.expert or 1, ["microbatch size"] = plan.micro_batch_size,
     batch = plan.global_batch_size, sequence = plan.training.sequence_length,
