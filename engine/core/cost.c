@@ -103,8 +103,7 @@ static double recurrence_seconds(const pp_scene *at, const pp_work *job, double 
 /* `factor` times the forward of core attention beside a ring of `passes` times keys and values; the own block needs no waiting. */
 static attention_time time_attention(const pp_scene *at, const pp_work *job, double factor, double passes) {
   const double pieces = (double)at->model->heads / at->tensor * at->tokens / 128;
-  const double length = (double)at->training->sequence_length;
-  const double core = pp_kernels_attention(at->device, factor * job->attention, length, pieces, factor > 1) +
+  const double core = pp_kernels_attention(at->device, factor * job->attention, job->length, pieces, factor > 1) +
                       recurrence_seconds(at, job, factor > 1 ? 2 : 1);
   const double ranks = at->layout->context;
   attention_time out;
@@ -333,7 +332,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   };
   pp_block_flops flops[PP_BLOCKS];
   pp_block_parameters parameters[PP_BLOCKS];
-  pp_model_block_flops(model, training->sequence_length, flops);
+  pp_model_block_flops(model, pp_training_attended(training), flops);
   pp_model_block_parameters(model, parameters);
   pp_pass_terms own[PP_BLOCKS][PP_PASSES];
   if (!terms) terms = own;

@@ -130,6 +130,8 @@ static pp_status check_layer(const pp_layer *layer, bool moe, bool dense, pp_err
     { "output_gate", layer->output_gate, 0, 1 << 20 },
     { "norms_per_layer", layer->norms_per_layer, 0, 8 },
     { "scales", layer->scales, 0, 1 << 24 },
+    { "window", layer->window, 0, 1 << 30 },
+    { "chunk", layer->chunk, 0, 1 << 30 },
     { "ffn", layer->ffn, dense ? 1 : 0, 1 << 22 },
   };
   pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
@@ -392,10 +394,16 @@ pp_parameter_totals pp_model_parameters(const pp_model *model) {
 
 /* --- FLOPs --------------------------------------------------------------------------------------------------------------------- */
 
+/* Mean of min(i, most) over i of s: most − most² / 2s, of which s / 2 is what a mask leaves without a limit (0). */
+static double limited(double s, double most) {
+  return most > 0 && most < s ? 2 * most - most * most / s : s;
+}
+
 /*
 ** Forward FLOPs per token of what mixes tokens: products with weights, and the core. Q·Kᵀ over the query size and P·V over the value size, each
 ** half of s × s under the causal mask: 2 · s/2 · size per token. Where a query attends to index_topk tokens that an indexer finds, the core's
-** sequence is no longer than that, and the indexer's scores, one product, take half of s × s.
+** sequence is no longer than that, and the indexer's scores, one product, take half of s × s. So it is with a window of the last tokens; a
+** chunk is a sequence of its own.
 */
 static void mixing_flops(const pp_model *model, double s, double *linear, double *core) {
   *linear = *core = 0;
@@ -407,9 +415,8 @@ static void mixing_flops(const pp_model *model, double s, double *linear, double
     *core = mixer.recurrence;
     return;
   }
-  const double topk = (double)model->index_topk;
-  /* Mean of min(i, k) over i of s: k − k² / 2s, half of which is what half of s stands for. */
-  const double length = topk > 0 && topk < s ? 2 * topk - topk * topk / s : s;
+  const double all = model->chunk > 0 ? fmin(s, (double)model->chunk) : s;
+  const double length = limited(limited(all, (double)model->window), (double)model->index_topk);
   *linear = 2.0 * (double)attention_split_weights(model);
   *core = length * (double)(query_size(model) + value_size(model)) + s * (double)(model->index_heads * model->index_dim);
   /* Megatron's function counts a multiply-add for each weight of the latents' norms, and of an MTP module's norms below. */
@@ -426,8 +433,8 @@ static void layer_flops(const pp_model *model, double s, bool moe, pp_block_flop
   block->router = 2.0 * (double)(model->hidden * model->experts);
 }
 
-void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]) {
-  const double s = (double)sequence_length, logits = 2.0 * (double)(model->vocab * model->hidden);
+void pp_model_block_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]) {
+  const double s = length, logits = 2.0 * (double)(model->vocab * model->hidden);
   memset(blocks, 0, PP_BLOCKS * sizeof *blocks);
   layer_flops(model, s, false, &blocks[PP_BLOCK_DENSE]);
   if (model->experts > 0) layer_flops(model, s, true, &blocks[PP_BLOCK_MOE]);
@@ -494,10 +501,10 @@ int pp_model_block_products(const pp_model *model, pp_block block, pp_product ou
   return count;
 }
 
-double pp_model_flops_per_token(const pp_model *model, int64_t sequence_length) {
+double pp_model_flops_per_token(const pp_model *model, double length) {
   pp_block_flops blocks[PP_BLOCKS];
   double forward = 0;
-  pp_model_block_flops(model, sequence_length, blocks);
+  pp_model_block_flops(model, length, blocks);
   for (int i = 0; i < PP_BLOCKS; i++) {
     const bool layer = i == PP_BLOCK_DENSE || i == PP_BLOCK_MOE || i >= PP_BLOCK_FURTHER;
     const double count = layer ? (double)count_layers(model, (pp_block)i) : i == PP_BLOCK_MTP ? (double)model->mtp_layers : 1;

@@ -40,6 +40,8 @@ typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  
   int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim;  /* MLA; q_lora_rank 0: one full query projection */                      \
   int64_t v_dim;               /* of a head's values: MLA; GQA where it is not head_dim */                                               \
   int64_t index_heads, index_dim, index_topk;  /* MLA: scores of the tokens that a query attends to (DeepSeek-V3.2) */                   \
+  int64_t window, chunk;       /* tokens that a query attends to at most, itself among them: the last so many, or those of its own chunk of so      \
+                                  many (Llama 4); 0: all before it */                                                                    \
   int64_t output_gate;         /* columns of a product that gates attention's output: heads, or their width */                           \
   bool shared_kv;              /* values are the keys (Gemma 4): no product of their own */                                              \
   bool qkv_bias, output_bias;                                                                                                            \
@@ -152,14 +154,16 @@ void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks
 /* Of a decoder layer or PP_BLOCK_MTP; of other blocks none. Returns how many. */
 int pp_model_block_products(const pp_model *model, pp_block block, pp_product out[PP_MOST_PRODUCTS]);
 
-void pp_model_block_flops(const pp_model *model, int64_t sequence_length, pp_block_flops blocks[PP_BLOCKS]);
+/* Attention is within `length` tokens: a sequence, or a document of one (pp_training_attended). */
+void pp_model_block_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]);
 pp_parameter_totals pp_model_parameters(const pp_model *model);
 
 /*
 ** Model FLOPs per token of a training step (forward + backward, no recompute), MTP included: the numerator of MFU. Counts what
 ** Megatron-LM's num_floating_point_operations counts (megatron/training/training.py), so that utilisations compare: routed experts by
-** experts_per_token, no router, full attention where a model has sliding windows, vocabulary once more per MTP module.
+** experts_per_token, no router, vocabulary once more per MTP module; attention of packed sequences within each document. Where a layer has a
+** window it counts what the window leaves, which that function does not.
 */
-double pp_model_flops_per_token(const pp_model *model, int64_t sequence_length);
+double pp_model_flops_per_token(const pp_model *model, double length);
 
 #endif

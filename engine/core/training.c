@@ -4,6 +4,8 @@
 */
 #include "core/training.h"
 
+#include <math.h>
+
 /*
 ** An fp8 cache of activations (below 2 bytes an element): DeepSeek-V3 report, section 3.3.2: 12 bits of what attention writes, for its own
 ** backward reads it too; weights' gradients are added in place. fp8 is dispatched in tiles with one fp32 scale for 128 elements.
@@ -15,4 +17,9 @@ void pp_training_defaults(pp_training *training) {
   training->weight_gradient_bytes = cached ? 0 : 2;
   training->dispatch_bytes = training->precision == PP_FP8 ? 1 + 4.0 / 128 : 2;
   training->combine_bytes = 2;
+}
+
+double pp_training_attended(const pp_training *training) {
+  const double sequence = (double)training->sequence_length;
+  return training->document_length > 0 ? fmin(training->document_length, sequence) : sequence;
 }

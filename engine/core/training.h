@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
   pp_precision precision;
   int64_t sequence_length, micro_batch;  /* tokens of a microbatch = sequence_length × micro_batch */
+  double document_length;   /* packed sequences: Σ length² / Σ length of the documents in one, within which attention stays; 0: one document */
   double parameter_bytes;   /* stored weights, per parameter (bf16: 2) */
   double gradient_bytes;    /* accumulated gradients (fp32: 4, bf16: 2) */
   double master_bytes;      /* fp32 master weights (4), 0 when the stored weights are the master */
@@ -73,5 +74,8 @@ typedef struct {
 
 /* Fills what follows from precision and activation_bytes where a recipe says no more: the sizes from attention_output_bytes to combine_bytes. */
 void pp_training_defaults(pp_training *training);
+
+/* Tokens within which attention stays: of a document, or of the sequence. */
+double pp_training_attended(const pp_training *training);
 
 #endif

@@ -90,6 +90,24 @@ static void add_mixer(const pp_scene *at, const pp_block_flops *flops, pp_work *
   out->tensor_seconds += pp_work_tensor_region(at);
 }
 
+/* Tokens in which core attention stays: a document, a chunk or a window; all, where it is not fused. */
+static double attention_length(const pp_scene *at) {
+  const int64_t window = at->model->window, chunk = at->model->chunk;
+  if (!at->training->fused_attention) return (double)at->training->sequence_length;
+  double length = pp_training_attended(at->training);
+  if (window > 0) length = fmin(length, (double)window);
+  return chunk > 0 ? fmin(length, (double)chunk) : length;
+}
+
+/*
+** What is not fused computes all of s × s, and masks it: two products (Megatron-LM core/transformer/dot_product_attention.py, baddbmm and bmm;
+** Korthikanti 2205.05198 appendix A counts the same).
+*/
+static double core_flops(const pp_scene *at, const pp_block_flops *flops) {
+  if (at->training->fused_attention) return flops->attention;
+  return 2 * (double)at->training->sequence_length * (query_width(at->model) + value_width(at->model));
+}
+
 static void add_attention(const pp_scene *at, const pp_block_flops *flops, pp_work *out) {
   const pp_model *model = at->model;
   const double hidden = (double)model->hidden / at->sequence;
@@ -98,7 +116,8 @@ static void add_attention(const pp_scene *at, const pp_block_flops *flops, pp_wo
     add_mixer(at, flops, out);
     return;
   }
-  out->attention += at->tokens * flops->attention / at->tensor;
+  out->attention += at->tokens * core_flops(at, flops) / at->tensor;
+  out->length = attention_length(at);
   const double rotary = rotary_traffic(at, query_width(model) / at->tensor + key_value_width(at) / 2);
   const double casts = cast_traffic(at, hidden + value_width(model) / at->tensor);
   const double gate = 3 * 2 * (model->output_gate > 0 ? value_width(model) : 0) / at->tensor;   /* read both, write */

@@ -16,6 +16,7 @@ typedef struct {
   double kept;          /* FLOPs of linear layers kept in bf16: head, router */
   double expert;        /* FLOPs of grouped products */
   double attention;     /* FLOPs of core attention, bf16 */
+  double length;        /* tokens within which that stays */
   double recurrence;    /* FLOPs of a mixer with a state in place of attention, bf16 */
   bool layer;           /* a decoder layer, not an end */
   double traffic;       /* bytes of element-wise kernels */

@@ -40,18 +40,18 @@ static int model_parameters(lua_State *L) {
 }
 
 /*
-** engine.model.flops(shape, sequence_length) → { per_token, blocks = { embedding = { linear, expert, attention, router }, … } }
-** per_token is training (forward and backward); blocks are forward.
+** engine.model.flops(shape, length) → { per_token, blocks = { embedding = { linear, expert, attention, router }, … } }
+** `length`: tokens within which attention stays. per_token is training (forward and backward); blocks are forward.
 */
 static int model_flops(lua_State *L) {
   pp_model model;
   pp_block_flops blocks[PP_BLOCKS];
   pp_check_shape(L, 1, &model);
-  const lua_Integer sequence_length = luaL_checkinteger(L, 2);
-  luaL_argcheck(L, sequence_length >= 1, 2, "a sequence has at least one token");
-  pp_model_block_flops(&model, sequence_length, blocks);
+  const lua_Number length = luaL_checknumber(L, 2);
+  luaL_argcheck(L, length >= 1 && length <= 0x1p62, 2, "a sequence has at least one token");
+  pp_model_block_flops(&model, length, blocks);
   lua_createtable(L, 0, 2);
-  pp_set_number(L, "per_token", pp_model_flops_per_token(&model, sequence_length));
+  pp_set_number(L, "per_token", pp_model_flops_per_token(&model, length));
   lua_createtable(L, 0, PP_BLOCKS);
   for (int i = 0; i < pp_blocks_of(&model); i++) {
     lua_createtable(L, 0, 4);

@@ -65,7 +65,8 @@ static void check_recompute(lua_State *L, int index, pp_recompute *out) {
 
 void pp_check_training(lua_State *L, int index, pp_training *out) {
   static const char *const known[] = {
-    "precision", "sequence_length", "micro_batch", "parameter_bytes", "gradient_bytes", "master_bytes", "moment_bytes", "frozen",
+    "precision", "sequence_length", "micro_batch", "document_length", "parameter_bytes", "gradient_bytes", "master_bytes",
+    "moment_bytes", "frozen",
     "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "sharded_gradient_bytes", "gathered_bytes",
     "shard_master", "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "bucket",
     "bucket_per_rank", "data_overlap",
@@ -80,6 +81,7 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->precision = (pp_precision)pp_args_option(L, index, training_call, "precision", precisions, -1);
   out->sequence_length = pp_args_integer(L, index, training_call, "sequence_length", 1, SIZE_LIMIT);
   out->micro_batch = pp_args_integer_or(L, index, training_call, "micro_batch", 1, SIZE_LIMIT, 1);
+  out->document_length = pp_args_number_or(L, index, training_call, "document_length", 0, (double)SIZE_LIMIT, 0);
   out->parameter_bytes = bytes_of(L, index, "parameter_bytes");
   out->gradient_bytes = bytes_of(L, index, "gradient_bytes");
   out->master_bytes = bytes_of(L, index, "master_bytes");

@@ -61,6 +61,8 @@ static const field layer_fields[] = {
   { "index_heads",            SIZE, offsetof(pp_layer, index_heads), 0 },
   { "index_dim",              SIZE, offsetof(pp_layer, index_dim), 0 },
   { "index_topk",             SIZE, offsetof(pp_layer, index_topk), 0 },
+  { "window",                 SIZE, offsetof(pp_layer, window), 0 },
+  { "chunk",                  SIZE, offsetof(pp_layer, chunk), 0 },
   { "output_gate",            SIZE, offsetof(pp_layer, output_gate), 0 },
   { "key_heads",              SIZE, offsetof(pp_layer, key_heads), 0 },
   { "key_dim",                SIZE, offsetof(pp_layer, key_dim), 0 },

@@ -308,6 +308,8 @@ return function(key, dense, deepseek_moe)
     local own = { heads = heads, kv_heads = config:size("swa_num_key_value_heads", 2 * shape.kv_heads),
                   head_dim = config:size("swa_head_dim", shape.head_dim), v_dim = config:size("swa_v_head_dim", shape.v_dim),
                   attention_sinks = config:flag("add_swa_attention_sink_bias", true) and heads or nil }
+    local before = config:size("sliding_window_size", nil)   -- tokens before the query; the other key counts the query too
+    own.window = before and before + 1 or config:size("sliding_window", nil)
     local pattern = config:integers("hybrid_layer_pattern")
     if pattern and #pattern ~= shape.layers then config:complain("hybrid_layer_pattern", "a list of " .. shape.layers, #pattern) end
     local kind = types_of(config, shape.layers, function(i)

@@ -176,6 +176,23 @@ local function check_fp8(request, given, complain)
   end
 end
 
+-- Documents are no longer than the sequence that they are packed into. Of documents of at most that length Σ length² ≤ longest · Σ length.
+local function check_documents(request, given, complain)
+  local t, rms_at = request.training, given["training.document_length_rms"]
+  local mean, rms, longest = t.document_length, t.document_length_rms, t.sequence_length
+  if rms and not mean then
+    complain(rms_at, "%.15g: a quadratic mean of documents whose mean training.document_length does not say", rms)
+  end
+  if mean and mean > longest then
+    complain(given["training.document_length"], "%.15g: documents do not fit into sequences of %d; nearest: %d", mean, longest, longest)
+  end
+  if rms and rms < mean then complain(rms_at, "%.15g: no less than the mean, %.15g; nearest: %.15g", rms, mean, mean) end
+  if rms and rms ^ 2 > longest * mean * (1 + 1e-9) then
+    complain(rms_at, "%.15g: of a mean of %.15g and at most %d each; nearest: %d", rms, mean, longest,
+             math.floor(math.sqrt(longest * mean)))
+  end
+end
+
 -- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
 local function check_sharding(request, given, complain)
   local named, stage = given["training.sharding"], given["training.zero"]
@@ -190,6 +207,7 @@ function contradictions.check(request, given, complain)
   check_layout(request, given, complain)
   check_experts(request, given, complain)
   check_batch(request, given, complain)
+  check_documents(request, given, complain)
   check_ramp(request, given, complain)
   check_stages(request, given, complain)
   check_fp8(request, given, complain)

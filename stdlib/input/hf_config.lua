@@ -9,6 +9,7 @@ local failure = require "pipeplan.base.failure"
 local kinds = require "pipeplan.input.hf_kinds"
 local lists = require "pipeplan.base.lists"
 local reader = require "pipeplan.input.hf_reader"
+local windows = require "pipeplan.input.hf_windows"
 
 local names, given, one_line, show = reader.names, reader.given, reader.one_line, reader.show
 
@@ -40,10 +41,11 @@ local function is_kin(class, family)
 end
 
 -- Families by class and by model_type.
-local by_class, by_type, family_names = {}, {}, {}
+local by_class, by_type, family_names, family_names_of = {}, {}, {}, {}
 for name, family in pairs(catalog.families) do
   family_names[#family_names + 1] = name
   by_type[name] = family
+  family_names_of[family] = name
   for _, class in ipairs(family.classes) do by_class[class] = family end
   for _, model_type in ipairs(family.types or {}) do by_type[model_type] = family end
 end
@@ -280,7 +282,8 @@ local function read_shape(self, family)
   shape.norms_per_layer, shape.norm_bias = family.norms or 2, family.norm_bias
   read_ends(self, family, shape)
   if family.adjust then family.adjust(self, shape) end
-  if family.own then kinds.fill(self, shape, family.own(self, shape), self.is_dense or function() return true end) end
+  local own = windows.join(shape, family.own and family.own(self, shape), windows.of(self, family_names_of[family], shape))
+  if own then kinds.fill(self, shape, own, self.is_dense or function() return true end) end
   if shape.kv_heads and shape.heads % shape.kv_heads ~= 0 then
     failure.usage("%s: '%s%s' (%d) must divide '%s%s' (%d)", self.file, self.prefix, key_of(self, names.kv_heads), shape.kv_heads,
                   self.prefix, key_of(self, names.heads), shape.heads)

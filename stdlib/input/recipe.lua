@@ -92,6 +92,19 @@ end
 -- Adam keeps two moments; Muon and SGD with momentum one.
 local moments = { adam = 2, adamw = 2, muon = 1, sgd = 1 }
 
+-- Packed sequences: a token lies on average in a document of Σ length² / Σ length tokens, which is what attention's products grow with; 0:
+-- not packed. Megatron-LM counts the same (megatron/training/training.py, seqlen_squared_sum_in_batch).
+local function document_length(t)
+  local mean = t.document_length
+  return mean and (t.document_length_rms or mean) ^ 2 / mean or 0
+end
+
+-- Tokens within which attention stays.
+function recipe.attended_length(request)
+  local t = request.training
+  return t.document_length and document_length(t) or t.sequence_length
+end
+
 -- What pp_training takes (engine/core/training.h). `layout` is optional: { tensor = } decides sequence parallelism.
 function recipe.training(request, layout)
   local t = request.training
@@ -104,7 +117,7 @@ function recipe.training(request, layout)
   return {
     precision = t.precision,
     sequence_length = t.sequence_length,
-    micro_batch = t.micro_batch_size,
+    micro_batch = t.micro_batch_size, document_length = document_length(t),
     parameter_bytes = fp8 and fp8_weight_bytes[t.weights or "fp8"] or weight_bytes[t.precision],
     gradient_bytes = number_bytes[t.gradients],
     master_bytes = t.precision == "fp32" and 0 or 4,
@@ -258,6 +271,34 @@ function recipe.profile(request)
   local read = request.profile
   return read and { layout = read.layout, stages = read.stages, rank_speed = read.rank_speed, runtime = read.runtime,
                     contention = read.contention, heat = read.heat, buffered_messages = read.buffered_messages }
+end
+
+-- What of the job is taken for granted: assumptions that stand before all others.
+function recipe.job(request)
+  local list = {}
+  local function assume(field, value, why) list[#list + 1] = { field = field, value = value, why = why } end
+  local t, given, moe = request.training, request.given or {}, request.model.architecture == "moe"
+  if not t.lora_rank then assume("training.lora_rank", "no adapters", "all parameters train") end
+  if not given["training.unfused"] then
+    local old = request.cluster.accelerator_family == "volta" and "; FlashAttention 2 does not run on Volta" or ""
+    assume("training.unfused", "nothing", "attention fused" .. old .. (moe and ", experts in one grouped product" or ""))
+  end
+  if t.document_length and not t.document_length_rms then
+    assume("training.document_length_rms", t.document_length, "all documents alike: as many tokens in unequal ones cost more")
+  end
+  local shape, least = request.model.shape, recipe.attended_length(request)
+  local function limit(layer) least = math.min(least, layer.window or least, layer.chunk or least) end
+  limit(shape)
+  for _, kind in ipairs(shape.kinds or {}) do limit(kind) end
+  if least < recipe.attended_length(request) then
+    assume("model", string.format("windows of %d tokens at the speed of attention", least),
+           (t.unfused or {}).attention and "attention that is not fused computes the whole square, and masks it"
+           or "FLOPs that the window leaves; context parallelism passes on all keys and values")
+  end
+  if t.document_length and (t.unfused or {}).attention then
+    assume("training.document_length", "not counted", "attention that is not fused computes the whole sequence's square, and masks it")
+  end
+  return list
 end
 
 -- What the tables above take for granted: { field, value, why } for the plan's assumptions.

@@ -106,6 +106,8 @@ local function training(request, value, assume, precision)
   return {
     tokens = value "training.tokens",
     sequence_length = sequence_length,
+    document_length = value "training.document_length", document_length_rms = value "training.document_length_rms",
+    padding = value "training.padding" or 0,
     micro_batch_size = value "training.micro_batch_size" or 1,
     global_batch_size = ramp and ramp[#ramp][2] or batch,
     smallest_batch_size = ramp and ramp[1][2] or batch,
@@ -194,6 +196,7 @@ local function build(given, name, paths)
   end
   local measured = value "profile"
   request.profile = measured and require("pipeplan.input.profile").read(measured, request)
+  for i, assumption in ipairs(recipe.job(request)) do table.insert(request.assumptions, i, assumption) end
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
   return request
 end

@@ -245,6 +245,8 @@
 ---@field index_heads? integer MLA: heads of an indexer of sparse attention; ≥ 0
 ---@field index_dim? integer MLA: width of such a head; ≥ 0
 ---@field index_topk? integer MLA: tokens that a query attends to; 0: all; ≥ 0
+---@field window? integer tokens that a query attends to at most, itself and the last before it; 0: all; ≥ 0
+---@field chunk? integer attention stays within chunks of so many tokens; 0: it does not; ≥ 0
 ---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0
 ---@field shared_kv? boolean values are the keys
 ---@field qkv_bias? boolean biases of the query, key and value projections
@@ -438,6 +440,8 @@
 ---@field index_heads? integer MLA: heads of an indexer of sparse attention; ≥ 0; default 0
 ---@field index_dim? integer MLA: width of such a head; ≥ 0; default 0
 ---@field index_topk? integer MLA: tokens that a query attends to; 0: all; ≥ 0; default 0
+---@field window? integer tokens that a query attends to at most, itself and the last before it; 0: all; ≥ 0; default 0
+---@field chunk? integer attention stays within chunks of so many tokens; 0: it does not; ≥ 0; default 0
 ---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0; default 0
 ---@field shared_kv? boolean values are the keys; default false
 ---@field qkv_bias? boolean biases of the query, key and value projections; default false
@@ -576,6 +580,7 @@
 ---@class pipeplan.engine.training
 ---@field precision "bf16"|"fp8"|"fp16"|"fp32" of matrix products
 ---@field sequence_length integer tokens of a sequence; 1 … 2147483647
+---@field document_length? number packed sequences: Σ length² / Σ length of the documents in one; 0: one document; 0 … 2147483647; default 0
 ---@field micro_batch? integer sequences of a microbatch; 1 … 2147483647; default 1
 ---@field parameter_bytes number bytes of a stored weight; 0 … 64
 ---@field gradient_bytes number bytes of an accumulated gradient; 0 … 64
@@ -1030,9 +1035,9 @@ engine.model = {}
 --- engine.model.flops(model, 4096).blocks.dense.linear  --> 31457280: 2 a parameter of its products
 --- ```
 ---@param shape pipeplan.engine.shape the model
----@param sequence_length integer tokens; ≥ 1
+---@param length number tokens within which attention stays: a sequence, or a document of one; ≥ 1
 ---@return pipeplan.engine.flops
-function engine.model.flops(shape, sequence_length) end
+function engine.model.flops(shape, length) end
 
 --- Parameters of a model.
 --- ```lua

@@ -31,6 +31,9 @@
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
 ---@field tokens? number|string training volume; in token
 ---@field sequence_length? integer|string tokens of one sequence (default: 4096, or the model's maximum when that is less); in token
+---@field document_length? number|string packed sequences: mean tokens of a document, within which attention stays (default: a sequence); in token
+---@field document_length_rms? number|string quadratic mean of the same documents (default: they are all alike); in token
+---@field padding? number|string share of a sequence that only fills it: computed, and no part of tokens (default 0); in fraction
 ---@field micro_batch_size? integer|string sequences of one microbatch (left out: chosen); in sequence
 ---@field global_batch_size? number|string|(number|string)[][] sequences of one step; or a ramp [[first token, sequences], …]; in sequence
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
@@ -148,6 +151,8 @@
 ---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
 ---@field cuda_graphs? boolean|string layers are launched as CUDA graphs (default false)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
+---@field document_length? number|string packed sequences: mean tokens of a document, within which attention stays (default: a sequence); in token
+---@field document_length_rms? number|string quadratic mean of the same documents (default: they are all alike); in token
 ---@field dropout? boolean|string dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field fp8_gathers? boolean|string with fp8 products, sharded parameters are gathered in fp8 (default: in bf16)
@@ -159,6 +164,7 @@
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
+---@field padding? number|string share of a sequence that only fills it: computed, and no part of tokens (default 0); in fraction
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field recompute? string|string[] what is computed again instead of stored: none, selective, full, or modules; left out: chosen
 ---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)

@@ -237,7 +237,7 @@ function candidates:fields() end
 
 --- The rank that peak_bytes is about, from 0; nil where that is not known.
 --- ```lua
---- (function() candidates:memory(all) return candidates:fullest(3) end)()  --> 1: the second rank of 1F1B has three of the eight layers, for three microbatches
+--- (function() candidates:memory(all) return candidates:fullest(3) end)()  --> 0: the first rank of 1F1B keeps the most microbatches
 --- ```
 ---@param row integer from 1; ≥ 1
 ---@return integer|nil

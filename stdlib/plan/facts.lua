@@ -116,7 +116,8 @@ function facts.of(request, policy)
       split_tie = parameter(policy, "split_tie_fraction"), split_gain = parameter(policy, "split_gain_fraction"),
       split_overfull = parameter(policy, "split_overfull_fraction"), scale_up_gpus = cluster.network.scale_up_gpus,
       rounds = request.framework and frameworks.find(request.framework).rounds or false,
-      run_days_per_second = training.tokens / (batch * training.sequence_length) / (training.goodput or 1) / SECONDS_PER_DAY,
+      run_days_per_second = training.tokens / (batch * training.sequence_length * (1 - (training.padding or 0)))
+                            / (training.goodput or 1) / SECONDS_PER_DAY,
       price_per_gpu_hour = cluster.price_per_gpu_hour,
       experts_as_tensor = frameworks.default_expert_tensor(request.framework) == "tensor",
       experts_apart = recipe.chooses_expert_tensor(request), profile = recipe.profile(request),

@@ -11,6 +11,7 @@ local framework = require "pipeplan.plan.framework"
 local host = require "pipeplan.plan.host"
 local layout = require "pipeplan.base.layout"
 local lists = require "pipeplan.base.lists"
+local recipe = require "pipeplan.input.recipe"
 local vocabulary = require "pipeplan.vocabulary"
 
 local measure = {}
@@ -88,7 +89,8 @@ local function segments(request, known, evaluation, kernel)
     if tokens > 0 then
       local at = batch == known.batch and evaluation or evaluate_at(known.arguments, evaluation, evaluation.schedule, kernel, batch)
       list[#list + 1] = {
-        first_token = first, batch = batch, tokens = tokens, steps = tokens / (batch * training.sequence_length),
+        first_token = first, batch = batch, tokens = tokens,
+        steps = tokens / (batch * training.sequence_length * (1 - (training.padding or 0))),
         evaluation = at or evaluation,
       }
     end
@@ -381,7 +383,8 @@ function measure.fill(plan, request, known, result)
   plan.ideal_step_seconds = evaluation.ideal_step_seconds
   plan.predicted_utilisation_fraction = plan.ideal_step_seconds / plan.step_seconds
   local frozen = known.arguments.training.frozen   -- a weight that does not train has no product for its gradient: two of three
-  local flops = engine.model.flops(request.model.shape, training.sequence_length).per_token * plan.tokens_per_step * (1 - frozen / 3)
+  local flops = engine.model.flops(request.model.shape, recipe.attended_length(request)).per_token * plan.tokens_per_step
+                * (1 - (training.padding or 0)) * (1 - frozen / 3)
   plan.mfu_fraction = flops / (plan.step_seconds * gpus * request.device.flops_bf16)
   local seconds = run_seconds(list, goodput, function(e) return e.step_seconds end)
   plan.training_days = seconds / seconds_per_day

@@ -40,6 +40,7 @@ models["qwen3-30b"] = {
 models["gpt-oss-120b"] = {
   layers = 36, hidden = 2880, vocab = 201088, heads = 64, kv_heads = 8, head_dim = 64, qkv_bias = true, output_bias = true,
   attention_sinks = 64, experts = 128, experts_per_token = 4, expert_ffn = 2880, router_bias = true, expert_bias = true,
+  kinds = { { layers = { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35 }, window = 128 } },
 }
 
 models["mixtral-8x22b"] = { layers = 56, hidden = 6144, heads = 48, kv_heads = 8, head_dim = 128, vocab = 32768, experts = 8,

@@ -24,7 +24,7 @@ static pp_model hybrid(int64_t hidden, pp_layer first) {
 
 static double forward_flops(const pp_model *model, pp_block block, int64_t sequence_length) {
   pp_block_flops blocks[PP_BLOCKS];
-  pp_model_block_flops(model, sequence_length, blocks);
+  pp_model_block_flops(model, (double)sequence_length, blocks);
   return blocks[block].linear + blocks[block].expert + blocks[block].attention;
 }
 

@@ -267,7 +267,7 @@ static void flops_are_those_of_megatron(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[32];
-    snprintf(text, sizeof text, "%.6e", pp_model_flops_per_token(&cases[i].model, cases[i].sequence_length));
+    snprintf(text, sizeof text, "%.6e", pp_model_flops_per_token(&cases[i].model, (double)cases[i].sequence_length));
     assert_string_equal(text, cases[i].flops);
   }
 }

@@ -59,6 +59,8 @@ local attention_fields = {
   size("v_dim", "value, per head: MLA; GQA where it is not head_dim", 0),
   size("index_heads", "MLA: heads of an indexer of sparse attention", 0), size("index_dim", "MLA: width of such a head", 0),
   size("index_topk", "MLA: tokens that a query attends to; 0: all", 0),
+  size("window", "tokens that a query attends to at most, itself and the last before it; 0: all", 0),
+  size("chunk", "attention stays within chunks of so many tokens; 0: it does not", 0),
   size("output_gate", "columns of a product that gates the output of attention", 0), flag("shared_kv", "values are the keys"),
   flag("qkv_bias", "biases of the query, key and value projections"), flag("output_bias", "bias of the output projection"),
   size("attention_sinks", "learned scalars per layer", 0),
@@ -126,6 +128,7 @@ classes.recompute = { meaning = "What is not stored but computed again at the st
 classes.training = { meaning = "What of a training recipe decides bytes and seconds.", given = true, fields = {
   { "precision", '"bf16"|"fp8"|"fp16"|"fp32"', "of matrix products" },
   { "sequence_length", "integer", "tokens of a sequence", low = 1, high = HUGE_SIZE },
+  { "document_length", "number", "packed sequences: Σ length² / Σ length of the documents in one; 0: one document", low = 0, high = HUGE_SIZE, default = 0 },
   { "micro_batch", "integer", "sequences of a microbatch", low = 1, high = HUGE_SIZE, default = 1 },
   element_bytes("parameter_bytes", "bytes of a stored weight"), element_bytes("gradient_bytes", "bytes of an accumulated gradient"),
   element_bytes("master_bytes", "bytes of a master weight; 0: the stored one is the master"),
@@ -532,7 +535,7 @@ local functions = {
       { "overhead", "number", "bytes of communicators, context and allocator", low = 0, default = 0 },
       { "layers_per_stage", "integer[]", "default: as even as possible", optional = true } } },
   { "model.flops", "FLOPs of a model.", result = "pipeplan.engine.flops", positional = {
-      { "shape", "pipeplan.engine.shape", "the model" }, { "sequence_length", "integer", "tokens", low = 1 } } },
+      { "shape", "pipeplan.engine.shape", "the model" }, { "length", "number", "tokens within which attention stays: a sequence, or a document of one", low = 1 } } },
   { "model.parameters", "Parameters of a model.", result = "pipeplan.engine.parameters", positional = { { "shape", "pipeplan.engine.shape", "the model" } } },
   { "model.stages", "Which blocks each stage holds.", result = "pipeplan.engine.stage[]", illegal = true, positional = {
       { "shape", "pipeplan.engine.shape", "the model" }, { "stages", "integer", "how many", low = 1, high = 65536 },
