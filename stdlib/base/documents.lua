@@ -20,6 +20,7 @@ documents.versions = {
   lint = 1,        -- lint
   monitoring = 1,  -- monitor
   mutants = 1,     -- policy mutate
+  phases = 1,      -- plan --phases
   plan = 1,
   policy = 1,      -- policy show
   profile = 1,

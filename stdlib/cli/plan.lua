@@ -40,6 +40,8 @@ Examples:
        which layouts are worth a run before the long one; --measured reads their logs
    pipeplan plan examples/specs/mixtral-8x7b.json examples/specs/qwen3-235b.json --compare
        two side by side: the specs, the choice, and what it takes
+   pipeplan plan examples/specs/llama-3.1-405b.json examples/phases/llama-3.1-405b-128k.json --phases
+       a training that goes on with longer sequences: a plan each, and what lies between
    pipeplan plan --jsonl --jobs 8 -o plans.jsonl --resume plans.jsonl <specs.jsonl
        many; after an interruption the same command goes on where it was
    pipeplan plan examples/specs/mixtral-8x7b.json --format json -o plan.json --record log.jsonl
@@ -103,6 +105,8 @@ function command.parser()
     p:option("--keep", "with --measured PLAN.json=LOG: write what the runs say of the price to this file, beside what is in it")
       :argname("FILE"),
     p:flag("--compare", "plan each SPEC by itself and say what differs, beside the error of the comparison, in text or json"),
+    p:flag("--phases", "one training in phases: the first SPEC, then each further one laid over it; a plan each, and what changing over "
+      .. "moves, in text or json"),
     p:flag("--jsonl", "read one spec a line from standard input, write one plan a line, in the same order (below)"),
     p:option("--jobs", "with --jsonl: worker processes (default 1)"):argname("N"),
     p:option("--shard", "with --jsonl: of N processes that read the same specs the K-th, which plans the K-th, (K+N)-th, ... spec")
@@ -338,11 +342,11 @@ function command.run(arguments)
   local runs = require("pipeplan.cli.measured").take(parsed, given)
   if runs and parsed.recommended then failure.usage "plan: --recommended and --measured are two questions: ask one" end
   local shortlist = shortlist_of(parsed)
-  if parsed.compare then
+  if parsed.compare or parsed.phases then
     local compare = require "pipeplan.cli.compare"
-    compare.check(parsed)
-    local text, status = compare.run(parsed, command_line.policy_in_force(parsed), function(path)
-      return request_of(lists.with(parsed, { spec = { path } }), given)
+    compare.check(parsed, parsed.compare and "compare" or "phases")
+    local text, status = compare.run(parsed, command_line.policy_in_force(parsed), function(paths)
+      return request_of(lists.with(parsed, { spec = paths }), given)
     end)
     return text, status, parsed.output
   end

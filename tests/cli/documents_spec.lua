@@ -25,6 +25,7 @@ describe("a JSON document", function()
     policy = "policy show --date 2026-12-01 --format json",
     changes = "policy diff default examples/sites/aws-p5.lua examples/specs/mixtral-8x7b.json --date 2026-12-01 --format json",
     comparison = "plan examples/specs/mixtral-8x7b.json examples/specs/qwen3-235b.json --compare --date 2026-12-01 --format json",
+    phases = "plan examples/specs/llama-3.1-405b.json examples/phases/llama-3.1-405b-128k.json --phases --date 2026-12-01 --format json",
     facts = "facts kernels --format json",
   } do
     it("of kind " .. kind .. " says so", function()
