@@ -22,6 +22,9 @@ extern const char pp_embedded_lua[];  /* lua_ident of the compiler */
 /* Digests: of the names and texts of all of them, and of the texts of stdlib/catalog alone. */
 extern const char pp_embedded_library[], pp_embedded_catalogue[];
 
+/* Of the names and texts that answers follow from: stdlib, default policies, and the engine's C. Not of what others wrote (Lua, argparse). */
+extern const char pp_embedded_build[];
+
 /* The file of that name, or NULL. */
 const pp_embedded *pp_embedded_find(const char *name);
 

@@ -12,6 +12,7 @@
 #include "lua/primitives.h"
 #include "lua/process.h"
 #include "lua/search.h"
+#include "lua/stdlib.h"
 #include "lua/text.h"
 
 /* engine.embedded(name) → the text of an embedded file, or nil. */
@@ -66,6 +67,11 @@ int pp_open_engine(lua_State *L) {
   lua_setfield(L, -2, "library");
   lua_pushstring(L, pp_embedded_catalogue);
   lua_setfield(L, -2, "catalogue");
+  if (lua_getfield(L, LUA_REGISTRYINDEX, PP_STDLIB_ON_DISK) != LUA_TSTRING) {
+    lua_pop(L, 1);
+    lua_pushstring(L, pp_embedded_build);
+  }
+  lua_setfield(L, -2, "build");
   for (const luaL_Reg *module = engine_modules; module->name; module++) {
     lua_pushcfunction(L, module->func);
     lua_call(L, 0, 1);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/digest.h"
 #include "host/embedded.h"
 #include "lua/engine.h"
 
@@ -67,6 +68,30 @@ static int search_stdlib(lua_State *L) {
   return 2;
 }
 
+/* The build's digest where a directory stands for the embedded stdlib: of the build, and of those of its files that are there. */
+static void push_build_on_disk(lua_State *L, const char *directory) {
+  luaL_Buffer text;
+  size_t size;
+  luaL_buffinit(L, &text);
+  luaL_addstring(&text, pp_embedded_build);
+  for (size_t i = 0; i < pp_embedded_count; i++) {
+    const char *name = pp_embedded_files[i].name;
+    char path[1024];
+    if (strncmp(name, "stdlib/", strlen("stdlib/")) != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", directory, name + strlen("stdlib/"));
+    FILE *file = fopen(path, "rb");
+    luaL_addlstring(&text, name, strlen(name) + 1);
+    for (size_t got; file && (got = fread(luaL_prepbuffer(&text), 1, LUAL_BUFFERSIZE, file)) > 0; ) luaL_addsize(&text, got);
+    if (file) fclose(file);
+  }
+  luaL_pushresult(&text);
+  const char *bytes = lua_tolstring(L, -1, &size);
+  char hex[17];
+  snprintf(hex, sizeof hex, "%016llx", (unsigned long long)pp_digest(bytes, size));
+  lua_pop(L, 1);
+  lua_pushstring(L, hex);
+}
+
 void pp_open_stdlib(lua_State *L, const char *stdlib_directory) {
   /* As preloads: test runners empty package.loaded between files, and `require "engine"` has to work again after that. */
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
@@ -82,8 +107,13 @@ void pp_open_stdlib(lua_State *L, const char *stdlib_directory) {
     lua_rawgeti(L, -1, i);
     lua_rawseti(L, -2, i + 1);
   }
-  if (stdlib_directory) lua_pushstring(L, stdlib_directory);
-  else lua_pushnil(L);
+  if (stdlib_directory) {
+    push_build_on_disk(L, stdlib_directory);
+    lua_setfield(L, LUA_REGISTRYINDEX, PP_STDLIB_ON_DISK);
+    lua_pushstring(L, stdlib_directory);
+  } else {
+    lua_pushnil(L);
+  }
   lua_pushcclosure(L, search_stdlib, 1);
   lua_rawseti(L, -2, 2);
   lua_pop(L, 2);

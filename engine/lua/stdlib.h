@@ -7,6 +7,8 @@
 
 #include <lua.h>
 
+#define PP_STDLIB_ON_DISK "pipeplan.stdlib_on_disk"   /* in the registry: engine.build, where it is not the embedded one's */
+
 /*
 ** After this call `require "engine"` and `require "pipeplan.…"` work in L: "pipeplan.input.spec" is stdlib/input/spec.lua, "pipeplan" is
 ** stdlib/init.lua. With a stdlib_directory they are read from there instead of from the binary. May raise a Lua error.

@@ -177,7 +177,7 @@ function say.policy(path, theirs, ours, found)
     return string.format("stack: %s; the same layers say something else (pipeplan policy show --files names the files of each)",
                          both(theirs, ours))
   elseif field == "digest" and not (found.layers or found.stack or found.date or found.engine) then
-    return string.format("digest: %s, though layers, date and version agree: tables of another build, or the plan's date or digest was "
+    return string.format("digest: %s, though layers, date and version agree: another build, or the plan's date or digest was "
                          .. "changed", both(theirs, ours))
   end
   return (field or "policy") .. ": " .. both(theirs, ours)

@@ -52,7 +52,7 @@ function methods:line(decision)
     schedule = plan and plan.schedule, gpus_used = plan and plan.gpus_used, run = request and request.run,
     spec = request and request.model and { digest = plan and plan.spec.digest or stated.digest(request), files = request.source.files },
     policy = policy and { digest = policy.digest, stack = policy.stack, date = policy.date, layers = lists.column(policy.layers, "name") },
-    engine = { version = engine.version, library = engine.library, catalogue = engine.catalogue },
+    engine = { version = engine.version, build = engine.build, library = engine.library, catalogue = engine.catalogue },
   }
   return documents.encode("decision", json.shape(fields, schema)) .. "\n"
 end

@@ -197,9 +197,9 @@ local function text_of(layer)
   return table.concat(parts)
 end
 
--- Of all that a plan follows from beside its spec: every file that was read, --set, the date, pipeplan's version and its catalogue.
+-- Of all that a plan follows from beside its spec: every file that was read, --set, the date, pipeplan's version and its sources.
 local function digest_of(list, set, date)
-  local parts = { string.format("pipeplan %s %s\ndate %s\n", engine.version, engine.catalogue, date) }
+  local parts = { string.format("pipeplan %s %s\ndate %s\n", engine.version, engine.build, date) }
   for _, layer in ipairs(list) do parts[#parts + 1] = "layer " .. layer.name .. "\n" .. text_of(layer) end
   for _, name in ipairs(sorted_keys(set or {})) do
     local value = set[name]

@@ -114,7 +114,8 @@ end
 
 -- Every file that was read, with its digest, and what else a plan follows from.
 function show.files(policy)
-  local lines = { string.format("digest     %s", policy.digest), string.format("pipeplan   %s  its Lua %s", engine.version, engine.library),
+  local lines = { string.format("digest     %s", policy.digest),
+                  string.format("pipeplan   %s  built from %s", engine.version, engine.build),
                   string.format("catalogue  %s", engine.catalogue), string.format("date       %s", policy.date),
                   string.format("layers     %s  what --policy-digest demands", policy.stack) }
   for _, layer in ipairs(policy.layers) do
@@ -187,7 +188,7 @@ end
 -- The same as plain tables, for JSON. `list` marks a table as an array.
 function show.data(policy, list)
   local data = { digest = policy.digest, date = policy.date, layers = {}, parameters = {}, loosened = {}, disabled = {} }
-  data.pipeplan = { version = engine.version, library = engine.library, catalogue = engine.catalogue }
+  data.pipeplan = { version = engine.version, build = engine.build, library = engine.library, catalogue = engine.catalogue }
   for i, layer in ipairs(policy.layers) do
     data.layers[i] = { name = layer.name, digest = layer.digest, files = list(layer.files), digests = list(layer.digests),
                        not_read = list(layer.not_read) }

@@ -60,7 +60,7 @@ end
 function others.dropped(plan)
   local parts = {}
   for _, entry in ipairs(plan.dropped) do
-    local text = entry.rule .. " " .. format.integer(entry.count) .. (entry.at_least and " or more" or "")
+    local text = entry.rule .. " " .. format.integer(entry.count) .. (entry.at_least and "+" or "")
     if entry.nearest then text = text .. message.legal(entry.nearest) end
     parts[#parts + 1] = text
   end

@@ -36,7 +36,8 @@ local schema = object({
     digest = text "of everything loaded", stack = text "of the layers alone", date = text "YYYY-MM-DD that expiry was judged at",
     layers = list(text "layer", "in order"),
   }, "the policy in force; null where it cannot be loaded")),
-  engine = object({ version = text "of pipeplan", library = text "digest of its Lua", catalogue = text "digest of its fact tables" },
+  engine = object({ version = text "of pipeplan", build = optional(text "digest of its sources"),
+                    library = text "digest of its Lua", catalogue = text "digest of its fact tables" },
                   "what decided"),
 }, "A decision: one line of a record")
 

@@ -120,11 +120,25 @@ describe("policy test", function()
 end)
 
 describe("policy show", function()
+  it("has another digest where pipeplan is built from other text, be it only read in place of what is built in", function()
+    local lua = files.directory {}
+    assert(os.execute(string.format("cp -r stdlib/. '%s'", lua)))
+    local function digests(options)
+      return program.run("policy show --files --date 2026-11-27" .. options).stdout:match "^digest +(%x+)\npipeplan +%S+ +built from (%x+)\n"
+    end
+    local one, built = digests(" --stdlib " .. lua)
+    assert.same({ one, built }, { digests(" --stdlib " .. lua) })
+    assert(os.execute(string.format("echo '-- a change' >> '%s/plan/host.lua'", lua)))
+    local other, rebuilt = digests(" --stdlib " .. lua)
+    assert.is_true(one ~= other and built ~= rebuilt)
+    assert.is_true(built ~= select(2, digests ""))
+  end)
+
   it("names every file that was read, with its digest, and what else a plan follows from", function()
     local folder = files.directory { ["site.lua"] = "local l = require 'limits' reject { id = 'x', gpus = over(l), message = 'm' }" }
     files.write("limits.lua", "return 8", folder)
     local text = program.run("policy show --files --date 2026-11-27 --policy " .. folder .. "/site.lua").stdout
     assert.matches("\n  %x+  " .. folder:gsub("%p", "%%%0") .. "/limits.lua\n", text)
-    assert.matches("\npipeplan   [%d.]+  its Lua %x+\ncatalogue  %x+\ndate       2026%-11%-27\n", text)
+    assert.matches("\npipeplan   [%d.]+  built from %x+\ncatalogue  %x+\ndate       2026%-11%-27\n", text)
   end)
 end)

@@ -50,7 +50,7 @@ describe("plan --record", function()
     assert.same({ plan.spec.digest, plan.policy.digest, plan.policy.stack, "2026-12-01", plan.engine_version, plan.schedule },
                 { decision.spec.digest, decision.policy.digest, decision.policy.stack, decision.policy.date, decision.engine.version,
                   decision.schedule })
-    assert.is_true(#decision.engine.library == 16 and #decision.engine.catalogue == 16)
+    assert.is_true(#decision.engine.library == 16 and #decision.engine.build == 16 and #decision.engine.catalogue == 16)
   end)
 
   it("adds nothing to a plan, which knows no time", function()

@@ -183,15 +183,16 @@ describe("every statement", function()
 end)
 
 describe("the digest", function()
-  it("covers the date, and the version of pipeplan and of its catalogue", function()
+  it("covers the date, the version of pipeplan and what it was built from", function()
     assert.is_not.equal(stack().digest, stack({ date = "2026-11-28" }).digest)
-    for _, name in ipairs { "version", "catalogue" } do
+    for _, name in ipairs { "version", "build" } do
       local real, before = engine[name], stack().digest
       engine[name] = "0"
       local after = stack().digest
       engine[name] = real
       assert.is_not.equal(before, after, name)
     end
-    assert.matches("^%x+$", engine.catalogue)
+    assert.matches("^%x+$", engine.build)
+    assert.equal(16, #engine.build)
   end)
 end)

@@ -83,7 +83,7 @@ end
 local function dropped(plan)
   local rows = {}
   for i, entry in ipairs(plan.dropped) do
-    rows[i] = { element.name(entry.rule), { format.integer(entry.count) .. (entry.at_least and " or more" or ""), value = entry.count },
+    rows[i] = { element.name(entry.rule), { format.integer(entry.count) .. (entry.at_least and "+" or ""), value = entry.count },
                 entry.nearest and (message.legal(entry.nearest):gsub("^ ?%(", ""):gsub("%)$", "")) or "" }
   end
   if #rows == 0 then return nil end
