@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- launch_spec.lua: plans written as launches (report/launch) are launches that lint finds nothing in, that are the plan, and that are planned
--- as it was; one that is changed is not. PIPEPLAN_LAUNCHES=200 tries so many plans of each. The frameworks' own word on the same scripts is
+-- as it was; one that is changed is not. PIPEPLAN_LONG=1 tries 200 plans of each format. The frameworks' own word on the same scripts is
 -- tests/torch/megatron_plans_test.py and torchtitan_plans_test.py.
 
 local planning = require "planning"  -- first: it loads the module
 local failure = require "pipeplan.base.failure"
 local files = require "policy_files"
 local judge = require "launch_judge"
+local long = require "long"
 local planner = require "pipeplan.plan.init"
 local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
 local random_specs = require "random_specs"
@@ -56,7 +57,7 @@ describe("a plan written as a launch", function()
   for _, name in ipairs(writer.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
-      each_plan(name, 1, tonumber(os.getenv "PIPEPLAN_LAUNCHES") or 6, function(seed, plan, request, object)
+      each_plan(name, 1, long and 200 or 6, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)
