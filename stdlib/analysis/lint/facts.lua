@@ -72,7 +72,8 @@ function derived.micro_batch_size(f)
 end
 
 function derived.expert_tensor_parallel(f)
-  local value = f.key "--expert-tensor-parallel-size" or f.record.tensor_parallel
+  local apart = f.entry.defaults.expert_tensor == 1 and f.record.expert_parallel > 1   -- megatron_bridge.lua
+  local value = f.key "--expert-tensor-parallel-size" or apart and 1 or f.record.tensor_parallel
   if value < 1 or value > vocabulary.most.gpus then f.refused() end
   return value
 end

@@ -127,6 +127,26 @@ local function integer_of(text)
   return is_integer(text) and math.tointeger(tonumber((text:gsub("_", "")))) or nil
 end
 
+-- The same of an override of Megatron-Bridge's, which no parser has seen before the recipe does (run).
+local function tell_override(setting, key, entry, note)
+  if names_of(setting) then return end
+  local function bad(text, expected, nearest)
+    note { id = "bad_value", severity = "error", setting = setting, nearest = nearest, source = said_by(entry),
+           message = string.format("%s: %s is '%s': expected %s", entry.title, setting.key, text, expected) }
+  end
+  for _, word in ipairs(setting.values) do
+    if key.type == "integer" then
+      if not is_integer(word.text) then return bad(word.text, "a whole number") end
+    elseif key.type == "list" and key.values then
+      for part in word.text:gmatch "[^%s,%[%]'\"]+" do
+        if not lists.contains(key.values, part) then
+          return bad(part, "one of " .. table.concat(key.values, ", "), failure.nearest(part, key.values))
+        end
+      end
+    end
+  end
+end
+
 -- Degrees and sizes of which there is at least one.
 local function tell_range(setting, key, entry, note)
   local needed = entry.required and entry.required[key.base or key.key] or key.field == "training.global_batch_size"
@@ -154,6 +174,7 @@ local function check_one(setting, entry, launch, known, note)
            message = setting.key .. " is an argument of other programs of " .. entry.title .. ", not of its trainers" }
   end
   if not setting.resolved and (entry.argparse or known[setting.key]) then tell_words(setting, entry, severity, note) end
+  if known[setting.key] and launch.program == "run_recipe.py" then tell_override(setting, known[setting.key], entry, note) end
   if known[setting.key] then tell_range(setting, known[setting.key], entry, note) end
   local placeholder = setting.stray and setting.stray.text:find "[<>]"   -- "<some dir>/x", which somebody will replace
   -- a program of one's own may take words; one that is given a model is Megatron's parser

@@ -5,6 +5,7 @@
 -- the bare recipe, whose values are `recipes`. Run: megatron-bridge 0.6.2 beside megatron-core 0.19.2 (tests/torch/bridge_verdict.py).
 
 local derive = require "pipeplan.catalog.frameworks.derive"
+local lists = require "pipeplan.base.lists"
 local megatron = require "pipeplan.catalog.frameworks.megatron"
 local writes = require "pipeplan.catalog.frameworks.megatron_bridge_writes"
 
@@ -30,6 +31,9 @@ return derive(megatron, {
     parameters = "ddp.overlap_param_gather", expert = "comm_overlap.overlap_moe_expert_parallel_comm, with V > 1 or without a pipeline",
     tensor = "comm_overlap.tp_comm_overlap", data = 0.7, source = at "comm_overlap.py:453-517",
   },
+  -- with EP over 1, else as many as TP: _set_moe_expert_tensor_parallel_default; run
+  defaults = lists.with(megatron.defaults, {
+    expert_tensor = 1, source = at "src/megatron/bridge/models/transformer_config.py:79-88; " .. megatron.defaults.source }),
   spell = spell,
   renamed = {
     ["--num-virtual-stages-per-pipeline-rank"] = "model.virtual_pipeline_model_parallel_size",
@@ -68,8 +72,7 @@ return derive(megatron, {
       values = { "bf16_mixed", "fp16_mixed", "bf16_with_fp8_delayed_scaling_mixed", "bf16_with_fp8_current_scaling_mixed",
                  "bf16_with_fp8_subchannel_scaling_mixed", "bf16_with_mxfp8_mixed", "bf16_with_nvfp4_mixed" }, note = "mixed_precision.py:185-421" },
     { key = "model.expert_tensor_parallel_size", base = "--expert-tensor-parallel-size", field = "parallelism.expert_tensor", type = "integer",
-      default = 1, written = "always", silent = true,
-      note = "a recipe's provider settles it when it is made, before TP is overridden: run" },
+      written = "always", silent = true, note = "absent: 1 with EP over 1, else as many as TP (defaults)" },
     { key = "optimizer.use_distributed_optimizer", type = "flag", present = true, default = false, written = "always",
       note = "either one switches both on (config.py:1945), and recipes have this one on" },
     { key = "train.train_iters", base = "--train-iters", type = "integer", written = "always" },
@@ -96,6 +99,7 @@ return derive(megatron, {
     ["train.global_batch_size"] = 32, ["train.train_iters"] = 300000, ["model.seq_length"] = 1024,
   } },
   required = { ["--num-layers"] = true, ["--hidden-size"] = true, ["--num-attention-heads"] = true },   -- the bare recipe has none
+  without = { "megatron.gather_gradients", "megatron.gather_optimizer" },   -- of Megatron-LM's arguments.py; Bridge takes both: run
   writes = writes.keys, unsaid = writes.unsaid, accepts = writes.accepts,
   notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
   source = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/tree/067f987, performance guide",

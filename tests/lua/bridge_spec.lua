@@ -1,0 +1,71 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- bridge_spec.lua: overrides of Megatron-Bridge: what lint says of each is what Bridge's own code says (tests/data/bridge_cases.txt;
+-- tests/torch/bridge_plans_test.py asks it), and which plans are not written for it.
+
+local planning = require "planning"  -- first: it loads the module
+local files = require "policy_files"
+local launch = require "pipeplan.input.launch.init"
+local lint = require "pipeplan.analysis.lint.init"
+local planner = require "pipeplan.plan.init"
+local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
+local reads = require "pipeplan.analysis.lint.reads"
+local spec = require "pipeplan.input.spec"
+local writer = require "pipeplan.report.launch.init"
+
+teardown(files.remove)
+
+-- The base without what a case says itself.
+local function command(gpus, base, overrides)
+  local kept = {}
+  for word in base:gmatch "%S+" do
+    if not overrides:find(word:match "^[^=]+=", 1, true) then kept[#kept + 1] = word end
+  end
+  return string.format("torchrun --nproc_per_node %s scripts/training/run_recipe.py --recipe vanilla_gpt_pretrain_config --mode pretrain %s %s\n",
+                       gpus, table.concat(kept, " "), overrides)
+end
+
+describe("overrides of Megatron-Bridge", function()
+  it("are refused by lint where Bridge refuses them, for that reason, and nowhere else", function()
+    local base, tried, wrong, verdicts = nil, 0, {}, {}
+    for line in io.lines "tests/data/bridge_cases.txt" do
+      base = base or line:match "^BASE (.*)$"
+      local gpus, verdict, want, name, overrides = line:match "^(%d+) (%a+):?(%S*) (%S+) (.*)$"
+      if gpus then
+        tried, verdicts[verdict] = tried + 1, (verdicts[verdict] or 0) + 1
+        local experts, rest = overrides:match "^ETP=(%d+) (.*)$"
+        local result = lint.of(launch.read(files.write("bridge.sh", command(gpus, base, rest or overrides)), {})[1], {})
+        local ids, list = {}, {}
+        for _, finding in ipairs(result.findings) do
+          if finding.severity ~= "note" then ids[#ids + 1] = (finding.severity == "warning" and "?" or "") .. finding.id end
+          list[#list + 1] = finding.id .. ": " .. finding.message
+        end
+        local read = experts and reads.of(result).parallelism.expert_tensor
+        if table.concat(ids, " ") ~= want then wrong[#wrong + 1] = name .. ": " .. table.concat(list, "; ") end
+        if experts and read ~= math.tointeger(tonumber(experts)) then wrong[#wrong + 1] = name .. ": expert TP " .. tostring(read) end
+      end
+    end
+    assert.same({}, wrong)
+    assert.is_true(tried > 50 and verdicts.accept > 20 and verdicts.reject > 20, tried)
+  end)
+
+  it("are not written where Bridge has none, and what has is said", function()
+    local function problem(changes)
+      local request = spec.from_table(planning.merge({
+        cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } }, framework = "megatron-bridge",
+        model = { layers = 48, hidden = 4096, heads = 32, ffn = 16384, vocab = 32000 },
+        training = { tokens = "100B", sequence_length = 4096, global_batch_size = 256, precision = "bf16" },
+        parallelism = { pipeline = 2, tensor = 2, schedule = "1f1b" },
+      }, changes), ".")
+      local function plan_for(framework)
+        local asked = spec.laid(request, { framework = framework })
+        return planner.plan { request = asked, policy = policy }, asked
+      end
+      local text, why = writer.write("bridge", planner.plan { request = request, policy = policy }, request, plan_for)
+      return not text and why or "written"
+    end
+    assert.equal("written", problem {})
+    assert.matches("a batch that grows in steps %(megatron can%)", problem { training = { global_batch_size = { { 0, 128 }, { "50B", 256 } } } })
+    assert.matches("1024 learned positions beside sequences of 4096", problem { model = { learned_positions = 1024 } })
+    assert.matches("there is no plan: .* %(torchtitan, primus can%)$", problem { parallelism = { schedule = "zb_h1" } })
+  end)
+end)
