@@ -4,7 +4,7 @@ function_comparisons.lua: what a rule's function compares, as far as its text sa
 number, a name, a parameter, or a local that stands for one of these. Each is a condition, whether the function is read as conditions or
 not; what it computes before it compares is not seen.
 
-  function_comparisons.of(rule, policy) → { condition, … }, number of comparisons that are not seen, and of those that no condition can be
+  function_comparisons.of(rule, policy) → { condition, … }, number of comparisons that are not seen, those that no condition can be
       { { field, message }, … }
 ]]
 
@@ -115,7 +115,9 @@ function function_comparisons.of(rule, policy)
       elseif not seen[key] then list[#list + 1], seen[key] = condition, true end
     end
   end
-  return list, unseen, problems
+  local body = code:sub(from, to)
+  local branches = body:find "%f[%w_]or%f[^%w_]" or body:find "%f[%w_]not%f[^%w_]" or body:find "%f[%w_]if%f[^%w_]"
+  return list, unseen, problems, not branches and select(2, body:gsub("%f[%w_]return%f[^%w_]", "")) == 1
 end
 
 return function_comparisons

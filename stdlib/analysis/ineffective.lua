@@ -78,6 +78,17 @@ local function check_recommended(policy, rule, add)
   end
 end
 
+-- A refusal of pipelines in favour of none that says nothing of depth refuses what it recommends.
+local function check_depth(rule, add)
+  local without = rule.recommend == "data_parallel" or rule.recommend == "data_and_tensor_parallel"
+  if rule.verb ~= "refuse" or not without or rule.when then return end
+  for _, condition in ipairs(rule.conditions) do
+    if vocabulary.by_name[condition.field].scope ~= "request" then return end
+  end
+  add("recommends_nothing", rule, "refuse '%s' recommends %s, and refuses that too: it says nothing of depth; pipeline_parallel = over(1)",
+      rule.id, rule.recommend)
+end
+
 -- Is the rule one of the site's, in what it says itself or in what a site changed?
 local function of_site(policy, rule)
   if #policy.layers == 1 or rule.layer ~= "default" then return #policy.layers > 1 end
@@ -93,6 +104,7 @@ function ineffective.check(policy, rules, add)
       if not rule.when then check_all(rule, add) end
       check_chunks(rule, add)
       check_recommended(policy, rule, add)
+      check_depth(rule, add)
     end
   end
 end

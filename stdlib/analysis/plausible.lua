@@ -2,7 +2,7 @@
 --[[
 plausible.lua: what is written in a rule or parameter and is probably a slip of the hand, although it has a meaning: a bare number where a
 unit was forgotten, bytes for bits, GiB for the GB in a card's name, `=` where a limit is meant, a parameter that loosens the other way, a
-misspelt name in a function, a message that tells another limit.
+misspelt name in a function; what messages say beside their rules is messages.lua.
 
   plausible.check(policy, rules, add): add(code, at, message, …) takes each finding
 ]]
@@ -12,6 +12,7 @@ local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local function_comparisons = require "pipeplan.analysis.function_comparisons"
 local loosening = require "pipeplan.policy.loosening"
+local messages = require "pipeplan.analysis.messages"
 local ordinary = require "pipeplan.analysis.ordinary"
 local renamed = require "pipeplan.policy.renamed"
 local units = require "pipeplan.base.units"
@@ -50,6 +51,23 @@ local function of_number(value, unit, field)
                          value * 8 / 1e9, value / 1e9, value / 1e9)
   end
   return nil
+end
+
+-- Parameters, likewise.
+local odd_parameters = {
+  memory_headroom = { least = 0.01, words = "that is next to nothing: what fragments or is not counted has no room" },
+  idle_gpus = { most = 0.9, words = "that leaves hardly a GPU at work" },
+  micro_batch_choices = { most = 64, words = "a microbatch is counted in sequences here, not in tokens" },
+}
+
+local function of_parameter(parameter)
+  local limit = odd_parameters[parameter.id]
+  for _, value in ipairs(limit and (type(parameter.value) == "table" and parameter.value or { parameter.value }) or {}) do
+    if value > (limit.most or math.huge) or value > 0 and value < (limit.least or 0) then
+      return units.format(value, type(parameter.value) == "number" and parameter.unit or "1") .. ": " .. limit.words
+    end
+  end
+  return type(parameter.value) == "number" and units.range(parameter.unit) and of_number(parameter.value, parameter.unit)
 end
 
 local GIB, GB = 1 << 30, 1e9
@@ -141,10 +159,28 @@ local function check_function(policy, rule, add)
   end
 end
 
+local lower, upper = { over = true, at_least = true }, { under = true, at_most = true }
+
+-- Is there no number of which both comparisons hold?
+local function apart(one, other)
+  if one.field ~= other.field or type(one.value) ~= "number" or type(other.value) ~= "number" then return false end
+  if upper[one.op] then one, other = other, one end
+  if not lower[one.op] or not upper[other.op] then return false end
+  return one.value > other.value or one.value == other.value and not (one.op == "at_least" and other.op == "at_most")
+end
+
 -- What a function compares, as if it were written as conditions; and what could be none.
 local function check_comparisons(policy, rule, add)
-  local list, _, problems = function_comparisons.of(rule, policy)
+  local list, _, problems, all = function_comparisons.of(rule, policy)
   for _, condition in ipairs(list) do check_condition(rule, condition, add) end
+  for i, condition in ipairs(all and list or {}) do
+    for j = i + 1, #list do
+      if apart(condition, list[j]) then
+        add("impossible", rule, "%s '%s': its function says yes only where both %s and %s, which is never", rule.verb, rule.id,
+            conditions.text(condition), conditions.text(list[j]))
+      end
+    end
+  end
   for _, problem in ipairs(problems) do
     add("implausible", rule, "%s '%s': its function compares %s with what it never is: %s", rule.verb, rule.id, problem.field,
         problem.message)
@@ -192,7 +228,14 @@ local function check_open_names(rules, add)
       if label then meet(rule, "label", condition.field:sub(#vocabulary.label_prefix + 1)) end
       local open = field.type == "string" and not field.domain and not condition.ref
       for _, value in ipairs(open and (condition.values or { condition.value }) or {}) do
-        if type(value) == "string" then meet(rule, field.name, value) end
+        if type(value) == "string" then
+          meet(rule, field.name, value)
+          local many = value:match "[,;|*?]"
+          if many then
+            add("implausible", rule, "%s '%s': %s '%s' is one name, '%s' and all: several are { \"a\", \"b\" }, and there are no patterns",
+                rule.verb, rule.id, field.name, value, many)
+          end
+        end
       end
     end
   end
@@ -210,51 +253,10 @@ local function check_tolerance(at, title, value, bare, add)
       units.format(value, "fraction"), value, value, units.format(value, "fraction"), (units.format(value, "fraction"):gsub(" ", "")))
 end
 
--- -------------------------------------------------------------------------------------------------------------------------- messages
-
-local before_limits = { "at most", "at least", "more than", "less than", "fewer than", "up to", "maximum of", "limit of", "limit is" }
-
--- What a limit may be called: in its unit, in percent, in giga and tera of it, in bits, in hours, or as the next whole number.
-local scales = { 1, 100, 1 / GIB, 1 / (1 << 20), 1 / (1 << 10), 1e-3, 1e-6, 1e-9, 1e-12, 8e-9, 1 / 60, 1 / 3600, 24 }
-
-local function is_called(limit, number)
-  for _, scale in ipairs(scales) do
-    if math.abs(limit * scale - number) <= 1e-3 * math.abs(number) then return true end
-  end
-  return math.abs(limit - number) == 1
-end
-
--- A limit in the words of a message that is none of the rule's: one of the two was changed alone.
-local function check_message(rule, add)
-  local limits = {}
-  for _, condition in ipairs(rule.conditions) do
-    for _, side in ipairs { "value", "low", "high" } do
-      if type(condition[side]) == "number" then limits[#limits + 1] = condition[side] end
-    end
-    for _, value in ipairs(condition.values or {}) do
-      if type(value) == "number" then limits[#limits + 1] = value end
-    end
-  end
-  if #limits == 0 or rule.when then return end
-  local text = " " .. rule.message:lower():gsub("{[^{}]*}", "x"):gsub("(%d),(%d%d%d)", "%1%2")
-  for _, words in ipairs(before_limits) do
-    for said in text:gmatch(" " .. words .. " (%d+%.?%d*)") do
-      local number, known = tonumber(said), false
-      for _, limit in ipairs(limits) do known = known or is_called(limit, number) end
-      if not known then
-        local texts = {}
-        for i, condition in ipairs(rule.conditions) do texts[i] = conditions.text(condition) end
-        add("message_limit", rule, "%s '%s': its message says \"%s %s\", and it has %s", rule.verb, rule.id, words, said,
-            table.concat(texts, ", "))
-      end
-    end
-  end
-end
-
 function plausible.check(policy, rules, add)
   for _, rule in ipairs(rules) do
     for _, condition in ipairs(rule.conditions) do check_condition(rule, condition, add) end
-    if rule.message then check_message(rule, add) end
+    messages.check(rule, add)
     check_tolerance(rule, string.format("%s '%s': within", rule.verb, rule.id), rule.within, rule.within_bare, add)
     if rule.when then
       check_function(policy, rule, add)
@@ -265,7 +267,7 @@ function plausible.check(policy, rules, add)
   check_open_names(rules, add)
   for _, id in ipairs(policy.parameter_order) do
     local parameter = policy.parameters[id]
-    local words = type(parameter.value) == "number" and units.range(parameter.unit) and of_number(parameter.value, parameter.unit)
+    local words = of_parameter(parameter)
     if words then add("implausible", parameter, "%s: %s", id, words) end
     if tolerances[id] then check_tolerance(parameter, id, parameter.value, parameter.bare, add) end
   end

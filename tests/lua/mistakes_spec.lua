@@ -8,7 +8,7 @@ describe("every mistake of the corpus", function()
   it("is caught when the policy is loaded, by check, by its tests or by mutate", function()
     local pipe <close> = assert(io.popen "lua5.4 tests/mistakes.lua 2>&1")
     local text = pipe:read "a"
-    assert.matches("^150 of 150 caught %(load %d+, check %d+, test %d+, mutate %d+%)\nheld back: 95 of 95 caught %([^\n]*%)\n$", text)
+    assert.matches("^163 of 163 caught %(load %d+, check %d+, test %d+, mutate %d+%)\nheld back: 95 of 95 caught %([^\n]*%)\n$", text)
   end)
 end)
 
@@ -38,6 +38,20 @@ describe("what is probably a slip", function()
     assert.is_true(codes(parameter:format("8", "rank", "none", "pipeline_parallel = over 'own'")).direction)
     assert.is_nil(codes(parameter:format("8", "rank", "up", "pipeline_parallel = over 'own'")).direction)
     assert.is_nil(codes(parameter:format("8", "rank", "down", "pipeline_parallel = at_most 'own'")).direction)
+  end)
+
+  it("is not found in messages that say what their rules say, of what is dropped or of what is allowed", function()
+    local found = codes [[
+      reject { id = "a", pipeline_parallel = over(24), message = "P {pipeline_parallel}: at most 24, TP {tensor_parallel}" }
+      refuse { id = "b", gpus = under(48), pipeline_parallel = over(1), recommend = "data_parallel", message = "under 48 GPUs" }
+      reject { id = "c", fabric = none_of { "infiniband", "roce" }, message = "only infiniband and roce" }
+      reject { id = "d", gpus = not_multiple_of(8), message = "multiples of 8 only" }
+      reject { id = "e", gpus = at_most(48), tensor_parallel = over(8), message = "at most 48 GPUs have no such links" }
+      warn { id = "f", tokens = over "15T", message = "over 15 T tokens, more than 4 weeks" }
+      reject { id = "g", bubble_fraction = over "20%", team = "vision", message = "a bubble over 20 %" }
+      reject { id = "h", message = "m", when = function(f) return f.gpus > 64 and f.gpus < 256 or f.gpus == 1 end }]]
+    for _, code in ipairs { "message_field", "implausible", "impossible", "recommends_nothing" } do assert.is_nil(found[code], code) end
+    assert.is_true(found.message_limit)  -- the four weeks, which are no limit of the rule
   end)
 
   it("is a name that does not exist in a function that is not read as conditions", function()
