@@ -93,12 +93,14 @@ static void add_gqa(ledger *book, const pp_model *model, const pp_training *trai
 
 /*
 ** A mixer with a state: what its convolution and its recurrence read, the recurrence's output and its gate, and what the output projection reads.
-** States of chunks are computed again in backward (flash-linear-attention, ops/gated_delta_rule/chunk.py).
+** States of chunks are computed again in backward (flash-linear-attention, ops/gated_delta_rule/chunk.py). A short convolution alone reads a
+** product of two of the three thirds that are projected.
 */
 static void add_mixer(ledger *book, const pp_model *model, const pp_training *training, split by) {
   pp_mixer mixer;
   pp_mixer_of(model, &mixer);
-  const double read = (double)mixer.read / by.tensor, written = (double)mixer.written / by.tensor;
+  const double written = (double)mixer.written / by.tensor;
+  const double read = model->attention == PP_ATTENTION_CONV ? written : (double)mixer.read / by.tensor;
   double projected = 0;
   for (int i = 0; i < mixer.products - 1; i++)
     projected += (double)mixer.product[i].n / (mixer.product[i].split == PP_SPLIT_COLUMNS ? by.tensor : 1);

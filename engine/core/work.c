@@ -75,6 +75,12 @@ double pp_work_score_traffic(const pp_scene *at) {
 }
 
 /*
+** Elements of a token that a short convolution moves: a product of two thirds of what is projected (read 2, write 1), the convolution (1, 1), and a
+** product with the last third (2, 1), each of hidden elements: transformers models/lfm2, Lfm2ShortConv.
+*/
+enum { CONVOLUTION_ALONE = 8 };
+
+/*
 ** A mixer with a state: a convolution reads and writes its channels, the recurrence reads those and writes its output, which a gated norm reads
 ** with its gate and writes; the states of chunks of 64 tokens are written and read (flash-linear-attention, ops/gated_delta_rule/chunk.py).
 */
@@ -83,7 +89,8 @@ static void add_mixer(const pp_scene *at, const pp_block_flops *flops, pp_work *
   pp_mixer mixer;
   pp_mixer_of(at->model, &mixer);
   const double convolved = at->model->conv_kernel > 0 ? 2 * (double)mixer.read : 0;
-  const double elements = convolved + (double)mixer.read + 4 * (double)mixer.written + 2 * (double)mixer.state / CHUNK;
+  const double recurrent = convolved + (double)mixer.read + 4 * (double)mixer.written + 2 * (double)mixer.state / CHUNK;
+  const double elements = at->model->attention == PP_ATTENTION_CONV ? CONVOLUTION_ALONE * (double)mixer.written : recurrent;
   const double casts = cast_traffic(at, (double)at->model->hidden / at->sequence + (double)mixer.written / at->tensor);
   out->recurrence += at->tokens * flops->attention / at->tensor;
   out->traffic += at->tokens * (2 * elements / at->tensor + casts);

@@ -231,8 +231,7 @@ local refused = {
   longcat_flash = "two attentions a layer and experts that compute nothing",
   mamba = "Mamba layers", mamba2 = "Mamba layers",         recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
   minimax_m3 = "block-sparse attention with an indexer", minimax_m3_vl = "block-sparse attention with an indexer",
-  minimax_m3_vl_text = "block-sparse attention with an indexer", step3p5 = "gated attention with more heads in layers with a window",
-  step3p7 = "gated attention with more heads in layers with a window", step3p7_text = "gated attention with more heads in layers with a window",
+  minimax_m3_vl_text = "block-sparse attention with an indexer",
   t5 = "an encoder and a decoder", umt5 = "an encoder and a decoder", mt5 = "an encoder and a decoder", zamba = "Mamba layers", zamba2 = "Mamba layers",
 }
 

@@ -372,6 +372,7 @@ return function(key, dense, deepseek_moe)
     reads = { enable_moe_block = true }, expects = { { "use_double_wide_mlp", false, "MLPs of double width" } },
     moe = function(config)
       for _, name in ipairs{ "num_experts", "top_k_experts", "moe_intermediate_size", "expert_intermediate_size" } do config.seen[name] = true end
+      if config:get "enable_moe_block" == nil and (config:size_of({ "num_experts" }, 0, 0)) > 0 then config:missing{ "enable_moe_block" } end
       if not config:resolve(flag("enable_moe_block", false)) then return nil end
       return { ffn = { "moe_intermediate_size", "expert_intermediate_size" }, shared = { "intermediate_size" } }
     end,
@@ -541,7 +542,7 @@ return function(key, dense, deepseek_moe)
     ["nemotron-nas"] = { counted_by = "its name, 49 B, within 2 %", classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },
                          ignores = { "intermediate_size" } },
-    deepseek_v32 = deepseek_v32,
+    deepseek_v32 = deepseek_v32, step3p5 = require("pipeplan.catalog.step_models")(types_of),
     glm_moe_dsa = with(deepseek_v32, { classes = { "GlmMoeDsaForCausalLM" },
       own = shared_indexers, layer_types = { indexed_attention = true, deepseek_sparse_attention = true },
       ignores = { "indexer_rope_interleave", "qk_head_dim", "mlp_bias", "index_share_for_mtp_iteration" } }),

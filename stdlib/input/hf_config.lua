@@ -6,6 +6,7 @@ local blocks = require "pipeplan.base.blocks"
 local catalog = require "pipeplan.catalog.families"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
+local json = require "pipeplan.base.json"
 local kinds = require "pipeplan.input.hf_kinds"
 local lists = require "pipeplan.base.lists"
 local reader = require "pipeplan.input.hf_reader"
@@ -306,6 +307,26 @@ local function say_unmeasured(self, shape)
   end
 end
 
+-- How the file's weights are stored, where that is not how training keeps them: by a quantizer's own words.
+local function stored_as(self)
+  local said = given(self.config.quantization_config) or given(self.outer.quantization_config) or given(self.config.compression_config)
+  if type(said) ~= "table" or json.is_array(said) then return string_at(self.config, "expert_dtype") end
+  local words = {}
+  for _, key in ipairs { "quant_method", "quant_algo", "fmt", "format" } do
+    local word = string_at(said, key)
+    if word and word ~= words[1] then words[#words + 1] = one_line(word) end
+  end
+  return words[1] and table.concat(words, " ") or "quantized"
+end
+
+local function say_stored(self)
+  local how = stored_as(self)
+  if how then
+    self:assume("model.quantization_config", "not counted", "the file's weights are %s; training keeps them as training.precision and "
+                .. "training.weights say", how)
+  end
+end
+
 -- "models/qwen3-8b.json" → "qwen3-8b"; "Qwen3-8B/config.json" → "Qwen3-8B".
 local function name_of(self)
   local directory, base = self.file:match("^(.-)([^/]+)$")
@@ -363,6 +384,7 @@ function hf.read(config, file)
     self:assume("model", "text model only", "%s is multimodal; only what '%s' holds is counted", self.label, self.prefix:sub(1, -2))
   end
   local positions = self:first_given(names.positions) and self:size(select(2, self:first_given(names.positions)))
+  say_stored(self)
   say_unmeasured(self, shape)
   self:check_unread(family.ignores or {})
   self:check_outer()

@@ -107,11 +107,11 @@ local names = {
   layers = { "num_hidden_layers", "n_layer", "num_layers", "n_layers" },
   hidden = { "hidden_size", "n_embd", "d_model" },
   heads = { "num_attention_heads", "n_head", "n_heads" },
-  kv_heads = { "num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num" },
+  kv_heads = { "num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "num_attention_groups" },
   head_dim = { "head_dim" },
   vocab = { "vocab_size", "padded_vocab_size" },
   experts = { "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts" },
-  top = { "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts" },
+  top = { "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts", "moe_top_k" },
   mtp = { "num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers" },
   positions = { "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx", "model_max_length" },
 }

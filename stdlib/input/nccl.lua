@@ -160,6 +160,13 @@ function reader:row(line, number)
   if not entry.seconds or entry.seconds <= 0 then
     failure.usage("%s: a size of %d bytes without a time: expected time, algbw and busbw after it", self:at(number), entry.bytes)
   end
+  for _, cell in ipairs { "seconds", "algbw", "busbw" } do
+    local value = entry[cell]
+    if value and not (value >= 0 and value < math.huge) then
+      failure.usage("%s: %s of a size of %d bytes is no number: expected one of at most %.3g", self:at(number),
+                    cell == "seconds" and "the time" or cell, entry.bytes, 1.7e308)
+    end
+  end
   if entry.wrong and entry.wrong > 0 then
     failure.usage("%s: %g values of this size were wrong: what the run measured means nothing", self:at(number), entry.wrong)
   end

@@ -25,7 +25,7 @@ end
 
 -- → as topology.read: { gpus, joined, links, cards, cards_beside, without_card, line }; joined: of the GPU that xGMI joins with fewest.
 function rocm_topology.read(text, name)
-  local number, inside, columns, rows, least, first_line = 0, false, nil, 0, math.huge, nil
+  local number, inside, columns, rows, least, first_line, all = 0, false, nil, 0, math.huge, nil, {}
   for line in (text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
     if line:find(HEADING, 1, true) then inside, first_line = true, number
@@ -45,7 +45,13 @@ function rocm_topology.read(text, name)
                           cell:sub(1, 40))
           end
         end
-        least = math.min(least, joined(row))
+        least, all[rows] = math.min(least, joined(row)), row
+        for i = 1, rows - 1 do   -- a link has two ends
+          if all[i][rows] ~= row[i] then
+            failure.usage("%s:%d: GPU%d to GPU%d is %s, and GPU%d to GPU%d %s: expected the same both ways", name, number, rows - 1, i - 1,
+                          row[i], i - 1, rows - 1, all[i][rows])
+          end
+        end
       end
     end
   end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A config.json with a renamed key is refused or is the model that it was: files come under names that no table of keys holds. Random renames of
--- random keys of the files of tests/oracles/transformers_*.json. PIPEPLAN_MUTATIONS says how many (default 200; 2000 take half a minute).
+-- random keys, those of objects in them too, of the files of tests/oracles/transformers_*.json. PIPEPLAN_MUTATIONS says how many (default 200; 2000 take half a minute).
 
 require "pipeplan"
 local config_keys = require "pipeplan.catalog.config_keys"
@@ -42,7 +42,39 @@ end
 
 -- What a reader would plan with.
 local function counts(model)
-  return string.format("%d %d %d %s", model.total_parameters, model.active_parameters, model.mtp_parameters, model.architecture)
+  local windows = {}
+  for i, layer in ipairs { model.shape, table.unpack(model.shape.kinds or {}) } do
+    windows[i] = string.format("%s/%s", tostring(layer.window), tostring(layer.chunk))
+  end
+  return string.format("%d %d %d %s %s", model.total_parameters, model.active_parameters, model.mtp_parameters, model.architecture,
+                       table.concat(windows, " "))
+end
+
+-- The config and the objects in it, each with the keys that lead there.
+local function objects_of(config)
+  local list = {}
+  local function walk(object, trail)
+    list[#list + 1] = { object = object, trail = trail }
+    for _, key in ipairs(lists.sorted_keys(object)) do
+      local value = object[key]
+      if type(value) == "table" and value ~= json.null and not json.is_array(value) and next(value) ~= nil then
+        walk(value, { key, table.unpack(trail) })   -- innermost first
+      end
+    end
+  end
+  walk(config, {})
+  return list
+end
+
+-- The config with another object at the end of a trail.
+local function with_object(config, trail, object)
+  local path = {}
+  for i = #trail, 1, -1 do path[#path + 1] = trail[i] end
+  local function laid(at, depth)
+    if depth > #path then return object end
+    return lists.with(at, { [path[depth]] = laid(at[path[depth]], depth + 1) })
+  end
+  return laid(config, 1)
 end
 
 describe("a config.json with a renamed key", function()
@@ -50,16 +82,19 @@ describe("a config.json with a renamed key", function()
     local silent, refused = {}, 0
     for _ = 1, count do
       local config = cases[random(#cases)]
-      local keys = lists.sorted_keys(config)
+      local objects = objects_of(config)
+      local place = objects[random(3) == 1 and random(#objects) or 1]
+      local object = place.object
+      local keys = lists.sorted_keys(object)
       local key = keys[random(#keys)]
       local name = ways[random(#ways)](key)
-      if not names_it[key] and config[name] == nil and not config_keys.reason(name) then   -- a known name says something else
-        local changed = lists.with(config, { [name] = config[key] })
-        changed[key] = nil
-        local model = read(changed)
+      if not names_it[key] and object[name] == nil and not config_keys.reason(name) then   -- a known name says something else
+        local renamed = lists.with(object, { [name] = object[key] })
+        renamed[key] = nil
+        local model = read(with_object(config, place.trail, renamed))
         if not model then refused = refused + 1
         elseif counts(model) ~= counts(assert(read(config))) then
-          silent[#silent + 1] = string.format("%s: '%s' as '%s'", config.model_type, key, name)
+          silent[#silent + 1] = string.format("%s: '%s' as '%s'", config.model_type, table.concat({ key, table.unpack(place.trail) }, " of "), name)
         end
       end
     end

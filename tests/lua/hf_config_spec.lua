@@ -118,6 +118,23 @@ describe("a published multimodal config.json", function()
   end)
 end)
 
+describe("a quantized config.json is the same model, and the plan says that training keeps its weights otherwise:", function()
+  -- the forms of published files: DeepSeek's and Qwen's FP8, NVIDIA's NVFP4, gpt-oss's MXFP4, DeepSeek-V4's experts
+  for name, keys in pairs {
+    ["fp8 e4m3"] = { quantization_config = { quant_method = "fp8", fmt = "e4m3", weight_block_size = { 128, 128 } } },
+    ["modelopt NVFP4"] = { quantization_config = { quant_method = "modelopt", quant_algo = "NVFP4" } },
+    mxfp4 = { quantization_config = { quant_method = "mxfp4" } }, fp4 = { expert_dtype = "fp4" },
+    quantized = { compression_config = { bits = 4 } },
+  } do
+    it(name, function()
+      local model, said = hf.read(llama(keys), "config.json"), nil
+      for _, one in ipairs(model.assumptions) do said = one.field == "model.quantization_config" and one or said end
+      assert.equal(8030261248, model.total_parameters)
+      assert.matches("weights are " .. name .. "; training keeps them as", said.why, 1, true)
+    end)
+  end
+end)
+
 describe("a shipped example has the total of its model:", function()
   local examples = {
     ["deepseek-v3"] = 671026419200, ["kimi-k2"] = 1026408232448, ["llama-2-7b"] = 6738415616, ["llama-3-70b"] = 70553706496,

@@ -123,8 +123,7 @@ describe("a spec with an inventory", function()
     local read_request = request(slurm)
     local cluster = read_request.cluster
     assert.same({ 16, 8, "H100-SXM" }, { cluster.gpus, cluster.gpus_per_node, cluster.accelerator })
-    assert.equal("cluster.gpus", read_request.assumptions[1].field)
-    assert.matches("found.txt:1: scontrol show node: 2 nodes of 8$", read_request.assumptions[1].why)
+    assert.matches("found.txt:1: scontrol show node: 2 nodes of 8$", planning.assumption(read_request, "cluster.gpus").why)
     cluster = request("a slots=4\nb slots=4\n", { accelerator = "L40S" }).cluster
     assert.same({ 8, 4 }, { cluster.gpus, cluster.gpus_per_node })
   end)
@@ -167,6 +166,12 @@ describe("rocm-smi --showtopo", function()
     return table.concat(lines, "\n") .. "\n"
   end
   local function topology(text) return measured.read { files.write("topo.txt", text) }.topology end
+
+  it("that joins two GPUs one way only is an error by its line", function()
+    local good, problem = pcall(topology, matrix(4, function(i, k) return i == 1 and k == 2 and "PCIE" or "XGMI" end))
+    assert.is_false(good)
+    assert.matches(":%d+: GPU2 to GPU1 is XGMI, and GPU1 to GPU2 PCIE: expected the same both ways", problem.message)
+  end)
 
   it("says which GPUs xGMI joins", function()
     local all = topology(matrix(8, function() return "XGMI" end))

@@ -216,6 +216,21 @@ describe("nccl-tests output", function()
     assert.matches("^out.txt:12: 7 values of this size were wrong", problem(wrong))
   end)
 
+  it("with a figure that is no number is an error by its line", function()
+    local text = run("sendrecv", 2, 1, "sum", 1, 20e-6, 45e9)
+    for _, case in ipairs { { 1, "the time" }, { 2, "algbw" }, { 3, "busbw" } } do
+      local cells, place = {}, 0
+      local changed = text:gsub("(\n%s+1048576%s+%d+%s+float%s+sum%s+%-1)([^\n]*)", function(first, rest)
+        for cell in rest:gmatch "%S+" do cells[#cells + 1] = cell end
+        cells[case[1]] = "1e999"
+        place = place + 1
+        return first .. "  " .. table.concat(cells, "  ")
+      end)
+      assert.equal(1, place)
+      assert.matches("^out.txt:12: " .. case[2] .. " of a size of 1048576 bytes is no number", problem(changed))
+    end
+  end)
+
   it("of any size is read in a time that follows it", function()
     -- a second for a megabyte would be a minute if it grew with the square
     for _, line in ipairs { (" "):rep(1e6), ("# "):rep(5e5), ("Rank 0 Pid "):rep(1e5), ("a:1:1 [0] NCCL"):rep(7e4), ("1:"):rep(5e5), ("#"):rep(1e6) } do

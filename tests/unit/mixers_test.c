@@ -10,7 +10,9 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/cost.h"
 #include "core/layout.h"
+#include "core/memory.h"
 #include "core/mixers.h"
 
 /* Attention and an MLP; every layer but each fourth is of kind `first`. */
@@ -130,6 +132,33 @@ static void a_size_that_its_kind_does_not_ask_for_is_bounded_all_the_same(void *
   assert_string_equal(error.field, "expert_ffn");
 }
 
+/* Lfm2ShortConv of transformers (models/lfm2): B, C and x are projected; B·x is convolved and multiplied by C. Backward needs those three, B·x,
+** what is convolved, and what the output projection reads: six times hidden, beside the norm's input and output, in bf16. An MLP of 512 keeps
+** its norm's input and output, gate and up, and their product. Three products and a convolution move eight times hidden; norm, residual and MLP
+** what they do in any layer. */
+static void a_short_convolution_keeps_and_moves_what_its_class_does(void **state) {
+  const pp_model model = hybrid(2048, (pp_layer){ .attention = PP_ATTENTION_CONV, .heads = 16, .conv_kernel = 3, .norms_per_layer = 2, .ffn = 512,
+                                                  .gated = true });
+  const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 1, .chunks = 1 };
+  pp_training training = { .sequence_length = 4096, .micro_batch = 1, .parameter_bytes = 2, .gradient_bytes = 4, .fused_attention = true,
+                           .activation_bytes = 2, .expert_imbalance = 1 };
+  const pp_device device = { .flops = 1e30, .flops_bf16 = 1e30, .memory_bandwidth = 1e12, .gemm_efficiency = 1, .grouped_gemm_efficiency = 1,
+                             .attention_efficiency = 1, .memory_efficiency = 1 };
+  const pp_network network = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0, 0 } } };
+  pp_block_bytes bytes[PP_BLOCKS];
+  pp_block_seconds seconds[PP_BLOCKS];
+  pp_pass_terms terms[PP_BLOCKS][PP_PASSES];
+  pp_error error;
+  (void)state;
+  pp_training_defaults(&training);
+  assert_int_equal(PP_OK, pp_memory_blocks(&model, &layout, &training, 1, bytes, &error));
+  const double h = 2048, kept = 2 * (6 + 2) * h + 2 * (2 * h + 3 * 512);
+  assert_true(fabs(bytes[PP_BLOCK_FURTHER].stored / (4096 * kept) - 1) < 1e-12);
+  assert_int_equal(PP_OK, pp_cost_blocks(&model, &layout, &training, &device, &network, seconds, terms, &error));
+  const double moved = 2 * 8 * h + 2 * 10 * h + 2 * 3 * 512;
+  assert_true(fabs(terms[PP_BLOCK_FURTHER][0].moved * 1e12 / (4096 * moved) - 1) < 1e-12);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(flops_of_mixers_are_those_of_megatron),
@@ -137,6 +166,7 @@ int main(void) {
     cmocka_unit_test(a_stage_counts_layers_of_each_kind),
     cmocka_unit_test(blocks_of_all_kinds_add_up),
     cmocka_unit_test(a_mixer_without_its_sizes_is_refused_by_field),
+    cmocka_unit_test(a_short_convolution_keeps_and_moves_what_its_class_does),
     cmocka_unit_test(a_size_that_its_kind_does_not_ask_for_is_bounded_all_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
