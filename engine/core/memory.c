@@ -114,7 +114,8 @@ static void add_mixer(ledger *book, const pp_model *model, const pp_training *tr
 static void add_indexer(ledger *book, const pp_model *model, const pp_training *training, split by) {
   if (model->index_heads == 0) return;
   const double chosen = fmin((double)model->index_topk, (double)training->sequence_length);
-  const double projected = (double)(model->index_heads * model->index_dim + model->index_dim + model->index_heads);
+  const int64_t weights = model->attention == PP_ATTENTION_MLA ? model->index_heads : 0;
+  const double projected = (double)(model->index_heads * model->index_dim + model->index_dim + weights);
   keep(book, (wide(training) * projected + 4 * chosen) / by.sequence, false);
   book->output_gradients += training->activation_bytes * projected / by.sequence;
 }
@@ -151,7 +152,10 @@ static void add_attention(ledger *book, const pp_model *model, const pp_training
     add_mla(book, model, training, by);
     add_indexer(book, model, training, by);
   } else if (pp_mixer_is(model->attention)) add_mixer(book, model, training, by);
-  else add_gqa(book, model, training, by);
+  else {
+    add_gqa(book, model, training, by);
+    add_indexer(book, model, training, by);
+  }
   book->output_gradients += training->activation_bytes * hidden;
   if (training->dropout) keep(book, hidden, false);
 }

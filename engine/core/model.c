@@ -84,7 +84,8 @@ static pp_status check_attention(const pp_layer *model, pp_error *error) {
     return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   }
   const size_check sizes[] = { { "kv_heads", model->kv_heads, 1, model->heads }, { "head_dim", model->head_dim, 1, 1 << 14 },
-                               { "v_dim", model->v_dim, 0, 1 << 14 } };
+                               { "v_dim", model->v_dim, 0, 1 << 14 }, { "index_heads", model->index_heads, 0, 1 << 14 },
+                               { "index_dim", model->index_dim, model->index_heads > 0 ? 1 : 0, 1 << 14 } };
   const pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status != PP_OK) return status;
   if (model->heads % model->kv_heads != 0) {
@@ -214,15 +215,24 @@ static int64_t mla_latent_norms(const pp_model *model) {
 
 /*
 ** The indexer of sparse attention: its queries from the latent, one key for all its heads, a weight for each head; on every TP rank (DeepSeek-V3.2,
-** https://arxiv.org/abs/2512.02556, section 2.1; transformers models/deepseek_v32, DeepseekV32Indexer).
+** https://arxiv.org/abs/2512.02556, section 2.1; transformers models/deepseek_v32, DeepseekV32Indexer). Beside GQA queries come from the stream and
+** heads choose each for itself, without weights (MiniMax-M3: transformers models/minimax_m3_vl, MiniMaxM3VLIndexer).
 */
+static int64_t indexer_from(const pp_model *model) {
+  return model->attention == PP_ATTENTION_MLA && model->q_lora_rank > 0 ? model->q_lora_rank : model->hidden;
+}
+
+/* What is projected from the stream: a key, and a weight a head. */
+static int64_t indexer_columns(const pp_model *model) {
+  return model->index_heads == 0 ? 0 : model->index_dim + (model->attention == PP_ATTENTION_MLA ? model->index_heads : 0);
+}
+
 static int64_t indexer_weights(const pp_model *model) {
-  const int64_t from = model->q_lora_rank > 0 ? model->q_lora_rank : model->hidden;
-  return model->index_heads * model->index_dim * from + model->hidden * (model->index_dim + model->index_heads);
+  return model->index_heads * model->index_dim * indexer_from(model) + model->hidden * indexer_columns(model);
 }
 
 static int64_t indexer_norm(const pp_model *model) {
-  return model->index_heads > 0 ? 2 * model->index_dim : 0;   /* of its key: weight and bias */
+  return model->index_heads > 0 ? 2 * model->index_dim : 0;   /* of its key: weight and bias; or of query and key */
 }
 
 /* Attention matrices that TP splits, without biases. */
@@ -257,8 +267,9 @@ static void add_attention(const pp_model *model, pp_block_parameters *block) {
     return;
   }
   block->tensor += attention_split_weights(model) + model->attention_sinks;
+  block->replicated += indexer_weights(model) + indexer_norm(model);
   if (model->attention == PP_ATTENTION_MLA) {
-    block->replicated += mla_down_weights(model) + mla_latent_norms(model) + indexer_weights(model) + indexer_norm(model);
+    block->replicated += mla_down_weights(model) + mla_latent_norms(model);
   } else {
     if (model->qkv_bias) block->tensor += query_size(model) + key_value_size(model) + model->output_gate;
     if (model->qk_norm == PP_QK_NORM_HEAD) block->replicated += 2 * model->head_dim;
@@ -417,11 +428,11 @@ static void mixing_flops(const pp_model *model, double s, double *linear, double
   }
   const double all = model->chunk > 0 ? fmin(s, (double)model->chunk) : s;
   const double length = limited(limited(all, (double)model->window), (double)model->index_topk);
-  *linear = 2.0 * (double)attention_split_weights(model);
+  *linear = 2.0 * (double)(attention_split_weights(model) + indexer_weights(model));
   *core = length * (double)(query_size(model) + value_size(model)) + s * (double)(model->index_heads * model->index_dim);
   /* Megatron's function counts a multiply-add for each weight of the latents' norms, and of an MTP module's norms below. */
   if (model->attention == PP_ATTENTION_MLA)
-    *linear += 2.0 * (double)(mla_down_weights(model) + mla_latent_norms(model) + indexer_weights(model));
+    *linear += 2.0 * (double)(mla_down_weights(model) + mla_latent_norms(model));
 }
 
 static void layer_flops(const pp_model *model, double s, bool moe, pp_block_flops *block) {
@@ -466,15 +477,14 @@ static int attention_products(const pp_model *model, pp_product *out) {
     memcpy(out, mixer.product, (size_t)mixer.products * sizeof *out);
     return mixer.products;
   }
-  if (model->attention != PP_ATTENTION_MLA) {
-    out[0] = (pp_product){ query + key_value_size(model) + model->output_gate, hidden, PP_SPLIT_COLUMNS };
-    out[1] = (pp_product){ hidden, value_size(model), PP_SPLIT_ROWS };
-    return 2;
-  }
   if (model->index_heads > 0) {
-    const int64_t from = model->q_lora_rank > 0 ? model->q_lora_rank : hidden;
-    out[count++] = (pp_product){ model->index_heads * model->index_dim, from, PP_SPLIT_NOTHING };
-    out[count++] = (pp_product){ model->index_dim + model->index_heads, hidden, PP_SPLIT_NOTHING };
+    out[count++] = (pp_product){ model->index_heads * model->index_dim, indexer_from(model), PP_SPLIT_NOTHING };
+    out[count++] = (pp_product){ indexer_columns(model), hidden, PP_SPLIT_NOTHING };
+  }
+  if (model->attention != PP_ATTENTION_MLA) {
+    out[count++] = (pp_product){ query + key_value_size(model) + model->output_gate, hidden, PP_SPLIT_COLUMNS };
+    out[count++] = (pp_product){ hidden, value_size(model), PP_SPLIT_ROWS };
+    return count;
   }
   if (model->q_lora_rank > 0) out[count++] = (pp_product){ model->q_lora_rank, hidden, PP_SPLIT_NOTHING };
   out[count++] = (pp_product){ query, model->q_lora_rank > 0 ? model->q_lora_rank : hidden, PP_SPLIT_COLUMNS };

@@ -39,7 +39,7 @@ typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  
   int64_t heads, kv_heads, head_dim;                                                                                                     \
   int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim;  /* MLA; q_lora_rank 0: one full query projection */                      \
   int64_t v_dim;               /* of a head's values: MLA; GQA where it is not head_dim */                                               \
-  int64_t index_heads, index_dim, index_topk;  /* MLA: scores of the tokens that a query attends to (DeepSeek-V3.2) */                   \
+  int64_t index_heads, index_dim, index_topk;  /* scores of the tokens that a query attends to: MLA (DeepSeek-V3.2), GQA (MiniMax-M3) */    \
   int64_t window, chunk;       /* tokens that a query attends to at most, itself among them: the last so many, or those of its own chunk of so      \
                                   many (Llama 4); 0: all before it */                                                                    \
   int64_t output_gate;         /* columns of a product that gates attention's output: heads, or their width */                           \

@@ -225,14 +225,14 @@ local families = {
 for name, family in pairs(require("pipeplan.catalog.hybrids")(key, dense, deepseek_moe)) do families[name] = family end
 
 -- Families that are known not to be countable by blocks of one shape, by model_type or class: what stands in the way.
+local mamba_1, shared = "Mamba-1 layers", "Mamba layers, and attention whose weights layers share"
+local encoder = "an encoder and a decoder"
 local refused = {
-    deepseek_v4 = "compressed and sparse attention", falcon_h1 = "Mamba layers", falcon_mamba = "Mamba layers", gemma3n = "per-layer embeddings",
-  gemma3n_text = "per-layer embeddings",     jamba = "Mamba layers", kimi_k3 = "delta attention and experts on a latent size",
-  longcat_flash = "two attentions a layer and experts that compute nothing",
-  mamba = "Mamba layers", mamba2 = "Mamba layers",         recurrent_gemma = "recurrent layers", rwkv = "recurrent layers",
-  minimax_m3 = "block-sparse attention with an indexer", minimax_m3_vl = "block-sparse attention with an indexer",
-  minimax_m3_vl_text = "block-sparse attention with an indexer",
-  t5 = "an encoder and a decoder", umt5 = "an encoder and a decoder", mt5 = "an encoder and a decoder", zamba = "Mamba layers", zamba2 = "Mamba layers",
+  deepseek_v4 = "compressed and sparse attention, and several streams beside each other",
+  falcon_h1 = "Mamba and attention beside each other in a layer", falcon_mamba = mamba_1, jamba = mamba_1, mamba = mamba_1,
+  gemma3n = "per-layer embeddings", gemma3n_text = "per-layer embeddings", kimi_k3 = "delta attention and experts on a latent size",
+  longcat_flash = "two attentions a layer and experts that compute nothing", mamba2 = "layers that are Mamba-2 alone",
+  mt5 = encoder, recurrent_gemma = "recurrent layers", rwkv = "recurrent layers", t5 = encoder, umt5 = encoder, zamba = shared, zamba2 = shared,
 }
 
 -- Keys that tell the same of any family, whatever it is called. Checked in this order; a value of false, 0, null or "" says nothing.

@@ -542,7 +542,7 @@ return function(key, dense, deepseek_moe)
     ["nemotron-nas"] = { counted_by = "its name, 49 B, within 2 %", classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },
                          ignores = { "intermediate_size" } },
-    deepseek_v32 = deepseek_v32, step3p5 = require("pipeplan.catalog.step_models")(types_of),
+    minimax_m3 = require("pipeplan.catalog.minimax_m3")(types_of, need), deepseek_v32 = deepseek_v32, step3p5 = require("pipeplan.catalog.step_models")(types_of),
     glm_moe_dsa = with(deepseek_v32, { classes = { "GlmMoeDsaForCausalLM" },
       own = shared_indexers, layer_types = { indexed_attention = true, deepseek_sparse_attention = true },
       ignores = { "indexer_rope_interleave", "qk_head_dim", "mlp_bias", "index_share_for_mtp_iteration" } }),

@@ -301,7 +301,9 @@ local function say_unmeasured(self, shape)
     self:assume("model", name .. " at the speed of attention",
                 "its FLOPs are known, of its kernels nothing is measured, and what it passes on under context parallelism is not counted")
   end
-  if shape.index_topk then
+  local indexed = shape.index_topk
+  for _, kind in ipairs(shape.kinds or {}) do indexed = indexed or kind.index_topk end
+  if indexed then
     self:assume("model", "sparse attention at the speed of attention", "of its kernels nothing is measured; the loss that trains its "
                 .. "indexer is not counted")
   end

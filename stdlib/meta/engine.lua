@@ -242,9 +242,9 @@
 ---@field qk_nope_dim? integer MLA: per head, without position; ≥ 0
 ---@field qk_rope_dim? integer MLA: per head, with rotary position; ≥ 0
 ---@field v_dim? integer value, per head: MLA; GQA where it is not head_dim; ≥ 0
----@field index_heads? integer MLA: heads of an indexer of sparse attention; ≥ 0
----@field index_dim? integer MLA: width of such a head; ≥ 0
----@field index_topk? integer MLA: tokens that a query attends to; 0: all; ≥ 0
+---@field index_heads? integer heads of an indexer of sparse attention; ≥ 0
+---@field index_dim? integer width of such a head; ≥ 0
+---@field index_topk? integer tokens that a query attends to; 0: all; ≥ 0
 ---@field window? integer tokens that a query attends to at most, itself and the last before it; 0: all; ≥ 0
 ---@field chunk? integer attention stays within chunks of so many tokens; 0: it does not; ≥ 0
 ---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0
@@ -437,9 +437,9 @@
 ---@field qk_nope_dim? integer MLA: per head, without position; ≥ 0; default 0
 ---@field qk_rope_dim? integer MLA: per head, with rotary position; ≥ 0; default 0
 ---@field v_dim? integer value, per head: MLA; GQA where it is not head_dim; ≥ 0; default 0
----@field index_heads? integer MLA: heads of an indexer of sparse attention; ≥ 0; default 0
----@field index_dim? integer MLA: width of such a head; ≥ 0; default 0
----@field index_topk? integer MLA: tokens that a query attends to; 0: all; ≥ 0; default 0
+---@field index_heads? integer heads of an indexer of sparse attention; ≥ 0; default 0
+---@field index_dim? integer width of such a head; ≥ 0; default 0
+---@field index_topk? integer tokens that a query attends to; 0: all; ≥ 0; default 0
 ---@field window? integer tokens that a query attends to at most, itself and the last before it; 0: all; ≥ 0; default 0
 ---@field chunk? integer attention stays within chunks of so many tokens; 0: it does not; ≥ 0; default 0
 ---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0; default 0

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A config.json with a renamed key is refused or is the model that it was: files come under names that no table of keys holds. Random renames of
--- random keys, those of objects in them too, of the files of tests/oracles/transformers_*.json. PIPEPLAN_MUTATIONS says how many (default 200; 2000 take half a minute).
-
+-- random keys, those of objects in them too, of the files of tests/oracles/transformers_*.json. PIPEPLAN_MUTATIONS says how many (default 200;
+-- 2000 take two seconds).
 require "pipeplan"
 local config_keys = require "pipeplan.catalog.config_keys"
 local failure = require "pipeplan.base.failure"

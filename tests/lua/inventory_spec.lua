@@ -168,9 +168,9 @@ describe("rocm-smi --showtopo", function()
   local function topology(text) return measured.read { files.write("topo.txt", text) }.topology end
 
   it("that joins two GPUs one way only is an error by its line", function()
-    local good, problem = pcall(topology, matrix(4, function(i, k) return i == 1 and k == 2 and "PCIE" or "XGMI" end))
+    local good, failed = pcall(topology, matrix(4, function(i, k) return i == 1 and k == 2 and "PCIE" or "XGMI" end))
     assert.is_false(good)
-    assert.matches(":%d+: GPU2 to GPU1 is XGMI, and GPU1 to GPU2 PCIE: expected the same both ways", problem.message)
+    assert.matches(":%d+: GPU2 to GPU1 is XGMI, and GPU1 to GPU2 PCIE: expected the same both ways", failed.message)
   end)
 
   it("says which GPUs xGMI joins", function()

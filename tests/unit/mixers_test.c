@@ -68,6 +68,31 @@ static void an_indexer_shortens_attention_and_adds_its_scores(void **state) {
   assert_true(some[PP_BLOCK_DENSE].linear - all[PP_BLOCK_DENSE].linear == 2.0 * (64 * 128 * 1536 + 7168 * 192));
 }
 
+/* MiniMax-M3: 4 heads of 128 score one key of 128 over all tokens; queries of 64 heads of 128 attend to 16 blocks of 128 tokens, of 8,192 to
+** 2048 − 2048² / 16384 = 1,792 on average. Weights of transformers' MiniMaxM3VLIndexer: 6144 × 512, 6144 × 128, and two norms of 128. */
+static void an_indexer_beside_grouped_queries_has_a_key_and_no_weights(void **state) {
+  pp_model model = { .layers = 1, .hidden = 6144, .vocab = 1000, .heads = 64, .kv_heads = 4, .head_dim = 128, .qk_norm = PP_QK_NORM_HEAD,
+                     .ffn = 12288, .gated = true, .norms_per_layer = 2 };
+  pp_block_flops all[PP_BLOCKS], some[PP_BLOCKS];
+  pp_block_parameters before[PP_BLOCKS], after[PP_BLOCKS];
+  pp_product products[PP_MOST_PRODUCTS];
+  (void)state;
+  pp_model_block_flops(&model, 8192, all);
+  pp_model_block_parameters(&model, before);
+  const int count = pp_model_block_products(&model, PP_BLOCK_DENSE, products);
+  model.index_heads = 4;
+  model.index_dim = 128;
+  model.index_topk = 2048;
+  pp_model_block_flops(&model, 8192, some);
+  pp_model_block_parameters(&model, after);
+  assert_true(after[PP_BLOCK_DENSE].replicated - before[PP_BLOCK_DENSE].replicated == 6144 * (512 + 128) + 2 * 128);
+  assert_true(after[PP_BLOCK_DENSE].tensor == before[PP_BLOCK_DENSE].tensor);
+  assert_true(some[PP_BLOCK_DENSE].linear - all[PP_BLOCK_DENSE].linear == 2.0 * 6144 * (512 + 128));
+  assert_true(all[PP_BLOCK_DENSE].attention == 2.0 * 4096 * 2 * 64 * 128);
+  assert_true(some[PP_BLOCK_DENSE].attention == 2.0 * 1792 * 2 * 64 * 128 + 2.0 * 4096 * 4 * 128);
+  assert_int_equal(count + 2, pp_model_block_products(&model, PP_BLOCK_DENSE, products));
+}
+
 static void a_stage_counts_layers_of_each_kind(void **state) {
   const pp_model model = hybrid(2048, (pp_layer){ .attention = PP_ATTENTION_GATED_DELTA, .heads = 16, .key_heads = 16, .key_dim = 128,
                                                    .value_heads = 32, .value_dim = 128, .conv_kernel = 4, .norms_per_layer = 2, .ffn = 4096 });
@@ -163,6 +188,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(flops_of_mixers_are_those_of_megatron),
     cmocka_unit_test(an_indexer_shortens_attention_and_adds_its_scores),
+    cmocka_unit_test(an_indexer_beside_grouped_queries_has_a_key_and_no_weights),
     cmocka_unit_test(a_stage_counts_layers_of_each_kind),
     cmocka_unit_test(blocks_of_all_kinds_add_up),
     cmocka_unit_test(a_mixer_without_its_sizes_is_refused_by_field),
