@@ -296,15 +296,14 @@ function run.copies(plan)
   return line
 end
 
--- Frameworks that run the schedule; of few, how a user asks for it there.
+-- Frameworks that run the schedule; of few, and of the one that the spec names, how a user asks for it there and since which version.
 function run.available(plan)
   local names = plan.available_in
   if not names or plan.schedule == "none" then return nil end   -- without a pipeline there is no schedule to run
   if #names == 0 then return "no framework that pipeplan knows" end
-  if #names > 4 then return table.concat(names, ", ") end
   local parts = {}
   for i, name in ipairs(names) do
-    local entry = frameworks.find(name)
+    local entry = (#names <= 4 or name == plan.framework) and frameworks.find(name)
     local how = entry and entry.schedules[plan.schedule] or {}
     local details = { how.flag and how.flag:gsub("{limit}", tostring(plan.activation_limit_chunks or "P … 2P")) or nil }
     details[#details + 1] = how.csv and "from pipeplan plan --format csv" or how.state

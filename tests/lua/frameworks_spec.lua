@@ -379,6 +379,31 @@ describe("what says layers and groups to a framework", function()
     assert.matches("^%-%-pipeline%-model%-parallel%-layout 'E", (flags(nil)))  -- of none in particular: Megatron's
   end)
 
+  -- of every framework, as many layers a stage and not; torchtitan 0.3.0 wants PyTorch 2.14 (https://github.com/pytorch/pytorch/pull/188500)
+  it("are keys of the framework that is named, beside how its schedule is asked for and since when", function()
+    local tried = 0
+    for _, entry in ipairs(frameworks.entries) do
+      local keys = {}
+      for _, key in ipairs(entry.keys) do keys[key.key] = true end
+      for _, schedule in ipairs { "1f1b", "interleaved_1f1b", "zb_h1", "zb_v", "dualpipev" } do
+        local planned = plan(spec(256, "examples/models/llama-3-70b.json", { tokens = "2T" }, { schedule = schedule, pipeline = 8 }, entry.name))
+        local how = entry.schedules[schedule]
+        if planned.status == "planned" then
+          tried = tried + 1
+          local where = entry.name .. " " .. schedule
+          for _, line in ipairs(planned.layout_flags or {}) do assert.is_true(keys[line:match "^%S+"], where .. ": " .. line) end
+          for _, line in ipairs(planned.framework_flags or {}) do assert.is_true(keys[line:match "^%S+"], where .. ": " .. line) end
+          local said = planning.page_of(planned):match " run in( .*)$"
+          for _, word in ipairs { how.flag or "", how.csv and "from pipeplan plan --format csv" or "", how.since or "" } do
+            assert.truthy(said:find(" " .. entry.name, 1, true) and said:find(word, 1, true), where .. ": " .. said)
+          end
+        end
+      end
+      if entry.name == "torchtitan" then assert.equal("PyTorch 2.14", entry.schedules["1f1b"].since) end
+    end
+    assert.is_true(tried > 25, tried)
+  end)
+
   it("is said in the framework's own words, and no others", function()
     local told, page = flags "torchtitan"
     assert.matches("^parallelism%.module_fqns_per_model_part tok_embeddings,layers%.0,", told)
