@@ -48,6 +48,25 @@ describe("overrides of Megatron-Bridge", function()
     assert.is_true(tried > 50 and verdicts.accept > 20 and verdicts.reject > 20, tried)
   end)
 
+  -- scripts/training/run_recipe.py of NVIDIA-NeMo/Megatron-Bridge @067f987d: _collect_overrides ends with "Unknown option", and its parser has
+  -- allow_abbrev=False
+  it("stand beside options of its runner, and one that it does not have ends it", function()
+    local function found(options)
+      local base = "model.num_layers=4 model.hidden_size=64 model.num_attention_heads=8 train.global_batch_size=64 train.micro_batch_size=1 "
+      local result = lint.of(launch.read(files.write("bridge.sh", command(8, base, options)), {})[1], {})
+      local list = {}
+      for _, finding in ipairs(result.findings) do
+        if finding.severity == "error" then list[#list + 1] = finding.id .. " " .. tostring(finding.key) .. " " .. tostring(finding.nearest) end
+      end
+      return list, reads.of(result).parallelism.tensor
+    end
+    assert.same({ {}, 2 }, { found "--tensor_model_parallel_size 2 --lr 1e-4 --dry-run --step-func gpt_step --save_dir=/tmp/x" })
+    assert.same({ {}, 1 }, { found "--dump-env --min_lr 1e-5 -mb 1" })
+    assert.same({ "unknown_key --dump --dump-env" }, (found "--dump"))
+    assert.same({ "unknown_key --use-distributed-optimizer nil" }, (found "--use-distributed-optimizer"))
+    assert.same({ "unknown_key --save-dir --save_dir" }, (found "--save-dir /tmp/x"))
+  end)
+
   it("are not written where Bridge has none, and what has is said", function()
     local function problem(changes)
       local request = spec.from_table(planning.merge({

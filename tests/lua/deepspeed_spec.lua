@@ -148,6 +148,46 @@ end
 
 local others = { ["true"] = "false", fp32 = "fp16", bf16 = "fp16" }
 
+describe("a launch of DeepSpeed", function()
+  -- deepspeed/launcher/runner.py of 0.19.8, parse_resource_filter: run on two hosts of four slots
+  it("has as many GPUs as --include names of the hostfile, and is refused for what the hostfile has not", function()
+    local function with(include)
+      local folder = files.directory {
+        ["train.py"] = "import deepspeed\n", hostfile = "worker-0 slots=4\nworker-1 slots=4\n",
+        ["ds_config.json"] = '{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}',
+        ["run.sh"] = "deepspeed --hostfile hostfile --include " .. include .. " train.py --deepspeed_config ds_config.json\n" }
+      local ids, result, list = judged(folder, "run.sh")
+      return ids, result.record and reads.of(result).gpus, list
+    end
+    for include, gpus in pairs { ["worker-0@worker-1:0,2"] = 6, ["worker-1:3"] = 1 } do
+      local ids, counted = with(include)
+      assert.same({ "", gpus }, { ids, counted })
+    end
+    local ids, _, list = with "worker-2"
+    assert.same({ "bad_value", true }, { ids, list:find("no host worker-2", 1, true) ~= nil })
+    ids, _, list = with "worker-1:0,4"
+    assert.same({ "bad_value", true }, { ids, list:find("no slot 4 on worker-1, which has 4", 1, true) ~= nil })
+  end)
+
+  -- what DeepSpeed says and goes on (runtime/engine.py:2664: run); that fewer microbatches than stages idle is arithmetic
+  it("is told in a note what DeepSpeed takes and does otherwise in a pipeline", function()
+    local function notes(configuration, stages)
+      local _, result = judged(folder_of(8, "num_stages=" .. stages .. " partition_method=type:Decoder", configuration), "run.sh")
+      local list = {}
+      for _, finding in ipairs(result.findings) do
+        if finding.severity == "note" and finding.id:find "^deepspeed%." then list[#list + 1] = finding.id end
+      end
+      return list
+    end
+    local few, many = '{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 2}',
+                      '{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8}'
+    local overlaps = '{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 8, "bf16": {"enabled": true}, '
+                     .. '"data_types": {"grad_accum_dtype": "fp32"}, "zero_optimization": {"stage": 1, "overlap_comm": true}}'
+    assert.same({ { "deepspeed.few_microbatches" }, {}, { "deepspeed.overlap" } }, { notes(few, 4), notes(many, 4), notes(overlaps, 4) })
+    assert.same({}, notes(overlaps, 1))
+  end)
+end)
+
 describe("a plan written for DeepSpeed", function()
   it("is another one, or none, when any of its values is changed", function()
     local tried, unseen = 0, {}

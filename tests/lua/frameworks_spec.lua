@@ -393,9 +393,9 @@ describe("what says layers and groups to a framework", function()
           local where = entry.name .. " " .. schedule
           for _, line in ipairs(planned.layout_flags or {}) do assert.is_true(keys[line:match "^%S+"], where .. ": " .. line) end
           for _, line in ipairs(planned.framework_flags or {}) do assert.is_true(keys[line:match "^%S+"], where .. ": " .. line) end
-          local said = planning.page_of(planned):match " run in( .*)$"
+          local page = planning.page_of(planned):match " run in( .*)$"
           for _, word in ipairs { how.flag or "", how.csv and "from pipeplan plan --format csv" or "", how.since or "" } do
-            assert.truthy(said:find(" " .. entry.name, 1, true) and said:find(word, 1, true), where .. ": " .. said)
+            assert.truthy(page:find(" " .. entry.name, 1, true) and page:find(word, 1, true), where .. ": " .. page)
           end
         end
       end

@@ -42,6 +42,33 @@ return {
       preset_model keep_module_on_host kernel_inject replace_with_kernel_inject ]],
   },
 
+  -- Of the sections' keys above, by what pydantic takes: whole numbers, of which the value is the least, false: any; fractions of one;
+  -- numbers; what is none of these. All others are true or false (the same files: fields of the models).
+  whole = {
+    ["zero_optimization.reduce_bucket_size"] = 1, ["zero_optimization.allgather_bucket_size"] = 0, ["zero_optimization.sub_group_size"] = 0,
+    ["zero_optimization.stage3_prefetch_bucket_size"] = 0, ["zero_optimization.prefetch_bucket_size"] = 0,
+    ["zero_optimization.stage3_param_persistence_threshold"] = 0, ["zero_optimization.param_persistence_threshold"] = 0,
+    ["zero_optimization.stage3_model_persistence_threshold"] = 0, ["zero_optimization.model_persistence_threshold"] = 0,
+    ["zero_optimization.stage3_max_live_parameters"] = 0, ["zero_optimization.max_live_parameters"] = 0,
+    ["zero_optimization.stage3_max_reuse_distance"] = 0, ["zero_optimization.max_reuse_distance"] = 0,
+    ["zero_optimization.stage3_module_granularity_threshold"] = false, ["zero_optimization.module_granularity_threshold"] = false,
+    ["zero_optimization.zero_hpz_partition_size"] = 0, ["zero_optimization.offload_optimizer.buffer_count"] = 0,
+    ["zero_optimization.offload_param.buffer_count"] = 0, ["zero_optimization.offload_param.buffer_size"] = 0,
+    ["zero_optimization.offload_param.max_in_cpu"] = 0, ["fp16.initial_scale_power"] = false, ["fp16.loss_scale_window"] = false,
+    ["fp16.hysteresis"] = false, ["fp16.min_loss_scale"] = false,
+  },
+  fractions = set_of "zero_optimization.offload_optimizer.cpuadam_cores_perc",
+  numbers = set_of "fp16.loss_scale",
+  others = set_of [[
+    zero_optimization.offload_param zero_optimization.offload_optimizer zero_optimization.zenflow zero_optimization.leaf_module
+    zero_optimization.offload_optimizer.nvme_path zero_optimization.offload_param.nvme_path tensor_parallel.dtype
+    tensor_parallel.vocab_parallel_ce_backend tensor_parallel.tp tensor_parallel.tensor_parallel tensor_parallel.injection_policy_tuple
+    tensor_parallel.partition_config tensor_parallel.preset_model ]],
+  -- which may be null
+  nullable = set_of [[
+    zero_optimization.cpu_offload_param zero_optimization.cpu_offload_use_pin_memory zero_optimization.cpu_offload
+    tensor_parallel.vocab_parallel_lm_head ]],
+
   -- Whose keys are taken out one by one, whatever others there are.
   open = set_of "pipeline data_types torch_autocast expert_parallel",
 

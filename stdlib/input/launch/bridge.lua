@@ -2,6 +2,7 @@
 -- bridge.lua: a command line of Megatron-Bridge's runner in a shell script → its launch: --recipe, and overrides of it as Hydra has them,
 -- section.key=value, with + before one that is added, "…" around a text, […] for a list and {…} for an object.
 
+local failure = require "pipeplan.base.failure"
 local frameworks = require "pipeplan.catalog.frameworks"
 local launcher = require "pipeplan.input.launch.launcher"
 local lists = require "pipeplan.base.lists"
@@ -23,6 +24,11 @@ local options = {
   expert_model_parallel_size = "model.expert_model_parallel_size", ep = "model.expert_model_parallel_size",
   expert_tensor_parallel_size = "model.expert_tensor_parallel_size", etp = "model.expert_tensor_parallel_size",
 }
+
+-- Its other options (run_recipe.py: _build_parser).
+local others = { model = true, recipe = true, mode = true, ["step-func"] = true, step_func = true, dataset = true, lr = true,
+                 min_lr = true, warmup_iters = true, pretrained_checkpoint = true, save_dir = true, load_dir = true, save_interval = true,
+                 ["dry-run"] = true, dry_run = true, deterministic = true, ["dump-env"] = true, dump_env = true, help = true }
 
 -- Where there is no comm_overlap, its switch is the model's own.
 local same = { ["model.overlap_moe_expert_parallel_comm"] = "comm_overlap.overlap_moe_expert_parallel_comm" }
@@ -101,16 +107,32 @@ local function add(launch, key, value, word)
   end
 end
 
+-- An option that the runner does not know: it ends there, for it takes no beginning of one either (run_recipe.py: _collect_overrides).
+local function tell_stranger(launch, word, name)
+  local names = {}
+  for _, set in ipairs { options, others } do
+    for each in pairs(set) do names[#names + 1] = each end
+  end
+  table.sort(names)
+  local near = failure.nearest(name, names)
+  launch.notes[#launch.notes + 1] = { id = "unknown_key", severity = "error", line = word.line, key = "--" .. name,
+    nearest = near and "--" .. near or nil, source = source, file = launch.file,
+    message = "Megatron-Bridge's run_recipe.py does not know --" .. name .. " and does not start with it" }
+end
+
 local function settings_of(words, launch)
   local recipe
+  local runner = words[1] and text_of.base_name(words[1].text) == "run_recipe.py"
   for i, word in ipairs(words) do
     local key, value = override_of(word.text)
+    local long = word.text:match "^%-%-([%a][%w_-]*)"
     local option, inline = word.text:match "^%-%-?([%a_]+)=?(.*)$"
     local following = inline and inline ~= "" and lists.with(word, { text = inline }) or words[i + 1]
     tell_slip(launch, word)
     if key then add(launch, key, value, word)
     elseif option == "recipe" or option == "model" then recipe = following and not following.unknown and following.text or recipe
     elseif option and options[option] and following then add(launch, options[option], following.text, following)
+    elseif runner and long and not others[long] and not options[long] and not word.unknown then tell_stranger(launch, word, long)
     elseif word.open then launch.open = launch.open or word end
   end
   return recipe

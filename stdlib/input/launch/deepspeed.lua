@@ -130,6 +130,31 @@ local function add_leaf(launch, note, name, node, line)
   launch.spelled[name] = true
 end
 
+-- What pydantic expects of a key that no plan and no rule asks for, where its value is none; "auto" is as if nobody said it.
+local function expected_of(name, node)
+  if node.kind == "string" and node.value == "auto" or also.others[name] or node.kind == "null" and also.nullable[name] then return nil end
+  local least = also.whole[name]
+  if least ~= nil then
+    local number = node.kind == "number" and node.value or whole_of(node)
+    local whole = number and math.tointeger(number)
+    if whole and (not least or whole >= least) then return nil end
+    return least and string.format("a whole number of at least %d", least) or "a whole number"
+  elseif also.fractions[name] or also.numbers[name] then
+    local number = node.kind == "number" and node.value or node.kind == "boolean" and (node.value and 1 or 0)
+                   or node.kind == "string" and not node.value:find "[xX]" and tonumber(node.value)
+    if also.numbers[name] then return not number and "a number" or nil end
+    return not (number and number >= 0 and number <= 1) and "a number from 0 to 1" or nil
+  end
+  return boolean_of(node) == nil and "true or false" or nil
+end
+
+local function tell_other(note, name, node, line)
+  local expected = expected_of(name, node)
+  if not expected then return end
+  note { id = "bad_value", severity = "error", line = line, key = name, value = shown(node), source = at "runtime/config_utils.py: run",
+         message = string.format("DeepSpeed: %s is %s: expected %s", name, shown(node), expected) }
+end
+
 -- zero_optimization: true is stage 1 (runtime/zero/config.py:53).
 local function is_old_zero(name, node) return name == "zero_optimization" and node.kind == "boolean" end
 
@@ -170,6 +195,7 @@ local function add_object(launch, note, object, prefix)
              source = at "runtime/config.py: run",
              message = string.format("DeepSpeed: %s is %s: expected an object", name, shown(entry.node)) }
     elseif not is_taken(section, entry.key) then tell_unknown(launch, note, name, entry.line, section)
+    elseif section and also.checked[section:match "^[^.]*"] then tell_other(note, name, entry.node, entry.line)
     end
     seen[entry.key] = true
     ::next::
@@ -286,15 +312,19 @@ local function slots_of(text)
   return count > 0 and hosts or nil
 end
 
--- GPUs that --include leaves: "worker-0@worker-1:0,2".
+-- GPUs that --include leaves: "worker-0@worker-1:0,2"; or nil, and what of it the hostfile has not.
 local function included(text, hosts)
   local sum = 0
   for spec in text:gmatch "[^@]+" do
     local host, slots = spec:match "^([^:]+):([%d,]+)$"
+    local all = hosts and hosts[host or spec]
+    if hosts and not all then return nil, string.format("no host %s", host or spec) end
     if slots then
-      for _ in slots:gmatch "%d+" do sum = sum + 1 end
+      for slot in slots:gmatch "%d+" do
+        if all and tonumber(slot) >= all then return nil, string.format("no slot %s on %s, which has %d", slot, host, all) end
+        sum = sum + 1
+      end
     else
-      local all = hosts and hosts[host or spec]
       if not all then return nil end
       sum = sum + all
     end
@@ -319,7 +349,13 @@ local function gpus_of(launch, words, last)
   local hosts = text and slots_of(text)
   local include = option(words, 1, last, { "--include", "-i" })
   if include and not include.unknown then
-    local count = included(include.text, hosts)
+    local count, lacks = included(include.text, hosts)
+    if lacks then
+      launch.notes[#launch.notes + 1] = {
+        id = "bad_value", severity = "error", file = launch.file, line = include.line, key = "--include", value = include.text,
+        message = string.format("DeepSpeed: --include %s: %s has %s", include.text, hostfile.text, lacks),
+        source = at "launcher/runner.py: parse_resource_filter" }
+    end
     return count and { value = count, file = launch.file, line = include.line, rests = include.rests } or nil
   end
   if not hosts or option(words, 1, last, { "--exclude", "-e" }) then return nil end
