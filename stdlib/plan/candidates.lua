@@ -372,7 +372,8 @@ end
 
 -- The rows that an entry drops, as they are counted; true: at least these, for it was asked only of candidates that came up before a plan.
 function methods:counted_of(entry, planned)
-  if not planned or not is_late(entry) then return entry.mask, false end
+  if not is_late(entry) then return entry.mask, false end
+  if not planned and (entry.kind ~= "memory" or not self.counted) then return entry.mask, false end  -- without a plan all came up
   if not self.counted then return entry.mask, true end
   return self.counted[key_of(entry)] or self.c:none(), true
 end

@@ -230,7 +230,7 @@ local function flip(rule, policy, record, field)
     end
     return nil
   end
-  for _, far in ipairs { 0.0, value * 2, value * 16, value * 1024 } do
+  for _, far in ipairs { 0.0, value * 2, value * 16, value * 1024, field.high } do
     if far ~= value and says_no(far) then
       local yes, no = value, far
       for _ = 1, HALVINGS do

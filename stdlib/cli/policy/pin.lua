@@ -13,8 +13,9 @@ local output = require "pipeplan.cli.output"
 local report = require "pipeplan.report.difference"
 
 local examples = [[
-SITE is a policy file or a folder of them. Its statement pin { default = "digest" } says which default
-it was written for: over another the site does not load. The files of that default are saved beside it.
+SITE is a policy file or a folder of them. Its statement pin { default = "digest" } says which
+default it was written for: over another the site does not load. The files of that default are
+saved beside it.
 
 Exit status: 0 pinned, or nothing changes; 1 the other default changes plans and was not taken;
 2 a spec, or the saved default, cannot be read; 5 without a spec; 6 the policy cannot be loaded.
