@@ -173,13 +173,11 @@ void pp_profile_scale_bytes(const pp_profile_factors *factors, pp_block_bytes bl
   }
 }
 
-static void four_of(const pp_host_times *host, double seconds[4], bool waits[4]) {
-  const double of[] = { host->seconds.forward, host->seconds.input, host->seconds.weight, host->seconds.full };
-  const bool each[] = { host->forward_waits, host->input_waits, host->weight_waits, host->full_waits };
-  for (int kind = 0; kind < 4; kind++) {
-    seconds[kind] = of[kind];
-    waits[kind] = each[kind];
-  }
+static void four_of(const pp_stage_times *times, double four[4]) {
+  four[0] = times->forward;
+  four[1] = times->input;
+  four[2] = times->weight;
+  four[3] = times->full;
 }
 
 static bool any_holds(const pp_profile *profile, int from, int to) {
@@ -189,31 +187,42 @@ static bool any_holds(const pp_profile *profile, int from, int to) {
   return false;
 }
 
-void pp_profile_hosts_of(const pp_profile *profile, pp_profile_hosts *out) {
-  *out = (pp_profile_hosts){ .experts_wait = false };
-  for (int kind = 0; kind < 4; kind++) {
-    quantity of = { .profile = profile };
-    for (int block = 0; block < PP_BLOCKS; block++) of.computed[block] = 1;
-    for (int s = 0; s < profile->stages; s++) {
-      double seconds[4];
-      bool waits[4];
-      four_of(&profile->stage[s].host, seconds, waits);
-      of.measured[s] = seconds[kind];
-      out->waits[kind] = out->waits[kind] || waits[kind];
-    }
-    find_factors(&of, out->seconds[kind]);
-    if (!any_holds(profile, PP_BLOCK_EMBEDDING, PP_BLOCK_EMBEDDING)) out->seconds[kind][PP_BLOCK_EMBEDDING] = 0;
-    if (!any_holds(profile, PP_BLOCK_HEAD, PP_BLOCK_MTP)) out->seconds[kind][PP_BLOCK_HEAD] = out->seconds[kind][PP_BLOCK_MTP] = 0;
+/* Of a kind of action, 0 … 3: what a host takes of each block. */
+static void seconds_of_blocks(const pp_profile *profile, int kind, double out[PP_BLOCKS]) {
+  quantity of = { .profile = profile };
+  for (int block = 0; block < PP_BLOCKS; block++) of.computed[block] = 1;
+  for (int s = 0; s < profile->stages; s++) {
+    double seconds[4];
+    four_of(&profile->stage[s].host.seconds, seconds);
+    of.measured[s] = seconds[kind];
   }
-  for (int s = 0; s < profile->stages; s++) out->experts_wait = out->experts_wait || profile->stage[s].blocks.count[PP_BLOCK_MOE] > 0;
+  find_factors(&of, out);
+  if (!any_holds(profile, PP_BLOCK_EMBEDDING, PP_BLOCK_EMBEDDING)) out[PP_BLOCK_EMBEDDING] = 0;
+  if (!any_holds(profile, PP_BLOCK_HEAD, PP_BLOCK_MTP)) out[PP_BLOCK_HEAD] = out[PP_BLOCK_MTP] = 0;
+}
+
+void pp_profile_hosts_of(const pp_profile *profile, pp_profile_hosts *out) {
+  *out = (pp_profile_hosts){ .experts_wait = any_holds(profile, PP_BLOCK_MOE, PP_BLOCK_MOE) };
+  for (int kind = 0; kind < 4; kind++) seconds_of_blocks(profile, kind, out->seconds[kind]);
+  for (int s = 0; s < profile->stages; s++) {
+    const pp_profile_stage *stage = &profile->stage[s];
+    const bool waits[] = { stage->host.forward_waits, stage->host.input_waits, stage->host.weight_waits, stage->host.full_waits };
+    double beyond[4];
+    four_of(&stage->host.beyond, beyond);
+    for (int kind = 0; kind < 4; kind++) {
+      out->waits[kind] = out->waits[kind] || waits[kind];
+      out->beyond[kind] += beyond[kind] / profile->stages;
+    }
+  }
 }
 
 void pp_profile_host_of_stage(const pp_profile_hosts *hosts, const pp_stage *blocks, pp_host_times *out) {
   double seconds[4] = { 0, 0, 0, 0 };
+  const double *beyond = hosts->beyond;
   const bool waits = !hosts->experts_wait || blocks->count[PP_BLOCK_MOE] > 0;
   for (int kind = 0; kind < 4; kind++)
     for (int block = 0; block < PP_BLOCKS; block++) seconds[kind] += blocks->count[block] * hosts->seconds[kind][block];
-  *out = (pp_host_times){ .seconds = { seconds[0], seconds[1], seconds[2], seconds[3] }, .forward_waits = waits && hosts->waits[0],
-                          .input_waits = waits && hosts->waits[1], .weight_waits = waits && hosts->waits[2],
-                          .full_waits = waits && hosts->waits[3] };
+  *out = (pp_host_times){ .seconds = { seconds[0], seconds[1], seconds[2], seconds[3] }, .beyond = { beyond[0], beyond[1], beyond[2], beyond[3] },
+                          .forward_waits = waits && hosts->waits[0], .input_waits = waits && hosts->waits[1],
+                          .weight_waits = waits && hosts->waits[2], .full_waits = waits && hosts->waits[3] };
 }

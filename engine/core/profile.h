@@ -12,7 +12,8 @@
 **           kernels are others than a layer's.
 **   others  a layout other than the one measured takes the computed costs there times the same factors.
 **   hosts   what handing over a stage's actions takes its host, by its layers alike, whatever their kind; what the ends take beyond is theirs,
-**           and nothing where no stage holds them.
+**           and nothing where no stage holds them. What an action takes beyond both on a card that has nothing else to do is the mean
+**           of the stages', whatever they hold: it is what the host does before it hands over anything.
 **           A host waits for its card in a kind of action where it did in any measured stage, in stages that hold such layers as that did: layers
 **           with experts where the profile has any. The same in every layout: that TP or EP change what is launched is not measured here.
 **
@@ -69,6 +70,7 @@ void pp_profile_scale_bytes(const pp_profile_factors *factors, pp_block_bytes bl
 /* What handing over the actions of a stage takes its host, from a profile that has_hosts. O(stages of the profile) to make, then O(1) a stage. */
 typedef struct {
   double seconds[4][PP_BLOCKS];   /* of F, I, W and B, of a block */
+  double beyond[4];               /* of an action, however many layers its stage holds */
   bool waits[4], experts_wait;    /* experts_wait: only stages that hold layers with experts */
 } pp_profile_hosts;
 

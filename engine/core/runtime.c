@@ -19,11 +19,13 @@
 typedef enum { RESTING, HELD, RUNNING, LATE } card_state;
 
 typedef struct {
+  pp_hardware hardware;     /* of this rank's card */
   size_t step;              /* next to issue */
   size_t action;            /* that runs, unless the card rests */
   card_state card;
   bool half;                /* the F of a pair, whose B comes later */
   double host;              /* when the host is done with what it handed over */
+  double handed;            /* when it began with what runs */
   pp_host_work work;        /* of what runs */
   double held_since, host_wait;
   uint32_t waiting;         /* batch it waits for, or PP_NO_BATCH */
@@ -112,14 +114,14 @@ static double contention(const run_state *run, const rank_state *rank) {
 static void account(run_state *run, rank_state *rank) {
   double seconds = run->now - rank->since;
   const bool running = rank->card == RUNNING;
-  if (running) rank->work_left = fmax(0, rank->work_left - work_in(run->hardware, rank->heat, seconds) / contention(run, rank));
-  rank->heat = average_after(run->hardware, rank->heat, seconds, running);
+  if (running) rank->work_left = fmax(0, rank->work_left - work_in(&rank->hardware, rank->heat, seconds) / contention(run, rank));
+  rank->heat = average_after(&rank->hardware, rank->heat, seconds, running);
   rank->since = run->now;
 }
 
 static void expect_end(run_state *run, uint32_t number) {
   rank_state *rank = &run->rank[number];
-  double seconds = seconds_for(run->hardware, rank->heat, rank->work_left * contention(run, rank));
+  double seconds = seconds_for(&rank->hardware, rank->heat, rank->work_left * contention(run, rank));
   pp_event_heap_set(&run->events, number, run->now + seconds);
 }
 
@@ -191,7 +193,7 @@ static pp_host_work host_work_of(const run_state *run, const pp_step *step) {
   const double card = seconds_of(run, step);
   if (step->kind == PP_STEP_FORWARD) return pp_host_work_of(run->times, PP_F, action->stage, 0, card);
   if (step->kind == PP_STEP_BACKWARD) return pp_host_work_of(run->times, PP_B, action->stage_b, 0, card);
-  if (no_input && action->kind == PP_I) return (pp_host_work){ 0, 0, false };
+  if (no_input && action->kind == PP_I) return (pp_host_work){ 0, 0, 0, false };
   return pp_host_work_of(run->times, no_input && action->kind == PP_W ? PP_B : (int)action->kind, action->stage, action->stage_b, card);
 }
 
@@ -221,6 +223,7 @@ static void start_action(run_state *run, uint32_t number, const pp_step *step) {
   }
   if (run->times->host) {
     rank->work = host_work_of(run, step);
+    rank->handed = rank->host;
     rank->host += rank->work.seconds;
   }
   if (!held) begin(run, number);
@@ -246,11 +249,13 @@ static bool next_of_action(run_state *run, uint32_t number) {
     begin(run, number);
     return false;
   }
-  if (rank->card == RUNNING && rank->host > run->now) {
+  /* On a card with nothing to do before it would have been slowed down alike. */
+  const double late = rank->handed + fmax(rank->work.seconds, run->now - rank->started) + rank->work.beyond;
+  if (rank->card == RUNNING && late > run->now) {
     account(run, rank);
     rank->card = LATE;
     rank->held_since = run->now;
-    pp_event_heap_set(&run->events, number, rank->host);
+    pp_event_heap_set(&run->events, number, late);
     return false;
   }
   end_action(run, number);
@@ -289,12 +294,19 @@ static void end_batch(run_state *run, uint32_t queue_number) {
 
 /* -- a step --------------------------------------------------------------------------------------------------------------------------- */
 
+static pp_hardware hardware_of(const pp_hardware *all, int ranks, int rank) {
+  pp_hardware hardware = *all;
+  if (all->heat_slope > 0 && all->slopes == ranks) hardware.heat_slope = all->rank_slope[rank];
+  return hardware;
+}
+
 static void reset(run_state *run) {
   const pp_lowered *lowered = run->lowered;
   pp_event_heap_reset(&run->events);
   run->now = 0;
   for (int r = 0; r < lowered->ranks; r++)
-    run->rank[r] = (rank_state){ .step = lowered->first[r], .waiting = PP_NO_BATCH, .first_start = NAN, .heat = run->rank[r].heat };
+    run->rank[r] = (rank_state){ .step = lowered->first[r], .waiting = PP_NO_BATCH, .first_start = NAN, .heat = run->rank[r].heat,
+                                  .hardware = hardware_of(run->hardware, lowered->ranks, r) };
   for (uint32_t b = 0; b < lowered->batches; b++)
     run->batch[b] = (batch_state){ .next = PP_NO_BATCH, .unmet = lowered->batch[b].count, .stage = LATER };
   for (uint32_t q = 0; q < lowered->queues; q++) run->queue[q] = (queue_state){ PP_NO_BATCH, PP_NO_BATCH };
@@ -384,6 +396,9 @@ static pp_status check_hardware(const pp_runtime *runtime, const pp_hardware *ha
     return pp_fail(error, PP_INVALID, "contention must be a factor of 1 … %g, got %g", PP_MOST_SLOWING, hardware->contention);
   if (!(hardware->heat_slope >= 0 && hardware->heat_slope <= PP_MOST_SLOWING))
     return pp_fail(error, PP_INVALID, "the slope of heat must be 0 … %g, got %g", PP_MOST_SLOWING, hardware->heat_slope);
+  for (int rank = 0; rank < hardware->slopes; rank++)
+    if (!(hardware->rank_slope[rank] >= 0 && hardware->rank_slope[rank] <= PP_MOST_SLOWING))
+      return pp_fail(error, PP_INVALID, "the slope of heat of rank %d must be 0 … %g, got %g", rank, PP_MOST_SLOWING, hardware->rank_slope[rank]);
   if (hardware->heat_slope > 0 && !(hardware->heat_onset >= 0 && hardware->heat_onset < 1))
     return pp_fail(error, PP_INVALID, "the onset of heat must be at least 0 and below 1, got %g", hardware->heat_onset);
   if (hardware->heat_slope > 0 && !(hardware->heat_tau > 0 && pp_is_seconds(hardware->heat_tau)))

@@ -138,6 +138,8 @@ typedef struct {
   double heat_onset;   /* 0 ≤ onset < 1 */
   double heat_slope;   /* 0 … PP_MOST_SLOWING; 0: no heat */
   double heat_tau;     /* seconds > 0, where slope is not 0 */
+  const double *rank_slope;  /* [slopes] as heat_slope, of each rank's card; used at that many ranks, where there is heat; NULL: all alike */
+  int slopes;
 } pp_hardware;
 
 /*

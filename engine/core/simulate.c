@@ -108,6 +108,7 @@ pp_status pp_times_check(const pp_schedule *schedule, const pp_times *times, pp_
   for (int s = 0; s < schedule->stages; s++) {
     pp_status status = check_seconds(&times->stage[s], "", s, error);
     if (status == PP_OK && times->host) status = check_seconds(&times->host[s].seconds, "host time of ", s, error);
+    if (status == PP_OK && times->host) status = check_seconds(&times->host[s].beyond, "host's beginning of ", s, error);
     if (status == PP_OK && times->pair) status = check_pairs(schedule, times, s, error);
     if (status != PP_OK) return status;
   }

@@ -5,10 +5,11 @@
 ** sending occupies nobody and takes p2p seconds a hop. Hand-overs between stages of the same rank are immediate.
 **
 ** The host. A rank's actions are handed to its card by a host, in the same order, and where pp_times says what that takes, the host is one more
-** resource of the rank: it begins to hand an action over when it is done with the one before, however far the card is, and the card begins
-** no earlier than the host does and ends no earlier than it. A host that *waits* for its card (the row counts of experts, `.item()`) returns from
-** an action no earlier than the card is so far: it is then ahead by what the card had left to do when it returned, the difference of what the
-** action takes and what its host took where nothing was queued before. Waiting for messages is the card's business and holds up no host.
+** resource of the rank: it begins to hand an action over when it is done with the one before, however far the card is. The card begins no
+** earlier than the host does, and ends no earlier than it would, had it had nothing to do before: some actions keep their host long before it
+** hands over anything at all, such as a backward that is cut in two by walking its graph. A host that *waits* for its card (the row counts of
+** experts, `.item()`) returns from an action no earlier than the card is so far: it is then ahead by what the card had left to do when it
+** returned, where nothing was queued before. Waiting for messages is the card's business and holds up no host.
 */
 #ifndef PP_SIMULATE_H
 #define PP_SIMULATE_H
@@ -35,9 +36,12 @@ struct pp_stage_times {
   double forward, input, weight, full;
 };
 
-/* Seconds that a host takes to hand over one stage's actions, and whether it waits for the card in them. */
+/*
+** Seconds that a host takes to hand over one stage's actions, and whether it waits for the card in them. beyond: what an action takes, from when the
+** host begins to when the card ends, where that had nothing to do, beyond the larger of what each of the two takes.
+*/
 typedef struct {
-  pp_stage_times seconds;
+  pp_stage_times seconds, beyond;
   bool forward_waits, input_waits, weight_waits, full_waits;
 } pp_host_times;
 
@@ -60,27 +64,28 @@ static inline double pp_pair_seconds(const pp_schedule *schedule, const pp_times
   return times->pair[forward * schedule->chunks_per_rank + schedule->slot_of[backward]];
 }
 
-/* What an action takes its host, and, where it waits, how far ahead of its card it is when it returns. */
+/* Of one action: as pp_host_times, and how far ahead of its card a host that waits is when it returns. */
 typedef struct {
-  double seconds, lead;
+  double seconds, beyond, lead;
   bool waits;
 } pp_host_work;
 
-/* kind: of the action; stage_b: of a pair's backward; card: seconds that the card takes for it. */
+/* kind: of the action; stage_b: of a pair's backward, which is handed over after its forward; card: seconds that the card takes for it. */
 static inline pp_host_work pp_host_work_of(const pp_times *times, int kind, int stage, int stage_b, double card) {
-  const pp_host_times *host = &times->host[stage];
-  pp_host_work work;
+  const pp_host_times *host = &times->host[stage], *other = kind == PP_FB ? &times->host[stage_b] : host;
+  double seconds, beyond;
+  bool waits;
   switch (kind) {
-    case PP_F: work = (pp_host_work){ host->seconds.forward, 0, host->forward_waits }; break;
-    case PP_B: work = (pp_host_work){ host->seconds.full, 0, host->full_waits }; break;
-    case PP_I: work = (pp_host_work){ host->seconds.input, 0, host->input_waits }; break;
-    case PP_W: work = (pp_host_work){ host->seconds.weight, 0, host->weight_waits }; break;
+    case PP_F: seconds = host->seconds.forward, beyond = host->beyond.forward, waits = host->forward_waits; break;
+    case PP_B: seconds = host->seconds.full, beyond = host->beyond.full, waits = host->full_waits; break;
+    case PP_I: seconds = host->seconds.input, beyond = host->beyond.input, waits = host->input_waits; break;
+    case PP_W: seconds = host->seconds.weight, beyond = host->beyond.weight, waits = host->weight_waits; break;
     default:
-      work = (pp_host_work){ host->seconds.forward + times->host[stage_b].seconds.full, 0,
-                             host->forward_waits || times->host[stage_b].full_waits };
+      seconds = host->seconds.forward + other->seconds.full;
+      beyond = host->beyond.forward + other->beyond.full;
+      waits = host->forward_waits || other->full_waits;
   }
-  if (work.waits && card > work.seconds) work.lead = card - work.seconds;
-  return work;
+  return (pp_host_work){ seconds, beyond, waits ? (seconds > card ? 0 : card - seconds) + beyond : 0, waits };
 }
 
 /* A rank with its host: when the card and the host are done with what they had, and seconds that the card waited for the host alone. */
@@ -90,16 +95,17 @@ typedef struct {
 
 /* Runs an action that the card could begin at `ready`. → when it begins; it ends at rank->card. */
 static inline double pp_hosted_run(pp_hosted_rank *rank, pp_host_work work, double ready, double seconds) {
+  const double alone = rank->host + (work.seconds > seconds ? work.seconds : seconds) + work.beyond;
   if (rank->host > ready) {
     rank->wait += rank->host - ready;
     ready = rank->host;
   }
   rank->card = ready + seconds;
-  rank->host += work.seconds;
-  if (rank->host > rank->card) {
-    rank->wait += rank->host - rank->card;
-    rank->card = rank->host;
+  if (alone > rank->card) {
+    rank->wait += alone - rank->card;
+    rank->card = alone;
   }
+  rank->host += work.seconds;
   if (work.waits && rank->card - work.lead > rank->host) rank->host = rank->card - work.lead;
   return ready;
 }

@@ -86,30 +86,48 @@ static void set_stages(lua_State *L, const pp_evaluation *self) {
   lua_setfield(L, -2, "stage_seconds");
 }
 
+/* One number of each stage, F, I, W and B, into the table on top of the stack. */
+static void set_four(lua_State *L, const pp_host_times *host, int stages, bool beyond) {
+  static const char *const names[] = { "F", "I", "W", "B" };
+  double values[4][PP_MAX_LAYERS];
+  for (int s = 0; s < stages; s++) {
+    const pp_stage_times *of = beyond ? &host[s].beyond : &host[s].seconds;
+    values[0][s] = of->forward;
+    values[1][s] = of->input;
+    values[2][s] = of->weight;
+    values[3][s] = of->full;
+  }
+  for (int kind = 0; kind < 4; kind++) pp_set_numbers(L, names[kind], values[kind], stages);
+}
+
+static void set_waits(lua_State *L, const pp_host_times *host, int stages) {
+  static const char *const names[] = { "F", "I", "W", "B" };
+  lua_createtable(L, 0, 4);
+  for (int kind = 0; kind < 4; kind++) {
+    lua_createtable(L, stages, 0);
+    for (int s = 0; s < stages; s++) {
+      const bool waits[] = { host[s].forward_waits, host[s].input_waits, host[s].weight_waits, host[s].full_waits };
+      lua_pushboolean(L, waits[kind]);
+      lua_rawseti(L, -2, s + 1);
+    }
+    lua_setfield(L, -2, names[kind]);
+  }
+  lua_setfield(L, -2, "waits");
+}
+
 /* What handing over the actions of each stage takes its host, as schedule:simulate takes it; where the profile says so. */
 static void set_hosts(lua_State *L, const pp_evaluation *self) {
-  static const char *const names[] = { "F", "I", "W", "B" };
   pp_profile_hosts hosts;
   pp_host_times host[PP_MAX_LAYERS];
   if (!pp_evaluate_hosted(self->of.problem)) return;
   pp_profile_hosts_of(self->of.problem->profile, &hosts);
   for (int s = 0; s < self->stages; s++) pp_profile_host_of_stage(&hosts, &self->stage[s], &host[s]);
-  lua_createtable(L, 0, 5);
-  for (int waits = 0; waits <= 1; waits++) {
-    if (waits) lua_createtable(L, 0, 4);
-    for (int kind = 0; kind < 4; kind++) {
-      lua_createtable(L, self->stages, 0);
-      for (int s = 0; s < self->stages; s++) {
-        const double seconds[] = { host[s].seconds.forward, host[s].seconds.input, host[s].seconds.weight, host[s].seconds.full };
-        const bool wait[] = { host[s].forward_waits, host[s].input_waits, host[s].weight_waits, host[s].full_waits };
-        if (waits) lua_pushboolean(L, wait[kind]);
-        else lua_pushnumber(L, seconds[kind]);
-        lua_rawseti(L, -2, s + 1);
-      }
-      lua_setfield(L, -2, names[kind]);
-    }
-    if (waits) lua_setfield(L, -2, "waits");
-  }
+  lua_createtable(L, 0, 6);
+  set_four(L, host, self->stages, false);
+  lua_createtable(L, 0, 4);
+  set_four(L, host, self->stages, true);
+  lua_setfield(L, -2, "beyond");
+  set_waits(L, host, self->stages);
   lua_setfield(L, -2, "stage_hosts");
   pp_set_number(L, "host_wait_seconds", self->timing.host_wait_seconds);
 }

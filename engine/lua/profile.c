@@ -30,15 +30,27 @@ static void check_profile_stage(lua_State *L, pp_profile_stage *out) {
   out->pair = pp_args_has(L, index, "FB") ? pp_args_number(L, index, call, "FB", 0, 1e18) : NAN;
 }
 
-/* { F, I, W, B, waits = { F?, I?, W?, B? } } of the stage on top of the stack. */
+/* { F, I, W, B } at the top of the stack. */
+static pp_stage_times check_four(lua_State *L, const char *call) {
+  const int index = lua_gettop(L);
+  return (pp_stage_times){ pp_args_number(L, index, call, "F", 0, 1e18), pp_args_number(L, index, call, "I", 0, 1e18),
+                           pp_args_number(L, index, call, "W", 0, 1e18), pp_args_number(L, index, call, "B", 0, 1e18) };
+}
+
+/* { F, I, W, B, beyond = { F, I, W, B }?, waits = { F?, I?, W?, B? }? } of the stage on top of the stack. */
 static void check_host(lua_State *L, pp_host_times *out) {
   static const char call[] = "profile stage: host";
-  static const char *const known[] = { "F", "I", "W", "B", "waits", NULL }, *const kinds[] = { "F", "I", "W", "B", NULL };
+  static const char *const known[] = { "F", "I", "W", "B", "beyond", "waits", NULL }, *const kinds[] = { "F", "I", "W", "B", NULL };
   pp_args_table(L, lua_gettop(L), "profile stage", "host");
   const int index = lua_gettop(L);
   pp_args_begin(L, index, call, known);
-  *out = (pp_host_times){ .seconds = { pp_args_number(L, index, call, "F", 0, 1e18), pp_args_number(L, index, call, "I", 0, 1e18),
-                                       pp_args_number(L, index, call, "W", 0, 1e18), pp_args_number(L, index, call, "B", 0, 1e18) } };
+  *out = (pp_host_times){ .seconds = check_four(L, call) };
+  if (pp_args_has(L, index, "beyond")) {
+    pp_args_table(L, index, call, "beyond");
+    pp_args_begin(L, -1, "profile stage: host.beyond", kinds);
+    out->beyond = check_four(L, "profile stage: host.beyond");
+    lua_pop(L, 1);
+  }
   if (pp_args_has(L, index, "waits")) {
     pp_args_table(L, index, call, "waits");
     pp_args_begin(L, -1, call, kinds);
@@ -51,24 +63,27 @@ static void check_host(lua_State *L, pp_host_times *out) {
   lua_pop(L, 1);
 }
 
-static void check_speeds(lua_State *L, int index, pp_lua_profile *out) {
-  out->speeds = 0;
-  if (!pp_args_has(L, index, "rank_speed")) return;
-  pp_args_table(L, index, "profile", "rank_speed");
-  const lua_Integer count = luaL_len(L, -1);
-  if (count > PP_MAX_LAYERS) luaL_error(L, "profile: 'rank_speed' has more than %d ranks", PP_MAX_LAYERS);
-  for (; out->speeds < count; out->speeds++) {
-    lua_rawgeti(L, -1, out->speeds + 1);
-    out->rank_speed[out->speeds] = lua_tonumber(L, -1);
-    if (!(out->rank_speed[out->speeds] > 0)) luaL_error(L, "profile: 'rank_speed' must hold numbers > 0");
+/* The list of numbers > 0, or from 0 on, that is called `name` in the table at `index`; → how many, 0 where it is absent. */
+static int check_ranks(lua_State *L, int index, const char *where, const char *name, bool zero, double *out) {
+  int count = 0;
+  if (!pp_args_has(L, index, name)) return 0;
+  pp_args_table(L, index, where, name);
+  const lua_Integer length = luaL_len(L, -1);
+  if (length > PP_MAX_LAYERS) luaL_error(L, "%s: '%s' has more than %d ranks", where, name, PP_MAX_LAYERS);
+  for (; count < length; count++) {
+    lua_rawgeti(L, -1, count + 1);
+    out[count] = lua_tonumber(L, -1);
+    if (!(out[count] > 0 || (zero && lua_isnumber(L, -1) && out[count] == 0)))
+      luaL_error(L, "%s: '%s' must hold numbers %s 0", where, name, zero ? ">=" : ">");
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
+  return count;
 }
 
 static void check_runtime(lua_State *L, int index, pp_lua_profile *out) {
   static const char call[] = "profile", heat[] = "profile: heat";
-  static const char *const known[] = { "onset", "slope", "tau", NULL };
+  static const char *const known[] = { "onset", "slope", "tau", "rank_slope", NULL };
   const char *name = pp_args_string_or(L, index, call, "runtime", "ideal");
   const int kind = pp_runtime_kind_of(name);
   if (kind < 0) luaL_error(L, "profile: no runtime is called '%s'", name);
@@ -81,6 +96,8 @@ static void check_runtime(lua_State *L, int index, pp_lua_profile *out) {
   out->hardware.heat_onset = pp_args_number(L, table, heat, "onset", 0, 1);
   out->hardware.heat_slope = pp_args_number(L, table, heat, "slope", 0, 1e6);
   out->hardware.heat_tau = pp_args_number(L, table, heat, "tau", 0, 1e6);
+  out->hardware.slopes = check_ranks(L, table, heat, "rank_slope", true, out->rank_slope);
+  out->hardware.rank_slope = out->rank_slope;
   lua_pop(L, 1);
 }
 
@@ -92,7 +109,7 @@ void pp_check_profile(lua_State *L, int index, pp_lua_profile *out) {
   pp_args_begin(L, index, call, known);
   pp_args_table(L, index, call, "layout");
   pp_check_layout(L, -1, &measured->layout);
-  check_speeds(L, index, out);
+  out->speeds = check_ranks(L, index, "profile", "rank_speed", false, out->rank_speed);
   check_runtime(L, index, out);
   out->buffered_messages = pp_args_number_or(L, index, call, "buffered_messages", 0, 1e6, 0);
   pp_args_table(L, index, call, "stages");

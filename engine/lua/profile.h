@@ -11,13 +11,13 @@
 #include "core/runtime.h"
 
 /*
-** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient, host = { F, I, W, B, waits } }, … }, rank_speed = { numbers }, runtime,
-** contention, buffered_messages, heat = { onset, slope, tau } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
+** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient, host = { F, I, W, B, beyond, waits } }, … }, rank_speed = { numbers }, runtime,
+** contention, buffered_messages, heat = { onset, slope, tau, rank_slope } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
 */
 typedef struct {
   pp_profile measured;
   int speeds;
-  double rank_speed[PP_MAX_LAYERS];
+  double rank_speed[PP_MAX_LAYERS], rank_slope[PP_MAX_LAYERS];
   const pp_runtime *runtime;   /* NULL: ideal */
   double buffered_messages;
   pp_hardware hardware;

@@ -194,20 +194,35 @@ static void read_waits(lua_State *L, int index, const char *name, const pp_sched
   lua_pop(L, 1);
 }
 
-/* host = { F, I, W, B?, waits = { F?, I?, W?, B? }? }, as the seconds of the card; B is by default I + W. */
+/* F, I, W and B of `name` of the table at `index`, as the seconds of the card; all 0 where it is absent. */
+static void read_beyond(lua_State *L, int index, const pp_schedule *schedule, double *values, pp_stage_times *out) {
+  memset(out, 0, (size_t)schedule->stages * sizeof *out);
+  if (!pp_args_has(L, index, "beyond")) return;
+  static const char where[] = "schedule:simulate, host.beyond";
+  static const char *const kinds[] = { "F", "I", "W", "B", NULL };
+  pp_args_table(L, index, "schedule:simulate, host", "beyond");
+  const int table = lua_gettop(L);
+  pp_args_begin(L, table, where, kinds);
+  read_stage_times(L, table, where, schedule, values, out);
+  lua_pop(L, 1);
+}
+
+/* host = { F, I, W, B?, beyond = { F, I, W, B? }?, waits = { F?, I?, W?, B? }? }, as the seconds of the card; B is by default I + W. */
 static const pp_host_times *read_host(lua_State *L, const pp_schedule *schedule) {
   static const char where[] = "schedule:simulate, host";
-  static const char *const known[] = { "F", "I", "W", "B", "waits", NULL }, *const kinds[] = { "F", "I", "W", "B", NULL };
+  static const char *const known[] = { "F", "I", "W", "B", "beyond", "waits", NULL }, *const kinds[] = { "F", "I", "W", "B", NULL };
   const size_t stages = (size_t)schedule->stages;
   if (!pp_args_has(L, 2, "host")) return NULL;
-  pp_host_times *host = lua_newuserdatauv(L, stages * (sizeof *host + sizeof(double) + sizeof(unsigned) + sizeof(pp_stage_times)), 0);
+  pp_host_times *host = lua_newuserdatauv(L, stages * (sizeof *host + sizeof(double) + sizeof(unsigned) + 2 * sizeof(pp_stage_times)), 0);
   pp_stage_times *seconds = (pp_stage_times *)(void *)(host + stages);
-  double *values = (double *)(void *)(seconds + stages);
+  pp_stage_times *beyond = seconds + stages;
+  double *values = (double *)(void *)(beyond + stages);
   unsigned *waits = (unsigned *)(void *)(values + stages);
   pp_args_table(L, 2, call, "host");
   const int index = lua_gettop(L);
   pp_args_begin(L, index, where, known);
   read_stage_times(L, index, where, schedule, values, seconds);
+  read_beyond(L, index, schedule, values, beyond);
   memset(waits, 0, stages * sizeof *waits);
   if (pp_args_has(L, index, "waits")) {
     pp_args_table(L, index, where, "waits");
@@ -216,7 +231,7 @@ static const pp_host_times *read_host(lua_State *L, const pp_schedule *schedule)
     lua_pop(L, 1);
   }
   for (size_t s = 0; s < stages; s++)
-    host[s] = (pp_host_times){ seconds[s], .forward_waits = waits[s] & 1, .input_waits = waits[s] & 2, .weight_waits = waits[s] & 4,
+    host[s] = (pp_host_times){ seconds[s], beyond[s], .forward_waits = waits[s] & 1, .input_waits = waits[s] & 2, .weight_waits = waits[s] & 4,
                                .full_waits = waits[s] & 8 };
   lua_pop(L, 1);
   return host;
@@ -276,17 +291,23 @@ static pp_runtime read_runtime(lua_State *L, const char *where, bool overlapped)
   return runtime;
 }
 
-static pp_hardware read_hardware(lua_State *L) {
-  static const char *const known[] = { "onset", "slope", "tau", NULL };
+/* Its numbers by rank are in a userdata that stays on the stack. */
+static pp_hardware read_hardware(lua_State *L, int ranks) {
+  static const char *const known[] = { "onset", "slope", "tau", "rank_slope", NULL };
   static const char where[] = "schedule:simulate, heat";
   pp_hardware hardware = { .contention = pp_args_number_or(L, 2, call, "contention", 1, HUGE_VAL, 1) };
   if (!pp_args_has(L, 2, "heat")) return hardware;
+  double *slopes = lua_newuserdatauv(L, (size_t)ranks * sizeof *slopes, 0);
   pp_args_table(L, 2, call, "heat");
   int index = lua_gettop(L);
   pp_args_begin(L, index, where, known);
   hardware.heat_onset = pp_args_number(L, index, where, "onset", 0, HUGE_VAL);
   hardware.heat_slope = pp_args_number(L, index, where, "slope", 0, HUGE_VAL);
   hardware.heat_tau = pp_args_number(L, index, where, "tau", 0, HUGE_VAL);
+  if (read_numbers(L, index, where, "rank_slope", "rank", ranks, ranks, slopes)) {
+    hardware.rank_slope = slopes;
+    hardware.slopes = ranks;
+  }
   lua_pop(L, 1);
   return hardware;
 }
@@ -433,7 +454,7 @@ int pp_schedule_simulate(lua_State *L) {
   pp_args_begin(L, 2, call, known);
   pp_times times = read_times(L, schedule);
   pp_runtime runtime = read_runtime(L, call, times.pair != NULL);
-  pp_hardware hardware = read_hardware(L);
+  pp_hardware hardware = read_hardware(L, schedule->request.ranks);
   const bool intervals = pp_args_boolean_or(L, 2, call, "intervals", false);
   const bool by_piece = pp_args_boolean_or(L, 2, call, "intervals_of", false);
   pp_workspace *workspace = pp_push_workspace(L);

@@ -359,7 +359,7 @@ def options():
     parser.add_argument("--warmup", type=int, default=1, help="steps before them (default 1)")
     parser.add_argument("--budget", type=float, default=540, help="seconds, from the start of this script (default 540)")
     parser.add_argument("--samples", type=int, default=10, help="timings of an action in the profile (default 10)")
-    parser.add_argument("--load", type=float, default=2, help="seconds of load before hot timings (default 2)")
+    parser.add_argument("--load", type=float, default=6, help="seconds of load before hot timings (default 6)")
     parser.add_argument("--heat", type=float, default=1, help="seconds of each share of the heat curve (default 1)")
     parser.add_argument("--dualpipe", metavar="FOLDER", help="DeepSeek's DualPipe package, to run it too")
     parser.add_argument("--device", choices=["cpu", "cuda"])

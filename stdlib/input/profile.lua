@@ -41,13 +41,14 @@ local function slower(raw, name, file)
   return math.max(1, ratio)
 end
 
--- What slows cards down: { heat = { onset, slope, tau }, contention }, of a runtime that simulates it; slope: hot over cold, less one. What
--- the profile says of the card itself comes before the ratio of these stages' times.
+-- What slows cards down: { heat = { onset, slope, tau, rank_slope }, contention }, of a runtime that simulates it; slope: hot over
+-- cold, less one. What the profile says of the card itself comes before the ratio of these stages' times.
 function profile.hardware(raw, runtime, file)
   local out = {}
   if not runtime or runtime == "ideal" then return out end
   if raw.heat and raw.heat.onset and raw.heat.tau_ms and all_have(raw.stage, "kind_ms_cold") and all_have(raw.stage, "kind_ms_hot") then
-    out.heat = { onset = raw.heat.onset, slope = raw.heat.slope or slower(raw, "kind_ms_hot", file) - 1, tau = raw.heat.tau_ms * 1e-3 }
+    out.heat = { onset = raw.heat.onset, slope = raw.heat.slope or slower(raw, "kind_ms_hot", file) - 1, tau = raw.heat.tau_ms * 1e-3,
+                 rank_slope = raw.heat.rank_slope }
   end
   if raw.contention then
     out.contention = raw.contention
@@ -57,7 +58,25 @@ function profile.hardware(raw, runtime, file)
   return out
 end
 
--- What handing over the actions of stage i takes its host, where stages say so: { F = ms, …, waits = { F = boolean, … } }.
+-- As schedule:simulate takes it: what is known of each card counts at that many ranks alone.
+function profile.heat_at(heat, ranks)
+  local known = heat.rank_slope and #heat.rank_slope == ranks
+  return { onset = heat.onset, slope = heat.slope, tau = heat.tau, rank_slope = known and heat.rank_slope or nil }
+end
+
+-- What the actions of a stage take on a card that has nothing else to do beyond what card and host each take.
+local function beyond_of(stage, host)
+  local alone, card, out = stage.kind_ms_alone or {}, stage.kind_ms_cold or stage.kind_ms or {}, {}
+  for _, kind in ipairs { "F", "I", "W", "B" } do
+    -- PyTorch's first stage: its W is the whole backward
+    local as = kind == "W" and not alone.W and not stage.host_ms.W and "B" or kind
+    out[kind] = alone[as] and card[as] and math.max(0, alone[as] - math.max(host[kind], card[as])) or 0
+  end
+  return out
+end
+
+-- What handing over the actions of stage i takes its host, where stages say so: { F = ms, …, beyond = { F = ms, … },
+-- waits = { F = boolean, … } }.
 function profile.host(raw, i, file)
   local stage = raw.stage[i]
   local alone, behind, waits = stage.host_ms, stage.host_ms_behind, {}
@@ -70,6 +89,7 @@ function profile.host(raw, i, file)
   -- PyTorch's first stage has neither: its I is nothing, its W the whole backward.
   if not host.I and not host.W then host.I, host.W, waits.W = 0, host.B, waits.B end
   if not (host.I and host.W) then failure.usage("%s: stage[%d].host_ms has only one of I and W: expected both or neither", file, i - 1) end
+  host.beyond = beyond_of(stage, host)
   return host
 end
 
@@ -187,7 +207,8 @@ end
 local function milliseconds(value) return value and value * 1e-3 end
 
 local function in_seconds(host)
-  return { F = host.F * 1e-3, I = host.I * 1e-3, W = host.W * 1e-3, B = host.B * 1e-3, waits = host.waits }
+  local function four(of) return { F = of.F * 1e-3, I = of.I * 1e-3, W = of.W * 1e-3, B = of.B * 1e-3 } end
+  return lists.with(four(host), { beyond = four(host.beyond), waits = host.waits })
 end
 
 local function stages_of(raw, shape, heat, file)

@@ -103,12 +103,13 @@ end
 local function hosts_of(read, shape)
   local count = #read.raw.stage
   if not profile.has_hosts(read.raw, read.file) then return nil end
-  local out = { waits = {} }
+  local out = { beyond = {}, waits = {} }
   for stage = 1, math.max(count, shape.placement and shape.stages or 0) do
     local host = profile.host(read.raw, (stage - 1) % count + 1, read.file)
     for _, kind in ipairs { "F", "I", "W", "B" } do
-      out[kind], out.waits[kind] = out[kind] or {}, out.waits[kind] or {}
-      out[kind][stage], out.waits[kind][stage] = host[kind] * 1e-3, host.waits[kind] == true
+      out[kind], out.beyond[kind], out.waits[kind] = out[kind] or {}, out.beyond[kind] or {}, out.waits[kind] or {}
+      out[kind][stage], out.beyond[kind][stage] = host[kind] * 1e-3, host.beyond[kind] * 1e-3
+      out.waits[kind][stage] = host.waits[kind] == true
     end
   end
   return out
@@ -182,7 +183,7 @@ end
 function profile_times.of(read, shape)
   check_stages(read, shape)
   local times = by_stage(read, shape)
-  times.p2p, times.heat, times.contention = hop_of(read, shape), read.heat, read.contention
+  times.p2p, times.heat, times.contention = hop_of(read, shape), read.heat and profile.heat_at(read.heat, shape.ranks), read.contention
   times.host = hosts_of(read, shape)
   return times
 end

@@ -185,12 +185,20 @@
 ---@field onset number busy share where it begins, below 1; ≥ 0
 ---@field slope number at full load; ≥ 0
 ---@field tau number seconds of the average's time constant, above 0; ≥ 0
+---@field rank_slope? number[] slope of each rank's card, in place of slope
 
 --- A message between neighbouring ranks.
 ---@class pipeplan.engine.hop
 ---@field latency? number seconds; ≥ 0; default 0
 ---@field bandwidth number bytes per second, above 0
 ---@field bytes number of the message; ≥ 0
+
+--- What an action takes, from when its host begins to when its card ends, where the card had nothing to do, beyond the larger of what each of the two takes.
+---@class pipeplan.engine.host_beyond
+---@field F number|number[] seconds, of every stage or one number a stage: forward; ≥ 0
+---@field I number|number[] seconds, of every stage or one number a stage: backward for input; ≥ 0
+---@field W number|number[] seconds, of every stage or one number a stage: backward for weights; ≥ 0
+---@field B? number|number[] seconds, as above: whole backward; default: I + W; ≥ 0
 
 --- Seconds that the host needs to launch one layer in one direction: the layer takes no less.
 ---@class pipeplan.engine.host_floor
@@ -208,6 +216,7 @@
 ---@field I number|number[] seconds, of every stage or one number a stage: backward for input; ≥ 0
 ---@field W number|number[] seconds, of every stage or one number a stage: backward for weights; ≥ 0
 ---@field B? number|number[] seconds, as above: whole backward; default: I + W; ≥ 0
+---@field beyond? pipeplan.engine.host_beyond what actions take beyond both on a card that has nothing to do; default: nothing
 ---@field waits? pipeplan.engine.host_waits for its card
 
 --- Kinds of actions in which the host waits for its card, as for the row counts of experts.

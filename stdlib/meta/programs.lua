@@ -51,6 +51,7 @@
 ---@field I number … of a backward for input; 0 … 1e+18
 ---@field W number … of a backward for weights; 0 … 1e+18
 ---@field B number … of a whole backward; 0 … 1e+18
+---@field beyond? { F: number, I: number, W: number, B: number } what they take beyond both on a card that has nothing to do, seconds
 ---@field waits? { F: boolean?, I: boolean?, W: boolean?, B: boolean? } kinds in which the host waits for its card
 
 --- A stage as it was measured, for one microbatch: seconds and bytes.

@@ -3,6 +3,7 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
+local heat_at = require("pipeplan.input.profile").heat_at
 local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
 
@@ -20,10 +21,12 @@ end
 -- What the actions of each stage take its host, as schedule:simulate takes it; nil: not measured.
 local function hosts(read)
   if not read.stages[1].host then return nil end
-  local out = { waits = {} }
+  local out = { beyond = {}, waits = {} }
   for _, kind in ipairs { "F", "I", "W", "B" } do
-    out[kind], out.waits[kind] = {}, {}
-    for i, stage in ipairs(read.stages) do out[kind][i], out.waits[kind][i] = stage.host[kind], stage.host.waits[kind] == true end
+    out[kind], out.beyond[kind], out.waits[kind] = {}, {}, {}
+    for i, stage in ipairs(read.stages) do
+      out[kind][i], out.beyond[kind][i], out.waits[kind][i] = stage.host[kind], stage.host.beyond[kind], stage.host.waits[kind] == true
+    end
   end
   return out
 end
@@ -45,7 +48,7 @@ end
 -- Under the profile's runtime; of PyTorch's two the one that can run the schedule, else the ideal one on hot cards.
 local function makespan(read, schedule, seconds)
   for _, name in ipairs(read.runtime == "torch-single" and { "torch-single", "torch-multi" } or { read.runtime }) do
-    seconds.runtime, seconds.contention, seconds.heat = name, read.contention, read.heat
+    seconds.runtime, seconds.contention, seconds.heat = name, read.contention, read.heat and heat_at(read.heat, schedule:info().ranks)
     local made = schedule:simulate(seconds)
     if made then return made.makespan end
   end

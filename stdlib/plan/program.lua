@@ -4,6 +4,7 @@
 -- shown of it, and why is said.
 
 local engine = require "engine"
+local heat_at = require("pipeplan.input.profile").heat_at
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
 local phases = require "pipeplan.base.phases"
@@ -75,7 +76,8 @@ local function simulated(schedule, times, profile, makespan)
     tries = {}
     for _, name in ipairs(names) do
       for _, order in ipairs(name == "torch-multi" and { "overlapped", "in_turn", "split" } or { false }) do
-        tries[#tries + 1] = { runtime = name, pairs = order or nil, contention = profile.contention, heat = profile.heat }
+        tries[#tries + 1] = { runtime = name, pairs = order or nil, contention = profile.contention,
+                              heat = profile.heat and heat_at(profile.heat, ranks) }
       end
     end
     tries[#tries + 1] = stretched(times, 1 + (profile.heat and profile.heat.slope or 0))

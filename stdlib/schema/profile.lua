@@ -48,7 +48,7 @@ local function bytes_by_kind(description)
 end
 
 local function by_state(description)
-  return object({ cold = number "in kind_ms_cold", hot = number "in kind_ms_hot", shadowed = number "in kind_ms_shadowed" }, description)
+  return object({ cold = number "in kind_ms_cold", hot = number "in kind_ms_hot", alone = number "in kind_ms_alone", shadowed = number "in kind_ms_shadowed" }, description)
 end
 
 -- A collective of a group of ranks.
@@ -66,6 +66,7 @@ local stage = object({
   kind_ms_hot = kinds "back to back, after two seconds of load on all cards",
   kind_ms_shadowed = kinds "with a receive that nobody answers posted on the communication stream",
   host_ms = host_kinds "host time to hand an action to a card that has nothing else to do, ms: where it is longer than the card is busy, the card waits; of a pair both",
+  kind_ms_alone = kinds "as cold, but without the host ahead: from when it begins to hand an action over to a card that has nothing to do until the card is done",
   host_ms_behind = host_kinds "the same while the card is busy for behind_ms: longer by more than half of that where the host waits for its card in the action, as for the row counts of experts; default: it does nowhere",
   clock_mhz = by_state "of the card while it worked: told, not used", power_w = by_state "of the card while it worked: told, not used",
   mem = object({
@@ -89,6 +90,7 @@ local schema = object({
     onset = { type = "number", minimum = 0, exclusiveMaximum = 1, description = "share of busy time from which cards slow down" },
     tau_ms = positive("time over which busy time is averaged", nil, 1e9),
     slope = number("how much longer a card takes that works all the time, less one; default: of these stages, hot over cold", 9),
+    rank_slope = list(number("as slope", 9), "slope of each rank's card; used at that many ranks", most_stages),
     curve = list(object({ duty = positive "share of time busy", slow_down = positive "over a rested card", clock_mhz = number "of the card" }, "one share", { "duty", "slow_down" }), "what onset was fitted to: told, not used"),
   }, "how hot times come about between cold and hot"),
   contention = { type = "number", minimum = 1, maximum = 10, description = "how much longer actions take beside a receive that waits; default: kind_ms_shadowed over kind_ms_cold" },

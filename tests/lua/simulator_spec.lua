@@ -31,10 +31,10 @@ end
 
 -- As `host` of schedule:simulate, and the kinds that wait.
 local function random_hosts(stages)
-  local host, waits = { waits = {} }, {}
+  local host, waits = { beyond = {}, waits = {} }, {}
   for _, kind in ipairs { "F", "I", "W", "B" } do
-    host[kind], host.waits[kind] = {}, draw(3) == 1
-    for stage = 1, stages do host[kind][stage] = draw(24) - 1 end
+    host[kind], host.beyond[kind], host.waits[kind] = {}, {}, draw(3) == 1
+    for stage = 1, stages do host[kind][stage], host.beyond[kind][stage] = draw(24) - 1, math.max(0, draw(12) - 6) end
     if host.waits[kind] then waits[#waits + 1] = kind end
   end
   return host, waits
@@ -61,6 +61,7 @@ describe("an independent simulator", function()
         local info = schedule:info()
         local times = random_times(info.stages)
         if i % 2 == 0 then times.host, times.waits = random_hosts(info.stages) end
+        times.beyond = times.host and times.host.beyond
         found[#found + 1] = schedule:simulate { F = times.F, I = times.I, W = times.W, B = times.B, FB = times.FB, p2p = times.p2p,
                                                 host = times.host }
         names[#names + 1] = string.format("%s P %d M %d", kind, info.ranks, info.microbatches)

@@ -4,10 +4,11 @@
 A program is text: a row a rank, actions separated by commas, "3F0", "(0F3;3B1)OVERLAP_F_B". Stages s and s + 1 of a chain depend on each other; a
 program may have several chains of `stages` stages, numbered one after the other. A rank runs its row in order; an action starts when the rank is free
 and what it needs is there; a message between ranks takes `p2p`. With `host` a rank has a host that hands over its actions in order, one when it is
-done with the one before; no action begins before it is being handed over, none ends before it is handed over. Where a kind of action is in
-`waits`, its host comes back from it when the card has left of it what it takes longer than its host, but not sooner than it was handed over.
+done with the one before. No action begins before it is being handed over; none ends sooner than the card would with nothing else to do, which is
+`beyond` more than the larger of what card and host take. Where a kind of action is in `waits`, its host comes back from it when the card has left of
+it what it would have had left so, but not sooner than it was handed over.
 
-    python3 simulator.py CASES.json     list of {text, stages, F, I, W, B, FB: [seconds of each stage], p2p, host: {F, I, W, B}, waits: [kinds]}
+    python3 simulator.py CASES.json     list of {text, stages, F, I, W, B, FB: [seconds of each stage], p2p, host, beyond: {F, I, W, B}, waits: [kinds]}
                                         → list of {makespan, span: [of each rank], busy: [of each rank]}
 """
 import json
@@ -23,8 +24,8 @@ def parse(text):
             for row in text.splitlines()]
 
 
-def simulate(rows, stages, times, p2p=0, host=None, waits=()):
-    """times: {letter or "FB": [seconds of each stage]}, a pair's by its forward's stage; host: the same of letters, a pair has both halves'.
+def simulate(rows, stages, times, p2p=0, host=None, beyond=None, waits=()):
+    """times: {letter or "FB": [seconds of each stage]}, a pair's by its forward's stage; host, beyond: of letters, a pair has both halves'.
     Returns a list of [start, end, busy], one a rank."""
     handed = [0] * len(rows)    # when the host of a rank is done
     rank_of = {stage: rank for rank, row in enumerate(rows) for cell in row for stage, _, _ in cell}
@@ -61,11 +62,12 @@ def simulate(rows, stages, times, p2p=0, host=None, waits=()):
                 finish = start + seconds
                 if host:
                     mine = sum(host[letter][stage] for stage, letter, _ in cell)
+                    alone = max(mine, seconds) + sum(beyond[letter][stage] for stage, letter, _ in cell)
                     start = max(start, handed[rank])
+                    finish = max(start + seconds, handed[rank] + alone)
                     handed[rank] += mine
-                    finish = max(start + seconds, handed[rank])
                     if any(letter in waits for _, letter, _ in cell):
-                        handed[rank] = max(handed[rank], finish - max(0, seconds - mine))
+                        handed[rank] = max(handed[rank], finish - (alone - mine))
                 state[rank] = [start if first is None else first, finish, busy + finish - start]
                 for stage, letter, microbatch in cell:
                     if letter != "W":
@@ -79,7 +81,7 @@ def simulate(rows, stages, times, p2p=0, host=None, waits=()):
 def main():
     answers = []
     for case in json.load(open(sys.argv[1], encoding="utf-8")):
-        ranks = simulate(parse(case["text"]), case["stages"], case, case["p2p"], case.get("host"), case.get("waits", ()))
+        ranks = simulate(parse(case["text"]), case["stages"], case, case["p2p"], case.get("host"), case.get("beyond"), case.get("waits", ()))
         answers.append({"makespan": max(end for _, end, _ in ranks), "span": [end - start for start, end, _ in ranks], "busy": [busy for _, _, busy in ranks]})
     json.dump(answers, sys.stdout)
 

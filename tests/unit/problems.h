@@ -166,6 +166,7 @@ static inline void random_profile(uint32_t *seed, const pp_model *model, pp_prof
     pp_host_times *host = &out->stage[s].host;
     const double most = 2 * out->stage[s].of[PP_MEASURED_FORWARD];
     host->seconds = (pp_stage_times){ between(seed, 0, most), between(seed, 0, most), between(seed, 0, most), between(seed, 0, 2 * most) };
+    if (one_in(seed, 2)) host->beyond = (pp_stage_times){ 0, between(seed, 0, most), 0, between(seed, 0, most) };
     host->forward_waits = one_in(seed, 2);
     host->weight_waits = one_in(seed, 4);
   }
@@ -184,7 +185,8 @@ static inline void random_machine(uint32_t *seed, random_problem *out) {
   problem->runtime = pp_runtime_preset((pp_runtime_kind)(1 + any_of(seed, PP_RUNTIMES - 1)));
   if (one_in(seed, 2)) problem->hardware.contention = between(seed, 1, 1.5);
   if (one_in(seed, 2))
-    problem->hardware = (pp_hardware){ problem->hardware.contention, between(seed, 0, 0.9), between(seed, 0, 0.3), between(seed, 1e-3, 1) };
+    problem->hardware = (pp_hardware){ .contention = problem->hardware.contention, .heat_onset = between(seed, 0, 0.9),
+                                       .heat_slope = between(seed, 0, 0.3), .heat_tau = between(seed, 1e-3, 1) };
 }
 
 /* What is fixed, so that the table stays small: whatever a spec may fix. */

@@ -438,6 +438,27 @@ static void runtimes_refuse_what_they_do_not_run(void **state) {
   }
 }
 
+/* Two ranks that work all the time, the second's card twice as much slower hot: a step of gpipe is paced by it, 100 forwards and backwards. */
+static void each_rank_has_a_card_of_its_own(void **state) {
+  (void)state;
+  static const double slope[] = { 0.1, 0.2, 0.3 };
+  pp_hardware hardware = { .contention = 1, .heat_slope = 0.15, .heat_onset = 0.5, .heat_tau = 1e-3, .rank_slope = slope, .slopes = 2 };
+  pp_schedule schedule = built(request_of(PP_1F1B, 2, 1000));
+  const pp_stage_times times_of[] = { { 1, 1, 1, 2 }, { 1, 1, 1, 2 } };
+  const pp_times times = { .stage = times_of };
+  pp_simulation result;
+  pp_error error;
+  assert_int_equal(pp_runtime_simulate(&schedule, &times, pp_runtime_preset(PP_RUNTIME_TORCH_SINGLE), &hardware, false, &result, &error), PP_OK);
+  assert_true(fabs(result.busy[1] / (3000 * 1.2) - 1) < 1e-3);
+  assert_true(fabs(result.busy[0] / (3000 * 1.1) - 1) < 1e-3);
+  pp_simulation_free(&result);
+  hardware.slopes = 3;   /* of three ranks: not of these two */
+  assert_int_equal(pp_runtime_simulate(&schedule, &times, pp_runtime_preset(PP_RUNTIME_TORCH_SINGLE), &hardware, false, &result, &error), PP_OK);
+  assert_true(fabs(result.busy[1] / (3000 * 1.15) - 1) < 1e-3);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+}
+
 static void hardware_out_of_range_is_invalid(void **state) {
   (void)state;
   static const pp_hardware wrong[] = {
@@ -535,6 +556,24 @@ static void a_host_that_never_waits_gains_in_one_action_what_it_loses_in_another
   }
 }
 
+/*
+** By hand: F of 8 and 8, in which the host waits; I of 8 and 6 that on an idle card takes 10, for the host begins by walking a graph; W of 7 and 11.
+** F ends at 8 with the host, I begins then and ends at 18 instead of 16; the host is done with it at 14 and with W at 25, when the card is too.
+** The second round is as long.
+*/
+static void what_a_host_does_before_it_hands_anything_over_delays_the_card(void **state) {
+  (void)state;
+  const pp_runtime multi = multi_with_input_gradient();
+  const pp_runtime *runtimes[] = { pp_runtime_preset(PP_RUNTIME_IDEAL), &multi };
+  for (int k = 0; k < 2; k++) {
+    pp_simulation result = behind_host(PP_ZB_H1, 2, runtimes[k], (pp_stage_times){ 8, 8, 7, 15 }, (pp_host_times){
+      .seconds = { 8, 6, 11, 17 }, .beyond = { 0, 2, 0, 0 }, .forward_waits = true });
+    assert_near(result.makespan, 50);
+    assert_near(result.host_wait[0], 4);
+    pp_simulation_free(&result);
+  }
+}
+
 /* Twice as long an idle wait for hosts lets a card cool: what it waits is not counted as work. */
 static void a_card_that_waits_for_its_host_stays_cool(void **state) {
   (void)state;
@@ -561,6 +600,7 @@ int main(void) {
     cmocka_unit_test(a_card_waits_for_its_host_until_it_is_ahead),
     cmocka_unit_test(a_host_that_waits_for_its_card_is_ahead_by_what_the_card_has_left),
     cmocka_unit_test(a_host_that_never_waits_gains_in_one_action_what_it_loses_in_another),
+    cmocka_unit_test(what_a_host_does_before_it_hands_anything_over_delays_the_card),
     cmocka_unit_test(a_card_that_waits_for_its_host_stays_cool),
     cmocka_unit_test(one_f_one_b_sends_a_forward_with_the_receive_of_a_backward),
     cmocka_unit_test(a_resident_batch_slows_what_runs_beside_it),
@@ -579,6 +619,7 @@ int main(void) {
     cmocka_unit_test(heat_is_the_running_average_of_busy),
     cmocka_unit_test(heat_depends_on_duty),
     cmocka_unit_test(runtimes_refuse_what_they_do_not_run),
+    cmocka_unit_test(each_rank_has_a_card_of_its_own),
     cmocka_unit_test(hardware_out_of_range_is_invalid),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

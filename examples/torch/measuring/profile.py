@@ -243,7 +243,7 @@ def _stage(shape: Shape, kind: tuple, measured: dict[str, Any], pair: str) -> di
     out = {"layers": layers, "dense": 0 if shape.experts else layers, "embedding": bool(starts and shape.vocab),
            "head": bool(ends and shape.vocab)}
     way = _way(measured, pair)
-    for state in ("cold", "hot", "shadowed"):
+    for state in ("cold", "hot", "alone", "shadowed"):
         if state in measured:
             out[f"kind_ms_{state}"] = {**measured[state], **({"FB": measured[state][f"FB_{way}"]} if way else {})}
     for quantity in ("host_ms", "host_ms_behind", "clock_mhz", "power_w"):
@@ -282,6 +282,9 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
     heats = [g["heat"] for g in gathered if g["heat"]]
     if heats:
         made["heat"] = heat.combine(heats)
+        if "slope" in made["heat"] and grid.pipeline > 1:
+            made["heat"]["rank_slope"] = [round(statistics.fmean(g["heat"]["slope"] for g in gathered if g["rank"] == rank and g["heat"]), 4)
+                                          for rank in range(grid.pipeline)]
     return made
 
 

@@ -179,14 +179,14 @@ def claim_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[st
 
 def blind(rows: Sequence[Row]) -> list[str]:
     """How many runs were predicted before their first step, and what these predictions are worth: in words."""
-    said = [row for row in rows if (row.get("predicted") or {}).get("at", "") and row["predicted"]["at"] <= row["predicted"]["first_step_at"]]
+    said = [row for row in rows if (row.get("predicted") or {}).get("step_ms") is not None
+            and row["predicted"]["at"] <= row["predicted"]["first_step_at"]]
     if not said:
         return ["no run was predicted before it was measured: the program and these figures may have been changed after seeing them"]
     errors = agreement.spread([agreement.relative(row["predicted"]["step_ms"], row["measured_ms"]) for row in said
-                               if row["predicted"].get("step_ms") is not None and row["measured_ms"] is not None])
+                               if row["measured_ms"] is not None])
     programs = sorted({row["predicted"]["program"] for row in said})
-    other = [row for row in said if row["predicted"].get("step_ms") is not None and row["predicted_ms"] is not None
-             and abs(agreement.relative(row["predicted_ms"], row["predicted"]["step_ms"])) > 1e-6]
+    other = [row for row in said if row["predicted_ms"] is not None and abs(agreement.relative(row["predicted_ms"], row["predicted"]["step_ms"])) > 1e-6]
     line = f"{len(said)} of {len(rows)} runs were predicted before their first step, by {', '.join(programs)}"
     if errors["count"]:
         line += f": median {percent(errors['median'], sign=False)}, worst {percent(errors['worst'])}"

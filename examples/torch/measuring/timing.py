@@ -3,6 +3,7 @@
 
     cold       after a pause that is longer than what was timed, so that the card is busy less than half of the time
     hot        all kinds in turn without a pause, after seconds of the same on all cards at once
+    alone      as cold, but the host is not ahead: it begins when the card has nothing to do
     shadowed   as cold, while a receive that nobody answers waits on the communication stream, as in a run
 
 And what each takes its host: to hand it to a card that has nothing else to do, and to one that is busy for a while. Where the second takes as
@@ -102,12 +103,16 @@ class Timer:
         self.behind = 0.0                              # seconds for which the card is busy when an action is handed to it
 
     def measure(self, shadow: AbstractContextManager | None = None) -> dict[str, Any]:
-        """→ {"cold": {kind: ms}, "hot": …, "shadowed": …, "clock_mhz": {"cold": …, …}, "power_w": …, "launch_us": …}, on a GPU also
+        """→ {"cold": {kind: ms}, "hot": …, "alone": …, "shadowed": …, "clock_mhz": {"cold": …, …}, "power_w": …, "launch_us": …}, on a GPU also
         "host_ms": {kind: ms}, "host_ms_behind": … and "behind_ms", for how long the card was busy then.
         shadow: a context in which a receive waits. Collective: every process calls it, with whatever stage it has."""
         out: dict[str, Any] = {"clock_mhz": {}, "power_w": {}, **self._prepare()}
         samples = self.effort.samples
         self._state(out, "cold", lambda: self._paused(samples))
+        if self.clock.cuda:
+            ahead, self.ahead = self.ahead, 0.0
+            self._state(out, "alone", lambda: self._paused((samples + 1) // 2))
+            self.ahead = ahead
         self._state(out, "hot", self._loaded)
         if shadow and self.effort.shadowed:
             with shadow:
@@ -148,7 +153,7 @@ class Timer:
         """→ median seconds by kind that the host takes for an action, the card having ended all before it."""
         self.host.clear()
         self.alone = True
-        for _ in range(5):
+        for _ in range(10):
             self._cycle()
         self.alone = False
         self._read()

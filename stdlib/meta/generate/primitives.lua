@@ -423,9 +423,15 @@ local function waits(name) return { name, "boolean|boolean[]", "of every stage, 
 classes.host_waits = { meaning = "Kinds of actions in which the host waits for its card, as for the row counts of experts.", given = true, fields = {
   waits "F", waits "I", waits "W", waits "B",
 } }
+classes.host_beyond = { meaning = "What an action takes, from when its host begins to when its card ends, where the card had nothing to do, "
+    .. "beyond the larger of what each of the two takes.", given = true, fields = {
+  handed("F", "forward"), handed("I", "backward for input"), handed("W", "backward for weights"),
+  { "B", "number|number[]", "seconds, as above: whole backward; default: I + W", low = 0, optional = true },
+} }
 classes.host_seconds = { meaning = "What handing over an action takes its host while nothing else keeps it.", given = true, fields = {
   handed("F", "forward"), handed("I", "backward for input"), handed("W", "backward for weights"),
   { "B", "number|number[]", "seconds, as above: whole backward; default: I + W", low = 0, optional = true },
+  { "beyond", "pipeplan.engine.host_beyond", "what actions take beyond both on a card that has nothing to do; default: nothing", optional = true },
   { "waits", "pipeplan.engine.host_waits", "for its card", optional = true },
 } }
 classes.hop = { meaning = "A message between neighbouring ranks.", given = true, fields = {
@@ -449,6 +455,7 @@ classes.heat = { meaning = "A busy card runs into its power cap: actions take 1 
   .. "being the running average of busy.", given = true, fields = {
   { "onset", "number", "busy share where it begins, below 1", low = 0 }, { "slope", "number", "at full load", low = 0 },
   { "tau", "number", "seconds of the average's time constant, above 0", low = 0 },
+  { "rank_slope", "number[]", "slope of each rank's card, in place of slope", optional = true },
 } }
 
 -- -------------------------------------------------------------------------------------------------------------------------- functions

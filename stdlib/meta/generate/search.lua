@@ -43,6 +43,7 @@ classes.profile_stage = { meaning = "A stage as it was measured, for one microba
 classes.profile_host = { meaning = "What handing over a stage's actions takes its host.", given = true, fields = {
   quantity("F", "seconds of a forward"), quantity("I", "… of a backward for input"), quantity("W", "… of a backward for weights"),
   quantity("B", "… of a whole backward"),
+  { "beyond", "{ F: number, I: number, W: number, B: number }", "what they take beyond both on a card that has nothing to do, seconds", optional = true },
   { "waits", "{ F: boolean?, I: boolean?, W: boolean?, B: boolean? }", "kinds in which the host waits for its card", optional = true },
 } }
 
