@@ -523,6 +523,35 @@ modules:
   assert.same({ {}, "v_half", 32 }, { found(result, "error"), read.schedule, read.microbatches })
 end)
 
+-- AMD-AGI/Primus @fd1eeabb, primus/configs: modules/megatron/pre_trainer.yaml (batch 16, sequences of 1,024, distributed optimizer),
+-- trainer_base.yaml (microbatches of 2, bf16), zero_bubble.yaml (enable_zero_bubble), models/megatron/language_model.yaml (24 layers of 1,024);
+-- keys are what Megatron's parser calls its values: primus/backends/megatron/argument_builder.py. Muon: run (tests/torch/primus_plans_test.py)
+it("Primus's barest presets are known, and no others", function()
+  local function read(overrides, model)
+    local result = first("primus.yaml", string.format([[
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: %s
+    overrides:
+      num_attention_heads: 16
+      position_embedding_type: rope
+%s]], model or "language_model.yaml", overrides), { gpus = 8 })
+    local out = reads.of(result)
+    return { found(result, "error"), out.model.layers, out.microbatches, out.training.precision, out.training.zero, out.schedule }
+  end
+  assert.same("megatron.no_positions:9", read("      position_embedding_type: learned_absolute\n")[1][1])   -- arguments.py:1237 of its Megatron
+  assert.same({ {}, 24, 1, "bf16", 1, "none" }, read "")
+  assert.same({ {}, nil, nil, nil, nil, "none" }, read("", "llama3_8B.yaml"))
+  assert.same({ {}, 24, 8, "fp16", 0, "1f1b" },
+              read "      pipeline_model_parallel_size: 8\n      bf16: false\n      fp16: true\n      use_distributed_optimizer: false\n")
+  assert.same({ {}, 24, 8, "bf16", 1, "zb_h2" },
+              read "      pipeline_model_parallel_size: 8\n      patch_zero_bubble: true\n      zero_bubble_max_pending_backward: 16\n")
+  assert.same("primus.muon:9", read("      optimizer: muon\n")[1][1])
+  assert.same({}, read("      optimizer: muon\n      use_distributed_optimizer: false\n")[1])
+end)
+
 describe("files that are not judged", function()
   local function problem(name, text)
     local good, told = pcall(launch.read, files.write(name, text), {})

@@ -56,56 +56,62 @@ def load(folder):
     gc.freeze()   # children copy no page that the collector would touch
 
 
+def built(args):
+    """The same of Megatron's arguments; raises where it would not start."""
+    import torch
+    from megatron.core import parallel_state
+    from megatron.core.transformer.transformer_block import get_num_layers_to_build
+    from megatron.training import arguments
+    try: from megatron.training.argument_utils import core_transformer_config_from_args
+    except ImportError: from megatron.training.arguments import core_transformer_config_from_args   # up to core 0.16
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+    arguments.validate_args(args, {})
+    config = core_transformer_config_from_args(args)
+    from megatron.core import num_microbatches_calculator as batches
+    step = args.micro_batch_size * args.data_parallel_size
+    first = last = args.global_batch_size
+    if getattr(args, "step_batch_size_schedule", None):   # of core 0.17 on
+        batches.init_num_microbatches_calculator(0, None, args.global_batch_size, args.micro_batch_size, args.data_parallel_size, False,
+                                                 args.step_batch_size_schedule, args.seq_length)
+        first = batches.get_current_global_batch_size()
+        batches.update_num_microbatches(10 ** 15, consistency_check=False)
+        last = batches.get_current_global_batch_size()
+    if first % step or last % step: raise AssertionError("the batch does not divide")
+    microbatches = first // step
+    torch.distributed.init_process_group("fake", rank=0, world_size=args.world_size, store=FakeStore())
+    parallel_state.initialize_model_parallel(
+        args.tensor_model_parallel_size, args.pipeline_model_parallel_size, args.virtual_pipeline_model_parallel_size,
+        context_parallel_size=args.context_parallel_size, expert_model_parallel_size=args.expert_model_parallel_size,
+        expert_tensor_parallel_size=args.expert_tensor_parallel_size, create_gloo_process_groups=False)
+    chunks, ranks = config.virtual_pipeline_model_parallel_size, config.pipeline_model_parallel_size
+    layers = []
+    for chunk in range(chunks or 1):
+        for rank in range(ranks):
+            parallel_state.set_pipeline_model_parallel_rank(rank)
+            layers.append(get_num_layers_to_build(config, chunk if chunks else None, rank))
+    if sum(layers) != args.num_layers: raise AssertionError(f"{sum(layers)} of {args.num_layers} layers built")
+    if (chunks or 1) > 1 and not getattr(args, "patch_zero_bubble", False):   # schedules.py, forward_backward_pipelining_with_interleaving
+        group = config.microbatch_group_size_per_vp_stage
+        if group > microbatches or group < ranks or 0 < microbatches % group < ranks: raise AssertionError(f"groups of {group} of {microbatches}")
+    return {"ok": True, "layers": layers, "M": last // step, "first M": first // step, "DP": args.data_parallel_size, "TP": config.tensor_model_parallel_size, "P": ranks,
+            "CP": config.context_parallel_size, "EP": config.expert_model_parallel_size, "ETP": config.expert_tensor_parallel_size,
+            "V": chunks or 1, "microbatch size": args.micro_batch_size, "batch": last,
+            "sequence": args.seq_length, "precision": str(args.params_dtype), "sharded": args.use_distributed_optimizer or getattr(args, "use_layer_wise_distributed_optimizer", False),
+            "sequence parallel": config.sequence_parallel, "recompute": config.recompute_granularity or "none",
+            "experts": config.num_moe_experts or 0, "MTP": config.mtp_num_layers or 0}
+
+
 def judge(world, flags, connections):
     """{ ok, layers by stages, M, DP, … } or { ok: False, error }; in a process of its own."""
-    import torch
     os.environ.update(WORLD_SIZE=str(world), RANK="0", LOCAL_RANK="0")
     os.environ.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
     if connections: os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = connections
     sink = io.StringIO()
     try:
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
-            from megatron.core import parallel_state
-            from megatron.core.transformer.transformer_block import get_num_layers_to_build
             from megatron.training import arguments
-            from megatron.training.argument_utils import core_transformer_config_from_args
-            from torch.testing._internal.distributed.fake_pg import FakeStore
             sys.argv = ["pretrain_gpt.py", *flags]
-            args = arguments.parse_args()
-            arguments.validate_args(args, {})
-            config = core_transformer_config_from_args(args)
-            from megatron.core import num_microbatches_calculator as batches
-            step = args.micro_batch_size * args.data_parallel_size
-            first = last = args.global_batch_size
-            if args.step_batch_size_schedule:
-                batches.init_num_microbatches_calculator(0, None, args.global_batch_size, args.micro_batch_size, args.data_parallel_size, False,
-                                                         args.step_batch_size_schedule, args.seq_length)
-                first = batches.get_current_global_batch_size()
-                batches.update_num_microbatches(10 ** 15, consistency_check=False)
-                last = batches.get_current_global_batch_size()
-            if first % step or last % step: raise AssertionError("the batch does not divide")
-            microbatches = first // step
-            torch.distributed.init_process_group("fake", rank=0, world_size=args.world_size, store=FakeStore())
-            parallel_state.initialize_model_parallel(
-                args.tensor_model_parallel_size, args.pipeline_model_parallel_size, args.virtual_pipeline_model_parallel_size,
-                context_parallel_size=args.context_parallel_size, expert_model_parallel_size=args.expert_model_parallel_size,
-                expert_tensor_parallel_size=args.expert_tensor_parallel_size, create_gloo_process_groups=False)
-            chunks, ranks = config.virtual_pipeline_model_parallel_size, config.pipeline_model_parallel_size
-            layers = []
-            for chunk in range(chunks or 1):
-                for rank in range(ranks):
-                    parallel_state.set_pipeline_model_parallel_rank(rank)
-                    layers.append(get_num_layers_to_build(config, chunk if chunks else None, rank))
-            if sum(layers) != args.num_layers: raise AssertionError(f"{sum(layers)} of {args.num_layers} layers built")
-            if (chunks or 1) > 1:   # schedules.py, forward_backward_pipelining_with_interleaving
-                group = config.microbatch_group_size_per_vp_stage
-                if group > microbatches or group < ranks or 0 < microbatches % group < ranks: raise AssertionError(f"groups of {group} of {microbatches}")
-            return {"ok": True, "layers": layers, "M": last // step, "first M": first // step, "DP": args.data_parallel_size, "TP": config.tensor_model_parallel_size, "P": ranks,
-                    "CP": config.context_parallel_size, "EP": config.expert_model_parallel_size, "ETP": config.expert_tensor_parallel_size,
-                    "V": chunks or 1, "microbatch size": args.micro_batch_size, "batch": last,
-                    "sequence": args.seq_length, "precision": str(args.params_dtype), "sharded": args.use_distributed_optimizer or args.use_layer_wise_distributed_optimizer,
-                    "sequence parallel": config.sequence_parallel, "recompute": config.recompute_granularity or "none",
-                    "experts": config.num_moe_experts or 0, "MTP": config.mtp_num_layers or 0}
+            return built(arguments.parse_args())
     except SystemExit as problem:
         return {"ok": False, "error": " ".join(sink.getvalue().strip().splitlines()[-1:]) or str(problem)}
     except Exception as problem:  # noqa: whatever it is, it would not have started

@@ -77,7 +77,18 @@ function primus.unsaid(f)
   local own = unsaid(f)
   if own then return own end
   if in_v(f) and writes["--pipeline-model-parallel-layout"](f) then return "unequal stages of a V" end
+  if f.request.training.optimizer == "muon" and f.training.zero > 0 then return "Muon whose state is sharded" end   -- of its core 0.16
   if splits(f) and f.plan.training.precision == "fp8" then return "fp8 with a split backward" end   -- zerobubble/README.md: coming soon
 end
+
+primus.accepts = {
+  by = "Primus @fd1eeabb: parser, presets, builder of arguments, checks; `validate_args`, `TransformerConfig`, layers of each stage of its "
+       .. "Megatron-LM, core 0.16",
+  test = "primus_plans_test.py",
+  except = {
+    { what = "fp8", why = "it wants Transformer Engine", when = function(plan) return plan.training.precision == "fp8" end },
+    { what = "zero bubble", why = "its runtime patches schedules on a GPU", when = function(_, keys) return keys.patch_zero_bubble ~= nil end },
+  },
+}
 
 return primus
