@@ -828,6 +828,8 @@
 
 --- one segment
 ---@class pipeplan.plan.training.batch_ramp
+---@field bubble_fraction? number mean idle share
+---@field extra_gpu_hours? number of these, what its batch costs: its tokens at the full batch take so many less
 ---@field first_token number where it begins
 ---@field global_batch_size integer sequences of a step
 ---@field gpu_hours? number of this segment

@@ -313,13 +313,17 @@ local function even_split(request, known, evaluation, kernel)
            peak_bytes = other.peak_bytes, fit = measure.fit(other.peak_bytes, known) }
 end
 
-local function ramp(request, list, gpus)
+-- Each segment of a ramp, and what its small batch costs: the same tokens at the full batch, whose evaluation is given, take so much less.
+local function ramp(request, list, gpus, full, full_batch)
   if not request.training.batch_ramp then return nil end
   local rows = {}
   for i, segment in ipairs(list) do
+    local step = segment.evaluation.step_seconds
+    local hours = segment.steps * gpus / seconds_per_hour
     rows[i] = {
       first_token = segment.first_token, global_batch_size = segment.batch, microbatches = segment.evaluation.microbatches,
-      step_seconds = segment.evaluation.step_seconds, gpu_hours = segment.steps * segment.evaluation.step_seconds * gpus / seconds_per_hour,
+      step_seconds = step, bubble_fraction = segment.evaluation.bubble_fraction, gpu_hours = hours * step,
+      extra_gpu_hours = hours * (step - full.step_seconds * segment.batch / full_batch),
     }
   end
   return rows
@@ -390,7 +394,7 @@ function measure.fill(plan, request, known, result)
   plan.training_days = seconds / seconds_per_day
   plan.gpu_hours = seconds * gpus / seconds_per_hour
   plan.cost = request.cluster.price_per_gpu_hour and plan.gpu_hours * request.cluster.price_per_gpu_hour
-  plan.training.batch_ramp = ramp(request, list, gpus)
+  plan.training.batch_ramp = ramp(request, list, gpus, evaluation, known.batch)
 
   plan.gpu_hours_saved = {}
   for _, name in ipairs(baselines_of(evaluation.schedule)) do

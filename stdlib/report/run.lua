@@ -73,12 +73,20 @@ end
 function run.ramp(plan)
   local ramp = plan.training.batch_ramp
   if not ramp then return nil end
-  local parts = {}
+  local parts, extra, hours = {}, 0, 0
   for _, segment in ipairs(ramp) do
+    local words = { segment.microbatches and "M " .. segment.microbatches or nil }
+    if segment.bubble_fraction then words[#words + 1] = "bubble " .. format.percent(segment.bubble_fraction) end
     parts[#parts + 1] = string.format("from %s: %s%s", format.count(segment.first_token), format.integer(segment.global_batch_size),
-                                      segment.microbatches and " (M " .. segment.microbatches .. ")" or "")
+                                      words[1] and " (" .. table.concat(words, ", ") .. ")" or "")
+    extra, hours = extra + (segment.extra_gpu_hours or 0), hours + (segment.gpu_hours or 0)
   end
-  return { "legality at the smallest batch, totals over the whole ramp: " .. table.concat(parts, ", ") }
+  local lines = { "legality at the smallest batch, totals over the whole ramp: " .. table.concat(parts, ", ") }
+  if hours > 0 and math.abs(extra) >= 0.5 then
+    table.insert(lines, 1, string.format("the small batches cost %s GPU-hours (%s of the run): so many fewer do the same tokens at %s",
+                             format.count(extra), format.percent(extra / hours), format.integer(plan.global_batch_size)))
+  end
+  return lines
 end
 
 -- "3, 14 times 4, 2".

@@ -163,7 +163,9 @@ local properties = {
     recompute = list(text "a module", "what is computed again in the backward"),
     batch_ramp = optional(list(object({
       first_token = number "where it begins", global_batch_size = whole "sequences of a step", microbatches = optional(whole "M"),
-      step_seconds = optional(seconds "one step"), gpu_hours = optional(number "of this segment"),
+      step_seconds = optional(seconds "one step"), bubble_fraction = optional(fraction "mean idle share"),
+      gpu_hours = optional(number "of this segment"),
+      extra_gpu_hours = optional(number "of these, what its batch costs: its tokens at the full batch take so many less"),
     }, "one segment"), "segments of a batch that grows; null when it is constant")),
   }, "the run"),
   gpus_needed = optional(whole "when nothing fits: the smallest count of GPUs, of those tried, that would work"),

@@ -121,6 +121,29 @@ describe("a batch ramp", function()
     assert.near(ideal / first, tonumber(result.rollback.paragraph:match "predicts ([%d.]+) %%") / 100, 0.002)
   end)
 
+  -- Equal stages without data parallelism: 1F1B takes M + P - 1 times a stage's F + B, of which P - 1 are idle (Narayanan et al. 2021, 2.2.1).
+  -- At P 8 a step of M 16 takes 23, one of M 64 takes 71: the tokens of 4 small steps take 92. So each small step costs 5.25 of its 23.
+  it("shows what its small batches cost", function()
+    local spec = {
+      cluster = { gpus = 64, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } },
+      model = { name = "even", layers = 64, hidden = 8192, heads = 64, kv_heads = 8, head_dim = 128, ffn = 28672, vocab = 1024 },
+      training = { tokens = 20000 * (16 + 64) * 4096, sequence_length = 4096, micro_batch_size = 1, sharding = "optimizer", recompute = "full",
+                   global_batch_size = { { 0, 16 }, { 20000 * 16 * 4096, 64 } } },
+      parallelism = { tensor = 8, context = 1, pipeline = 8, data = 1, schedule = "1f1b" },
+    }
+    local result = plan(spec)
+    local small, full = table.unpack(result.training.batch_ramp)
+    assert.same({ 16, 64 }, { small.microbatches, full.microbatches })
+    assert.near(7 / 23, small.bubble_fraction, 0.01)
+    assert.near(7 / 71, full.bubble_fraction, 0.01)
+    assert.near(5.25 / 23, small.extra_gpu_hours / small.gpu_hours, 0.01)
+    assert.near(0, full.extra_gpu_hours, 1e-9)
+    assert.near(20000 * small.step_seconds * 64 / 3600, small.gpu_hours, 1e-6 * small.gpu_hours)
+    local page = planning.page_of(result)
+    assert.matches(string.format("(M 16, bubble %.1f %%)", 100 * small.bubble_fraction), page, 1, true)
+    assert.matches("the small batches cost [%d.]+ GPU%-hours %([%d.]+ %% of the run%): so many fewer do the same tokens at 64", page)
+  end)
+
   -- Two plans of one layout at 256 and at 512 sequences each say their ideal step and, by their threshold, the step of the plan that is
   -- fallen back to. A run of 400 steps at 256 and then 512 has 400 and 600 of either in its window of 1,000 steps.
   it("has the means of a window over more than one segment, each with its steps", function()
