@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- catalog/windows.lua, input/hf_windows.lua: which layers attend to a window of the last tokens, or to a chunk, and how long it is.
 
-require "pipeplan"
+local planning = require "planning"  -- first: it loads the rest
 local failure = require "pipeplan.base.failure"
 local hf = require "pipeplan.input.hf_config"
 local json = require "pipeplan.base.json"
@@ -121,4 +121,35 @@ describe("a plan says under assumed", function()
     assert.not_matches("windows of", assumed(128))
     assert.matches("windows of 128 tokens[^\n]*computes the whole square", assumed(4096, { unfused = { "attention" } }))
   end)
+end)
+
+describe("what starts a plan in Megatron and its kin", function()
+  local launches = require "pipeplan.report.launch.init"
+
+  -- What is written of a model of two kinds of layers, or why not.
+  local function written(framework, kind, sequence_length, training)
+    local object = {
+      cluster = { gpus = 8, accelerator = "H100-SXM" }, framework = framework,
+      training = { tokens = 1e9, sequence_length = sequence_length, global_batch_size = 8, micro_batch_size = 1 },
+      model = { architecture = "dense", total = 8e9, layers = 8, hidden = 4096, kinds = kind and { kind } or nil },
+      parallelism = { tensor = 2, pipeline = 2, schedule = "1f1b" },
+    }
+    for key, value in pairs(training or {}) do object.training[key] = value end
+    local request = spec.from_table(object)
+    local plan = planning.policy:with { fits_one_gpu = false }:plan_request(request)
+    return launches.write(framework, plan, request)
+  end
+
+  for _, framework in ipairs { "megatron", "flagscale" } do
+    it("is not written where it would be another model: " .. framework, function()
+      local window = { layers = { 2, 4 }, window = 1024 }
+      local text, problem = written(framework, window, 4096)
+      assert.is_nil(text)
+      assert.matches("has no key for windows or chunks", problem)
+      assert.is_string(written(framework, window, 1024))
+      assert.matches("has no key for layers of several kinds", select(2, written(framework, { layers = { 2 }, ffn = 4096 }, 1024)))
+      assert.matches("has no key for documents that are packed", select(2, written(framework, nil, 4096, { document_length = 512 })))
+      assert.is_string(written(framework, nil, 4096))
+    end)
+  end
 end)

@@ -3,11 +3,31 @@
 
 local format = require "pipeplan.base.format"
 
+-- Layers that differ from each other; windows and chunks that are shorter than a sequence.
+local function layers(f)
+  local shape, length = f.shape, f.request.training.sequence_length
+  local function short(layer)
+    local window, chunk = layer.window or 0, layer.chunk or 0
+    return window > 0 and window < length or chunk > 0 and chunk < length
+  end
+  local windows = short(shape)
+  for _, kind in ipairs(shape.kinds or {}) do
+    windows = windows or short(kind)
+    for field in pairs(kind) do
+      if field ~= "layers" and field ~= "window" and field ~= "chunk" then return "layers of several kinds" end
+    end
+  end
+  return windows and "windows or chunks of attention that is written here" or nil
+end
+
 -- In words, of { plan, request, entry, shape, training } (megatron_writes.lua); nil: nothing.
 return function(f)
   local by_base = {}
   for _, key in ipairs(f.entry.keys) do by_base[key.base or key.key] = true end
   local shape = f.shape
+  local different = layers(f)
+  if different then return different end
+  if f.request.training.document_length then return "documents that are packed into a sequence" end
   if (shape.norms_per_layer or 2) ~= 2 then return format.plural(shape.norms_per_layer, "norm") .. " a layer with weights" end
   if shape.qk_norm == "full" then return "norms of queries and keys over all heads" end
   if (shape.attention_sinks or 0) > 0 then return "attention sinks" end
