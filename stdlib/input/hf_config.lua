@@ -346,16 +346,30 @@ local function max_domains(self)
   if math.type(groups) == "integer" and math.type(kept) == "integer" and kept > 0 and kept < groups then return kept end
 end
 
+-- Sizes of mixers and indexers → the keys that families have for them; where a file has none of them, the size is that of a head.
+local keys_of_mixers = {
+  key_heads = { "linear_num_key_heads", "n_groups", "mamba_n_groups", "linear_num_heads", "num_attention_heads" },
+  key_dim = { "linear_key_head_dim", "ssm_state_size", "mamba_d_state", "linear_head_dim", "head_dim" },
+  value_heads = { "linear_num_value_heads", "mamba_num_heads", "mamba_n_heads", "linear_num_heads", "num_attention_heads" },
+  value_dim = { "linear_value_head_dim", "mamba_head_dim", "mamba_d_head", "linear_head_dim", "head_dim" },
+  conv_kernel = { "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv", "conv_L_cache" },
+  index_heads = { "index_n_heads" }, index_dim = { "index_head_dim" }, index_topk = { "index_topk", "index_topk_blocks" },
+  expert_hidden = { "moe_latent_size" }, window = { "sliding_window", "sliding_window_size" }, chunk = { "attention_chunk_size" },
+}
+
 -- Fields of a shape → names of the keys that they are read from.
 local function keys_of_fields(family)
   local moe = type(family.moe) == "table" and family.moe or {}
-  return {
+  return lists.with(keys_of_mixers, {
     hidden = names.hidden, layers = names.layers, vocab = names.vocab, heads = names.heads, kv_heads = names.kv_heads,
     head_dim = family.head_dim_keys or names.head_dim, attention_sinks = names.heads, qk_nope_dim = { "qk_nope_head_dim" },
     qk_rope_dim = { "qk_rope_head_dim" }, v_dim = { "v_head_dim" }, ffn = ffn_keys(family), experts = names.experts,
-    experts_per_token = names.top, expert_ffn = moe.ffn, shared_ffn = moe.shared_count and { moe.shared_count } or moe.shared,
+    experts_per_token = names.top, expert_ffn = moe.ffn or { "moe_intermediate_size", "intermediate_size" },
+    shared_ffn = moe.shared_count and { moe.shared_count } or moe.shared
+      or { "moe_shared_expert_intermediate_size", "shared_intermediate_size", "intermediate_size" },
+    output_gate = names.head_dim, scales = names.experts,
     learned_positions = names.positions, mtp_layers = { names.mtp[1], names.mtp[2], names.mtp[3], "num_mtp_modules" },
-  }
+  })
 end
 
 -- The exact totals, and what the engine may still find wrong with the shape, said of the file's own keys.

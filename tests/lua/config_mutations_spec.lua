@@ -102,6 +102,19 @@ describe("a config.json with a renamed key", function()
     assert.is_true(refused > count / 10)   -- that some are is what makes the rest tell anything
   end)
 
+  it("or with a size beyond any model is answered in the file's own words, not in the engine's", function()
+    for _, config in ipairs(cases) do
+      for _, key in ipairs(lists.sorted_keys(config)) do
+        if math.type(config[key]) == "integer" and config[key] > 1 then
+          local model, problem = read(lists.with(config, { [key] = 1 << 40 }))
+          for name in (not model and problem.message or ""):gmatch "'([%w_]+)' must be from" do
+            assert.is_not_nil(config[name], string.format("%s, %s: %s", config.model_type, key, problem.message))
+          end
+        end
+      end
+    end
+  end)
+
   it("with a key added that changes nothing is still the same model", function()
     local harmless = lists.sorted_keys(config_keys.harmless)
     for _, config in ipairs(cases) do
