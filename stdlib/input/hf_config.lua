@@ -197,7 +197,7 @@ local function check_layer_lists(self, shape, is_dense)
   for _, key in ipairs{ "layer_types", "mlp_layer_types" } do
     local list = self:get(key)
     if list ~= nil and (type(list) ~= "table" or #list ~= shape.layers) then
-      self:complain(key, string.format("a list of %d, one for each of '%s'", shape.layers, select(2, self:first_given(names.layers))),
+      self:complain(key, string.format("a list of %d, one for each of '%s'", shape.layers, key_of(self, names.layers)),
                     type(list) == "table" and #list or list)
     end
   end

@@ -283,6 +283,11 @@ function recipe.job(request)
     local old = request.cluster.accelerator_family == "volta" and "; FlashAttention 2 does not run on Volta" or ""
     assume("training.unfused", "nothing", "attention fused" .. old .. (moe and ", experts in one grouped product" or ""))
   end
+  if t.optimizer == "muon" then
+    assume("training.optimizer", "muon",
+           "one moment a parameter: the second that AdamW keeps of embeddings, outputs and norms is not counted, nor are "
+           .. "the products that make an update orthogonal")
+  end
   if t.document_length and not t.document_length_rms then
     assume("training.document_length_rms", t.document_length, "all documents alike: as many tokens in unequal ones cost more")
   end

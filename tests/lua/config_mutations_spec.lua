@@ -115,6 +115,25 @@ describe("a config.json with a renamed key", function()
     end
   end)
 
+  -- what files and slips of the hand put into keys that say which layers are of what kind, and how far they attend
+  it("or with nonsense in a key of its layers is read or refused in words", function()
+    local keys = { "sliding_window", "sliding_window_pattern", "layer_types", "use_sliding_window", "max_window_layers", "no_rope_layers",
+                   "no_rope_layer_interval", "attention_chunk_size", "global_attn_every_n_layers", "sliding_window_size", "mlp_layer_types",
+                   "hybrid_layer_pattern", "moe_layer_freq", "quantization_config", "expert_dtype" }
+    local values = { 0, -1, 1.5, "x", "", true, false, json.null, json.array {}, {}, json.array { 1, 2 }, json.array { "a" }, 1 << 40, 1e300, "LLG" }
+    for i, config in ipairs(cases) do
+      local key, value = keys[i % #keys + 1], values[random(#values)]
+      for _, one in ipairs { value, values[random(#values)], values[random(#values)] } do
+        local good, problem = pcall(hf.read, lists.with(config, { [key] = one }), "config.json")
+        assert.is_true(good or failure.is(problem), string.format("%s, %s: %s", config.model_type, key, tostring(problem)))
+      end
+    end
+    local nemotron = lists.with(cases[1], {})
+    for _, config in ipairs(cases) do nemotron = config.model_type == "nemotron_h" and config or nemotron end
+    local _, problem = pcall(hf.read, lists.with(nemotron, { mlp_layer_types = json.array { 1 } }), "config.json")
+    assert.is_true(failure.is(problem), tostring(problem))
+  end)
+
   it("with a key added that changes nothing is still the same model", function()
     local harmless = lists.sorted_keys(config_keys.harmless)
     for _, config in ipairs(cases) do

@@ -99,6 +99,16 @@ describe("what a spec does not say of the job is assumed in print:", function()
     assert.not_matches("attention fused", assumed(request_of { unfused = { "attention" } }))
   end)
 
+  -- Jordan, https://kellerjordan.github.io/posts/muon: embeddings, the output and vectors are AdamW's; five steps of Newton-Schulz, three products
+  -- each. Adam's 8 bytes of fp32 moments a parameter are 4 here.
+  it("Muon keeps one moment, and what of it is not counted is said", function()
+    local request = request_of { optimizer = "muon" }
+    assert.equal(4, recipe.training(request).moment_bytes)
+    assert.equal(8, recipe.training(request_of()).moment_bytes)
+    assert.matches("\ntraining.optimizer muon: one moment a parameter: .* is not counted, nor are the products", assumed(request))
+    assert.not_matches("Newton|orthogonal", assumed(request_of()))
+  end)
+
   it("attention is fused on a card that FlashAttention 2 does not know", function()
     local volta = { cluster = { gpus = 64, accelerator = "V100", network = { per_gpu = "100Gbps" } } }
     assert.matches("attention fused; FlashAttention 2 does not run on Volta\n", assumed(request_of({ precision = "fp16" }, volta)))
