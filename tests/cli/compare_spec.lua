@@ -49,7 +49,9 @@ end
 
 -- A run that was disturbed: 224 ms at M 8 and 867 ms at M 32 leave no room for the 485 ms of M 16.
 local disturbed = { ["moe zb_h1 16"] = true }
-local shipped = { { name = "2xH200", steps = 48, median = 0.02, worst = 0.06, wrong = 2 },
+-- Of 2 × H200 all were predicted before they ran; 8 of 148 pairs, measured 3 to 5 % apart and predicted within 2 %, came out the wrong way.
+local shipped = { { name = "2xH200-slow-hosts", steps = 21, median = 0.02, worst = 0.17, wrong = 1 },
+                  { name = "2xH200", steps = 75, median = 0.015, worst = 0.04, wrong = 8 },
                   { name = "4xH200", steps = 93, median = 0.02, worst = 0.05, wrong = 0 } }
 
 local function is_disturbed(row) return disturbed[("%s %s %d"):format(row.model, row.name, row.microbatches)] end
@@ -79,6 +81,17 @@ describe("the runs that are shipped", function()
       assert.is_true(value.summary.peak.median < 0.01 and math.abs(value.summary.peak.worst) < 0.05)
     end)
   end
+
+  it("come out in the wrong order where hosts are slow and count as always ahead", function()
+    local runs = cjson.decode(require "read_file" "examples/runs/2xH200-slow-hosts.json")
+    for _, each in pairs(runs.profiles) do
+      for _, stage in ipairs(each.stage) do stage.host_ms, stage.host_ms_behind = nil, nil end
+    end
+    runs.not_run = nil   -- an empty list, which Lua cannot tell from an object
+    local wrong = 0
+    for _, group in ipairs(object(runs).summary.order) do wrong = wrong + #group.wrong end
+    assert.equal(14, wrong)   -- of 45; with hosts 1, see above
+  end)
 
   -- Of four ranks and equal blocks; measured, and as predicted within 4 % of the step.
   it("say what three changes are worth", function()
