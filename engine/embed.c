@@ -70,7 +70,7 @@ static void write_file(lua_State *L, const char *directory, char *name, int numb
 }
 
 /* Of names and texts, Lua and C, in the order given. */
-static int write_build(lua_State *L, int count, char **arguments) {
+static void write_build(lua_State *L, int count, char **arguments) {
   uint64_t build = FNV_OFFSET;
   if (!freopen(arguments[0], "wb", stdout)) die("cannot write", arguments[0]);
   for (int i = 2; i < count; i++) {
@@ -82,13 +82,9 @@ static int write_build(lua_State *L, int count, char **arguments) {
     lua_settop(L, 0);
   }
   printf("#include \"host/embedded.h\"\nconst char pp_embedded_build[] = \"%016llx\";\n", (unsigned long long)build);
-  return fflush(stdout) != 0 || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv) {
-  lua_State *L = luaL_newstate();
-  if (L && argc > 4 && strcmp(argv[1], "--build") == 0) return write_build(L, argc - 2, argv + 2);
-  if (!L || argc < 3) die("usage:", "embed OUTPUT SOURCE_DIR FILE…");
+static void write_embedded(lua_State *L, int argc, char **argv) {
   if (!freopen(argv[1], "wb", stdout)) die("cannot write", argv[1]);
   puts("#include \"host/embedded.h\"");
   for (int i = 3; i < argc; i++) write_file(L, argv[2], argv[i], i);
@@ -98,7 +94,14 @@ int main(int argc, char **argv) {
   printf("};\nconst size_t pp_embedded_count = %d;\nconst char pp_embedded_lua[] = \"%s\";\n", argc - 3, lua_ident);
   printf("const char pp_embedded_library[] = \"%016llx\", pp_embedded_catalogue[] = \"%016llx\";\n", (unsigned long long)library,
          (unsigned long long)catalogue);
+}
+
+int main(int argc, char **argv) {
+  lua_State *L = luaL_newstate();
+  if (!L || argc < 3) die("usage:", "embed OUTPUT SOURCE_DIR FILE…");
+  if (argc > 4 && strcmp(argv[1], "--build") == 0) write_build(L, argc - 2, argv + 2);
+  else write_embedded(L, argc, argv);
   lua_close(L);
-  if (fflush(stdout) != 0 || ferror(stdout)) die("cannot write", argv[1]);
+  if (fflush(stdout) != 0 || ferror(stdout)) die("cannot write what was asked for:", argv[1]);
   return EXIT_SUCCESS;
 }
