@@ -101,6 +101,15 @@ given.search_choice = { { training = base.training }, function(value) return of_
 given.search_profile = { profile, function(value) return of_search { profile = value } end }
 given.profile_stage = { profile.stages[1], function(value) return of_search { profile = copy(profile, { stages = { value } }) } end }
 
+local host = { F = 1, I = 1, W = 1, B = 2 }
+local function of_host(value) return call("simulate", copy(legal.simulate, { host = value })) end
+given.host_seconds = { host, of_host }
+given.host_beyond = { host, function(value) return of_host(copy(host, { beyond = value })) end }
+given.host_waits = { { F = true }, function(value) return of_host(copy(host, { waits = value })) end }
+given.profile_host = { host, function(value)
+  return of_search { profile = copy(profile, { stages = { copy(profile.stages[1], { host = value }) } }) }
+end }
+
 -- Everything with named arguments: { name, fields, a legal value, a function that calls with a value }.
 local cases = {}
 for _, list in ipairs { primitives.functions, primitives.methods, search.functions } do
