@@ -82,9 +82,13 @@ local function condition_of(left, token, right)
   local raw = operators[token] == "none_of" and { [tag] = "none_of", { right.value } } or { [tag] = operators[token], right.value }
   if token == "==" then raw = right.value end
   local ordered = token ~= "==" and token ~= "~="
-  if ordered and type(right.value) ~= "number" then return nil, left.field, "a number is compared with " .. type(right.value) end
+  if ordered and type(right.value) ~= "number" then
+    local text = type(right.value) == "string" and vocabulary.by_name[left.field].type == "string"
+    return nil, left.field, text and 'a text in the order of letters, where "0.10" comes before "0.9"'
+      or "what it never is: a number is compared with " .. type(right.value)
+  end
   local condition, problem = conditions.read(left.field, raw, { by_name = {}, list = {} })
-  return condition, left.field, problem
+  return condition, left.field, problem and "what it never is: " .. problem
 end
 
 function function_comparisons.of(rule, policy)

@@ -182,7 +182,7 @@ local function check_comparisons(policy, rule, add)
     end
   end
   for _, problem in ipairs(problems) do
-    add("implausible", rule, "%s '%s': its function compares %s with what it never is: %s", rule.verb, rule.id, problem.field,
+    add("implausible", rule, "%s '%s': its function compares %s with %s", rule.verb, rule.id, problem.field,
         problem.message)
   end
 end

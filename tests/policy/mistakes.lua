@@ -214,4 +214,6 @@ return {
   { "a refusal of pipelines that refuses data parallelism too", "check", "says nothing of depth",
     "refuse { id = 'x', gpus = under(32), recommend = 'data_parallel', message = 'no pipelines on a small cluster' }" },
   { "a function that contradicts itself", "check", "which is never", "reject { id = 'x', message = 'm', when = function(f) return f.gpus < 64 and f.gpus > 256 end }" },
+  { "a version compared as a text", "check", "\"0.10\" comes before \"0.9\"",
+    "reject { id = 'x', message = 'm', when = function(f) return f.framework_version < '0.10' end }" },
 }
