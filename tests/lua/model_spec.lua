@@ -90,7 +90,7 @@ end)
 describe("engine.model.fields", function()
   it("lists the keys of a shape, sorted", function()
     assert.equal("attention", model.fields[1])
-    assert.equal("vocab", model.fields[#model.fields])
+    assert.equal("window", model.fields[#model.fields])
     for i = 2, #model.fields do assert.is_true(model.fields[i - 1] < model.fields[i]) end
   end)
 end)
