@@ -104,7 +104,7 @@ end
 describe("a candidate", function()
   it("is judged by the bytes and seconds that are printed of it", function()
     local policy, rows = load { date = "2026-11-27" }, 0
-    local checked = each(60, function(made)
+    local checked = each(require "long" and 60 or 30, function(made)
       local request = spec.from_table(made, ".")
       local known = facts.of(request, policy)
       local result = choose.choose { request = request, policy = policy, record = known.record, arguments = known.arguments }
@@ -146,7 +146,7 @@ end
 describe("a plan", function()
   it("fits by the sum of what it prints, and is none where a thousandth of that is missing", function()
     local planned, tight = 0, 0
-    each(80, function(made)
+    each(require "long" and 80 or 40, function(made)
       local plan = planning.plan(made)
       if plan.status ~= "planned" then return end
       planned = planned + 1

@@ -102,7 +102,7 @@ end
 
 it("every plan of random specs for Megatron is one that Megatron takes", function()
   local spec = require "pipeplan.input.spec"
-  local planned, specs = 0, require "long" and 400 or 80
+  local planned, specs = 0, require "long" and 400 or 40
   for seed = 1, specs do
     local object = random_specs.any(random_specs.generator(seed))
     object.framework = "megatron"
