@@ -202,6 +202,11 @@ class Hosts(unittest.TestCase):
         self.assertAlmostEqual(profile._slope({"cold": made["cold"], "hot": made["hot"]}), 27.4 / 22 - 1)
 
 
+    def test_a_card_that_came_out_faster_hot_does_not_heat_up(self):
+        gathered = [{"rank": rank, "heat": {"slope": slope}} for rank, slope in ((0, 0.12), (1, -0.229), (1, 0.1))]
+        self.assertEqual(profile._rank_slopes(gathered, 2), [0.12, 0.0])
+
+
 class Alone(unittest.TestCase):
     """In one process."""
 

@@ -173,6 +173,11 @@ def _slope(made: dict[str, Any]) -> float:
     return sum(made["hot"][kind] for kind in kinds) / sum(cold[kind] for kind in kinds) - 1 if kinds else 0.0
 
 
+def _rank_slopes(gathered: list, ranks: int) -> list[float]:
+    """Of each rank's cards; what comes out below nothing is noise."""
+    return [round(max(0.0, statistics.fmean(g["heat"]["slope"] for g in gathered if g["rank"] == rank and g["heat"])), 4) for rank in range(ranks)]
+
+
 def _sum(times: dict[str, float]) -> float:
     return times["F"] + times["B"]
 
@@ -283,8 +288,7 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
     if heats:
         made["heat"] = heat.combine(heats)
         if "slope" in made["heat"] and grid.pipeline > 1:
-            made["heat"]["rank_slope"] = [round(statistics.fmean(g["heat"]["slope"] for g in gathered if g["rank"] == rank and g["heat"]), 4)
-                                          for rank in range(grid.pipeline)]
+            made["heat"]["rank_slope"] = _rank_slopes(gathered, grid.pipeline)
     return made
 
 
