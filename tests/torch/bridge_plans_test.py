@@ -5,9 +5,10 @@ does it build the layers, microbatches and groups of the plan? So those of the e
 usage: bridge_plans_test.py [PLANS [FIRST SEED]]    default 6, on at most 1,024 GPUs. Needs build/megatron (scripts/megatron) and build/bridge, into
 which are unpacked, without what they depend on, the wheels megatron_bridge 0.6.2 (of Python 3.12), hydra_core 1.3.2, omegaconf 2.3.0, pyyaml,
 rich, six, and the folder antlr4 of antlr4-python3-runtime 4.9.3: 9 MB."""
-import json, os, shlex, subprocess, sys
+import os, shlex, sys
 
 import bridge_verdict
+import judged
 
 CORE, FOLDER = os.path.join("build", "megatron"), os.path.join("build", "bridge")
 
@@ -44,29 +45,13 @@ def cases():
     return wrong or tried["accept"] < 20 or tried["reject"] < 20
 
 
+def judge(given):
+    connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
+    return bridge_verdict.forked(given["gpus"], overrides_of(given["text"]), connections), given["plan"]
+
+
 def plans(what, least, *words):
-    """least: so many plans there must be."""
-    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", *words, "1024", "bridge"], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
-    wrong = judged = unwritten = 0
-    for line in made.stdout:
-        given = json.loads(line)
-        judged += 1
-        if not given.get("text"):   # a plan that no override says, which is said instead of written
-            unwritten += 1
-            continue
-        connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
-        theirs, want = bridge_verdict.forked(given["gpus"], overrides_of(given["text"]), connections), given["plan"]
-        got = {name: theirs.get(name) for name in want}
-        if not theirs["ok"] or got != want:
-            wrong += 1
-            differ = {name: (got[name], want[name]) for name in want if got[name] != want[name]}
-            print(f"{what}: {given['seed']}: {theirs.get('error') or f'Bridge and the plan have {differ}'}\n{given['text']}")
-    if made.wait() != 0 or judged < least:
-        print(f"{judged} of {least} {what} were made")
-        return 1
-    print(f"{judged} {what}: {wrong} refused by Megatron-Bridge, or built otherwise; {unwritten} that no override says, and none was written")
-    return wrong
+    return judged.plans(what, least, ["tests/torch/megatron_plans.lua", *words, "1024", "bridge"], "Megatron-Bridge", judge)
 
 
 def main(count, first):

@@ -5,13 +5,12 @@ and does it build the layers, microbatches and batch of the plan? So those of th
 usage: deepspeed_plans_test.py [PLANS [FIRST SEED]]    default 20, on at most 512 GPUs. In build/torch: pip install --no-deps deepspeed==0.19.8;
 pip install hjson msgpack ninja einops psutil py-cpuinfo pydantic tqdm numpy packaging."""
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
 
 import deepspeed_verdict as verdict
+import judged
 
 
 def written(text):
@@ -87,25 +86,13 @@ def cases():
     return wrong or tried < 60
 
 
+def judge(given):
+    gpus, theirs = judge_launch(given["text"], given["layers"])
+    return {**theirs, "gpus": gpus}, {**given["plan"], "gpus": given["gpus"]}
+
+
 def plans(what, least, *words):
-    """least: so many plans there must be."""
-    made = subprocess.Popen(["lua5.4", "tests/torch/deepspeed_plans.lua", *words], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
-    wrong = judged = 0
-    for line in made.stdout:
-        given = json.loads(line)
-        judged += 1
-        gpus, theirs = judge_launch(given["text"], given["layers"])
-        want = given["plan"]
-        got = {name: theirs.get(name) for name in want}
-        if not theirs["ok"] or got != want or gpus != given["gpus"]:
-            wrong += 1
-            print(f"{what}: {given['seed']}: {theirs.get('error') or f'DeepSpeed has {got}, the plan {want}'}\n{given['text'][:3000]}")
-    if made.wait() != 0 or judged < least:
-        print(f"{judged} of {least} {what} were made")
-        return 1
-    print(f"{judged} {what}: {wrong} refused by DeepSpeed, or built otherwise")
-    return wrong
+    return judged.plans(what, least, ["tests/torch/deepspeed_plans.lua", *words], "DeepSpeed", judge)
 
 
 def main(count, first):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans for Megatron-LM, as `pipeplan plan --format megatron` writes them, before megatron-core itself: does it start with them, and does it build
 the layers, microbatches and groups of the plan? So those of the examples and README. usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 10, on at most 1,024 GPUs."""
-import json, os, shlex, subprocess, sys
+import os, shlex, sys
 
+import judged
 import megatron_verdict
 
 FOLDER = os.path.join("build", "megatron")
@@ -24,29 +25,13 @@ def flags_of(text):
     return out + OWN
 
 
+def judge(given):
+    connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
+    return megatron_verdict.forked(given["gpus"], flags_of(given["text"]), connections), given["plan"]
+
+
 def plans(what, least, *words):
-    """least: so many plans there must be."""
-    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", *words, "1024"], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
-    wrong = judged = unwritten = 0
-    for line in made.stdout:
-        given = json.loads(line)
-        judged += 1
-        if not given.get("text"):   # a plan that Megatron-LM has no key for, which is said instead of written
-            unwritten += 1
-            continue
-        connections = "1" if "CUDA_DEVICE_MAX_CONNECTIONS=1\n" in given["text"] else None
-        theirs = megatron_verdict.forked(given["gpus"], flags_of(given["text"]), connections)
-        want = given["plan"]
-        got = {name: theirs.get(name) for name in want}
-        if not theirs["ok"] or got != want:
-            wrong += 1
-            print(f"{what}: {given['seed']}: {theirs.get('error') or f'megatron-core has {got}, the plan {want}'}\n{given['text']}")
-    if made.wait() != 0 or judged < least:
-        print(f"{judged} of {least} {what} were made")
-        return 1
-    print(f"{judged} {what}: {wrong} refused by megatron-core, or built otherwise; {unwritten} that no key says, and none was written")
-    return wrong
+    return judged.plans(what, least, ["tests/torch/megatron_plans.lua", *words, "1024"], "megatron-core", judge)
 
 
 def main(count, first):

@@ -4,8 +4,9 @@
 and does the Megatron-LM under it build the layers, microbatches and groups of the plan? So those of the examples and README.
 usage: primus_plans_test.py [PLANS [FIRST SEED]]    default 6, on at most 1,024 GPUs. Needs build/megatron (scripts/megatron), for what it imports,
 pydantic and PyYAML, and build/primus: AMD-AGI/Primus @fd1eeabb with NVIDIA/Megatron-LM @d3528a21 in third_party/Megatron-LM, 10 MB of sources."""
-import importlib.util, json, os, re, subprocess, sys
+import importlib.util, os, re, sys
 
+import judged
 import primus_verdict
 
 FOLDER, CORE = os.path.join("build", "primus"), os.path.join("build", "megatron")
@@ -16,31 +17,17 @@ NEEDS_ENGINE = ("fp8", "fp8_recipe", "fp8_param_gather")
 
 
 def plans(what, least, *words):
-    """least: so many plans there must be."""
-    made = subprocess.Popen(["lua5.4", "tests/torch/megatron_plans.lua", *words, "1024", "primus"], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
-    wrong = judged = unwritten = split = 0
-    for line in made.stdout:
-        given = json.loads(line)
-        judged += 1
-        if not given.get("text"):   # a plan that no override says, which is said instead of written
-            unwritten += 1
-            continue
+    split = 0
+
+    def judge(given):
+        nonlocal split
         text = re.sub(rf"(?m)^      (?:{'|'.join(NEEDS_ENGINE)}): .*\n", "", given["text"]) + OWN
         theirs, want = primus_verdict.forked(given["gpus"], text), given["plan"]
-        split += theirs.get("runtime", "none") != "none"
-        if theirs.get("runtime") != "none": want["V"] = theirs.get("V")   # a V's two slices a rank
-        got = {name: theirs.get(name) for name in want}
-        if not theirs["ok"] or got != want:
-            wrong += 1
-            differ = {name: (got[name], want[name]) for name in want if got[name] != want[name]}
-            print(f"{what}: {given['seed']}: {theirs.get('error') or f'Primus and the plan have {differ}'}\n{given['text']}")
-    if made.wait() != 0 or judged < least:
-        print(f"{judged} of {least} {what} were made")
-        return 1
-    print(f"{judged} {what}: {wrong} refused by Primus, or built otherwise; {split} for its zero bubble, whose runtime was not asked; "
-          f"{unwritten} that no override says, and none was written")
-    return wrong
+        if theirs.get("runtime", "none") != "none":
+            split, want["V"] = split + 1, theirs.get("V")   # a V's two slices a rank
+        return theirs, want
+    return judged.plans(what, least, ["tests/torch/megatron_plans.lua", *words, "1024", "primus"], "Primus", judge,
+                        lambda: f"; {split} for its zero bubble, whose runtime was not asked")
 
 
 def main(count, first):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import judged
 import torchtitan_verdict as verdict
 
 MOST_ACTIONS = 600   # forwards of a plan, of all ranks
@@ -90,27 +91,13 @@ def models():
 
 
 def plans(folder, what, least, *words):
-    """least: so many plans there must be."""
-    made = subprocess.Popen(["lua5.4", "tests/torch/torchtitan_plans.lua", *words], stdout=subprocess.PIPE, text=True,
-                            env={**os.environ, "LUA_PATH": "tests/?.lua;;"})
-    wrong = judged = 0
-    for line in made.stdout:
-        given = json.loads(line)
+    def judge(given):
         if given["actions"] > MOST_ACTIONS and os.environ.get("PIPEPLAN_LONG") != "1":
             print(f"{given['seed']}: not asked: a schedule of {given['actions']} forwards takes minutes, and PIPEPLAN_LONG=1 asks")
-            continue
-        judged += 1
+            return None
         gpus, arguments = arguments_of(given["text"], folder)
-        theirs, want = verdict.judge(gpus, arguments, given["layers"]), given["plan"]
-        got = {name: theirs.get(name) for name in want}
-        if not theirs["ok"] or got != want or gpus != given["gpus"]:
-            wrong += 1
-            print(f"{what}: {given['seed']}: {theirs.get('error') or f'torchtitan has {got}, the plan {want}'}\n{given['text'][:3000]}")
-    if made.wait() != 0 or judged < least:
-        print(f"{judged} of {least} {what} were made")
-        return 1
-    print(f"{judged} {what}: {wrong} refused by torchtitan, or built otherwise")
-    return wrong
+        return {**verdict.judge(gpus, arguments, given["layers"]), "gpus": gpus}, {**given["plan"], "gpus": given["gpus"]}
+    return judged.plans(what, least, ["tests/torch/torchtitan_plans.lua", *words], "torchtitan", judge)
 
 
 def main(count, first):
