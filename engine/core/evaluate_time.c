@@ -154,7 +154,8 @@ double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
 
 pp_status pp_evaluate_times(const pp_priced *of, const pp_schedule *schedule, const pp_stage *blocks, const pp_stage_seconds *seconds,
                             bool overlaps, pp_program_times *out, pp_error *error) {
-  const size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank, hosts = pp_evaluate_hosted(of->problem) ? stages : 0;
+  const size_t stages = (size_t)schedule->stages, slots = (size_t)schedule->chunks_per_rank;
+  const size_t hosts = pp_evaluate_hosted(of->problem) ? stages : 0;
   pp_device device;
   pp_profile_hosts host;
   out->stage = pp_allocate(stages * sizeof *out->stage + hosts * sizeof *out->host + stages * slots * sizeof *out->pair);
@@ -212,8 +213,11 @@ static bool pairs_save(const pp_schedule *schedule, const pp_stage_times *stage,
   return false;
 }
 
+/* Is no step simulated by its periods? Under a runtime no period is like the one before, and periods know no hosts. */
+static bool is_whole(const pp_problem *problem) { return problem->runtime || pp_evaluate_hosted(problem); }
+
 pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candidate, pp_error *error) {
-  const bool whole = candidate->kind == PP_NO_SCHEDULE || problem->runtime || pp_evaluate_hosted(problem) || candidate->microbatches > INT_MAX ||
+  const bool whole = candidate->kind == PP_NO_SCHEDULE || is_whole(problem) || candidate->microbatches > INT_MAX ||
                      !pp_schedule_traits_of((pp_schedule_kind)candidate->kind)->has_periods;
   pp_status status = pp_candidate_check_within(candidate, problem->model, whole ? PP_MOST_WHOLE : INT64_MAX, error);
   if (status == PP_ILLEGAL && error && strcmp(error->id, "engine.too_many_actions") == 0 && strcmp(error->field, "microbatches") == 0)
@@ -228,7 +232,7 @@ pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candi
 static pp_schedule_request request_of(const pp_problem *problem, const pp_candidate *candidate) {
   const pp_schedule_request whole = pp_candidate_request(candidate, candidate->microbatches);
   pp_schedule_request shorter;
-  const bool stands = !problem->runtime && !pp_evaluate_hosted(problem) && pp_schedule_most_actions(&whole) > PP_MOST_WHOLE && pp_steady_shorten(&whole, &shorter);
+  const bool stands = !is_whole(problem) && pp_schedule_most_actions(&whole) > PP_MOST_WHOLE && pp_steady_shorten(&whole, &shorter);
   return stands ? shorter : whole;
 }
 

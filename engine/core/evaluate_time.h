@@ -46,7 +46,10 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
 void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *timing);
 /* Do pairs take another time than F and B one after the other? Without a pipeline as pp_stages_overlap_alone. */
 bool pp_evaluate_pairs_overlap(const pp_priced *of);
-/* All microbatches of a stage without a pipeline: where pairs overlap, a forward, a pair between each two microbatches, a backward. */
+/*
+** All microbatches of a stage without a pipeline: where pairs overlap, a forward, a pair between each two microbatches, a backward, with the host
+** always ahead; else behind the host, where the profile says what it takes.
+*/
 double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps);
 /* The device as pairs of a candidate with a schedule find it: what they hide, and how much of it. */
 void pp_evaluate_pair_device(const pp_priced *of, pp_device *device);

@@ -418,7 +418,7 @@ pp_status pp_steady_simulate(const pp_schedule *shorter, int microbatches, const
   const int64_t periods = 1 + (microbatches - shorter->request.microbatches) / (shorter->chains * shape.period);
   program_run program;
   period_orbit orbit = { .past = NULL };
-  pp_status status = pp_times_check(shorter, times, error);
+  pp_status status = times->host ? pp_fail(error, PP_INVALID, "hosts are simulated with whole programs alone") : pp_times_check(shorter, times, error);
   *out = (pp_simulation){ 0 };
   if (status == PP_OK) status = open_run(shorter, times, shape.period, &program, error);
   if (status != PP_OK) return status;

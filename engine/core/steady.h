@@ -23,7 +23,7 @@ bool pp_steady_shorten(const pp_schedule_request *whole, pp_schedule_request *ou
 ** the same numbers to the last bit; elsewhere apart by how long sums round, relative 1e-12 at thousands of microbatches and 1e-10 at
 ** hundreds of thousands (tests/unit/steady_test.c). Memory and time of the shorter program and of the periods that are run, whose number
 ** *run says (may be NULL): in a hundred thousand random steps of up to 10⁹ microbatches six thousand at most. PP_ILLEGAL
-** "engine.no_steady_state" where they would be more than `most`. On PP_OK the caller frees *out.
+** "engine.no_steady_state" where they would be more than `most`. PP_INVALID as pp_times_check, and with hosts. On PP_OK the caller frees *out.
 */
 pp_status pp_steady_simulate(const pp_schedule *shorter, int microbatches, const pp_times *times, int64_t most, pp_simulation *out,
                              int64_t *run, pp_error *error);

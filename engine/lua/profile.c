@@ -13,7 +13,8 @@
 /* The profile's stage on top of the stack. NAN where a quantity is absent. */
 static void check_profile_stage(lua_State *L, pp_profile_stage *out) {
   static const char call[] = "profile stage";
-  static const char *const known[] = { "blocks", "F", "B", "I", "W", "FB", "parameters", "gradients", "stored", "pending", "transient", "host", NULL };
+  static const char *const known[] = { "blocks", "F", "B", "I", "W", "FB", "parameters", "gradients", "stored", "pending", "transient", "host",
+                                       NULL };
   static const char *const names[PP_MEASURED_QUANTITIES] = {
     [PP_MEASURED_FORWARD] = "F", [PP_MEASURED_FULL] = "B", [PP_MEASURED_INPUT] = "I", [PP_MEASURED_WEIGHT] = "W",
     [PP_MEASURED_PARAMETERS] = "parameters", [PP_MEASURED_GRADIENTS] = "gradients", [PP_MEASURED_STORED] = "stored",

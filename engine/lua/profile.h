@@ -11,8 +11,9 @@
 #include "core/runtime.h"
 
 /*
-** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient, host = { F, I, W, B, beyond, waits } }, … }, rank_speed = { numbers }, runtime,
-** contention, buffered_messages, heat = { onset, slope, tau, rank_slope } }: seconds and bytes of a stage and microbatch; all but layout, blocks, F and B optional.
+** { layout, stages = { { blocks, F, B, I, W, FB, parameters, gradients, stored, pending, transient, host = { F, I, W, B, beyond, waits } }, … },
+** rank_speed = { numbers }, runtime, contention, buffered_messages, heat = { onset, slope, tau, rank_slope } }: seconds and bytes of a stage and
+** microbatch; all but layout, blocks, F and B optional.
 */
 typedef struct {
   pp_profile measured;
