@@ -149,7 +149,7 @@ class Session:
                     "profiles": {}, "runs": [], "not_run": []}
         self.predictor = None
         if dist.get_rank() == 0:
-            self.folder = tempfile.TemporaryDirectory()     # as long as this session
+            self.folder = tempfile.TemporaryDirectory()     # removed when the script ends
             self.predictor = self.predictor_in(self.folder.name)
 
     def predictor_in(self, folder):

@@ -41,17 +41,6 @@ local function is_called(limit, number, prefix)
   return math.abs(limit - number) == 1
 end
 
-local function numbers_of(condition)
-  local list = {}
-  for _, side in ipairs { "value", "low", "high" } do
-    if type(condition[side]) == "number" then list[#list + 1] = condition[side] end
-  end
-  for _, value in ipairs(condition.values or {}) do
-    if type(value) == "number" then list[#list + 1] = value end
-  end
-  return list
-end
-
 -- What may stand: "at most 8" of a rule that drops what is over 8, or that says of which it speaks. "at most 8" of one that drops what is
 -- under 8, or 8 itself, is the other side.
 local other_side = {
@@ -62,7 +51,7 @@ local other_side = {
 local function check_limit(rule, words, said, prefix, add)
   local number, known, limits = tonumber(said), false, 0
   for _, condition in ipairs(rule.conditions) do
-    for _, limit in ipairs(numbers_of(condition)) do
+    for _, limit in ipairs(conditions.numbers(condition)) do
       limits = limits + 1
       if is_called(limit, number, prefix) then
         known = true

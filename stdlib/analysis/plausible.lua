@@ -90,26 +90,13 @@ local function beside(condition)
                        missed[1], units.format(accelerators.find(missed[1]).memory_bytes, "byte"), whole)
 end
 
--- The numbers that stand in a condition itself, not those of parameters.
-local function literals(condition)
-  local list = {}
-  for _, side in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
-    local value = condition[side[1]]
-    if type(value) == "number" and not condition[side[2]] then list[#list + 1] = value end
-  end
-  for _, value in ipairs(condition.values or {}) do
-    if type(value) == "number" then list[#list + 1] = value end
-  end
-  return list
-end
-
 local LARGE = 100000  -- counts that nobody writes to the last digit
 
 local function check_condition(rule, condition, add)
   local field = vocabulary.by_name[condition.field]
   local cards = beside(condition)
   if cards then add("implausible", rule, "%s '%s': %s: %s", rule.verb, rule.id, conditions.text(condition), cards) end
-  for _, value in ipairs(literals(condition)) do
+  for _, value in ipairs(conditions.numbers(condition, true)) do
     local words = of_number(value, field.unit, field.name)
     if words then add("implausible", rule, "%s '%s': %s: %s", rule.verb, rule.id, conditions.text(condition), words) end
     local exact = condition.op == "equal" or condition.op == "one_of"

@@ -18,8 +18,8 @@
 --                bucket, bucket_per_rank: parameters whose gradients are reduced at once, the larger of the one and the other for each rank
 -- overlap        what hides which traffic; data: share of a microbatch's backward behind which gradients are reduced when nobody says (assumed)
 -- recompute      per_weight: with a split backward W computes a checkpointed layer again for each of its weights; nil: once, in I
--- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, which Megatron's kin have at EP over 1; nil: not known; zero, moments, gradients,
---                precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
+-- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, which Megatron's kin have at EP over 1; nil: not
+--                known; zero, moments, gradients, precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
 -- communicators  process groups that a rank takes part in
 -- process        bytes that a process takes beside tensors, communicators included, and source; nil: not measured
 -- host_floor     seconds that the host needs to launch one layer in one direction, under the names of pp_host, and their source; nil: not known

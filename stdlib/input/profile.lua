@@ -75,7 +75,9 @@ local function beyond_of(stage, host)
   return out
 end
 
--- What handing over the actions of stage i takes its host, where stages say so: { F = ms, …, beyond = { F = ms, … },
+local function in_seconds(of) return { F = of.F * 1e-3, I = of.I * 1e-3, W = of.W * 1e-3, B = of.B * 1e-3 } end
+
+-- What handing over the actions of stage i takes its host, where stages say so: { F = seconds, …, beyond = { F = seconds, … },
 -- waits = { F = boolean, … } }.
 function profile.host(raw, i, file)
   local stage = raw.stage[i]
@@ -89,8 +91,19 @@ function profile.host(raw, i, file)
   -- PyTorch's first stage has neither: its I is nothing, its W the whole backward.
   if not host.I and not host.W then host.I, host.W, waits.W = 0, host.B, waits.B end
   if not (host.I and host.W) then failure.usage("%s: stage[%d].host_ms has only one of I and W: expected both or neither", file, i - 1) end
-  host.beyond = beyond_of(stage, host)
-  return host
+  return lists.with(in_seconds(host), { beyond = in_seconds(beyond_of(stage, host)), waits = waits })
+end
+
+-- The hosts of stages (profile.host) as schedule:simulate takes them: lists by stage.
+function profile.host_lists(hosts)
+  local out = { beyond = {}, waits = {} }
+  for _, kind in ipairs { "F", "I", "W", "B" } do
+    out[kind], out.beyond[kind], out.waits[kind] = {}, {}, {}
+    for i, host in ipairs(hosts) do
+      out[kind][i], out.beyond[kind][i], out.waits[kind][i] = host[kind], host.beyond[kind], host.waits[kind] == true
+    end
+  end
+  return out
 end
 
 -- Do all stages say what they take their hosts? Fails where only some do.
@@ -206,11 +219,6 @@ end
 
 local function milliseconds(value) return value and value * 1e-3 end
 
-local function in_seconds(host)
-  local function four(of) return { F = of.F * 1e-3, I = of.I * 1e-3, W = of.W * 1e-3, B = of.B * 1e-3 } end
-  return lists.with(four(host), { beyond = four(host.beyond), waits = host.waits })
-end
-
 local function stages_of(raw, shape, heat, file)
   local temperature, blocks, list = profile.temperature(raw, heat, file), blocks_of(raw.stage, shape, file), {}
   for i, stage in ipairs(raw.stage) do
@@ -219,7 +227,7 @@ local function stages_of(raw, shape, heat, file)
     local times = stage[temperature]
     for _, kind in ipairs(kinds) do list[i][kind] = milliseconds(times[kind]) end
     profile.check_parts(times, string.format("%s: stage[%d].%s", file, i - 1, temperature))
-    if profile.has_hosts(raw, file) then list[i].host = in_seconds(profile.host(raw, i, file)) end
+    if profile.has_hosts(raw, file) then list[i].host = profile.host(raw, i, file) end
   end
   return list, temperature
 end

@@ -99,20 +99,14 @@ end
 
 -- ---------------------------------------------------------------------------------------------------------------------- hosts
 
--- { F = { … }, …, waits = { F = { … }, … } }, seconds by stage; nil: the profile does not say.
+-- As schedule:simulate takes them; nil: the profile does not say.
 local function hosts_of(read, shape)
-  local count = #read.raw.stage
+  local count, list = #read.raw.stage, {}
   if not profile.has_hosts(read.raw, read.file) then return nil end
-  local out = { beyond = {}, waits = {} }
   for stage = 1, math.max(count, shape.placement and shape.stages or 0) do
-    local host = profile.host(read.raw, (stage - 1) % count + 1, read.file)
-    for _, kind in ipairs { "F", "I", "W", "B" } do
-      out[kind], out.beyond[kind], out.waits[kind] = out[kind] or {}, out.beyond[kind] or {}, out.waits[kind] or {}
-      out[kind][stage], out.beyond[kind][stage] = host[kind] * 1e-3, host.beyond[kind] * 1e-3
-      out.waits[kind][stage] = host.waits[kind] == true
-    end
+    list[stage] = profile.host(read.raw, (stage - 1) % count + 1, read.file)
   end
-  return out
+  return profile.host_lists(list)
 end
 
 -- ---------------------------------------------------------------------------------------------------------------------- messages

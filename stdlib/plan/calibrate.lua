@@ -3,8 +3,8 @@
 
 local accuracy = require "pipeplan.catalog.accuracy"
 local engine = require "engine"
-local heat_at = require("pipeplan.input.profile").heat_at
 local lists = require "pipeplan.base.lists"
+local profile = require "pipeplan.input.profile"
 local recipe = require "pipeplan.input.recipe"
 
 local calibrate = {}
@@ -18,19 +18,6 @@ local function program(read, run)
                             virtual = chunks > 1 and chunks or nil })
 end
 
--- What the actions of each stage take its host, as schedule:simulate takes it; nil: not measured.
-local function hosts(read)
-  if not read.stages[1].host then return nil end
-  local out = { beyond = {}, waits = {} }
-  for _, kind in ipairs { "F", "I", "W", "B" } do
-    out[kind], out.beyond[kind], out.waits[kind] = {}, {}, {}
-    for i, stage in ipairs(read.stages) do
-      out[kind][i], out.beyond[kind][i], out.waits[kind][i] = stage.host[kind], stage.host.beyond[kind], stage.host.waits[kind] == true
-    end
-  end
-  return out
-end
-
 -- Seconds of each stage; I and W where one of them was measured. nil where a split schedule has nothing to run.
 local function times(read, split)
   local out = { F = {}, I = {}, W = {}, B = {} }
@@ -41,14 +28,15 @@ local function times(read, split)
     out.I[i] = input or stage.B
     out.W[i] = stage.W or input and stage.B - input or 0
   end
-  out.host = hosts(read)
+  out.host = read.stages[1].host and profile.host_lists(lists.column(read.stages, "host"))
   return out
 end
 
 -- Under the profile's runtime; of PyTorch's two the one that can run the schedule, else the ideal one on hot cards.
 local function makespan(read, schedule, seconds)
   for _, name in ipairs(read.runtime == "torch-single" and { "torch-single", "torch-multi" } or { read.runtime }) do
-    seconds.runtime, seconds.contention, seconds.heat = name, read.contention, read.heat and heat_at(read.heat, schedule:info().ranks)
+    seconds.runtime, seconds.contention = name, read.contention
+    seconds.heat = read.heat and profile.heat_at(read.heat, schedule:info().ranks)
     local made = schedule:simulate(seconds)
     if made then return made.makespan end
   end

@@ -313,4 +313,17 @@ function conditions.text(condition)
   return condition.field .. " " .. words[condition.op]
 end
 
+-- The numbers of a condition; own: those alone that stand in it, none of parameters.
+function conditions.numbers(condition, own)
+  local list = {}
+  for _, place in ipairs { { "value", "ref" }, { "low", "low_ref" }, { "high", "high_ref" } } do
+    local value = condition[place[1]]
+    if type(value) == "number" and not (own and condition[place[2]]) then list[#list + 1] = value end
+  end
+  for _, value in ipairs(condition.values or {}) do
+    if type(value) == "number" then list[#list + 1] = value end
+  end
+  return list
+end
+
 return conditions
