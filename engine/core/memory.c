@@ -64,11 +64,19 @@ static double key_width(const pp_model *model, double tensor) {
   return (double)model->head_dim * fmax((double)model->kv_heads / tensor, 1);
 }
 
-/* A softmax that is stored: an element a score; with dropout its mask and output too. Fused attention keeps one fp32 a row instead. */
+/*
+** A softmax that is stored: an element a score; with dropout its mask and output too. In backward the gradient of its output stands beside it,
+** which Megatron's kernel turns into that of the scores in place (NVIDIA/apex csrc/megatron, bwd_cuda); with dropout two. Fused attention keeps one
+** fp32 a row instead.
+*/
 static void add_scores(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double heads = (double)model->heads / by.tensor, score = wide(training) * (training->dropout ? 2 : 1) + (training->dropout ? 1 : 0);
-  if (training->fused_attention) keep(book, 4 * heads, false);
-  else keep(book, score * heads * (double)training->sequence_length, training->recompute.core_attention);
+  if (training->fused_attention) {
+    keep(book, 4 * heads, false);
+    return;
+  }
+  keep(book, score * heads * (double)training->sequence_length, training->recompute.core_attention);
+  temporary(book, wide(training) * (training->dropout ? 2 : 1) * heads * (double)training->sequence_length);
 }
 
 /* Per element. Where fused attention keeps an output of its own beside the projection's input, recompute of the core drops it. */

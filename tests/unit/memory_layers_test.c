@@ -129,6 +129,24 @@ static void core_recompute_saves_an_output_that_fused_attention_keeps_for_itself
   expect(2.0 * 4096 * 4096, layer_bytes(&model, 1, &training) - recomputed, 1e-9);
 }
 
+/* The gradient of an unfused softmax's output is as large as the output, 2as bytes a token in bf16, and Megatron's kernel turns it into that of
+** the scores in place (NVIDIA/apex csrc/megatron/scaled_upper_triang_masked_softmax_cuda.cu, bwd_cuda); dropout's backward makes another. */
+static void scores_have_a_gradient_beside_them_in_backward(void **state) {
+  const pp_model model = gpt(1, 4096, 32);
+  pp_block_bytes blocks[PP_BLOCKS];
+  pp_training training = bf16_recipe(1024);
+  (void)state;
+  training.fused_attention = false;
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(2.0 * 32 * 1024 * 1024, blocks[PP_BLOCK_DENSE].transient, 1e-12);
+  training.dropout = true;
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(2 * 2.0 * 32 * 1024 * 1024, blocks[PP_BLOCK_DENSE].transient, 1e-12);
+  training.fused_attention = true;   /* 4h of the MLP then */
+  blocks_of(&model, &single, &training, 1, blocks);
+  expect(2.0 * 4 * 4096 * 1024, blocks[PP_BLOCK_DENSE].transient, 1e-12);
+}
+
 /* Zero-bubble code family (hpcaitech/ColossalAI PR 6150): of 34h bytes of a GPT layer without dropout masks 32h wait for W: inputs 2h, 2h, 2h,
 ** 8h, output gradients 6h, 2h, 8h, 2h. */
 static void w_waits_for_inputs_and_output_gradients(void **state) {
@@ -210,6 +228,7 @@ int main(void) {
     cmocka_unit_test(a_llama_layer_keeps_139392_bytes_per_token),
     cmocka_unit_test(a_layer_in_fp32_keeps_twice_as_much),
     cmocka_unit_test(core_recompute_saves_an_output_that_fused_attention_keeps_for_itself),
+    cmocka_unit_test(scores_have_a_gradient_beside_them_in_backward),
     cmocka_unit_test(w_waits_for_inputs_and_output_gradients),
     cmocka_unit_test(w_of_latent_attention_waits_for_the_gradients_of_all_its_products),
     cmocka_unit_test(expert_parallelism_does_not_reduce_dispatched_tokens),
