@@ -299,12 +299,20 @@ static pp_state_bytes state_of(double parameters, bool experts, const pp_layout 
   const double trained = parameters * (1 - training->frozen), updated = trained / group(training->shard_optimizer, ranks * copies);
   const double state = training->master_bytes + training->moment_bytes, away = training->optimizer_offload;
   const bool master = training->shard_master && pp_shards_parameters(layout, training);   /* the optimizer's are all there is */
+  const double whole = master ? parameters * training->frozen * training->master_bytes : parameters * training->parameter_bytes;
   return (pp_state_bytes){
-    .parameters = (master ? 0 : parameters) * training->parameter_bytes / group(pp_shards_parameters(layout, training), ranks),
+    .parameters = whole / group(pp_shards_parameters(layout, training), ranks),
     .gradients = trained * pp_shards_gradient_bytes(layout, training) / group(pp_shards_gradients(layout, training), ranks),
     .optimizer = updated * state * (1 - away),
     .host = updated * (state + training->gradient_bytes) * away,
   };
+}
+
+/* Of a tower of images. */
+static pp_state_bytes tower_state(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies) {
+  pp_training own = *training;
+  if (model->tower_frozen) own.frozen = 1;
+  return state_of((double)model->tower, false, layout, &own, copies);
 }
 
 /*
@@ -370,6 +378,7 @@ void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu
       .dense = (double)parameters[i].tensor / layout->tensor + (double)parameters[i].replicated,
       .expert = (double)parameters[i].expert / ((double)layout->expert * layout->expert_tensor),
     };
+  if (!model->tower_frozen) out[PP_BLOCK_EMBEDDING].dense += (double)model->tower;
   out[PP_BLOCK_MTP].embedding_copy = table;
   if (!model->tied_embeddings) return;
   out[PP_BLOCK_HEAD].dense -= table;
@@ -434,6 +443,9 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
     for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= (1 - training->frozen) * training->weight_gradient_bytes;
     out[i].embedding_copy = state_of(held[i].embedding_copy, false, layout, training, copies);
   }
+  const pp_state_bytes tower = tower_state(model, layout, training, copies);   /* one that trains is in what the embedding holds */
+  if (model->tower_frozen) add_state(&out[PP_BLOCK_EMBEDDING].state, 1, &tower);
+  out[PP_BLOCK_EMBEDDING].tower = tower.parameters + tower.gradients + tower.optimizer;
   return PP_OK;
 }
 
@@ -442,6 +454,7 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
 /* Adds what a rank needs for a stage beside those that it has. */
 static void add_stage(pp_stage_memory *sum, const pp_stage_memory *stage) {
   add_state(&sum->state, 1, &stage->state);
+  sum->tower += stage->tower;
   if (stage->embedding_copy.parameters > sum->embedding_copy.parameters) sum->embedding_copy = stage->embedding_copy;
   sum->has_embedding = sum->has_embedding || stage->has_embedding;
   sum->transient = fmax(sum->transient, stage->transient);
@@ -454,7 +467,7 @@ static void stage_memory(const pp_stage *stage, const pp_block_bytes blocks[PP_B
     const double count = stage->count[i];
     if (stage->count[i] == 0) continue;
     pp_stage_memory block = { .embedding_copy = blocks[i].embedding_copy, .has_embedding = i == PP_BLOCK_EMBEDDING,
-                              .transient = blocks[i].transient };
+                              .tower = blocks[i].tower, .transient = blocks[i].transient };
     add_state(&block.state, count, &blocks[i].state);
     memcpy(block.weight_gradients, blocks[i].weight_gradients, sizeof block.weight_gradients);
     add_stage(out, &block);
@@ -476,7 +489,7 @@ static void add_up(const pp_stage_memory *held, double activations, double overh
   pp_state_bytes state = held->state;
   if (!held->has_embedding) add_state(&state, 1, &held->embedding_copy);
   *out = (pp_rank_bytes){ .parameters = state.parameters, .gradients = state.gradients, .optimizer = state.optimizer, .host = state.host,
-                          .activations = activations, .transient = held->transient, .overhead = overhead };
+                          .activations = activations, .transient = held->transient, .overhead = overhead, .tower = held->tower };
   for (int k = 0; k < PP_SHAPES; k++) out->transient += held->weight_gradients[k];
   out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + out->overhead;
 }

@@ -24,7 +24,7 @@
 
 /* Parameters of one block on one GPU. */
 typedef struct {
-  double dense;           /* all but routed experts; tied output weights are left out */
+  double dense;           /* all but routed experts, with a tower that trains; tied output weights are left out */
   double expert;          /* routed experts */
   double embedding_copy;  /* what it needs beside them where its rank holds no embedding: tied output weights, MTP's input embedding */
 } pp_gpu_parameters;
@@ -55,6 +55,7 @@ typedef struct {
   double pending;    /* kept from I to W: the inputs of the linear layers, the output gradients, and what recompute brought back */
   double transient;  /* the largest temporary of the block's F, B, I or W, beside stored and pending: recomputed layer, fp32 logits */
   pp_state_bytes embedding_copy;  /* of pp_gpu_parameters.embedding_copy */
+  double tower;      /* of state: what a tower of images takes of the GPU */
 } pp_block_bytes;
 
 /*
@@ -72,6 +73,7 @@ typedef struct {
   double overhead;     /* as given */
   double total;
   double host;         /* in host memory, for this GPU; no part of total */
+  double tower;        /* of parameters, gradients and optimizer: what a tower of images takes */
 } pp_rank_bytes;
 
 /* What a stage needs on a GPU: the sums and maxima of its blocks. */
@@ -79,6 +81,7 @@ typedef struct {
   pp_state_bytes state;
   pp_state_bytes embedding_copy;  /* beside it on a rank without an embedding */
   bool has_embedding;
+  double tower;
   double transient, weight_gradients[PP_SHAPES];
   double stored, pending;         /* per microbatch in flight */
 } pp_stage_memory;

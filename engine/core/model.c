@@ -163,6 +163,7 @@ pp_status pp_model_check(const pp_model *model, pp_error *error) {
     { "vocab", model->vocab, 1, 1 << 24 },
     { "learned_positions", model->learned_positions, 0, 1 << 24 },
     { "mtp_layers", model->mtp_layers, 0, 64 },
+    { "tower", model->tower, 0, (int64_t)1 << 40 },
   };
   pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status != PP_OK) return status;
@@ -399,6 +400,7 @@ pp_parameter_totals pp_model_parameters(const pp_model *model) {
   totals.total = body + embedding - (model->tied_embeddings ? table : 0);
   totals.active = totals.total - idle_experts;
   totals.active_without_embedding = body - idle_experts;
+  totals.tower = model->tower;
   totals.mtp = model->mtp_layers * block_total(&blocks[PP_BLOCK_MTP]);
   return totals;
 }

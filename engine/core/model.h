@@ -83,6 +83,8 @@ typedef struct {
   bool tied_embeddings;
   bool head_bias;
   int64_t mtp_layers;          /* multi-token-prediction modules (DeepSeek-V3: 1) */
+  int64_t tower;               /* parameters of a tower of images before the embedding: on the first stage, whole on each TP rank */
+  bool tower_frozen;           /* it does not train: no gradient, no state */
   /* which decoder layers are MoE, and of which kind each is: 0, or 1 more than its place in `further` */
   bool moe[PP_MAX_LAYERS];
   uint8_t kind[PP_MAX_LAYERS];
@@ -104,7 +106,7 @@ int64_t pp_model_expert_hidden(const pp_model *model);
 /*
 ** Parameters of one block by how they are spread: `tensor` over TP, `replicated` on every TP rank, `expert` over EP × expert TP.
 ** EMBEDDING and HEAD both show tied weights, since a stage with either needs them; a stage that holds both ends holds them once.
-** MTP is one module, without the embedding and head that it shares with the main model.
+** MTP is one module, without the embedding and head that it shares with the main model. A tower is in none.
 */
 typedef struct {
   int64_t tensor, replicated, expert;
@@ -139,6 +141,7 @@ typedef struct {
   int64_t total;                     /* main model without MTP; tied output weights counted once; router_correction_bias included */
   int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention) */
   int64_t active_without_embedding;  /* without the input embedding (DeepSeek, gpt-oss convention); tied weights counted once, as head */
+  int64_t tower;                     /* as the model has it; in none of the sums above */
   int64_t mtp;                       /* parameters of the MTP modules, without shared embedding and head */
   int64_t adapters;                  /* of adapters of rank 1 beside every linear weight of attention and feed-forward, experts too: n + k each
                                      ** (Hu et al., https://arxiv.org/abs/2106.09685, section 4.1) */

@@ -79,12 +79,13 @@ void pp_push_rank(lua_State *L, const pp_rank_bytes *rank) {
   pp_push_numbers(L, (pp_named_number[]){
     { "parameters", rank->parameters },   { "gradients", rank->gradients }, { "optimizer", rank->optimizer },
     { "activations", rank->activations }, { "transient", rank->transient }, { "overhead", rank->overhead },
-    { "total", rank->total },             { "host", rank->host },           { NULL, 0 } });
+    { "total", rank->total },             { "host", rank->host },           { "tower", rank->tower },
+    { NULL, 0 } });
 }
 
 /*
 ** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, layers_per_stage = nil (even) } → list, one
-** entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total, host }; or nil and the broken rule when there are more
+** entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total, host, tower }; or nil and the broken rule when there are more
 ** stages than layers.
 */
 static int memory_stages(lua_State *L) {

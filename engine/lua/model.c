@@ -12,8 +12,8 @@
 #include "lua/shape.h"
 
 /*
-** engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, adapters, blocks = { embedding = { tensor, replicated, expert },
-** … } }
+** engine.model.parameters(shape) → { total, active, active_without_embedding, mtp, tower, adapters, blocks = { embedding = { tensor, replicated,
+** expert }, … } }
 */
 static int model_parameters(lua_State *L) {
   pp_model model;
@@ -21,11 +21,12 @@ static int model_parameters(lua_State *L) {
   pp_check_shape(L, 1, &model);
   const pp_parameter_totals totals = pp_model_parameters(&model);
   pp_model_block_parameters(&model, blocks);
-  lua_createtable(L, 0, 6);
+  lua_createtable(L, 0, 7);
   pp_set_integer(L, "total", totals.total);
   pp_set_integer(L, "active", totals.active);
   pp_set_integer(L, "active_without_embedding", totals.active_without_embedding);
   pp_set_integer(L, "mtp", totals.mtp);
+  pp_set_integer(L, "tower", totals.tower);
   pp_set_integer(L, "adapters", totals.adapters);
   lua_createtable(L, 0, PP_BLOCKS);
   for (int i = 0; i < pp_blocks_of(&model); i++) {

@@ -29,6 +29,8 @@ static const field fields[] = {
   { "vocab",                  SIZE, offsetof(pp_model, vocab), -1 },
   { "learned_positions",      SIZE, offsetof(pp_model, learned_positions), 0 },
   { "mtp_layers",             SIZE, offsetof(pp_model, mtp_layers), 0 },
+  { "tower",                  SIZE, offsetof(pp_model, tower), 0 },
+  { "tower_frozen",           FLAG, offsetof(pp_model, tower_frozen), 0 },
   { "embedding_norm",         FLAG, offsetof(pp_model, embedding_norm), 0 },
   { "tied_embeddings",        FLAG, offsetof(pp_model, tied_embeddings), 0 },
   { "head_bias",              FLAG, offsetof(pp_model, head_bias), 0 },

@@ -7,6 +7,7 @@
 -- An entry:
 --   classes             names in "architectures" (first match wins, before model_type)
 --   tied                what an absent tie_word_embeddings means
+--   tied_by_either      of a multimodal file, tie_word_embeddings of the file and of its text model: true where either is
 --   gated               true (SwiGLU, GeGLU) unless said otherwise
 --   norms, norm_bias    norms per layer (2 unless said otherwise), LayerNorm with bias
 --   qkv_bias output_bias mlp_bias head_bias    true, or key("name in config.json", default)
@@ -206,7 +207,7 @@ local families = {
   phimoe = { head_dim = "hidden", kv_heads = "given", classes = { "PhimoeForCausalLM", "PhiMoEForCausalLM" }, tied = false, norm_bias = true, qkv_bias = attention_bias, output_bias = attention_bias,
              head_bias = key("lm_head_bias", false), moe = mixtral_moe },
   qwen2 = { kv_heads = "given", classes = { "Qwen2ForCausalLM", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration" },
-            types = { "qwen2_vl_text", "qwen2_5_vl_text" }, tied = false, qkv_bias = true },
+            types = { "qwen2_vl_text", "qwen2_5_vl_text" }, tied = false, tied_by_either = true, qkv_bias = true },
   qwen2_moe = { head_dim = "hidden", kv_heads = "given", classes = { "Qwen2MoeForCausalLM" }, tied = false, qkv_bias = key("qkv_bias", true),
                 moe = with(qwen_moe, { shared = { "shared_expert_intermediate_size" }, shared_gate = true }) },
   qwen3 = { kv_heads = "given", classes = { "Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration" }, types = { "qwen3_vl_text" }, tied = false, head_dim = 128, qkv_bias = attention_bias, output_bias = attention_bias, qk_norm = "head" },

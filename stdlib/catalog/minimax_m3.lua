@@ -52,7 +52,7 @@ return function(types_of, need)
     assumes = "sparse attention", counted_by = "transformers: MiniMaxM3VLTextModel",
     classes = { "MiniMaxM3VLForConditionalGeneration", "MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3SparseForCausalLM", "MiniMaxM3ForCausalLM" },
     types = { "minimax_m3_vl", "minimax_m3_vl_text" },
-    tied = false, head_dim = "given", kv_heads = "given", qk_norm = "head", layer_types = { minimax_m3_sparse = true }, own = block_sparse,
+    tied = false, tied_by_either = true, head_dim = "given", kv_heads = "given", qk_norm = "head", layer_types = { minimax_m3_sparse = true }, own = block_sparse,
     ffn = { "dense_intermediate_size" },
     expects = { { "attention_output_gate", false, "an output gate" }, { "use_qk_norm", true, "no norm over queries and keys" },
                 { "qk_norm_type", "per_head", "a qk norm of another kind" }, { "use_routing_bias", true, "no bias in routing" },

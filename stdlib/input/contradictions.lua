@@ -176,6 +176,16 @@ local function check_fp8(request, given, complain)
   end
 end
 
+-- Of a tower of images, where there is one, all trains or nothing; with adapters nothing does.
+local function check_tower(request, given, complain)
+  local said, at = request.training.tower, given["training.tower"]
+  if not said or said == "none" then return end
+  if not request.model.tower_parameters then complain(at, "%s: %s has no tower of images; leave it out", said, request.model.name) end
+  if said == "trained" and request.training.lora_rank then
+    complain(at, "trained: with lora_rank only the text model's adapters train; nearest: frozen")
+  end
+end
+
 -- Documents are no longer than the sequence that they are packed into. Of documents of at most that length Σ length² ≤ longest · Σ length.
 local function check_documents(request, given, complain)
   local t, rms_at = request.training, given["training.document_length_rms"]
@@ -211,6 +221,7 @@ function contradictions.check(request, given, complain)
   check_ramp(request, given, complain)
   check_stages(request, given, complain)
   check_fp8(request, given, complain)
+  check_tower(request, given, complain)
 end
 
 return contradictions

@@ -94,6 +94,8 @@ fields.list = {
   field("training.precision", "choice", "of the matrix products (default bf16)", { domain = { "bf16", "fp8", "fp16", "fp32" } }),
   field("training.optimizer", "choice", "optimizer (default adam)", { domain = { "adam", "adamw", "muon", "sgd" } }),
   field("training.moments", "choice", "what optimizer moments are kept in (default fp32)", { domain = { "fp32", "bf16", "fp16", "fp8" } }),
+  field("training.tower", "choice", "tower of images of a multimodal model, on the first stage: trained (default), frozen, none (left out)",
+        { domain = { "trained", "frozen", "none" } }),
   field("training.lora_rank", "integer", "only adapters of this rank beside every linear weight train; the weights themselves are frozen",
         { high = 65536 }),
   field("training.sharding", "choice", "what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen",

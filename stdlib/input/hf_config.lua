@@ -10,6 +10,7 @@ local json = require "pipeplan.base.json"
 local kinds = require "pipeplan.input.hf_kinds"
 local lists = require "pipeplan.base.lists"
 local reader = require "pipeplan.input.hf_reader"
+local towers = require "pipeplan.input.hf_tower"
 local windows = require "pipeplan.input.hf_windows"
 
 local names, given, one_line, show = reader.names, reader.given, reader.one_line, reader.show
@@ -249,9 +250,22 @@ local function read_experts(self, family, shape)
   return dense_layers
 end
 
+-- Where a multimodal file and its text model disagree: classes of transformers 4 go by the text model, those of 5 by the file, but some of
+-- these take a true in either.
+local function tied_of_two(self, family, inside)
+  local outside = given(self.outer.tie_word_embeddings)
+  if self.prefix == "" or type(outside) ~= "boolean" or outside == inside then return inside end
+  local release = tonumber((string_at(self.outer, "transformers_version") or ""):match "^(%d+)%.") or 4
+  local tied = inside
+  if family.tied_by_either then tied = true elseif release >= 5 then tied = outside end
+  self:assume("model.tied_embeddings", tied, "'tie_word_embeddings' is %s in the file and %s in '%s': as transformers %d takes it",
+              tostring(outside), tostring(inside), self.prefix:sub(1, -2), release)
+  return tied
+end
+
 local function read_ends(self, family, shape)
   local tied = self:flag("tie_word_embeddings", family.tied and self:is_null("tie_word_embeddings") or nil)
-  if tied == nil then tied = given(self.outer.tie_word_embeddings) end
+  if tied == nil then tied = given(self.outer.tie_word_embeddings) else tied = tied_of_two(self, family, tied) end
   if tied == nil then
     tied = family.tied
     if tied then self.taken_for_true[#self.taken_for_true + 1] = "tie_word_embeddings" end
@@ -384,21 +398,34 @@ local function count(self, family, shape)
   failure.usage("%s: %s", self.file, (tostring(totals):gsub("^.-model shape: ", ""):gsub("'([%w_]+)'", key)))
 end
 
+-- The tower of images beside the text model, as `training.tower` says it is held.
+local function read_tower(self, shape, how)
+  local key, what = towers.told(self)
+  if how == "none" or not key then
+    if key or self.prefix ~= "" then
+      local why = key and string.format("%s ('%s') is left out, as training.tower says", what, key)
+                  or string.format("only what '%s' holds is counted", self.prefix:sub(1, -2))
+      self:assume("model", "text model only", "%s is multimodal; %s", self.label, why)
+    end
+    return
+  end
+  shape.tower = towers.count(self, shape.hidden)
+  shape.tower_frozen = how == "frozen" or nil
+end
+
 --[[
-The model of a decoded config.json. `file` is its name, for messages and for the model's name.
+The model of a decoded config.json. `file` is its name, for messages and for the model's name. tower: "trained" (nil too), "frozen", "none".
 Returns { name, architecture, shape, layers, max_positions, max_domains, assumptions, warnings, total_parameters, active_parameters,
-active_parameters_without_embedding, mtp_parameters }; the shape is what engine.model takes, totals are exact.
+active_parameters_without_embedding, mtp_parameters, tower_parameters }; the shape is what engine.model takes, totals are exact.
 Raises a usage failure for what is no config of a language model, for implausible sizes, for a family that cannot be counted exactly, and
 for a key that may change the model and is not known.
 ]]
-function hf.read(config, file)
+function hf.read(config, file, tower)
   local self = reader.open(config, file)
   local family = family_of(self)
   check_features(self, family)
   local shape = read_shape(self, family)
-  if self.prefix ~= "" then
-    self:assume("model", "text model only", "%s is multimodal; only what '%s' holds is counted", self.label, self.prefix:sub(1, -2))
-  end
+  read_tower(self, shape, tower)
   local positions = self:first_given(names.positions) and self:size(select(2, self:first_given(names.positions)))
   say_stored(self)
   say_unmeasured(self, shape)
@@ -410,12 +437,13 @@ function hf.read(config, file)
     max_positions = positions or family.max_positions, max_domains = max_domains(self), assumptions = self.assumptions,
     warnings = self.warnings, total_parameters = totals.total, active_parameters = totals.active,
     active_parameters_without_embedding = totals.active_without_embedding, mtp_parameters = totals.mtp,
+    tower_parameters = shape.tower,
   }
 end
 
 -- The model of an inline shape in a spec: see inline_shape.lua.
-function hf.inline(given_shape, file)
-  return require("pipeplan.input.inline_shape").read(given_shape, file)
+function hf.inline(given_shape, file, tower)
+  return require("pipeplan.input.inline_shape").read(given_shape, file, tower)
 end
 
 return hf

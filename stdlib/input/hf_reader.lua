@@ -131,6 +131,7 @@ end
 
 -- How to give a model without its config.json, with what the file says of its sizes.
 function reader:published_sizes()
+  if self.otherwise then return self.otherwise end
   local moe, known = self:first_given(names.experts), {}
   for i, field in ipairs{ "layers", "hidden", "vocab" } do
     local value = self:first_given(names[field])
@@ -259,6 +260,25 @@ function reader:check_outer()
                     inside and show(inside) or "nothing", self:published_sizes())
     end
   end
+end
+
+-- For what stands beside a text model and is counted: each key is read, as in the text model, or refused.
+function reader:check_beside(text)
+  local known = {}
+  for _, key in ipairs(nested_keys) do known[#known + 1] = key end
+  for key, value in pairs(self.config) do
+    local inside = given(text.config[key])
+    if inside ~= nil and inside == given(value) or type(key) == "string" and key:find "_config$" then known[#known + 1] = key end
+  end
+  self:check_unread(known)
+end
+
+-- A view of an object beside the text model (nil: of the whole file), with what to advise instead where it cannot be read.
+function reader:part(key, otherwise)
+  return setmetatable({ config = key and self.outer[key] or self.outer, outer = self.outer, file = self.file, label = self.label,
+                        prefix = key and key .. "." or "", seen = {}, taken_for_true = {},
+                        assumptions = self.assumptions, warnings = self.warnings,
+                        otherwise = otherwise }, reader)
 end
 
 -- The text model of a multimodal config, else the config itself.

@@ -265,11 +265,11 @@ end
 local inline_shape = {}
 
 --[[
-`given` is the inline table with its numbers parsed; `file` names the spec in messages. Returns what hf_config.read returns, with
-total_parameters and active_parameters as given where they are. Raises a usage failure for an unknown field, a contradiction, or too
-little to go by.
+`given` is the inline table with its numbers parsed; `file` names the spec in messages; tower: training.tower, if it is given.
+Returns what hf_config.read returns, with total_parameters and active_parameters as given where they are. Raises a usage failure for
+an unknown field, a contradiction, or too little to go by.
 ]]
-function inline_shape.read(given, file)
+function inline_shape.read(given, file, tower)
   local self = setmetatable({ given = {}, shape = {}, assumptions = {}, file = file or "spec" }, builder)
   if type(given) ~= "table" or json.is_array(given) then failure.usage("%s: model must be a file name or an object", self.file) end
   for key, value in pairs(given) do
@@ -278,6 +278,8 @@ function inline_shape.read(given, file)
   check_keys(self)
   check_sizes(self)
   for _, key in ipairs(engine.model.fields) do self.shape[key] = self.given[key] end
+  if tower == "none" then self.shape.tower, self.shape.tower_frozen = nil, nil
+  elseif tower and self.shape.tower then self.shape.tower_frozen = tower == "frozen" or nil end
   local architecture = read_architecture(self)
   local total, active = count(self, "total"), count(self, "active")
   if not is_complete(self.shape, architecture) then derive_shape(self, architecture, total, active) end
@@ -287,6 +289,7 @@ function inline_shape.read(given, file)
     max_positions = self.given.max_positions, assumptions = self.assumptions, total_parameters = total or totals.total,
     active_parameters = active or architecture == "dense" and total or totals.active,
     active_parameters_without_embedding = totals.active_without_embedding, mtp_parameters = totals.mtp,
+    tower_parameters = self.shape.tower ~= 0 and self.shape.tower or nil,
   }
 end
 

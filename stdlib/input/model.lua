@@ -35,7 +35,7 @@ local function without_infinities(text)
   end
 end
 
-local function read_file(at)
+local function read_file(at, tower)
   local file = files.readable(at)
   local text = json.text(file)
   if not text:find("%S") then failure.usage("%s: empty file, expected JSON", file) end
@@ -43,11 +43,11 @@ local function read_file(at)
   if type(config) ~= "table" or config == json.null or json.is_array(config) then
     failure.usage("%s: holds %s: expected the config.json of a model", file, fields.show(config))
   end
-  return hf.read(config, file), file
+  return hf.read(config, file, tower), file
 end
 
 -- A shape whose numbers may have units: "671B", "128Ki". What no key or value of a shape can look like never reaches whoever reads shapes.
-local function read_inline(at)
+local function read_inline(at, tower)
   local object, keys = {}, {}
   for key in pairs(at.value) do keys[#keys + 1] = tostring(key) end
   table.sort(keys)
@@ -68,20 +68,22 @@ local function read_inline(at)
     end
     object[key] = value
   end
-  if is_config(object) then return hf.read(object, at.origin) end
-  return hf.inline(object, at.origin)
+  if is_config(object) then return hf.read(object, at.origin, tower) end
+  return hf.inline(object, at.origin, tower)
 end
 
--- The model of a request. at: where the field was given. What was assumed for it joins request.assumptions, its warnings request.warnings.
-function model.read(at, request)
+-- The model of a request. at: where the field was given. tower: training.tower, if it is given. What was assumed for it joins
+-- request.assumptions, its warnings request.warnings.
+function model.read(at, request, tower)
   local found, file
-  if type(at.value) == "string" then found, file = read_file(at) else found = read_inline(at) end
+  if type(at.value) == "string" then found, file = read_file(at, tower) else found = read_inline(at, tower) end
   for _, assumption in ipairs(found.assumptions or {}) do table.insert(request.assumptions, assumption) end
   for _, warning in ipairs(found.warnings or {}) do table.insert(request.warnings, warning) end
   return {
     name = found.name or "inline", family = found.family, architecture = found.architecture, shape = found.shape,
     total_parameters = found.total_parameters, active_parameters = found.active_parameters,
     active_parameters_without_embedding = found.active_parameters_without_embedding, mtp_parameters = found.mtp_parameters,
+    tower_parameters = found.tower_parameters,
     layers = found.layers, max_positions = found.max_positions, max_domains = found.max_domains, config_file = file,
   }
 end

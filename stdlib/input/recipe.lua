@@ -3,6 +3,7 @@
 -- the network, what the accelerator reaches. What is chosen here for the user is listed by recipe.assumptions.
 
 local engine = require "engine"
+local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 
@@ -287,6 +288,11 @@ function recipe.job(request)
     assume("training.optimizer", "muon",
            "one moment a parameter: the second that AdamW keeps of embeddings, outputs and norms is not counted, nor are "
            .. "the products that make an update orthogonal")
+  end
+  if request.model.tower_parameters then
+    assume("training.tower", request.model.shape.tower_frozen and "frozen" or "trained",
+           string.format("%s parameters on the first stage, whole on each TP rank; no image is taken to stand in a sequence: no time or "
+                         .. "activations of the tower", format.count(request.model.tower_parameters)))
   end
   if t.document_length and not t.document_length_rms then
     assume("training.document_length_rms", t.document_length, "all documents alike: as many tokens in unequal ones cost more")

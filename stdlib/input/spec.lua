@@ -116,7 +116,7 @@ local function training(request, value, assume, precision)
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
-    lora_rank = value "training.lora_rank",
+    lora_rank = value "training.lora_rank", tower = value "training.tower",
     reduction = value "training.reduction", reduced_gradients = value "training.reduced_gradients", dropout = value "training.dropout",
     zero = sharding_stage(value "training.sharding", value "training.zero"),
     reshard = value "training.reshard", fp8_gathers = value "training.fp8_gathers", replicas = value "training.replicas",
@@ -165,7 +165,8 @@ local function build(given, name, paths)
   for path in pairs(given) do request.given[path] = true end
   found_cluster.note(request, given)
 
-  request.model = model.read(given.model, request)
+  local frozen = value "training.lora_rank" and "frozen"   -- adapters stand beside the text model's weights
+  request.model = model.read(given.model, request, value "training.tower" or frozen)
   local accelerator = hardware.find(given, name, complain)
   request.training = training(request, value, assume, hardware.precision(given, accelerator, assume, complain))
   hardware.read(request, given, accelerator, name, assume, complain)

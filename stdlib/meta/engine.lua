@@ -333,6 +333,7 @@
 ---@field active integer per token, embedding and head both counted
 ---@field active_without_embedding integer per token, input embedding not counted
 ---@field mtp integer of the MTP modules
+---@field tower integer of a tower of images, in none of the others
 ---@field adapters integer of adapters of rank 1 (LoRA) beside every linear weight
 ---@field blocks pipeplan.engine.parameters_by_block of one block of each kind
 
@@ -389,6 +390,7 @@
 ---@field overhead number as given
 ---@field total number sum
 ---@field host number in host memory, for this GPU: offloaded master weights and moments, a copy of their gradients
+---@field tower number of parameters, gradients and optimizer: what a tower of images takes
 
 --- What is not stored but computed again at the start of I (or B).
 ---@class pipeplan.engine.recompute
@@ -488,6 +490,8 @@
 ---@field tied_embeddings? boolean output weights are the embedding; default false
 ---@field head_bias? boolean bias of the output weights; default false
 ---@field mtp_layers? integer multi-token-prediction modules; ≥ 0; default 0
+---@field tower? integer parameters of a tower of images, on the first stage; ≥ 0; default 0
+---@field tower_frozen? boolean the tower does not train; default false
 
 --- A simulated step of the pipeline; times in seconds, lists by rank ([rank + 1]).
 ---@class pipeplan.engine.simulation

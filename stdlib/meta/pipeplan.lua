@@ -39,6 +39,7 @@
 ---@field precision? "bf16"|"fp8"|"fp16"|"fp32" of the matrix products (default bf16)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
+---@field tower? "trained"|"frozen"|"none" tower of images of a multimodal model, on the first stage: trained (default), frozen, none (left out)
 ---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
 ---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
@@ -175,6 +176,7 @@
 ---@field sharding? "none"|"optimizer"|"gradients"|"parameters" what data parallelism shards: optimizer state, gradients, parameters too (FSDP); left out: chosen
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
 ---@field tokens? number|string training volume; in token
+---@field tower? "trained"|"frozen"|"none" tower of images of a multimodal model, on the first stage: trained (default), frozen, none (left out)
 ---@field unfused? string|string[] kernels that are not fused: none (default), or a list
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
@@ -255,6 +257,7 @@
 ---@field rank integer pipeline rank
 ---@field stages integer[] slices of the model it holds, first to last
 ---@field total_bytes number parameters, gradients, optimizer, activations and buffers
+---@field tower_bytes? number of parameters, gradients and optimizer: what a tower of images takes
 ---@field transient_bytes number largest temporary of an action, and gradients before they are accumulated
 
 --- a rule that decided
@@ -685,6 +688,7 @@
 ---@field name string the model
 ---@field shape? table<string, any> in the words of a spec's inline model: hidden, heads, kv_heads, ffn, vocab, experts, …
 ---@field total_parameters integer main model, MTP left out
+---@field tower_parameters? integer of a tower of images with its projector, on the first stage; no part of the others
 
 --- would the model fit one GPU?
 ---@class pipeplan.plan.one_gpu
@@ -825,6 +829,7 @@
 ---@field recompute string[] what is computed again in the backward
 ---@field sequence_length integer tokens of a sequence
 ---@field tokens number training volume
+---@field tower? "trained"|"frozen" the tower of images, where the model has one
 
 --- one segment
 ---@class pipeplan.plan.training.batch_ramp

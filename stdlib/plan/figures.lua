@@ -71,6 +71,13 @@ local list = {
       return string.format("rank %d: weights %s, gradients %s, optimizer %s", rank.rank, bytes(rank.parameters_bytes),
                            bytes(rank.gradients_bytes), bytes(rank.optimizer_bytes))
     end, "https://github.com/NVIDIA/Megatron-LM, docs of the distributed optimizer; engine/core/memory.c" },
+  { "model.tower_parameters, memory.ranks[].tower_bytes", "tower of images", "as model states, of the first stage and whole on each TP rank",
+    function(p)
+      local rank = p.memory.ranks[1]
+      for _, each in ipairs(p.memory.ranks) do rank = each.tower_bytes and each or rank end
+      return string.format("%s parameters, %s: %s on rank %d", format.count(p.model.tower_parameters), p.training.tower, bytes(rank.tower_bytes),
+                           rank.rank)
+    end, "stdlib/catalog/towers.lua; transformers, src/transformers/models", function(p) return p.model.tower_parameters end },
   { "memory.ranks[].activations_bytes", "peak of activations", "largest sum over the rank's actions of what is kept from F to I and from I to W",
     function(p)
       local rank = fullest(p)

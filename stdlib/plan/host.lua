@@ -15,7 +15,10 @@ end
 function host.of(request, training, evaluation)
   local cluster, fullest = request.cluster, 0
   for _, rank in ipairs(evaluation.memory) do fullest = math.max(fullest, rank.host) end
-  local bytes = checkpoint_bytes(request.model.total_parameters + (request.model.mtp_parameters or 0), training)
+  local model = request.model
+  local tower, frozen = model.tower_parameters or 0, model.shape.tower_frozen
+  local bytes = checkpoint_bytes(model.total_parameters + (model.mtp_parameters or 0) + (frozen and 0 or tower), training)
+                + (frozen and tower * (training.precision == "fp32" and 4 or 2) or 0)
   return {
     optimizer_bytes = fullest * math.min(cluster.gpus_per_node, cluster.gpus), memory_bytes = cluster.host_memory,
     checkpoint_bytes = bytes, checkpoint_seconds = cluster.storage and bytes / cluster.storage or nil,

@@ -39,7 +39,7 @@ local function base(request, policy, known)
     model = {
       name = model.name, architecture = model.architecture, layers = model.layers, total_parameters = model.total_parameters,
       active_parameters = model.active_parameters, active_parameters_without_embedding = model.active_parameters_without_embedding,
-      shape = shape_of(model),
+      tower_parameters = model.tower_parameters, shape = shape_of(model),
     },
     cluster = {
       gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, accelerator = cluster.accelerator, device_bytes = cluster.device_bytes,
@@ -47,6 +47,7 @@ local function base(request, policy, known)
       scale_up_bytes_per_second = cluster.network.scale_up_per_gpu, price_per_gpu_hour = cluster.price_per_gpu_hour,
     },
     training = { tokens = training.tokens, sequence_length = training.sequence_length, precision = training.precision,
+                 tower = model.tower_parameters and (model.shape.tower_frozen and "frozen" or "trained"),
                  recompute = lists.sorted_keys(training.recompute) },
     one_gpu = known.one_gpu, assumptions = known.assumptions, warnings = {}, reasons = {}, dropped = {},
     loosened = policy.loosened or {},

@@ -167,7 +167,7 @@ local function memory(evaluation, known)
       rank = rank.rank, stages = stages, parameters_bytes = rank.parameters, gradients_bytes = rank.gradients,
       optimizer_bytes = rank.optimizer, activations_bytes = rank.activations, transient_bytes = rank.transient,
       overhead_bytes = rank.overhead, buffers_bytes = rank.transient + rank.overhead, host_bytes = rank.host,
-      total_bytes = rank.total,
+      total_bytes = rank.total, tower_bytes = rank.tower ~= 0 and rank.tower or nil,
     }
   end
   local device = known.arguments.device_bytes

@@ -48,9 +48,10 @@ end
 function run.described(plan)
   local model, cluster, training = plan.model, plan.cluster, plan.training
   local lines = {
-    string.format("%s: %s, %s, %s parameters%s", model.name, model.architecture == "moe" and "MoE" or "dense",
+    string.format("%s: %s, %s, %s parameters%s%s", model.name, model.architecture == "moe" and "MoE" or "dense",
                   format.plural(model.layers, "layer"), format.count(model.total_parameters),
-                  model.architecture == "moe" and ", " .. format.count(model.active_parameters) .. " active" or ""),
+                  model.architecture == "moe" and ", " .. format.count(model.active_parameters) .. " active" or "",
+                  model.tower_parameters and string.format("; tower %s, %s", format.count(model.tower_parameters), training.tower) or ""),
     string.format("%s × %s, %d a node%s", format.integer(cluster.gpus), cluster.accelerator, cluster.gpus_per_node, links(cluster)),
   }
   local idle = plan.gpus_used and cluster.gpus - plan.gpus_used or 0

@@ -75,6 +75,7 @@ local definitions = {
     transient_bytes = bytes "largest temporary of an action, and gradients before they are accumulated",
     overhead_bytes = bytes "context, workspaces, communicators: assumed", buffers_bytes = bytes "these two together",
     total_bytes = bytes "parameters, gradients, optimizer, activations and buffers", host_bytes = bytes "in host memory, for one GPU",
+    tower_bytes = optional(bytes "of parameters, gradients and optimizer: what a tower of images takes"),
   }, "memory of one rank"),
 
   traffic = object({
@@ -147,6 +148,7 @@ local properties = {
     name = text "the model", architecture = one_of({ "dense", "moe" }, "dense, or mixture of experts"), layers = whole "decoder layers",
     total_parameters = whole "main model, MTP left out", active_parameters = whole "per token, embedding and head counted",
     active_parameters_without_embedding = whole "per token, input embedding not counted",
+    tower_parameters = optional(whole "of a tower of images with its projector, on the first stage; no part of the others"),
     shape = optional { type = "object", additionalProperties = true,
                        description = "in the words of a spec's inline model: hidden, heads, kv_heads, ffn, vocab, experts, …" },
   }, "the model"),
@@ -160,6 +162,7 @@ local properties = {
   }, "the cluster"),
   training = object({
     tokens = number "training volume", sequence_length = whole "tokens of a sequence", precision = text "of matrix products",
+    tower = optional(one_of({ "trained", "frozen" }, "the tower of images, where the model has one")),
     recompute = list(text "a module", "what is computed again in the backward"),
     batch_ramp = optional(list(object({
       first_token = number "where it begins", global_batch_size = whole "sequences of a step", microbatches = optional(whole "M"),

@@ -67,3 +67,20 @@ describe("what would fit", function()
     assert.is_true(found and found.step_seconds > 0)
   end)
 end)
+
+-- torch.distributed.fsdp keeps each parameter once, as it is updated (fully_shard, MixedPrecisionPolicy): those that do not train too.
+describe("adapters beside parameters that are sharded as the optimizer updates them", function()
+  it("leave the frozen weights where they are, in fp32", function()
+    local function of(rank)
+      return policy:plan_spec({
+        cluster = { gpus = 8, accelerator = "H100-SXM", network = { fabric = "infiniband", per_gpu = "400Gbps" } }, framework = "torchtitan",
+        model = { layers = layers, hidden = hidden, heads = 16, kv_heads = 16, ffn = ffn, vocab = vocab },
+        training = { tokens = "1B", sequence_length = 2048, global_batch_size = 64, micro_batch_size = 1, recompute = "none",
+                     lora_rank = rank, sharding = "parameters" },
+        parallelism = { pipeline = 1, tensor = 1 },
+      }, ".").memory.ranks[1]
+    end
+    local adapters = layers * 16 * (4 * 2 * hidden + 3 * (hidden + ffn))
+    assert.near(4 * (parameters - adapters) / 8, of(16).parameters_bytes, 1e-6 * parameters)
+  end)
+end)

@@ -31,8 +31,8 @@ local function llama(changes)
   return config
 end
 
-local function refusal(config, file)
-  local good, problem = pcall(hf.read, config, file or "config.json")
+local function refusal(config, file, tower)
+  local good, problem = pcall(hf.read, config, file or "config.json", tower)
   assert.is_false(good)
   assert.is_true(failure.is(problem), tostring(problem))
   assert.equal(failure.status.usage, problem.status)
@@ -52,6 +52,9 @@ local totals = {
   ["deepseek-v3.2"] = 671877944064, ["gemma-4-26b-a4b"] = 25233141760, ["glm-5"] = 743911218432, ["nemotron-3-nano-30b-a3b"] = 31577940288,
   ["nemotron-h-56b"] = 56324350464, ["qwen3-next-80b-a3b"] = 79674391296, ["qwen3.5-397b-a17b"] = 396346350336,
 }
+
+-- Of the towers of images beside them, as the same classes have them.
+local towers = { ["gemma-4-26b-a4b"] = 572792112, ["qwen3.5-397b-a17b"] = 456010480 }
 
 -- Those of a token, as the same classes have them: without the experts that it is not sent to.
 local active = {
@@ -88,6 +91,7 @@ describe("a published config.json has its exact total:", function()
       local found = models.read({ value = path, origin = path }, { assumptions = {}, warnings = {} })
       assert.equal(totals[name], found.total_parameters)
       assert.equal(active[name] or found.active_parameters, found.active_parameters)
+      assert.equal(towers[name], found.tower_parameters)
     end)
   end
 
@@ -214,9 +218,9 @@ describe("hf.read", function()
   it("finds the text model inside a multimodal config", function()
     for _, key in ipairs{ "text_config", "llm_config", "language_config" } do
       local model = hf.read({ architectures = { "SomethingForConditionalGeneration" }, model_type = "something",
-                              vision_config = { hidden_size = 1152 }, [key] = llama{ architectures = absent } }, "x")
+                              vision_config = { hidden_size = 1152 }, [key] = llama{ architectures = absent } }, "x", "none")
       assert.equal(8030261248, model.total_parameters)
-      assert.matches(key, model.assumptions[1].why, 1, true)
+      assert.matches("is multimodal", model.assumptions[1].why, 1, true)
     end
   end)
 
@@ -343,9 +347,9 @@ describe("a family without experts", function()
       for key, value in pairs(changes or {}) do config[key] = value end
       return config
     end
-    assert.equal(8030261248, hf.read(outer(), "x").total_parameters)
-    assert.matches("'hidden_size' (2048) stands beside 'text_config', which has 4096", refusal(outer{ hidden_size = 2048 }), 1, true)
-    assert.matches("'mixture_layers' (12) stands beside", refusal(outer{ mixture_layers = 12 }), 1, true)
+    assert.equal(8030261248, hf.read(outer(), "x", "none").total_parameters)
+    assert.matches("'hidden_size' (2048) stands beside 'text_config', which has 4096", refusal(outer{ hidden_size = 2048 }, nil, "none"), 1, true)
+    assert.matches("'mixture_layers' (12) stands beside", refusal(outer{ mixture_layers = 12 }, nil, "none"), 1, true)
   end)
 
   it("may say that it has none", function()

@@ -28,6 +28,7 @@ return function(f)
   local different = layers(f)
   if different then return different end
   if f.request.training.document_length then return "documents that are packed into a sequence" end
+  if (shape.tower or 0) > 0 then return "a tower of images" end
   if (shape.norms_per_layer or 2) ~= 2 then return format.plural(shape.norms_per_layer, "norm") .. " a layer with weights" end
   if shape.qk_norm == "full" then return "norms of queries and keys over all heads" end
   if (shape.attention_sinks or 0) > 0 then return "attention sinks" end

@@ -122,6 +122,7 @@ function writes.unsaid(f)
     return "its optimizer, " .. asked.optimizer .. ": a configuration function has the groups of parameters of one"
   end
   if (asked.optimizer_offload or 0) > 0 then return "an optimizer alone in host memory" end
+  if f.request.model.tower_parameters then return "a tower of images" end
   if asked.lora_rank then return "adapters: a configuration function has their converter" end
   if training.batch_ramp then return "a batch that grows in steps" end
   if f.training.zero == 0 and f.plan.parallelism.context > 1 then

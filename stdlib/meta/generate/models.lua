@@ -4,6 +4,7 @@
 local between = require "generate.between"
 local catalog = require "pipeplan.catalog.families"
 local lists = require "pipeplan.base.lists"
+local towers = require "pipeplan.catalog.towers"
 
 local function code(text) return "`" .. text .. "`" end
 
@@ -20,6 +21,14 @@ local function families()
   return lines
 end
 
+local function with_towers()
+  local names = {}
+  for _, name in ipairs(lists.sorted_keys(towers)) do
+    if type(towers[name]) == "function" then names[#names + 1] = code(name) end
+  end
+  return { "", "| tower of images of | counted by |", "| --- | --- |", "| " .. table.concat(names, " ") .. " | transformers |" }
+end
+
 local function refused()
   local lines, of_feature = { "", "| refused | `model_type` |", "| --- | --- |" }, {}
   for _, name in ipairs(lists.sorted_keys(catalog.refused)) do
@@ -34,6 +43,7 @@ end
 
 return function(page)
   local lines = families()
+  for _, line in ipairs(with_towers()) do lines[#lines + 1] = line end
   for _, line in ipairs(refused()) do lines[#lines + 1] = line end
   return between(page, "models", table.concat(lines, "\n"))
 end

@@ -100,6 +100,7 @@ classes.shape = { meaning = "The shape of a transformer. Sizes in elements; what
   flag("embedding_norm", "one more norm behind the embedding"),
   size("learned_positions", "rows of a learned position table", 0), flag("tied_embeddings", "output weights are the embedding"),
   flag("head_bias", "bias of the output weights"), size("mtp_layers", "multi-token-prediction modules", 0),
+  size("tower", "parameters of a tower of images, on the first stage", 0), flag("tower_frozen", "the tower does not train"),
 }) }
 
 -- Defaults are the shape's own sizes.
@@ -288,6 +289,7 @@ classes.parameters_by_block = { fields = per_block "pipeplan.engine.block_parame
 classes.parameters = { meaning = "Parameters of a model.", fields = {
   { "total", "integer", "main model without MTP; tied weights once" }, { "active", "integer", "per token, embedding and head both counted" },
   { "active_without_embedding", "integer", "per token, input embedding not counted" }, { "mtp", "integer", "of the MTP modules" },
+  { "tower", "integer", "of a tower of images, in none of the others" },
   { "adapters", "integer", "of adapters of rank 1 (LoRA) beside every linear weight" },
   { "blocks", "pipeplan.engine.parameters_by_block", "of one block of each kind" },
 } }
@@ -312,6 +314,7 @@ classes.rank_bytes = { meaning = "Bytes on one rank.", fields = {
   result("parameters", "weights"), result("gradients", "accumulated gradients"), result("optimizer", "master weights and moments"),
   result("activations", "peak over the rank's actions"), result("transient", "largest temporary"),
   result("overhead", "as given"), result("total", "sum"), offloaded,
+  result("tower", "of parameters, gradients and optimizer: what a tower of images takes"),
 } }
 
 classes.block_seconds = { meaning = "Seconds of one block for one microbatch on one rank, all-to-all apart.", fields = {
