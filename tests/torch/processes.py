@@ -2,6 +2,7 @@
 """processes.py: runs a function or a file in several processes that make one process group, without torchrun, which would import PyTorch once more for
 each.
 """
+import contextlib
 import os
 import runpy
 import socket
@@ -18,14 +19,22 @@ def run(world, work, *args, timeout=120):
 
     They are forked: what is imported stays so. A status of −9 is a process that was still there at the end of the time.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
-        children = [_fork(rank, world, port, folder, work, args) for rank in range(world)]
-        deadline = time.monotonic() + timeout
-        status = [_wait(child, deadline) for child in children]
-        return [(status[rank], _read(folder, rank, 1), _read(folder, rank, 2)) for rank in range(world)]
+    return run_together([(world, work, *args)], timeout)[0]
+
+
+def run_together(calls, timeout=120):
+    """[(world, work, *args), …] → what run gives of each. All at once: for what waits more than it computes."""
+    with contextlib.ExitStack() as stack:
+        started, deadline = [], time.monotonic() + timeout
+        for world, work, *args in calls:
+            probe = stack.enter_context(socket.socket())            # keeps others from its port until the processes have theirs
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", 0))
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            started.append((folder, [_fork(rank, world, probe.getsockname()[1], folder, work, args) for rank in range(world)]))
+        status = [[_wait(child, deadline) for child in children] for _, children in started]
+        return [[(code, _read(folder, rank, 1), _read(folder, rank, 2)) for rank, code in enumerate(codes)]
+                for (folder, _), codes in zip(started, status)]
 
 
 def run_file(world, file, *arguments, timeout=120):

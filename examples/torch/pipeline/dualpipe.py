@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from . import deferred, eight_steps
+from . import deferred, eight_steps, gradients
 from .model import loss_of
 from .program import Mismatch
 from .timeline import Timeline
@@ -46,12 +46,12 @@ class Executor:
     """modules: of this rank's stages, by number; their nn.Linear become deferrable. Collective: every process makes its executor at the same time.
 
     overlapped_forward_backward(forward stage's module, forward, backward stage's module, backward) runs a pair: forward() and backward() do the
-    work, and what forward() returns is to be returned. None: forward(), then backward(), as two actions.
+    work, and what forward() returns is to be returned. None: forward(), then backward(), as two actions. message: as of torch_runtime.Runner.
     """
 
     def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: Shape, device: torch.device | str = "cpu", *,
                  loss: Callable = loss_of, timeline: Timeline | None = None, watchdog: Watchdog | None = None,
-                 overlapped_forward_backward: Callable | None = None) -> None:
+                 overlapped_forward_backward: Callable | None = None, message: torch.Tensor | None = None) -> None:
         self.program, self.grid, self.device, self.loss = program, grid, torch.device(device), loss
         self.rank = grid.rank
         if program.ranks != grid.pipeline:
@@ -62,8 +62,10 @@ class Executor:
         self.modules = modules
         for module in modules.values():
             deferred.defer(module)
-        self.dtype = next(parameter for module in modules.values() for parameter in module.parameters()).dtype
-        self.message = (shape.micro_batch_size, shape.sequence_length, shape.hidden)
+        if message is None:
+            dtype = next(parameter for module in modules.values() for parameter in module.parameters()).dtype
+            message = torch.empty(shape.micro_batch_size, shape.sequence_length, shape.hidden, dtype=dtype, device="meta")
+        self.message, self.dtype = tuple(message.shape), message.dtype
         self.micro_batch_size = shape.micro_batch_size
         self.each = program.microbatches // program.directions
         self.overlapped = overlapped_forward_backward
@@ -181,6 +183,7 @@ class Executor:
                     self._keep(action, self._compute(action))
                 elif action.kind == "W":
                     deferred.run(self.waiting.pop(action[::2]))
+                    gradients.gather(self.modules[action.stage])
                 else:
                     self._backward(action)
 
@@ -221,6 +224,7 @@ class Executor:
                 torch.autograd.backward(root, gradient)
         else:
             torch.autograd.backward(root, gradient)
+        gradients.gather(self.modules[stage])
         x = self.leaf.pop((stage, microbatch), None)
         if x is not None:
             self._hand_over("B", stage, stage - 1, microbatch, x.grad)
@@ -240,11 +244,16 @@ class Executor:
             self.watchdog.at("all-reduce of gradients")
         for stage in sorted(self.modules, key=self.program.slice_of):
             for name, parameter in self.modules[stage].named_parameters():
-                group = self.copies["expert" if "expert" in name.split(".") else "other"]
+                if not parameter.requires_grad:
+                    continue
+                if gradients.of(parameter) is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                gradient = gradients.of(parameter)
+                group = self.copies["expert" if gradients.is_expert(name) else "other"]
                 if group is not None:
-                    dist.all_reduce(parameter.grad, group=group)
+                    dist.all_reduce(gradient, group=group)
                 if self.grid.data > 1:
-                    parameter.grad.div_(self.grid.data)
+                    gradient.div_(self.grid.data)
         if self.watchdog:
             self.watchdog.done()
 

@@ -27,23 +27,35 @@ if TYPE_CHECKING:
     from .watchdog import Watchdog
 
 
-def parse_stragglers(text: str) -> dict[int, tuple[float, float]]:
-    """→ {rank: (factor, milliseconds)}"""
-    slow = {}
+def parse_stragglers(text: str, ranks: int) -> dict[int, tuple[float, float]]:
+    """→ {rank: (factor, milliseconds)}, of so many ranks"""
+    slow: dict[int, tuple[float, float]] = {}
     for part in text.split(","):
         found = re.fullmatch(r"(\d+):(\d+(?:\.\d+)?)(ms)?", part)
         if not found or (not found[3] and float(found[2]) < 1):
             raise Mismatch(f"--straggler {part}: expected RANK:FACTOR, such as 2:1.5, at least 1, or RANK:TIMEms, such as 2:5ms")
-        slow[int(found[1])] = (1.0, float(found[2])) if found[3] else (float(found[2]), 0.0)
+        rank = _rank(int(found[1]), ranks, f"--straggler {part}")
+        if rank in slow:
+            raise Mismatch(f"--straggler {text}: rank {rank} is there twice; expected each rank once")
+        slow[rank] = (1.0, float(found[2])) if found[3] else (float(found[2]), 0.0)
     return slow
 
 
-def parse_fault(text: str) -> tuple[str, int, int]:
-    """→ (kind, rank, step)"""
+def _rank(rank: int, ranks: int, what: str) -> int:
+    if rank >= ranks:
+        raise Mismatch(f"{what}: there is no rank {rank}; expected {'0, the only one' if ranks == 1 else f'0 to {ranks - 1}'}")
+    return rank
+
+
+def parse_fault(text: str, ranks: int, steps: int) -> tuple[str, int, int]:
+    """→ (kind, rank, step), of so many of both"""
     found = re.fullmatch(r"(kill|stall|nan):(\d+):(\d+)", text)
     if not found:
         raise Mismatch(f"--fault {text}: expected kill, stall or nan:RANK:STEP, such as kill:1:3")
-    return found[1], int(found[2]), int(found[3])
+    rank, step = _rank(int(found[2]), ranks, f"--fault {text}"), int(found[3])
+    if not 1 <= step <= steps:
+        raise Mismatch(f"--fault {text}: there is no step {step}; expected {'1, the only one' if steps == 1 else f'1 to {steps}'}")
+    return found[1], rank, step
 
 
 class FaultyTimeline(Timeline):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model that the examples train: transformer blocks, dense or with experts, cut into pipeline stages. Replace Block by your own.
+"""The model that the examples train: transformer blocks, dense or with experts, cut into pipeline stages. Of a model of your own train_step.py
+wants the same functions (user_model.py).
 
 On one kind of device a layer's weights depend on its number and the seed alone, an expert's on its own number too: however the model is
 cut, over however many ranks, it is the same model, so that gradients of any two partitions can be compared.
@@ -15,9 +16,10 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 
@@ -89,9 +91,12 @@ class Attention(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         b, s, h = x.shape
-        q, k, v = self.qkv(self.norm(x)).view(b, s, 3, self.heads, h // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = self.project(x).view(b, s, 3, self.heads, h // self.heads).permute(2, 0, 3, 1, 4)
         a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return x + self.out(a.transpose(1, 2).reshape(b, s, h))
+
+    def project(self, x: torch.Tensor) -> torch.Tensor:
+        return self.qkv(self.norm(x))
 
 
 class Expert(nn.Module):
@@ -100,7 +105,10 @@ class Expert(nn.Module):
         self.up, self.down = nn.Linear(shape.hidden, shape.ffn, bias=False), nn.Linear(shape.ffn, shape.hidden, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down(F.gelu(self.up(x)))
+        return self.activate(self.up(x))
+
+    def activate(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(F.gelu(x))
 
 
 class Experts(nn.Module):
@@ -196,6 +204,33 @@ class Stage(nn.Module):
             generator = torch.Generator(weight.device).manual_seed(self.shape.seed * 1000003 + sum(31**i * b for i, b in enumerate(key.encode())) % 2**40)
             scale = 0.02 if "embedding" in key else 1 / math.sqrt(weight.shape[1])
             weight.copy_(torch.randn(weight.shape, generator=generator, device=weight.device) * scale)
+
+
+def recompute(module: Any, what: Sequence[str]) -> None:
+    """Makes the blocks of a stage compute again in the backward what `recompute` of a plan names. A checkpoint begins at what is kept and ends where
+    the layer behind it has got its input, which PyTorch's then is as soon as it has it. Fused attention keeps nothing of its core in any case."""
+    known = ("full", "moe", "activation", "gelu", "norm", "core_attention")
+    unknown = [name for name in what if name not in known]
+    if unknown:
+        raise ValueError(f"pipeline/model.py has no {unknown[0]} to recompute: expected some of {', '.join(known)}")
+    for block in module.block:
+        if "full" in what:
+            block.forward = again(block.forward)
+            continue
+        mlp: Any = block.mlp
+        experts = mlp.expert if hasattr(mlp, "router") else [mlp]
+        if "moe" in what and hasattr(mlp, "router"):
+            mlp.forward = again(mlp.forward)
+        elif "activation" in what or "gelu" in what:
+            for expert in experts:
+                expert.activate = again(expert.activate)
+        if "norm" in what:
+            block.attention.project = again(block.attention.project)
+
+
+def again(function: Callable) -> Callable:
+    """The same function, of which the backward finds nothing kept but its inputs."""
+    return lambda *args: checkpoint(function, *args, use_reentrant=False)
 
 
 def first_layers(layers_per_stage: Sequence[int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 RENAMED = {"sequence": "sequence_length", "micro_batch": "micro_batch_size", "top_k": "experts_per_token"}
 
 
-def _warn(old: str | None, new: str) -> None:
+def warn(old: str | None, new: str) -> None:
     print(f"warning: {old} is called {new} now; the old name goes in pipeplan 0.2.0", file=sys.stderr)
 
 
@@ -24,7 +25,7 @@ class Renamed(argparse.Action):
     """An option that has another name now, that of `dest`."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
-        _warn(option_string, "--" + self.dest)
+        warn(option_string, "--" + self.dest)
         setattr(namespace, self.dest, values)
 
 
@@ -42,12 +43,65 @@ def sizes(text: str) -> dict[str, int]:
     for part in text.split(","):
         name, _, value = part.partition("=")
         if name in RENAMED:
-            _warn(name, RENAMED[name])
+            warn(name, RENAMED[name])
             name = RENAMED[name]
         if name not in known or not value.isdecimal():
             raise argparse.ArgumentTypeError(f'"{part}": expected NAME=N, a whole number, NAME one of {", ".join(known)}')
         out[name] = int(value)
     return out
+
+
+def named_numbers(text: str) -> dict[str, int]:
+    """hidden=64,heads=4 → {"hidden": 64, "heads": 4}, whatever the names are."""
+    out = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if not name.isidentifier() or not value.isdecimal():
+            raise argparse.ArgumentTypeError(f'"{part}": expected NAME=N, a whole number')
+        out[name] = int(value)
+    return out
+
+
+LIMITS = {"load": 600.0, "compile": 300.0, "check": 600.0}     # seconds
+
+
+def limits(text: str) -> dict[str, float]:
+    """load=1200,check=60 → these, and the others as they are."""
+    out = dict(LIMITS)
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name not in LIMITS:
+            raise argparse.ArgumentTypeError(f'"{part}": expected NAME=SECONDS, NAME one of {", ".join(LIMITS)}')
+        out[name] = seconds(value)
+    return out
+
+
+def seconds(text: str) -> float:
+    return _number(text, "seconds, 0 for no limit", 0)
+
+
+def positive(text: str) -> float:
+    return _number(text, "a number above 0", 1e-300)
+
+
+def not_negative(text: str) -> float:
+    return _number(text, "0 or more", 0)
+
+
+def count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}": expected a whole number of 1 or more')
+    return int(text)
+
+
+def _number(text: str, expected: str, least: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'"{text}": expected {expected}')
+    return value
 
 
 def config(path: str) -> dict[str, int]:

@@ -143,6 +143,11 @@ class Plan:
     micro_batch_size: int
     sequence_length: int
     global_batch_size: int
+    recompute: tuple = ()
+    sharding: str = "none"                          # what data parallelism shards
+    state: dict = dataclasses.field(default_factory=dict)       # "training.optimizer", … → what the plan takes
+    rank_bytes: tuple = ()                          # by rank: {"parameters", "gradients", "optimizer", "total"}
+    fallback: str | None = None                     # the schedule to roll back to
 
     @property
     def directions(self) -> int:
@@ -174,11 +179,22 @@ def load_plan(path: str) -> Plan:
         return Plan(str(path), plan["schedule"], parallelism["pipeline"], parallelism["data"], parallelism["expert"], parallelism["virtual"],
                     tuple(plan["layers_per_stage"] if piped else [plan["model"]["layers"]]),
                     tuple(map(tuple, plan["placement"] if piped else [[0]])),
-                    plan["microbatches"], plan["micro_batch_size"], plan["training"]["sequence_length"], plan["global_batch_size"])
+                    plan["microbatches"], plan["micro_batch_size"], plan["training"]["sequence_length"], plan["global_batch_size"],
+                    tuple(plan["recompute"] or ()), plan["sharding"] or "none", _state(plan),
+                    tuple({name: rank[f"{name}_bytes"] for name in ("parameters", "gradients", "optimizer", "total")}
+                          for rank in (plan["memory"] or {"ranks": []})["ranks"]),
+                    ((plan["rollback"] or {}).get("fallback") or {}).get("schedule"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise Mismatch(f"{path}: cannot be read: {error}; expected what `pipeplan plan SPEC --format json` writes") from error
     except (KeyError, TypeError) as error:
         raise Mismatch(f"{path}: no plan: {error!r} is missing; expected what `pipeplan plan SPEC --format json` writes") from error
+
+
+def _state(plan: dict) -> dict[str, typing.Any]:
+    """Of the recipe, as the spec says it or the plan assumes it."""
+    said = {each["field"]: each["value"] for each in (*plan["assumptions"], *plan["spec"]["fields"])}
+    return {"training.optimizer": "adam", "training.moments": "fp32", "training.gradients": "fp32",
+            **{field: value for field, value in said.items() if field.startswith("training.")}, "training.precision": plan["training"]["precision"]}
 
 
 def check(plan: Plan, program: Program, processes: int) -> None:

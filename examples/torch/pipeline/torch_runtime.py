@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, schedules
 
-from . import model
+from . import gradients, model
 from .program import Action, Mismatch, Program, parse
 from .timeline import Timeline
 
@@ -79,11 +79,25 @@ class Stage(PipelineStage):
 
     def backward_one_chunk(self, bwd_chunk_id: int, loss: Any = None, full_backward: bool = True, last_backward: bool = False) -> Any:
         with self.timeline.action(f"{self.stage_index}{'B' if full_backward else 'I'}{bwd_chunk_id}"):
-            return super().backward_one_chunk(bwd_chunk_id, loss=loss, full_backward=full_backward, last_backward=last_backward)
+            found = super().backward_one_chunk(bwd_chunk_id, loss=loss, full_backward=full_backward, last_backward=last_backward)
+            gradients.gather(self.submod)
+            return found
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> Any:
         with self.timeline.action(f"{self.stage_index}W{bwd_chunk_id}"):
-            return super().backward_weight_one_chunk(bwd_chunk_id, last_backward=last_backward)
+            super().backward_weight_one_chunk(bwd_chunk_id, last_backward=last_backward)
+            gradients.gather(self.submod)
+
+    def scale_grads(self, grad_scale_factor: int) -> None:
+        super().scale_grads(grad_scale_factor)
+        for weight in self.submod.parameters():
+            if getattr(weight, "main_grad", None) is not None:
+                weight.main_grad.div_(grad_scale_factor)
+
+    def _validate_fwd_outputs(self, outputs: Any) -> None:
+        """Up to PyTorch 2.11: not of the last stage, whose output goes to the loss, whatever it is like."""
+        if not self.is_last:
+            super()._validate_fwd_outputs(outputs)
 
     def _get_init_p2p_neighbors_ops(self) -> list:
         """Up to PyTorch 2.11 a step's first messages; where two neighbouring stages share a rank it has some to itself, which gloo cannot send."""
@@ -115,11 +129,14 @@ class Runner:
     pairs    of torch-multi: "in_turn": F, then B, then the messages of both; "split": as two actions, each with its messages
     queues   "one" communicator for all messages of a rank; "per_peer": one for each two neighbours; "per_direction": for each way between two
     own      pipeplan's name of the schedule: run PyTorch's class of it instead of loading the program
+    message  what goes from stage to stage is like it; None: [micro_batch_size, sequence_length, hidden], of the weights' type
+    input    what the first stage takes of a microbatch is like it; None: tokens, or a message where the model has no vocabulary
     """
 
     def __init__(self, program: Program, modules: dict[int, nn.Module], grid: Grid, shape: model.Shape, device: torch.device, *,
                  runtime: str | None = None, pairs: str = "in_turn", queues: str = "one", own: str | None = None, loss: Callable = model.loss_of,
-                 timeline: Timeline | None = None, watchdog: Watchdog | None = None) -> None:
+                 timeline: Timeline | None = None, watchdog: Watchdog | None = None, message: torch.Tensor | None = None,
+                 input: torch.Tensor | None = None) -> None:
         if program.directions != 1:
             raise Mismatch(f"{program.source} has two directions, for which PyTorch's runtime has no second copy of a stage")
         self.program = program.split() if pairs == "split" else program
@@ -128,7 +145,7 @@ class Runner:
         self.names = [str(action) for action in program.actions(grid.rank)]
         self.steps, self.recorded = 0, False
         self.runtime = runtime or ("torch-single" if self._fits_single() else "torch-multi")
-        self.loss = loss
+        self.loss, self.message, self.input = loss, message, input
         queue = self._queues(queues)
         self.stages = [self._stage(number, queue) for number in program.stages_of(grid.rank)]
         self.schedule = self._schedule(own)
@@ -164,14 +181,16 @@ class Runner:
 
     def _stage(self, number: int, queue: Callable | None) -> Stage:
         """Shapes are given, so that PyTorch has no need of a forward or of messages to find them out."""
-        shape, last = self.shape, number == self.program.stages - 1
-        dtype = next((weight.dtype for module in self.modules.values() for weight in module.parameters()), torch.get_default_dtype())
-        message = torch.empty(shape.micro_batch_size, shape.sequence_length, shape.hidden, dtype=dtype, device="meta")
-        tokens = torch.empty(shape.micro_batch_size, shape.sequence_length, dtype=torch.long, device="meta")
-        logits = torch.empty(shape.micro_batch_size, shape.sequence_length, shape.vocab, dtype=dtype, device="meta")
-        first = tokens if shape.vocab else message
-        input = first if number == 0 else message.clone().requires_grad_()
-        output = (logits if last and shape.vocab else message).clone().requires_grad_()
+        shape, message = self.shape, self.message
+        if message is None:
+            dtype = next((weight.dtype for module in self.modules.values() for weight in module.parameters()), torch.get_default_dtype())
+            message = torch.empty(shape.micro_batch_size, shape.sequence_length, shape.hidden, dtype=dtype)
+        message = torch.empty_like(message, device="meta")
+        first = self.input
+        if first is None:
+            first = torch.empty(shape.micro_batch_size, shape.sequence_length, dtype=torch.long) if shape.vocab else message
+        input = torch.empty_like(first, device="meta") if number == 0 else message.clone().requires_grad_()
+        output = message.clone().requires_grad_()
         return Stage(self.modules[number], number, self.program.stages, self.device, self.grid.pipeline_group, input, output,
                      self.timeline_of_step, queue)
 

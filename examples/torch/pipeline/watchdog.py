@@ -5,11 +5,14 @@
     watchdog.step(7, ["0F0", "0F1", …])   # a step begins; the actions, in order, that this rank will run (may be left out)
     watchdog.at("0F0"); …; watchdog.done()
     watchdog.at("all-reduce of gradients")
+    with watchdog.phase("building the stages", 600):      # of the host, which takes as long as it takes: a limit of its own
+        …
     watchdog.stop()
 """
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import select
 import signal
@@ -23,7 +26,7 @@ import torch
 import torch.distributed as dist
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 
@@ -40,12 +43,20 @@ def _main_thread() -> str:
     return " > ".join(dict.fromkeys([*ours, here[-1]]))
 
 
+STOPPED = 2.0     # seconds that the watching thread may come late on a busy machine; later than that nothing of the process ran
+
+
 class Watchdog:
     """Ends the process with status 1 if neither host nor device begins or ends an action for `seconds` (0: never), or at SIGTERM, which
-    torchrun sends to all processes when one has failed. Neither needs the main thread, which may be waiting inside a library for good."""
+    torchrun sends to all processes when one has failed. Neither needs the main thread, which may be waiting inside a library for good.
+
+    A process that was stopped as a whole (SIGSTOP, a machine put to sleep, a library that lets no thread run) says so, and how long, when it
+    goes on. That time is no part of `seconds`, for nothing could move in it."""
 
     def __init__(self, seconds: float, rank: int, device: torch.device | str = "cpu") -> None:
         self.seconds, self.rank = seconds, rank
+        self.limit = seconds                        # of what runs now: of a phase, or seconds
+        self.stopped = 0.0                          # seconds, since something last moved
         self.cuda = torch.device(device).type == "cuda"
         self.number: int | None = None
         self.actions: tuple[str, ...] = ()
@@ -79,6 +90,17 @@ class Watchdog:
         self.last, self.current = self.current, None
         self.beats += 1
 
+    @contextlib.contextmanager
+    def phase(self, what: str, seconds: float) -> Iterator[None]:
+        """What the host does by itself, with the limit of its own."""
+        self.limit = seconds
+        self.at(what)
+        try:
+            yield
+        finally:
+            self.limit = self.seconds
+            self.beats += 1
+
     def stop(self) -> None:
         self.running = False
         signal.set_wakeup_fd(self.fd)
@@ -108,19 +130,30 @@ class Watchdog:
     def _watch(self) -> None:
         moved, before = time.monotonic(), None
         while self.running:
-            ready, _, _ = select.select([self.wake], [], [], min(1, self.seconds / 10) if self.seconds else 1)
+            pause, asked = (min(1, self.limit / 10) if self.limit else 1), time.monotonic()
+            ready, _, _ = select.select([self.wake], [], [], pause)
+            now = time.monotonic()
             if ready and self.running and signal.SIGTERM in os.read(self.wake, 64):
                 say(f"{self.where()}: told to stop (SIGTERM), most likely because another process has failed")
                 os._exit(1)
+            if now - asked - pause > STOPPED:
+                self._was_stopped(now - asked - pause)
             reached = 0
             while self.begun and self.begun[0][1].query():
                 self.begun.popleft()
                 reached += 1
             if reached or self.beats != before:
-                moved, before = time.monotonic(), self.beats
-            elif self.seconds and time.monotonic() - moved >= self.seconds:
-                say(f"{self.where()}: nothing has moved for {self.seconds:g} s; a process has died, or the ranks wait for each other")
+                moved, before, self.stopped = now, self.beats, 0.0
+            elif self.limit and now - moved - self.stopped >= self.limit:
+                say(f"{self.where()}: nothing has moved for {now - moved - self.stopped:.1f} s, of {self.limit:g} s allowed"
+                    f"{f', besides {self.stopped:.1f} s in which this process was stopped' if self.stopped else ''}; "
+                    "a process has died, or the ranks wait for each other")
                 os._exit(1)
+
+    def _was_stopped(self, seconds: float) -> None:
+        self.stopped += seconds
+        say(f"{self.where()}: this process was stopped for {seconds:.1f} s (SIGSTOP, a machine asleep, or a library that let no thread run); "
+            "the others waited for it")
 
 
 def all_finite(values: Iterable[Any], device: torch.device, group: dist.ProcessGroup | None = None) -> bool:
