@@ -150,7 +150,7 @@ end
 
 -- -------------------------------------------------------------------------------------------------------------------------- checks
 
-local runtimes = { "ideal", "torch-single", "deepseek", "pipeplan" }
+local runtimes = { "ideal", "torch-single", "deepseek", "pipeplan", "megatron" }
 for _, queues in ipairs { "one", "per_peer" } do
   for _, pairs_ in ipairs { "in_turn", "split", "overlapped" } do
     runtimes[#runtimes + 1] = string.format("torch-multi --queues %s --pairs %s", queues, pairs_)

@@ -44,6 +44,9 @@ void pp_lower_step(pp_lowering *lowering, int rank, pp_step_kind kind, size_t in
 
 static uint32_t queue_of(const pp_lowering *lowering, int rank, const pp_message_end *ends, int count) {
   if (lowering->runtime->queues == PP_QUEUE_ONE) return (uint32_t)rank;
+  if (lowering->runtime->queues == PP_QUEUE_PER_WAY && count == 1 && ends[0].receive)
+    return (uint32_t)(lowering->schedule->request.ranks + rank);
+  if (lowering->runtime->queues == PP_QUEUE_PER_WAY) return (uint32_t)rank;
   for (int i = 1; i < count; i++)
     if (ends[i].receive != ends[0].receive) return (uint32_t)rank;
   int own = ends[0].receive ? receiver(&ends[0]) : ends[0].stage;

@@ -272,6 +272,7 @@ static void go_on(run_state *run, uint32_t number) {
       return;
     }
     rank->step++;
+    if (step->kind == PP_STEP_WAIT && run->lowered->syncs) rank->host = fmax(rank->host, run->now);
     if (step->kind == PP_STEP_POST) post(run, step->index);
     if (step->kind == PP_STEP_POST || step->kind == PP_STEP_WAIT) continue;
     start_action(run, number, step);

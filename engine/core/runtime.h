@@ -31,11 +31,12 @@
 #include "core/simulate.h"
 
 typedef enum { PP_RUNTIME_IDEAL, PP_RUNTIME_TORCH_SINGLE, PP_RUNTIME_TORCH_MULTI, PP_RUNTIME_DEEPSEEK, PP_RUNTIME_PIPEPLAN,
-               PP_RUNTIMES } pp_runtime_kind;
+               PP_RUNTIME_MEGATRON, PP_RUNTIMES } pp_runtime_kind;
 
 typedef enum {
   PP_QUEUE_ONE,       /* all batches of a rank run one after another */
-  PP_QUEUE_PER_PEER   /* a queue for each peer; batches that mix sends and receives share one more */
+  PP_QUEUE_PER_PEER,  /* a queue for each peer; batches that mix sends and receives share one more */
+  PP_QUEUE_PER_WAY    /* one for sends and one for receives, which batches that mix them share */
 } pp_queueing;
 
 typedef enum {
@@ -54,7 +55,8 @@ typedef enum {
 typedef enum {
   PP_MEMORY_UNKNOWN,
   PP_MEMORY_TORCH,      /* messages of all microbatches are allocated up front; I frees no activations */
-  PP_MEMORY_LEAN        /* only what is still needed */
+  PP_MEMORY_LEAN,       /* only what is still needed */
+  PP_MEMORY_STORED      /* what F stored, with what it received, until the backward */
 } pp_memory_rule;
 
 /* A runtime as data: presets are rows of a table, and each field may be changed on its own. */
@@ -105,6 +107,7 @@ typedef struct {
   size_t *first, *last;    /* [ranks] rank r issues step[first[r]] … step[last[r] − 1] */
   pp_step *step;
   uint32_t batches, queues;
+  bool syncs;              /* does the host wait with its card for messages? */
   pp_batch *batch;
   pp_message_end *end;
 } pp_lowered;
@@ -161,7 +164,7 @@ typedef enum { PP_TRANSIENT_F, PP_TRANSIENT_B, PP_TRANSIENT_I, PP_TRANSIENT_W, P
 #define PP_MOST_BYTES 1e30
 
 typedef struct {
-  double stored;            /* from F until B, with its result; under torch until I or B */
+  double stored;            /* from F until B, with its result; under torch until I or B; under megatron with what it received, not its result */
   double pending;           /* torch, from I until W: what F stored less what I frees, such as logits, and gradients of its layers' outputs */
   double deferred;          /* lean, from I until W: all that W needs */
   double after_weight;      /* lean, from W until gradients are dropped: 0 unless a weight's gradient keeps a history, see runtime_memory.c */

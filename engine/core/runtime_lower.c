@@ -10,6 +10,8 @@
 **                 188833 and 175225). That holds for PyTorch 2.11, where every message took the communicator's one stream; since pull
 **                 request 175712 (it is in 2.13) messages take a stream for each peer: queues per peer. defer_pp_recv of 2.13 posts
 **                 receives before use.
+**   megatron      megatron-core 0.19.2, see runtime_megatron.c. With two ranks its overlapped messages take a communicator each way; for more
+**                 ranks the same is taken here.
 **   deepseek      DualPipe's and DualPipeV's step(): what is pending is posted as one group before each action, which waits for all of it.
 ** PyTorch does not compute the gradient of the model's input (stage.py, backward_one_chunk): I of the first stage has nothing to do and
 ** its W is the whole backward.
@@ -20,6 +22,7 @@
 #include "core/lowering.h"
 #include "core/meter.h"
 #include "core/runtime_deepseek.h"
+#include "core/runtime_megatron.h"
 #include "core/runtime_torch.h"
 #include "core/schedule_verify.h"
 #include "core/schedules.h"
@@ -35,6 +38,8 @@ static const pp_runtime presets[PP_RUNTIMES] = {
                             .first_skips_input = false, .memory = PP_MEMORY_LEAN },
   [PP_RUNTIME_PIPEPLAN] = { "pipeplan", PP_RUNTIME_DEEPSEEK, PP_QUEUE_ONE, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
                             .first_skips_input = false, .memory = PP_MEMORY_LEAN },
+  [PP_RUNTIME_MEGATRON] = { "megatron", PP_RUNTIME_MEGATRON, PP_QUEUE_PER_WAY, PP_RECEIVE_BEFORE_USE, PP_PAIR_OVERLAPPED,
+                            .first_skips_input = true, .memory = PP_MEMORY_STORED },
 };
 
 const pp_runtime *pp_runtime_preset(pp_runtime_kind kind) { return &presets[kind]; }
@@ -118,8 +123,8 @@ void pp_lowered_free(pp_lowered *lowered) {
 static void plan_queues(pp_lowering *lowering, known_queue *last) {
   const pp_schedule *schedule = lowering->schedule;
   int ranks = schedule->request.ranks;
-  lowering->out->queues = (uint32_t)ranks;
-  if (lowering->runtime->queues == PP_QUEUE_ONE) return;
+  lowering->out->queues = (uint32_t)ranks * (lowering->runtime->queues == PP_QUEUE_PER_WAY ? 2 : 1);
+  if (lowering->runtime->queues != PP_QUEUE_PER_PEER) return;
   for (int peer = 0; peer < ranks; peer++) last[peer].rank = -1;   /* [peer]: of the rank seen last, its queue */
   for (int rank = 0; rank < ranks; rank++) {
     for (int slot = 0; slot < pp_schedule_stages_on(schedule, rank); slot++) {
@@ -157,6 +162,9 @@ static pp_status check_kind(const pp_schedule *schedule, const pp_runtime *runti
     case PP_RUNTIME_DEEPSEEK:
       if (pp_schedule_has_eight_steps(kind)) break;
       return pp_illegal(error, "engine.runtime", "runtime", NAN, "%s runs dualpipe and dualpipev, not %s", runtime->name, name);
+    case PP_RUNTIME_MEGATRON:
+      if (kind == PP_1F1B || kind == PP_INTERLEAVED_1F1B) break;
+      return pp_illegal(error, "engine.runtime", "runtime", NAN, "megatron runs 1f1b and interleaved_1f1b, not %s", name);
     default:
       return pp_fail(error, PP_INVALID, "the %s runtime posts no messages", runtime->name);
   }
@@ -190,6 +198,7 @@ static void lower(pp_lowering *lowering, known_queue *last, void *scratch) {
   plan_queues(lowering, last);
   if (lowering->runtime->kind == PP_RUNTIME_TORCH_MULTI) pp_lower_torch_multi(lowering, scratch);
   else if (lowering->runtime->kind == PP_RUNTIME_TORCH_SINGLE) pp_lower_torch_single(lowering);
+  else if (lowering->runtime->kind == PP_RUNTIME_MEGATRON) pp_lower_megatron(lowering);
   else pp_lower_deepseek(lowering);
   join_ends(lowering);
 }

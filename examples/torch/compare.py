@@ -5,7 +5,7 @@
 usage: examples/torch/compare.py RUNS.json [--pipeplan PROGRAM] [--format text|markdown|json] [--summary] [--svg DIR] [-o FILE]
 
 RUNS.json is what fidelity.py and train_step.py --runs write: profiles by name, and runs, each with the profile of its stages. Nothing of a
-run but its schedule, its runtime and the bytes of its input goes into the prediction (pipeplan simulate --profile); where the profile does
+run but its schedule, its runtime and the bytes of its input and optimizer goes into the prediction (pipeplan simulate --profile); where the profile does
 not weigh weights and gradients, peaks are counted from what lay on the card before the step. Needs Python's standard library alone. --svg
 draws each run that has a timeline, measured above predicted.
 Exit status: 0 compared; 1 some run could not be predicted, and why; 2 bad usage or input.
@@ -75,6 +75,7 @@ FIELDS = {
     "peak_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "base_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "input_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
+    "optimizer_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "keeps_outputs": (one_of(True, False), "true or false", False),
     "group": (lambda v: v == "rounds" or is_count(v), "microbatches, or rounds", False),
     "timeline": (list_of(list_of(is_action)), 'a list of ["0F0", start, end] for each rank', False),
@@ -100,7 +101,7 @@ def check_run(run, profiles, at):
             raise BadInput(f"{at}.{field} is {shown(value)}: expected {expected}")
     if run["profile"] not in profiles:
         raise BadInput(f"{at}.profile is {shown(run['profile'])}: expected one of {', '.join(sorted(profiles)) or 'profiles, of which there are none'}")
-    for field in ("peak_bytes", "base_bytes", "input_bytes", "timeline"):
+    for field in ("peak_bytes", "base_bytes", "input_bytes", "optimizer_bytes", "timeline"):
         if run.get(field) and len(run[field]) != run["ranks"]:
             raise BadInput(f"{at}.{field} has {len(run[field])} entries: expected {run['ranks']}, one a rank")
 
@@ -169,8 +170,8 @@ def row_of(run, predicted, problem):
     row["actions"] = actions_of(run, predicted["times"])
     row["peak_unknown"] = predicted["peak_bytes_unknown"] if not predicted["held_bytes"] else None
     if predicted["peak_bytes"]:
-        input_bytes = run.get("input_bytes") or [0] * run["ranks"]
-        row["predicted_peak_bytes"], row["base"] = [sum(pair) for pair in zip(predicted["peak_bytes"], input_bytes)], "profile"
+        beside = [run.get(field) or [0] * run["ranks"] for field in ("input_bytes", "optimizer_bytes")]   # of which a profile knows nothing
+        row["predicted_peak_bytes"], row["base"] = list(map(sum, zip(predicted["peak_bytes"], *beside))), "profile"
     elif predicted["held_bytes"] and run.get("base_bytes"):
         row["predicted_peak_bytes"], row["base"] = [sum(pair) for pair in zip(predicted["held_bytes"], run["base_bytes"])], "measured"
     return row

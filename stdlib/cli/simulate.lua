@@ -76,7 +76,7 @@ function simulate.parser()
   parser:option("--profile", "instead of --times: measured stages, one for each of the schedule's (facts schema profile)"):argname("FILE")
   parser:option("--p2p", "seconds that a hop between ranks takes (default 0, or the profile's)"):argname("SECONDS")
   parser:option("--runtime", "whose order of messages: ideal (they take p2p, and block nothing), or a framework's (default ideal, or the "
-    .. "profile's)"):choices({ "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan" })
+    .. "profile's)"):choices({ "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan", "megatron" })
   parser:option("--pairs", "what torch-multi makes of an F&B pair: in_turn (F, then B, then what both send; default), split (two actions, "
     .. "each with its messages) or overlapped (at once: takes FB, if that is known)"):choices({ "in_turn", "split", "overlapped" })
   parser:option("--queues", "of a framework's messages on a rank: one for all (default), or one per_peer"):choices({ "one", "per_peer" })

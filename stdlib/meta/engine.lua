@@ -808,7 +808,7 @@
 
 --- Arguments. What a runtime issues, as PyTorch's compute_comms CSV: a line a rank.
 ---@class pipeplan.engine.lowered_arguments
----@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan" not ideal, which posts nothing
+---@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"|"megatron" not ideal, which posts nothing
 ---@field queues? "one"|"per_peer" that messages wait in, of a rank; default: the runtime's
 ---@field receives? "before_use"|"early" when they are posted; default: the runtime's
 ---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB
@@ -826,7 +826,7 @@
 ---@field launch? number seconds of every action beside its work; ≥ 0; default 0
 ---@field p2p? number|pipeplan.engine.hop a hop between ranks, seconds if a number; ≥ 0; default 0
 ---@field bytes? pipeplan.engine.chunk_bytes asks for peak_bytes
----@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan" whose order of messages; default ideal
+---@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"|"megatron" whose order of messages; default ideal
 ---@field queues? "one"|"per_peer" that messages wait in, of a rank; default: the runtime's
 ---@field receives? "before_use"|"early" when they are posted; default: the runtime's
 ---@field pairs? "overlapped"|"in_turn"|"split" how a pair runs and sends; default: the runtime's, overlapped with FB

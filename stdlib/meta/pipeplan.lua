@@ -731,7 +731,7 @@
 ---@field calibration pipeplan.plan.profile.calibration[] the profile's own steps
 ---@field file string path
 ---@field host_wait_seconds? number of a step, that the card which waits most waits for its host alone, where the profile says what hosts take
----@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan" that the step is simulated under
+---@field runtime "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"|"megatron" that the step is simulated under
 ---@field source? string where and how it was measured, by its own words
 ---@field temperature "hot"|"cold"|"heating"|"as_measured" of the times that the plan uses; heating: cold, and hotter the longer a card works
 

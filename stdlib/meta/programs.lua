@@ -93,7 +93,7 @@
 ---@field layout pipeplan.engine.layout at which they were measured
 ---@field stages pipeplan.engine.profile_stage[] each kind of stage once
 ---@field rank_speed? number[] of each rank, 1: as the times say
----@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan" whose order of messages; default ideal
+---@field runtime? "ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"|"megatron" whose order of messages; default ideal
 ---@field contention? number factor on actions while a batch of messages is under way; 1 … 1000000; default 1
 ---@field buffered_messages? number that the runtime allocates for each microbatch and stage, up front; 0 … 1000000; default 0
 ---@field heat? pipeplan.engine.heat of the devices

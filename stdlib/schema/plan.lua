@@ -293,7 +293,7 @@ local properties = {
   profile = optional(object({
     file = text "path", source = optional(text "where and how it was measured, by its own words"),
     temperature = one_of({ "hot", "cold", "heating", "as_measured" }, "of the times that the plan uses; heating: cold, and hotter the longer a card works"),
-    runtime = one_of({ "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan" }, "that the step is simulated under"),
+    runtime = one_of({ "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan", "megatron" }, "that the step is simulated under"),
     host_wait_seconds = optional(seconds "of a step, that the card which waits most waits for its host alone, where the profile says what hosts take"),
     calibration = list(object({
       schedule = one_of(schedules, "schedule"), microbatches = whole "M", measured_seconds = seconds "as the profile has it",

@@ -80,7 +80,7 @@ local stage = object({
 local schema = object({
   ["$schema"] = text "for editors",
   source = text "where and how it was measured: shown with what comes from it",
-  runtime = { enum = { "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan" }, description = "what runs the schedule: queues, when receives are posted, grouping, the first stage's backward" },
+  runtime = { enum = { "ideal", "torch-single", "torch-multi", "deepseek", "pipeplan", "megatron" }, description = "what runs the schedule: queues, when receives are posted, grouping, the first stage's backward" },
   at = object({
     tensor = whole "TP", context = whole "CP", expert = whole "EP", expert_tensor = whole "ETP", data = whole "DP",
     micro_batch_size = whole "sequences", sequence_length = whole "tokens",

@@ -292,7 +292,8 @@ print("good")]==]
       ['{"profiles": {}, "runs": [{}]}'] = "RUNS: runs[0].name is missing: expected a name",
       ['{"profiles": {"a": 3}, "runs": [{}]}'] = "RUNS: profiles.a is 3: expected a profile (pipeplan facts schema profile)",
       [with { profile = "other" }] = 'RUNS: runs[0].profile is "other": expected one of both',
-      [with { runtime = "megatron" }] = 'RUNS: runs[0].runtime is "megatron": expected one of torch-single, torch-multi, deepseek, pipeplan, ideal, ours',
+      [with { runtime = "deepspeed" }] = 'RUNS: runs[0].runtime is "deepspeed": expected one of torch-single, torch-multi, deepseek, pipeplan, ideal, ours, '
+        .. "megatron",
       [with { microbatches = 0 }] = "RUNS: runs[0].microbatches is 0: expected the microbatches of a step",
       [with { step_ms = "12" }] = 'RUNS: runs[0].step_ms is "12": expected a list of milliseconds',
       [with { peak_bytes = { 1 } }] = "RUNS: runs[0].peak_bytes has 1 entries: expected 2, one a rank",

@@ -65,7 +65,7 @@ describe("a program whose ranks hold unequally many stages", function()
   end)
 
   it("is not run by runtimes of one schedule", function()
-    for _, name in ipairs { "torch-single", "deepseek", "pipeplan" } do
+    for _, name in ipairs { "torch-single", "deepseek", "pipeplan", "megatron" } do
       local result, rule = simulate(schedule, { runtime = name })
       assert.is_nil(result)
       assert.equal("engine.runtime", rule.id)

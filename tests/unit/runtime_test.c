@@ -420,11 +420,51 @@ static void heat_depends_on_duty(void **state) {
   pp_schedule_free(&two);
 }
 
+/*
+** F 1, B 1 on the card, 3 to hand either over, one microbatch. PyTorch's host on rank 1 hands F over from 0 on and B from 3 on, while it waits for
+** nothing: F starts at 3, when its input is there, B ends at 6, rank 0's B, handed over from 3 on, at 7. Megatron's hosts wait with their cards for each
+** message, and begin to hand the next action over only then: four actions, one after the other, of 3 each.
+*/
+static void megatrons_host_waits_for_messages(void **state) {
+  (void)state;
+  static const pp_stage_times stage[] = { { 1, 1, 1, 1 }, { 1, 1, 1, 1 } };
+  static const pp_host_times host[] = { { .seconds = { 3, 3, 3, 3 } }, { .seconds = { 3, 3, 3, 3 } } };
+  pp_schedule schedule = built(request_of(PP_1F1B, 2, 1));
+  const pp_times times = { .stage = stage, .host = host };
+  pp_simulation torch = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_TORCH_SINGLE), times, plain);
+  pp_simulation megatron = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_MEGATRON), times, plain);
+  assert_near(torch.makespan, 7);
+  assert_near(megatron.makespan, 12);
+  pp_simulation_free(&torch);
+  pp_simulation_free(&megatron);
+  pp_schedule_free(&schedule);
+}
+
+/*
+** V 2, M 2, F 1, B 2, a hop 0.5. Rank 0 has all its forwards first: 0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1, and begins each when the message before was taken
+** and its own is there: 0F1 at 1.5, 2F0 at 3 (1F0 ends at 2.5), 2F1 at 4.5. It asks for 2B0's at 6, when 2F1's was taken. Rank 1 has two forwards
+** before it takes turns: 1F0 at 1.5, 1F1 at 3, then 3F0 at 4.5, 3B0 without a message, 3F1, whose input it asked for at 5.5, and 3B1 until 10.5. Then it
+** asks for 1B0's, which rank 0 sends when 2B0, there at 8, is over at 10: both begin at 11, and so on by turns.
+*/
+static void megatrons_interleaving_waits_for_sends_and_receives_ahead(void **state) {
+  (void)state;
+  pp_schedule_request request = request_of(PP_INTERLEAVED_1F1B, 2, 2);
+  request.chunks = 2;
+  pp_schedule schedule = built(request);
+  pp_simulation result = run_with(&schedule, *pp_runtime_preset(PP_RUNTIME_MEGATRON), (pp_times){ .stage = four_stages, .p2p = 0.5 }, plain);
+  static const double start[] = { 0, 1.5, 3, 4.5, 8, 11, 13.5, 16, 1.5, 3, 4.5, 5.5, 7.5, 8.5, 11, 13.5 };
+  for (size_t i = 0; i < 16; i++) assert_interval(&result, i, start[i], start[i] + (schedule.action[i].kind == PP_F ? 1 : 2));
+  assert_near(result.makespan, 18);
+  pp_simulation_free(&result);
+  pp_schedule_free(&schedule);
+}
+
 static void runtimes_refuse_what_they_do_not_run(void **state) {
   (void)state;
   static const struct { pp_schedule_kind kind; pp_runtime_kind runtime; const char *says; } cases[] = {
     { PP_ZB_H1, PP_RUNTIME_TORCH_SINGLE, "torch-single runs gpipe and 1f1b, not zb_h1" },
     { PP_DUALPIPE, PP_RUNTIME_TORCH_MULTI, "torch-multi runs no bidirectional schedule" },
+    { PP_GPIPE, PP_RUNTIME_MEGATRON, "megatron runs 1f1b and interleaved_1f1b, not gpipe" },
     { PP_ZB_V, PP_RUNTIME_DEEPSEEK, "deepseek runs dualpipe and dualpipev, not zb_v" } };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     pp_schedule schedule = built(request_of(cases[k].kind, 2, 4));
@@ -494,6 +534,8 @@ int main(void) {
     cmocka_unit_test(a_program_that_never_ends_is_refused),
     cmocka_unit_test(heat_is_the_running_average_of_busy),
     cmocka_unit_test(heat_depends_on_duty),
+    cmocka_unit_test(megatrons_host_waits_for_messages),
+    cmocka_unit_test(megatrons_interleaving_waits_for_sends_and_receives_ahead),
     cmocka_unit_test(runtimes_refuse_what_they_do_not_run),
     cmocka_unit_test(each_rank_has_a_card_of_its_own),
     cmocka_unit_test(hardware_out_of_range_is_invalid),

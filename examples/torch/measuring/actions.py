@@ -33,10 +33,18 @@ class Actions:
         """Does it have I and W? The first stage's input needs no gradient: PyTorch's I does nothing there, and its W is B."""
         return not self.starts
 
+    def gradients(self) -> list[torch.Tensor]:
+        """Of the weights."""
+        return [weight.grad for weight in self.stage.parameters()]
+
     def tensors(self) -> list[torch.Tensor]:
         """What is there before and after every action."""
-        weights = list(self.stage.parameters())
-        return [t for t in (self.input, self.target, self.gradient) if t is not None] + weights + [w.grad for w in weights]
+        return [t for t in (self.input, self.target, self.gradient) if t is not None] + list(self.stage.parameters()) + self.gradients()
+
+    def end_step(self) -> None:
+        """What a step does once beside its actions: PyTorch's runtime divides gradients by the number of microbatches."""
+        for gradient in self.gradients():
+            gradient.div_(8)
 
     def forward(self) -> list:
         """F → what the runtime keeps for the backward: [input, output, loss or None]"""

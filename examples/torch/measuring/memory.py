@@ -103,7 +103,7 @@ def weigh(actions: Actions, device: torch.device) -> dict[str, Any]:
     gc.collect()
     actions.received = True
     weights = list(actions.stage.parameters())
-    out: dict[str, Any] = {"weights": _bytes(weights), "grads": _bytes(w.grad for w in weights), "transient_bytes": {}}
+    out: dict[str, Any] = {"weights": _bytes(weights), "grads": _bytes(actions.gradients()), "transient_bytes": {}}
     with (_Allocator if device.type == "cuda" else _Storages)(device, actions.tensors()) as meter:
         scale = _Scale(meter)
         kept = actions.forward()

@@ -14,7 +14,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 RUNTIMES = {"torch-single": "torch-single", "torch-multi": "torch-multi", "deepseek": "deepseek", "pipeplan": "pipeplan", "ideal": "ideal",
-            "ours": "pipeplan"}   # pipeline/dualpipe.py
+            "ours": "pipeplan", "megatron": "megatron"}   # ours: pipeline/dualpipe.py
 GROUPED = ("interleaved_1f1b", "interleaved_zero_bubble")   # PyTorch cuts M into rounds
 
 

@@ -9,6 +9,7 @@ holds is not measured again, so that several placements of a model cost what is 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import itertools
 import statistics
@@ -101,16 +102,15 @@ def _measure(kind: tuple[int, bool, bool], build: Callable, shape: Shape, grid: 
     timer = Timer(actions, device, options.effort, meter, control, grid.expert_group)
     # Not beside an expert group's own messages: they would share channels with what waits. The card's factor comes from another model then.
     shadow = None if grid.expert_group else links.shadow(shape.message_elements * dtype.itemsize)
-    return {**timer.measure(shadow), "mem": weighed, "step_fixed_us": _fixed(stage, timer.clock)}, timer
+    return {**timer.measure(shadow), "mem": weighed, "step_fixed_us": _fixed(actions, timer.clock)}, timer
 
 
-def _fixed(stage: Any, clock: Clock) -> float:
-    """Microseconds that PyTorch's runtime takes at the end of a step: it divides gradients by the number of microbatches."""
+def _fixed(actions: Actions, clock: Clock) -> float:
+    """Microseconds that a step takes once beside its actions."""
     spans = []
     for _ in range(5):
         begin = clock.mark()
-        for weight in stage.parameters():
-            weight.grad.div_(8)
+        actions.end_step()
         end = clock.mark()
         clock.wait(end)
         spans.append(clock.milliseconds(begin, end) * 1000)
@@ -134,18 +134,21 @@ def _card_ms(device: torch.device, clock: Clock) -> float:
 # ---------------------------------------------------------------------------------------------------------------------------- the whole
 
 def profile(shape: Shape, layers_per_stage: Sequence[int], placement: str | Sequence[int], grid: Grid, device: torch.device,
-            dtype: torch.dtype = torch.bfloat16, options: Options = Options(), cache: dict | None = None) -> dict[str, Any] | None:
+            dtype: torch.dtype = torch.bfloat16, options: Options = Options(), cache: dict | None = None, build: Callable | None = None,
+            make: Callable | None = None) -> dict[str, Any] | None:
+    """build(number of the stage) → a stage, make → its Actions: of another framework than examples/torch."""
     cache = {} if cache is None else cache
     bench = _bench(grid, device, cache)
     layers, ranks = list(layers_per_stage), ranks_of_stages(placement, grid.pipeline, len(layers_per_stage))
     kinds = [(layers[s % len(layers)], s % len(layers) == 0, s % len(layers) == len(layers) - 1) for s in range(len(ranks))]
     runtime = options.runtime or _runtime(ranks, len(layers), grid)
-    make = Deferred if (options.split or ("deferred" if runtime == "deepseek" else "torch")) == "deferred" else Actions
+    make = make or (Deferred if (options.split or ("deferred" if runtime == "deepseek" else "torch")) == "deferred" else Actions)
+    build = build or (lambda stage: model.build_stage(shape, layers, stage, grid.expert_group, device, dtype))
     hosted = [s for s, rank in enumerate(ranks) if rank == grid.rank]
     if options.pair == "in_turn":
         options = dataclasses.replace(options, effort=dataclasses.replace(options.effort, two_streams=False))
     sort = (shape_key(shape), str(dtype), grid.expert, make, options.effort)
-    _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, make, bench, cache)
+    _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, build, make, bench, cache)
     mine = {str(s): cache[sort, kinds[s]] for s in hosted}
     gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank})
     messages = _messages(shape, grid, device, dtype, options, bench, cache)
@@ -188,7 +191,7 @@ def shape_key(shape: Shape) -> tuple:
 
 
 def _measure_kinds(hosted: list[int], kinds: list, layers: list[int], sort: Any, shape: Shape, grid: Grid, device: torch.device,
-                   dtype: torch.dtype, options: Options, make: Callable, bench: tuple, cache: dict) -> Any:
+                   dtype: torch.dtype, options: Options, build: Callable, make: Callable, bench: tuple, cache: dict) -> Any:
     """Fills the cache. Ranks with less to measure measure something again, so that all cards work at once."""
     control = bench[0]
     wanted = list(dict.fromkeys(kinds[s] for s in hosted))
@@ -197,8 +200,7 @@ def _measure_kinds(hosted: list[int], kinds: list, layers: list[int], sort: Any,
     for slot in range(max(control.most(len(new)), int(heat_wanted))):
         kind = new[slot] if slot < len(new) else wanted[0]
         stage = next(s for s in hosted if kinds[s] == kind) % len(layers)
-        made, timer = _measure(kind, lambda: model.build_stage(shape, layers, stage, grid.expert_group, device, dtype), shape, grid, device,
-                               dtype, options, make, bench)
+        made, timer = _measure(kind, functools.partial(build, stage), shape, grid, device, dtype, options, make, bench)
         cache.setdefault((sort, kind), made)
         if slot == 0 and heat_wanted:
             slope = _slope(made)
@@ -279,6 +281,7 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
         made["launch_us"] = round(statistics.fmean(measured["launch_us"] for measured in several), 1)
     if runtime.startswith("torch"):
         made["mem"] = {"buffers_per_microbatch": 2}
+    if runtime.startswith(("torch", "megatron")):
         made["step_fixed_us"] = max(sum(m["step_fixed_us"] for m, at in zip(several, ranks) if at == rank) for rank in range(grid.pipeline))
     cards = [[g["card"] for g in gathered if g["rank"] == rank and g["card"]] for rank in range(grid.pipeline)]
     if all(cards) and grid.pipeline > 1:

@@ -79,10 +79,10 @@ class Record:
         self.meter.close()
         self.peak = torch.cuda.max_memory_allocated() if self.cuda else None
 
-    def entry(self, grid: Grid, timeline: list, **fields: Any) -> dict[str, Any]:
-        """→ the run as runs.json has it, by pipeline rank of the first replica. Collective."""
+    def entry(self, grid: Grid, timeline: list, own: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+        """→ the run as runs.json has it, by pipeline rank of the first replica. own: more of this rank. Collective."""
         mine = {"timeline": timeline, "base_bytes": self.base, "peak_bytes": self.peak,
-                "sm_clock_mhz": self.measured.get("clock_mhz"), "power_w": self.measured.get("power_w")}
+                "sm_clock_mhz": self.measured.get("clock_mhz"), "power_w": self.measured.get("power_w"), **(own or {})}
         by_rank = gathered({**mine, "step_ms": self.milliseconds}, self.device)[::grid.data]
         steps = [max(of_rank) for of_rank in zip(*(one["step_ms"] for one in by_rank))]
         known = {name: [one[name] for one in by_rank] for name in mine}

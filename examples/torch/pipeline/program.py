@@ -13,7 +13,7 @@ import typing
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 
 class Mismatch(ValueError):
@@ -148,6 +148,7 @@ class Plan:
     state: dict = dataclasses.field(default_factory=dict)       # "training.optimizer", … → what the plan takes
     rank_bytes: tuple = ()                          # by rank: {"parameters", "gradients", "optimizer", "total"}
     fallback: str | None = None                     # the schedule to roll back to
+    tensor: int = 1
 
     @property
     def directions(self) -> int:
@@ -155,7 +156,7 @@ class Plan:
 
     @property
     def processes(self) -> int:
-        return self.pipeline * self.data
+        return self.pipeline * self.data * self.tensor
 
     @property
     def simulate(self) -> str:
@@ -164,7 +165,8 @@ class Plan:
         return f"pipeplan simulate {self.schedule} --ranks {self.pipeline} --microbatches {self.microbatches}{virtual} --format csv"
 
 
-def load_plan(path: str) -> Plan:
+def load_plan(path: str, ones: Sequence[str] = ("tensor", "context", "expert_tensor")) -> Plan:
+    """ones: degrees that have to be 1."""
     try:
         with open(path) as file:
             plan = json.load(file)
@@ -172,9 +174,9 @@ def load_plan(path: str) -> Plan:
             why = "; ".join(reason["message"] for reason in plan["reasons"])
             raise Mismatch(f"{path}: nothing to run, the plan was {plan['status']}: {why or 'see the plan'}")
         parallelism = plan["parallelism"]
-        for name in ("tensor", "context", "expert_tensor"):
+        for name in ones:
             if parallelism[name] != 1:
-                raise Mismatch(f"{path}: parallelism.{name} is {parallelism[name]}; expected 1: what runs here is pipeline, data and expert parallel")
+                raise Mismatch(f"{path}: parallelism.{name} is {parallelism[name]}; expected 1, which is what runs here")
         piped = plan["schedule"] != "none"
         return Plan(str(path), plan["schedule"], parallelism["pipeline"], parallelism["data"], parallelism["expert"], parallelism["virtual"],
                     tuple(plan["layers_per_stage"] if piped else [plan["model"]["layers"]]),
@@ -183,7 +185,8 @@ def load_plan(path: str) -> Plan:
                     tuple(plan["recompute"] or ()), plan["sharding"] or "none", _state(plan),
                     tuple({name: rank[f"{name}_bytes"] for name in ("parameters", "gradients", "optimizer", "total")}
                           for rank in (plan["memory"] or {"ranks": []})["ranks"]),
-                    ((plan["rollback"] or {}).get("fallback") or {}).get("schedule"))
+                    ((plan["rollback"] or {}).get("fallback") or {}).get("schedule"),
+                    parallelism["tensor"])
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise Mismatch(f"{path}: cannot be read: {error}; expected what `pipeplan plan SPEC --format json` writes") from error
     except (KeyError, TypeError) as error:

@@ -483,7 +483,7 @@ end
 local queues = { "queues", '"one"|"per_peer"', "that messages wait in, of a rank; default: the runtime's", optional = true }
 local receives = { "receives", '"before_use"|"early"', "when they are posted; default: the runtime's", optional = true }
 local pairs_of = { "pairs", '"overlapped"|"in_turn"|"split"', "how a pair runs and sends; default: the runtime's, overlapped with FB", optional = true }
-local runtimes = '"ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"'
+local runtimes = '"ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"|"megatron"'
 
 local function seconds_of(name, meaning, optional)
   return { name, "number|number[]", meaning .. ", seconds ≥ 0: of every stage, or one number a stage", optional = optional }

@@ -51,7 +51,7 @@ classes.search_profile = { meaning = "Measured stages, in place of what is compu
   { "layout", "pipeplan.engine.layout", "at which they were measured" },
   { "stages", "pipeplan.engine.profile_stage[]", "each kind of stage once" },
   { "rank_speed", "number[]", "of each rank, 1: as the times say", optional = true },
-  { "runtime", '"ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"', "whose order of messages", default = "ideal" },
+  { "runtime", '"ideal"|"torch-single"|"torch-multi"|"deepseek"|"pipeplan"|"megatron"', "whose order of messages", default = "ideal" },
   { "contention", "number", "factor on actions while a batch of messages is under way", low = 1, high = 1e6, default = 1 },
   { "buffered_messages", "number", "that the runtime allocates for each microbatch and stage, up front", low = 0, high = 1e6, default = 0 },
   { "heat", "pipeplan.engine.heat", "of the devices", optional = true },

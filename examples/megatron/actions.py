@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One microbatch's F and B of a stage of Megatron's, by its own forward_step and backward_step, with nothing around them: what
+examples/torch/measuring times and weighs. After shim.load alone."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from megatron.core import parallel_state
+from megatron.core.pipeline_parallel import schedules
+from megatron.core.utils import get_attr_wrapped_model
+
+from pipeline import model
+from steps import forward_step
+
+if TYPE_CHECKING:
+    from typing import Any
+    from pipeline.model import Shape
+
+
+class StageActions:
+    """stage: wrapped as chunks.wrapped does. received: see measuring.actions.Actions. Megatron has no I and W."""
+    received, splits = False, False
+
+    def __init__(self, stage: Any, shape: Shape, starts: bool, ends: bool, device: torch.device, dtype: torch.dtype) -> None:
+        self.stage, self.starts, self.ends = stage, starts, ends
+        self.config = stage.config
+        self.tokens = model.batch(shape, 1, device=device)
+        tensor = self.config.tensor_model_parallel_size if self.config.sequence_parallel else 1
+        size = (shape.sequence_length // tensor, shape.micro_batch_size, shape.hidden)
+        self.input = None if starts else torch.randn(size, device=device, dtype=dtype)
+        self.gradient = None if ends else torch.randn(size, device=device, dtype=dtype) * 0.01
+        self.replicas = parallel_state.get_data_parallel_world_size()
+
+    def gradients(self) -> list[torch.Tensor]:
+        return [weight.main_grad for weight in self.stage.parameters()]
+
+    def tensors(self) -> list[torch.Tensor]:
+        """What is there before and after every action."""
+        return [t for t in (*self.tokens, self.input, self.gradient) if t is not None] + list(self.stage.parameters()) + self.gradients()
+
+    def forward(self) -> list:
+        """→ [input, output], which the schedule keeps for the backward. The output's data is let go as once it was sent."""
+        given = None if self.input is None else self._message(self.input).detach().requires_grad_()
+        out, _ = schedules.forward_step(forward_step, iter([self.tokens]), self.stage, 1, given, [], self.config, 1, current_microbatch=0,
+                                        vp_stage=get_attr_wrapped_model(self.stage, "vp_stage"),
+                                        is_last_stage=self.ends)
+        if not self.ends:
+            schedules.deallocate_output_tensor(out, self.config.deallocate_pipeline_outputs)
+        return [given, out]
+
+    def backward(self, kept: list) -> torch.Tensor | None:
+        """Empties `kept`. → gradient of the input or None"""
+        given, out = kept
+        kept.clear()
+        return schedules.backward_step(given, out, None if self.gradient is None else self._message(self.gradient), self.config)
+
+    def end_step(self) -> None:
+        """Gradients are zeroed, and, with one replica, looked through for what is no number."""
+        self.stage.zero_grad_buffer()
+        if self.replicas == 1:
+            self.stage.finish_grad_sync()
+
+    def _message(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.clone() if self.received else tensor
