@@ -339,7 +339,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
-  local runs = require("pipeplan.cli.measured").take(parsed, given)
+  local runs = (given.measured or parsed.keep) and require("pipeplan.cli.measured").take(parsed, given)
   if runs and parsed.recommended then failure.usage "plan: --recommended and --measured are two questions: ask one" end
   local shortlist = shortlist_of(parsed)
   if parsed.compare or parsed.phases then

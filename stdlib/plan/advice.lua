@@ -15,7 +15,6 @@ local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
-local names = require "pipeplan.names"
 local pins = require "pipeplan.plan.pins"
 local spec = require "pipeplan.input.spec"
 local spec_fields = require "pipeplan.input.fields"
@@ -239,7 +238,7 @@ function advice.otherwise(request, policy, result, ways, gpus, on_them)
   if gpus then out[#out + 1] = entry_of("gpus", format.integer(gpus) .. " GPUs", { ["cluster.gpus"] = gpus }, on_them) end
   for i, reason in ipairs(result.reasons) do
     local near = i <= NEAREST and reason.nearest
-    local path = near and names.path_of(near.field)
+    local path = near and require("pipeplan.names").path_of(near.field)
     local at = path and request.stated and request.stated[path]
     for _, value in ipairs(at and type(near.value) == "number" and beside_limit(near) or {}) do
       local outcome = advice.try(request, policy, { [path] = value })

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- import.lua: launch configurations in place of specs: what of a spec they say, and what they lack.
+-- import.lua: launch configurations in place of specs: what of a spec they say, and what they lack. What reads them is loaded for them alone: a
+-- plan of a spec starts without it.
 
 local failure = require "pipeplan.base.failure"
 local launch = require "pipeplan.input.launch.init"
-local lint = require "pipeplan.analysis.lint.init"
-local reads = require "pipeplan.analysis.lint.reads"
 
 local import = {}
 
@@ -26,10 +25,10 @@ local function object_of(path, given, layout)
   local list = launch.read(path, { given = given })
   if #list > 1 then failure.usage("%s: starts %d runs: one to a plan", path, #list) end
   local gpus = math.tointeger(tonumber(given.gpus))
-  local result = lint.of(list[1], { gpus = gpus })
+  local result = require("pipeplan.analysis.lint.init").of(list[1], { gpus = gpus })
   if not result.record then failure.usage("%s: %s", path, result.findings[1] and result.findings[1].message or "not judged") end
   if layout ~= "free" then check(result) end
-  local object, lacks = reads.spec(result)
+  local object, lacks = require("pipeplan.analysis.lint.reads").spec(result)
   if layout == "free" then
     object.parallelism, object.training.micro_batch_size, object.training.recompute, object.training.zero = nil, nil, nil, nil
   end

@@ -480,12 +480,6 @@ local function starts(words)
   return true
 end
 
--- Is a text, of a file that might be anything's, DeepSpeed's configuration?
-function deepspeed.is_config(text)
-  return text:find "[\"']?train_batch_size[\"']?%s*:" ~= nil or text:find "[\"']?train_micro_batch_size_per_gpu[\"']?%s*:" ~= nil
-         or text:find "[\"']zero_optimization[\"']%s*:" ~= nil
-end
-
 -- deepspeed.config(text, file, given) → its launch: what the configuration and a hostfile beside it say.
 function deepspeed.config(text, file, given)
   if not known then load() end

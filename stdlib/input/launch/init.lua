@@ -28,6 +28,12 @@ local what = "pipeplan lint reads shell scripts with Megatron's, torchtitan's or
 
 local function refuse(name, problem) failure.usage("%s: %s; %s", name, problem, what) end
 
+-- Is a text, of a file that might be anything's, DeepSpeed's configuration?
+local function is_deepspeed(text)
+  return text:find "[\"']?train_batch_size[\"']?%s*:" ~= nil or text:find "[\"']?train_micro_batch_size_per_gpu[\"']?%s*:" ~= nil
+         or text:find "[\"']zero_optimization[\"']%s*:" ~= nil
+end
+
 -- Is a file in JSON a launch configuration, by what its beginning has, where a spec might be meant?
 function launch.is_configuration(path)
   if not path:find "%.h?json$" then return false end
@@ -35,7 +41,7 @@ function launch.is_configuration(path)
   if not handle then return false end
   local text = handle:read(2 ^ 16) or ""
   handle:close()
-  return require("pipeplan.input.launch.deepspeed").is_config(text)
+  return is_deepspeed(text)
 end
 
 -- launch.read(path, { variables = { name = text }, given: fields of a spec that the command line says }) → launches, at least one.
@@ -55,7 +61,7 @@ function launch.read(path, options)
   if kind == "yaml" or kind == "yml" then return require("pipeplan.input.launch.yaml").read(text, name, options or {}) end
   local deepspeed, given, variables = require "pipeplan.input.launch.deepspeed", options and options.given, options and options.variables
   local is_json = kind == "json" or kind == "hjson"
-  if is_json and deepspeed.is_config(text) then return { deepspeed.config(text, name, given) } end
+  if is_json and is_deepspeed(text) then return { deepspeed.config(text, name, given) } end
   if is_json or kind == "toml" then return require("pipeplan.input.launch.others").read(text, name, kind, what) end
   local launches = require("pipeplan.input.launch.torchtitan").read(text, name, variables)
   if #launches == 0 then launches = require("pipeplan.input.launch.bridge").read(text, name, variables) end
