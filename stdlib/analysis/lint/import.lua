@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- import.lua: launch configurations in place of specs: what of a spec they say, and what they lack. What reads them is loaded for them alone: a
--- plan of a spec starts without it.
+-- import.lua: launch configurations in place of specs: what of a spec they say, and what they lack. What judges them is loaded for them
+-- alone: a plan of a spec starts without it.
 
 local failure = require "pipeplan.base.failure"
 local launch = require "pipeplan.input.launch.init"
