@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/shards.h"
+
 /* Costs as computed: with the all-to-all kernel or without, and with one copy. */
 static pp_status computed(const pp_problem *problem, const pp_layout *layout, const pp_device *device, pp_block_seconds seconds[PP_BLOCKS],
                           pp_block_bytes bytes[PP_BLOCKS], pp_error *error) {
@@ -42,21 +44,33 @@ static pp_status fill_seconds(const pp_problem *problem, const pp_layout *layout
   return status;
 }
 
-pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
+bool pp_price_same_seconds(const pp_training *training, const pp_layout *one, const pp_layout *other) {
+  return one->tensor == other->tensor && one->context == other->context && one->expert == other->expert &&
+         one->expert_tensor == other->expert_tensor && pp_shards_gradients(one, training) == pp_shards_gradients(other, training);
+}
+
+pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, const pp_layout_costs *alike,
+                          pp_layout_costs *out, pp_error *error) {
   out->kernel_latency = kernel_latency;
+  if (alike && alike->kernel_latency == kernel_latency) {
+    memcpy(out->seconds[1], alike->seconds[1], sizeof out->seconds[1]);
+    return PP_OK;
+  }
   if (layout->expert > 1 || problem->profile) return fill_seconds(problem, layout, true, kernel_latency, out, error);
   memcpy(out->seconds[1], out->seconds[0], sizeof out->seconds[0]);   /* no all-to-all, no difference; what is profiled may have had one */
   return PP_OK;
 }
 
-pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error) {
+pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, const pp_layout_costs *alike,
+                          pp_layout_costs *out, pp_error *error) {
   const pp_model *model = problem->model;
   pp_status status = PP_OK;
-  out->pair_share = 0;
+  out->pair_share = alike ? alike->pair_share : 0;
   for (int i = 0; i < 2 && status == PP_OK; i++)
     status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
-  if (status == PP_OK) status = fill_seconds(problem, layout, false, 0, out, error);
-  if (status == PP_OK) status = pp_price_kernel(problem, layout, kernel_latency, out, error);
+  if (alike) memcpy(out->seconds[0], alike->seconds[0], sizeof out->seconds[0]);
+  else if (status == PP_OK) status = fill_seconds(problem, layout, false, 0, out, error);
+  if (status == PP_OK) status = pp_price_kernel(problem, layout, kernel_latency, alike, out, error);
   if (status != PP_OK) return status;
   out->hop = layout->pipeline > 1 ? pp_cost_hop(model, layout, problem->training, problem->network) : 0;
   out->waiting = problem->profile ? 0 : problem->hop_waiting * pp_cost_transfer(model, layout, problem->training, problem->network);

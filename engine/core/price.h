@@ -60,10 +60,16 @@ typedef struct {
   pp_gpu_parameters parameters[PP_BLOCKS];
 } pp_layout_costs;
 
-/* kernel_latency: the alltoall_latency of the layout's custom kernel, if it has one. PP_INVALID when the shape or recipe cannot be priced. */
-pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error);
+/* Do blocks take as long in both layouts? Depth and replicas alone do not matter to a block, but for whether its gradients are sharded. */
+bool pp_price_same_seconds(const pp_training *training, const pp_layout *one, const pp_layout *other);
+
+/* kernel_latency: the alltoall_latency of the layout's custom kernel, if it has one. alike: costs, as computed here for the same problem, of a
+** layout whose blocks take as long, or NULL: they are not computed again. PP_INVALID when the shape or recipe cannot be priced. */
+pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, const pp_layout_costs *alike,
+                          pp_layout_costs *out, pp_error *error);
 /* Prices of the same layout once more, with another kernel_latency. */
-pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, pp_layout_costs *out, pp_error *error);
+pp_status pp_price_kernel(const pp_problem *problem, const pp_layout *layout, double kernel_latency, const pp_layout_costs *alike,
+                          pp_layout_costs *out, pp_error *error);
 
 /*
 ** A candidate of a problem, at the prices of its layout: what stages.h, evaluate_*.h and fit.h are asked about. kernel: does it have a custom

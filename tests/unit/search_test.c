@@ -343,6 +343,44 @@ static void prices_follow_the_kernel(void **state) {
   pp_search_free(&search);
 }
 
+/* Blocks of layouts that differ in depth and replicas are priced once: what a layout is priced at by itself is the same, to the last bit. */
+static void layouts_share_the_seconds_of_their_blocks(void **state) {
+  uint32_t seed = 1;
+  size_t shared = 0;
+  (void)state;
+  for (int round = 0; round < 24; round++) {
+    search_case c;
+    pp_search search;
+    pp_layout_costs fresh;
+    small_case(&c);
+    c.training.sequence_parallel = next_random(&seed) % 2;
+    c.training.shard_gradients = next_random(&seed) % 2;
+    c.training.sharded_gradient_bytes = 2;
+    c.training.recompute.full = next_random(&seed) % 4 == 0;
+    c.training.recompute.moe = c.training.recompute.norm = next_random(&seed) % 2;
+    c.training.fused_attention = next_random(&seed) % 2;
+    c.training.unfused_experts = next_random(&seed) % 2;
+    c.device.host = (pp_host){ .forward = 1e-3, .backward = 2e-3, .expert_forward = next_random(&seed) % 2 * 1e-4 };
+    c.device.alltoall_latency = 1e-5 * (next_random(&seed) % 3);
+    c.space.max_context = 4;
+    open_search(&c, &search);
+    if (next_random(&seed) % 2) give_kernels(&search);
+    for (size_t row = 0; row < search.candidates.count; row++) {
+      const pp_layout *layout = &search.candidates.candidate[row].layout;
+      const pp_layout_costs *costs = &search.costs[search.layout_of[row]];
+      pp_error error;
+      if (row > 0 && search.layout_of[row] == search.layout_of[row - 1]) continue;
+      if (pp_price_layout(&c.problem, layout, c.device.alltoall_latency, NULL, &fresh, &error) != PP_OK) fail_msg("%s", error.message);
+      assert_memory_equal(costs->seconds, fresh.seconds, sizeof fresh.seconds);
+      assert_memory_equal(costs->bytes, fresh.bytes, sizeof fresh.bytes);
+      assert_memory_equal(&costs->hop, &fresh.hop, sizeof fresh.hop);
+      shared += layout->pipeline > 1 && layout->tensor > 1;
+    }
+    pp_search_free(&search);
+  }
+  assert_true(shared > 1000);
+}
+
 static void an_empty_table_has_nothing_to_find(void **state) {
   search_case c;
   pp_search search;
@@ -402,6 +440,7 @@ int main(void) {
     cmocka_unit_test(a_kernel_makes_overlapping_schedules_faster_again),
     cmocka_unit_test(the_bound_of_all_splits_is_below_what_the_chosen_one_takes),
     cmocka_unit_test(prices_follow_the_kernel),
+    cmocka_unit_test(layouts_share_the_seconds_of_their_blocks),
     cmocka_unit_test(what_cannot_be_settled_says_why),
     cmocka_unit_test(an_empty_table_has_nothing_to_find),
   };

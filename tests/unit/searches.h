@@ -41,7 +41,7 @@ static inline void set_deepseek(search_case *out) {
 static inline pp_layout_costs costs_of(const search_case *c, const pp_layout *layout) {
   pp_layout_costs costs;
   pp_error error;
-  if (pp_price_layout(&c->problem, layout, c->device.alltoall_latency, &costs, &error) != PP_OK) fail_msg("%s", error.message);
+  if (pp_price_layout(&c->problem, layout, c->device.alltoall_latency, NULL, &costs, &error) != PP_OK) fail_msg("%s", error.message);
   return costs;
 }
 
