@@ -7,23 +7,30 @@
 
 local accelerators = require "pipeplan.catalog.accelerators"
 local failure = require "pipeplan.base.failure"
+local launchers = require "pipeplan.input.launchers"
 
 local inventory = {}
 
 local MOST_NODES, MOST_GPUS, LONGEST = 100000, 4096, 65536   -- nodes of a list, GPUs of a node, bytes of a line that is read
 
 local function plain(line)
-  return line:sub(1, LONGEST):gsub("\27%[[%d;?]*%a", ""):match "^(.*%S)" or ""
+  return launchers.bare(line:sub(1, LONGEST)):match "^(.*%S)" or ""
 end
 
--- Calls visit(line, place) for each line that is not empty.
-local function each_line(text, name, visit)
+-- Calls visit(line, place) for each line that is not empty; as: plain, or what else makes a line readable.
+local function each_line(text, name, visit, as)
   local number = 0
   for line in (text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
-    line = plain(line)
+    line = (as or plain)(line)
     if line ~= "" then visit(line, name .. ":" .. number) end
   end
+end
+
+-- A line with the name of its node, where one stands before it.
+local function named(line)
+  local bare = launchers.bare(line:sub(1, LONGEST))
+  return bare:match "^%s*GPU" and (line:match "^ *(%d+: )" or "") .. bare or bare
 end
 
 local function count_of(text) return text and #text <= 9 and text:match "^%d+$" and math.tointeger(tonumber(text)) or nil end
@@ -163,19 +170,57 @@ end
 readers.smi = { title = "nvidia-smi -L", is = function(text)
   return text:find("(UUID: ", 1, true) ~= nil and text:find "%f[%w]GPU %d+: " ~= nil
 end }
+
+-- A GPU of the list of a node: each of 0 … n − 1 stands there once.
+local function add_card(node, index, uuid, place)
+  index = count_of(index)
+  if not index or index >= MOST_GPUS then failure.usage("%s: expected 'GPU N: name (UUID: …)'", place) end
+  if node.at[index] then failure.usage("%s: GPU %d for the second time: expected the list of one node", place, index) end
+  node.at[index], node.count, node.highest, node.last = place, node.count + 1, math.max(node.highest, index), place
+  node.uuids[#node.uuids + 1] = uuid
+end
+
+-- Did another list tell of the same cards? Not where they were made unreadable, all alike.
+local function told_before(node, told)
+  local again, own = true, {}
+  for _, uuid in ipairs(node.uuids) do
+    if own[uuid] then again = false end
+    again, own[uuid] = again and told[uuid] or false, true
+  end
+  for uuid in pairs(own) do told[uuid] = true end
+  return again
+end
+
+-- Lists of several nodes have a name before each line, as pdsh, clush and srun --label write it.
 function readers.smi.read(text, name)
-  local found, seen = { nodes = 1, one_node = true }, {}
+  local found, nodes, order, told = { nodes = 0 }, {}, {}, {}
   each_line(text, name, function(line, place)
-    local index, card = line:match "^%s*GPU (%d+): (.+) %(UUID: "
-    if line:find "^%s*MIG " then failure.usage("%s: a slice of a GPU (MIG): a plan is of whole ones", place) end
-    if not index then return end
-    if seen[index] then failure.usage("%s: GPU %s for the second time: expected the list of one node", place, index) end
-    seen[index] = true
-    if found.kind and found.kind ~= card then
-      failure.usage("%s: %s, where GPU 0 is %s: a plan is of one kind", place, card:sub(1, 60):gsub("%c", "?"), found.kind)
+    local host, index, card, uuid = line:match "^%s*(.-)%s*GPU (%d+): (.+) %(UUID: ([^)]*)"
+    if line:find "^%s*MIG " or line:find "^%s*[%w%.%-_]+:%s+MIG " then
+      failure.usage("%s: a slice of a GPU (MIG): a plan is of whole ones", place)
     end
-    found.kind, found.first, found.per_node = card, found.first or place, (found.per_node or 0) + 1
-  end)
+    if index and (host == "" or host:find "^[%w%.%-_]+:$") then
+      if not nodes[host] then
+        nodes[host] = { at = {}, count = 0, highest = -1, uuids = {}, card = card, first = place }
+        order[#order + 1] = host
+      end
+      if nodes[host].card ~= card then
+        failure.usage("%s: %s, where GPU 0 is %s: a plan is of one kind", place, card:sub(1, 60):gsub("%c", "?"), nodes[host].card)
+      end
+      add_card(nodes[host], index, uuid, place)
+    end
+  end, named)
+  for _, host in ipairs(order) do
+    local node = nodes[host]
+    for index = 0, node.highest do
+      if not node.at[index] then
+        failure.usage("%s: GPU %d is missing: of GPUs 0 to %d there %s %d: expected a line for each", node.last, index, node.highest,
+                      node.count == 1 and "is" or "are", node.count)
+      end
+    end
+    if not told_before(node, told) then add(found, 1, node.count, node.card, node.first) end
+  end
+  found.one_node = #order == 1 and order[1] == "" or nil
   return found
 end
 

@@ -7,6 +7,7 @@
 -- The out-of-place columns are read: frameworks reduce into another buffer, and sendrecv and alltoall have no in-place variant.
 
 local failure = require "pipeplan.base.failure"
+local launchers = require "pipeplan.input.launchers"
 local ranks = require "pipeplan.input.nccl_ranks"
 
 local nccl = {}
@@ -19,10 +20,9 @@ local factors = {
 }
 local known = { "all_gather", "all_reduce", "alltoall", "reduce_scatter", "sendrecv" }
 
--- Lines as a launcher may have dressed them: "[1,0]<stdout>:" of mpirun, "3: " of srun -l, colours, a carriage return; and what NCCL_DEBUG
--- wrote behind the line before it had ended.
+-- Lines as the test wrote them, also where NCCL_DEBUG wrote behind one before it had ended.
 local function bare(line)
-  line = line:gsub("\27%[[%d;?]*%a", ""):gsub("\r$", ""):gsub("^%[[^%]<>]*%]<std%a+>: ?", ""):gsub("^ *%d+: ", "")
+  line = launchers.bare(line)
   local debugging = line:find("NCCL ", 1, true) and line:match "()%f[^%s\0]%S+:%d+:%d+ %[%d+%] NCCL "
   return debugging and line:sub(1, debugging - 1) or line
 end

@@ -6,6 +6,7 @@
 -- GPU, on a board without it each pair shows its own.
 
 local failure = require "pipeplan.base.failure"
+local launchers = require "pipeplan.input.launchers"
 
 local topology = {}
 
@@ -13,10 +14,6 @@ local cells_known = { X = true, PIX = true, PXB = true, PHB = true, NODE = true,
 
 -- No GPU has more NVLinks (Hopper and Blackwell: 18): more in a row than that, and its pairs share them through a switch.
 local MOST_LINKS = 18
-
-local function bare(line)
-  return (line:gsub("\27%[[%d;]*m", ""):gsub("\r$", ""))
-end
 
 local function is_gpu(name) return name and name:find "^GPU%d+$" ~= nil end
 
@@ -122,7 +119,7 @@ function topology.read(text, name)
   local number, columns, first_line, gpus, matrix, rows_at = 0, nil, nil, {}, {}, {}
   for line in (text .. "\n"):gmatch "(.-)\n" do
     number = number + 1
-    line = bare(line)
+    line = launchers.bare(line)
     local first = line:match "^%s*(%S+)"
     if not columns then
       if is_gpu(first) and not line:find "%sX%s" then columns, first_line = columns_of(line), number end

@@ -309,3 +309,44 @@ describe("the same run", function()
     end
   end)
 end)
+
+describe("what a launcher or a collector writes before a line", function()
+  local line = "completed step: 5, seconds: 1.234, TFLOP/s/device: 412.600, loss: 9.876\n"
+
+  -- torchrun --tee (torch/distributed/elastic/multiprocessing/tail_log.py), srun --label, mpirun --tag-output, Ray (_private/worker.py,
+  -- print_worker_logs), kubectl logs --prefix and --timestamps
+  it("tells the rank, or is passed over", function()
+    for prefix, rank in pairs { ["[rank3]:"] = "3", ["[default3]:"] = "3", ["3: "] = "3", ["  3: "] = "3", ["[1,3]<stdout>:"] = "3",
+                                ["2026-11-27T10:15:02.412345678Z [rank3]:"] = "3", ["[pod/train-0-x7k/jax] [rank3]: "] = "3",
+                                ["(TaskRunner pid=123, ip=10.0.0.1) "] = false, ["\27[36m(TaskRunner pid=123)\27[0m "] = false,
+                                ["[pod/train-0-x7k/jax] "] = false, ["2026-11-27T10:15:02.4+01:00 "] = false } do
+      local told = read(prefix .. line)
+      assert.same({ { 6, 1.234 } }, iterations(told), prefix)
+      assert.equal(rank or nil, told.steps[1].rank, prefix)
+    end
+  end)
+end)
+
+describe("the Trainer of Hugging Face, as files have it,", function()
+  local function bar(step, clock) return string.format("  %d%%|▎         | %d/1000 [%s<2:12:58,  8.20s/it]", step // 10, step, clock) end
+  local loss = "{'loss': '1.2345', 'grad_norm': '0.51', 'learning_rate': '1.2e-05', 'epoch': '0.03'}"
+
+  it("writes the loss behind the bar, and a launcher before it", function()
+    assert.same({ { 33, 8 } }, iterations(read("[default0]:" .. bar(30, "04:06") .. "\n[default0]:" .. bar(33, "04:30") .. loss .. "\n")))
+  end)
+
+  it("shows few states of the bar: steps that took the time of as many were not jumped over", function()
+    assert.same({ { 60, 8.2 } }, iterations(read(bar(30, "04:06") .. "\n" .. bar(60, "08:12") .. "\n" .. loss .. "\n")))
+    assert.same({}, iterations(read(bar(30, "04:06") .. "\n" .. bar(60, "04:20") .. "\n" .. loss .. "\n")))   -- it resumed
+  end)
+
+  -- hiyouga/LLaMA-Factory src/llamafactory/train/callbacks.py, LogCallback: elapsed_time is a timedelta of whole seconds
+  it("of LLaMA-Factory keeps a file of its own", function()
+    local function entry(step, elapsed)
+      return string.format('{"current_steps": %d, "total_steps": 1000, "loss": 1.2, "lr": 1e-05, "epoch": 0.1, "percentage": 1.0, '
+                           .. '"elapsed_time": "%s", "remaining_time": "2:14:10"}\n', step, elapsed)
+    end
+    assert.same({ { 20, 8.2 }, { 30, 8.4 } }, iterations(read(entry(10, "0:01:22") .. entry(20, "0:02:44") .. entry(30, "0:04:08"))))
+    assert.same({ { 20, 8.2 } }, iterations(read(entry(10, "1 day, 2:01:22") .. entry(20, "1 day, 2:02:44"))))
+  end)
+end)

@@ -230,4 +230,34 @@ describe("an inventory of a megabyte", function()
       else assert.matches(each[2], not good and found.message or "", 1, true) end
     end
   end)
+
+  -- a list that was shortened to its ends would be a node of two cards
+  it("takes no list of cards that is not whole", function()
+    local ends = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n…\nGPU 7: NVIDIA H100 80GB HBM3 (UUID: GPU-8)\n"
+    local good, failed = failure.try(inventory.read, ends, "x")
+    assert.is_false(good)
+    assert.equal("x:3: GPU 1 is missing: of GPUs 0 to 7 there are 2: expected a line for each", failed.message)
+  end)
+
+  -- pdsh and clush write a node's name before each line, srun --label a task's number; several tasks of a node tell of the same cards
+  it("takes lists of several nodes, each once", function()
+    local function list(prefix, first)
+      local lines = {}
+      for i = 0, 7 do lines[i + 1] = string.format("%sGPU %d: NVIDIA H100 80GB HBM3 (UUID: GPU-%d)\n", prefix, i, first + i) end
+      return table.concat(lines)
+    end
+    local function nodes(text)
+      local found = inventory.read(text, "x")
+      return { found.nodes, found.per_node, found.one_node }
+    end
+    assert.same({ 2, 8 }, nodes(list("node1: ", 0) .. list("node2: ", 100)))
+    assert.same({ 2, 8 }, nodes(list("0: ", 0) .. list("1: ", 100)))
+    assert.same({ 1, 8 }, nodes(list("0: ", 0) .. list("1: ", 0)))
+    assert.same({ 1, 8, true }, nodes(list("> ", 0)))
+    local hidden = list("node1: ", 0) .. list("node2: ", 0)
+    assert.same({ 2, 8 }, nodes((hidden:gsub("GPU%-%d+", "GPU-xxxx"))))
+    local good, failed = failure.try(inventory.read, list("node1: ", 0) .. "node2: GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-9)\n", "x")
+    assert.is_false(good)
+    assert.matches("x:9: a node of 1 NVIDIA H100 80GB HBM3, where x:1 has 8", failed.message, 1, true)
+  end)
 end)

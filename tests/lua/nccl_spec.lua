@@ -239,4 +239,12 @@ describe("nccl-tests output", function()
       assert.matches("^out.txt:%d", tostring(message))
     end
   end)
+
+  it("is read out of a quotation, and behind the times that docker and kubectl write", function()
+    local text = run("all_reduce", 2, 8, "sum", 2 * 15 / 16, 20e-6, 300e9)
+    local whole = nccl.read(text, "out.txt")
+    for _, before in ipairs { "> ", ">> ", "2026-01-15T10:00:00.123456789Z ", "2026-01-15T10:00:00+01:00 [1,0]<stdout>:" } do
+      assert.same(whole, (nccl.read(text:gsub("([^\n]+)", before .. "%1"), "out.txt")), before)
+    end
+  end)
 end)

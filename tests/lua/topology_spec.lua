@@ -103,4 +103,10 @@ describe("nvidia-smi topo -m", function()
       assert.matches("topo.txt:2: GPU0 to GPU1 is " .. links .. ": expected X", problem(matrix { "X " .. links, "NV6 X" }), 1, true)
     end
   end)
+
+  it("is read out of a quotation", function()
+    local whole = matrix { "X NV6 NV6", "NV6 X NV6", "NV6 NV6 X" }
+    local quoted = whole:gsub("([^\n]+)", "> %1")
+    assert.same(read(whole), read(quoted))
+  end)
 end)

@@ -9,6 +9,9 @@
 -- The lines have no time. The bar's rate is smoothed over the last steps, so that one slow step is in several of them; its clock shows
 -- whole seconds. So a sample is the difference of two clocks LEAST_SECONDS apart or more: a twentieth off at most, and their sum is not.
 --
+-- LLaMA-Factory's trainer_log.jsonl tells the same in each line: current_steps, total_steps, elapsed_time (hiyouga/LLaMA-Factory
+-- src/llamafactory/train/callbacks.py, LogCallback).
+--
 -- Other bars (data, shards, evaluation) have other totals. A line of the loss says which of them is the training's: the one before it.
 
 local numbers = require "pipeplan.input.metrics.numbers"
@@ -16,36 +19,57 @@ local numbers = require "pipeplan.input.metrics.numbers"
 local hf_trainer = { name = "hf-trainer", title = "Hugging Face Trainer log" }
 
 local LEAST_SECONDS = 20
-local MOST_JUMP = 10      -- steps between two states of a bar: more, and the run resumed there
+local MOST_JUMP = 10      -- steps between two states of a bar: more, and the run resumed there, unless they took the time of so many
 local MOST_TOTALS = 1000  -- bars that are remembered
 local MOST_KEPT = 10000   -- samples of a bar, before it is known to be the training's
 
--- "1:02:03" or "02:03" → seconds.
+-- "1:02:03", "02:03" or "1 day, 2:03:04" → seconds.
 local function clock(text)
+  local days, rest = text:match "^(%d+) days?, (.*)$"
   local seconds = 0
-  for part in text:gmatch "%d+" do seconds = seconds * 60 + tonumber(part) end
-  return seconds
+  for part in (rest or text):gmatch "%d+" do seconds = seconds * 60 + tonumber(part) end
+  return seconds + (tonumber(days) or 0) * 86400
 end
 
--- A line of tqdm → steps, their total and seconds since the bar began; nil for another line, and for a bar with another name.
+-- "8.20s/it" or "2.50it/s" → seconds of a step, or nil.
+local function pace_of(text)
+  local each, per_second = numbers.read(text:match "([%d.]+)s/it"), numbers.read(text:match "([%d.]+)it/s")
+  return each or per_second and per_second > 0 and 1 / per_second or nil
+end
+
+-- A line of tqdm → steps, their total, seconds since the bar began, seconds of a step as it shows them, and what stands behind the bar; nil
+-- for another line, and for a bar with another name.
 local function bar(line)
   local at = line:find("%|", 1, true)
   if not at or at > 40 then return nil end
   local name = line:sub(1, at - 1):match "^%s*(.-)%s*%d+$"
   if name ~= "" and name ~= "Train:" then return nil end
-  local step, total, elapsed = line:match("^[^|]*| *(%d+)/(%d+) %[([%d:]+)<", at + 2)
+  local step, total, elapsed, shown, rest = line:match("^[^|]*| *(%d+)/(%d+) %[([%d:]+)<([^%]]*)%]?(.*)$", at + 2)
   step, total = step and numbers.count(step) or step == "0" and 0, total and numbers.count(total)
   if not step or not total or #elapsed > 12 then return nil end
-  return step, total, clock(elapsed)
+  return step, total, clock(elapsed), pace_of(shown), rest
 end
 
--- The next state of a bar → a sample, or nil. state: { step, seconds, each } of the last one told; each: steps of a sample.
-local function advance(state, step, seconds)
-  if step - state.seen > MOST_JUMP or step < state.seen or seconds < state.seconds then
-    state.step, state.seconds, state.seen = step, seconds, step
+-- The same of a line of trainer_log.jsonl.
+local function of_json(inside)
+  local step, total = numbers.count(inside:match '"current_steps": (%d+)'), numbers.count(inside:match '"total_steps": (%d+)')
+  local elapsed = inside:match '"elapsed_time": "([^"]+)"'
+  if step and total and elapsed and #elapsed <= 24 then return step, total, clock(elapsed) end
+end
+
+-- Did so many steps pass in so many seconds, or were they done before? pace: as the bar shows it; false: what is shown has passed.
+local function passed(steps, seconds, pace)
+  return steps <= MOST_JUMP or pace == false or pace and seconds >= 0.5 * steps * pace and seconds <= 2 * steps * pace
+end
+
+-- The next state of a bar → a sample, or nil. state: { step, seconds, each } of the last one told; each: steps of a sample; seen, clock: of
+-- the last state.
+local function advance(state, step, seconds, pace)
+  if step < state.seen or seconds < state.clock or not passed(step - state.seen, seconds - state.clock, pace) then
+    state.step, state.seconds, state.seen, state.clock = step, seconds, step, seconds
     return nil
   end
-  state.seen = step
+  state.seen, state.clock = step, seconds
   local steps, taken = step - state.step, seconds - state.seconds
   if not state.each and taken >= LEAST_SECONDS and steps > 0 then state.each = steps end
   if not state.each or steps < state.each or taken <= 0 then return nil end
@@ -56,15 +80,15 @@ end
 local reader = {}
 reader.__index = reader
 
-function reader:bar(step, total, seconds)
+function reader:bar(step, total, seconds, pace)
   local state = self.bars[total]
   if not state then
     if self.count >= MOST_TOTALS then return end
-    state = { step = step, seconds = seconds, seen = step, kept = {} }
+    state = { step = step, seconds = seconds, seen = step, clock = seconds, kept = {} }
     self.bars[total], self.count = state, self.count + 1
   end
   self.current = state
-  local sample = advance(state, step, seconds)
+  local sample = advance(state, step, seconds, pace)
   if not sample or not numbers.seconds(sample.seconds) then return end
   if state.training then self:tell(sample)
   elseif #state.kept < MOST_KEPT then table.insert(state.kept, sample) end
@@ -88,16 +112,19 @@ end
 function hf_trainer.new(sink)
   local self = setmetatable({ sink = sink, bars = {}, count = 0, undefined = 0 }, reader)
   return function(line)
-    local step, total, seconds = bar(line)
-    if step then
-      self:bar(step, total, seconds)
-      return true
-    end
-    local inside = line:match "^%s*{(['\"].*)}%s*$"
-    if not inside then return false end
+    local step, total, seconds, pace, rest = bar(line)
+    if step then self:bar(step, total, seconds, pace) end
+    local inside = (rest or line):match "^%s*{(['\"].*)}%s*$"   -- behind the bar too, where both go to one file
+    if not inside then return step ~= nil end
     local loss = inside:match "['\"]loss['\"]: ['\"]?([^'\",}%s]+)"
-    if loss and inside:find("learning_rate", 1, true) then self:loss(loss) end
-    return loss ~= nil or inside:find("train_runtime", 1, true) ~= nil
+    local known = loss and inside:find("learning_rate", 1, true)
+    if loss and not step then
+      step, total, seconds = of_json(inside)
+      if step then self:bar(step, total, seconds, false) end
+      known = known or step
+    end
+    if known then self:loss(loss) end
+    return step ~= nil or loss ~= nil or inside:find("train_runtime", 1, true) ~= nil
   end
 end
 

@@ -4,6 +4,7 @@
 
 local arguments = require "pipeplan.input.metrics.arguments"
 local failure = require "pipeplan.base.failure"
+local launchers = require "pipeplan.input.launchers"
 local lines = require "pipeplan.input.metrics.lines"
 local marks = require "pipeplan.input.metrics.marks"
 
@@ -26,16 +27,6 @@ local function readers_of(sink, input, columns)
   return list
 end
 
-local function plain(text)
-  if text:find("\27", 1, true) then text = text:gsub("\27%[[%d;?]*[%a]", "") end
-  return text
-end
-
--- The rank that a launcher writes before a line: "[rank3]:" of torchrun, "3: " of srun -l.
-local function rank_of(text)
-  return text:match "^%s*%[rank(%d+)%]" or text:match "^ *(%d+): "
-end
-
 -- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what); where it has them also
 -- line(number), before what a line tells, and argument(name, value, written): what the run says of its own layout (arguments.lua).
 -- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing }.
@@ -54,8 +45,7 @@ function metrics.read_handle(handle, name, sink, input, columns)
   }, { __index = sink })
   local readers = readers_of(inner, input, columns)
   local count = lines.each(handle, name, function(text, number)
-    text = plain(text)
-    file.rank = rank_of(text)
+    text, file.rank = launchers.strip(text)
     if sink.line then sink.line(number) end
     if sink.argument then arguments.line(text, sink) end
     for _, reader in ipairs(readers) do
