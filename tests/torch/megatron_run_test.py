@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""megatron_run_test.py: plans that megatron-core runs on two processes (gloo, CPU): 1F1B, interleaved, uneven stages, experts spread over two.
+
+Expected are Megatron's own model without a pipeline, by plain autograd (loss, gradients), the plan's program (what ran, in which order), and Megatron's
+own calls for messages (the order in which pipeplan has them posted). Wants $PIPEPLAN, the program, PyTorch 2.9 or newer, which run.sh finds, and
+build/megatron: scripts/megatron.
+"""
+import contextlib
+import io
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+warnings.simplefilter("ignore")
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+for folder in ("torch", "megatron"):
+    sys.path.insert(0, os.path.join(SOURCE, "examples", folder))
+
+import torch
+
+import processes
+import shim
+
+PIPEPLAN = os.environ.get("PIPEPLAN", "build/release/pipeplan")
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 8,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 16, "tie_word_embeddings": False}
+MIXTRAL = {**LLAMA, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_hidden_layers": 2, "num_local_experts": 4,
+           "num_experts_per_tok": 2}
+ONE_F_ONE_B = {"pipeline": 2, "data": 1, "schedule": "1f1b", "virtual": 1}
+INTERLEAVED = {"pipeline": 2, "data": 1, "schedule": "interleaved_1f1b", "virtual": 2}
+OURS = """
+require "pipeplan"
+local kind, microbatches, virtual = table.unpack(arg)
+local schedule = assert(require "engine".schedule { kind = kind, ranks = 2, microbatches = tonumber(microbatches), virtual = tonumber(virtual) })
+io.write(assert(schedule:lowered { runtime = "megatron" }))
+"""
+
+
+def pipeplan(*arguments):
+    return subprocess.run([PIPEPLAN, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def logged(file, arguments, spoil):
+    """Runs the file in this process and prints, behind it, the actions of its recorded step with what was posted after each: as JSON."""
+    from megatron.core.pipeline_parallel.p2p_communication import P2PCommunicator
+    import chunks
+    from pipeline.timeline import Timeline
+    communicate, action, initialize, log = P2PCommunicator._communicate, Timeline.action, chunks.Chunk.initialize, [["", []]]
+
+    def posting(self, **names):
+        if Timeline.on:
+            for name, word in (("tensor_send_next", "SEND_F"), ("tensor_send_prev", "SEND_B"), ("recv_prev", "RECV_F"), ("recv_next", "RECV_B")):
+                if names[name] is not None and names[name] is not False:
+                    log[-1][1].append(word)
+        return communicate(self, **names)
+
+    def acting(self, name):
+        log.append([name, []])
+        return action(self, name)
+
+    def started(self, start=Timeline.start):
+        start(self)
+        Timeline.on = True
+
+    def spoiled(self):
+        initialize(self)
+        if self.number == spoil:
+            next(self.decoder.parameters()).data[0] += 0.5
+
+    Timeline.on, Timeline.start, Timeline.action, P2PCommunicator._communicate, chunks.Chunk.initialize = False, started, acting, posting, spoiled
+    sys.argv = [file, *arguments]
+    runpy.run_path(file, run_name="__main__")
+    print("posted: " + json.dumps([[name, sorted(words)] for name, words in log]), flush=True)
+
+
+def lowered(schedule, microbatches, virtual):
+    """By rank, the same of pipeplan's runtime "megatron"."""
+    text = subprocess.run(["lua5.4", "-", schedule, str(microbatches), str(virtual)], input=OURS, capture_output=True, text=True, check=True).stdout
+    rows = []
+    for line in text.splitlines():
+        row = [["", []]]
+        for cell in line.split(","):
+            message = re.fullmatch(r"\d+((?:SEND|RECV)_[FB])\d+", cell)
+            if message: row[-1][1].append(message[1])
+            else: row.append([cell, []])
+        rows.append([[name, sorted(words)] for name, words in row])
+    return rows
+
+
+class Megatron(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name, value=None):
+        path = os.path.join(self.folder.name, name)
+        if value is not None:
+            with open(path, "w") as file:
+                file.write(value if isinstance(value, str) else json.dumps(value))
+        return path
+
+    def plan(self, model, parallelism, microbatches=4, **training):
+        spec = self.path("spec.json", {
+            "cluster": {"gpus": 2, "memory_per_gpu": "2GiB", "overhead": "0.3GiB", "flops": "1T", "network": {"per_gpu": "10Gbps"}},
+            "model": self.path("config.json", model), "framework": "megatron",
+            "training": {"tokens": "1B", "global_batch_size": microbatches * parallelism["data"], "micro_batch_size": 1, "precision": "fp32",
+                         "sequence_length": 16, "sharding": "optimizer", "alltoall_overlap": False, **training},
+            "parallelism": {"tensor": 1, **parallelism}})
+        policy = os.path.join(SOURCE, "examples/sites/pipeline-anyway.lua")
+        if parallelism["pipeline"] > 1:
+            self.path("plan.csv", pipeplan("plan", spec, "--policy", policy, "--format", "csv"))
+        return self.path("plan.json", pipeplan("plan", spec, "--policy", policy, "--format", "json"))
+
+    def torchrun(self, file, *arguments, spoil=None):
+        return processes.run(2, logged, os.path.join(SOURCE, "examples/megatron", file), [*arguments, "--device", "cpu"], spoil, timeout=60)
+
+    def checked(self, model, parallelism, *arguments, **more):
+        """Runs it with --check. → (the runs file's run, [what each rank posted])"""
+        plan, runs = self.plan(model, parallelism, **more), self.path("runs.json")
+        program = ["--schedule", self.path("plan.csv")] if parallelism["pipeline"] > 1 else []
+        done = self.torchrun("train.py", plan, *program, "--check", "--steps", "2", "--warmup", "1", "--runs", runs, *arguments)
+        self.assertEqual([0, 0], [status for status, _, _ in done], done[0][2] + done[1][2])
+        self.assertRegex(done[1][1], r"checked: loss [\d.]+ and \d+ gradients are the unpipelined model's")
+        self.assertRegex(done[1][1], r" iteration +2/ +2 .* \| lm loss: ")
+        with open(runs) as file:
+            run = json.load(file)["runs"][0]
+        return run, [json.loads(re.search("posted: (.*)", out)[1]) for _, out, _ in done]
+
+    def assert_order(self, run, posted, schedule, microbatches, virtual):
+        """What ran is the plan's program; what was posted, and when, is as pipeplan's runtime has it."""
+        with open(self.path("plan.csv")) as file:
+            planned = [line.strip().split(",") for line in file]
+        self.assertEqual([[cell for cell in row if cell] for row in planned], [[name for name, _, _ in rank] for rank in run["timeline"]])
+        self.assertEqual(lowered(schedule, microbatches, virtual), posted)
+
+    def test_1f1b(self):
+        run, posted = self.checked(LLAMA, ONE_F_ONE_B, microbatches=3)
+        self.assert_order(run, posted, "1f1b", 3, 1)
+        self.assertEqual([4, 4], run["layers_per_stage"])
+
+    def test_interleaved(self):
+        for microbatches in 2, 6:      # with two, the first rank has all its forwards first
+            run, posted = self.checked(LLAMA, INTERLEAVED, microbatches=microbatches)
+            self.assert_order(run, posted, "interleaved_1f1b", microbatches, 2)
+
+    def test_uneven_stages_of_tied_embeddings(self):
+        run, posted = self.checked({**LLAMA, "tie_word_embeddings": True}, {**ONE_F_ONE_B, "layers_per_stage": [5, 3]})
+        self.assert_order(run, posted, "1f1b", 4, 1)
+        self.assertEqual([5, 3], run["layers_per_stage"])
+
+    def test_experts_spread_over_replicas(self):
+        run, _ = self.checked(MIXTRAL, {"pipeline": 1, "data": 2, "expert": 2})
+        self.assertEqual(["0F0", "0B0", "0F1", "0B1"], [name for name, _, _ in run["timeline"][0]][:4])
+
+    def test_a_stage_with_other_weights_is_noticed(self):
+        plan = self.plan(LLAMA, ONE_F_ONE_B)
+        # stage 1 of the pipeline, which is none of the model in one piece
+        done = self.torchrun("train.py", plan, "--check", spoil=1)
+        self.assertEqual({2}, {status for status, _, _ in done})
+        self.assertRegex(done[1][2], r"train.py: rank 1: --check: loss [\d.]+, expected [\d.]+; the worst gradient is that of decoder\.layers\.")
+
+    def test_what_megatron_is_not_told_here_is_refused(self):
+        plan = self.plan(LLAMA, ONE_F_ONE_B)
+        with open(plan) as file:
+            changed = json.load(file)
+        changed["framework_flags"].append("--overlap-moe-expert-parallel-comm")
+        done = self.torchrun("train.py", self.path("other.json", changed))
+        self.assertIn("other.json wants --overlap-moe-expert-parallel-comm: expected none but", done[0][2])
+        changed["framework"] = None
+        done = self.torchrun("train.py", self.path("other.json", changed))
+        self.assertIn("is a plan of framework None: expected megatron", done[0][2])
+
+    def test_its_profile_predicts_the_run_for_compare(self):
+        plan, profile = self.plan(LLAMA, INTERLEAVED), self.path("profile.json")
+        done = self.torchrun("profile_stage.py", plan, "--samples", "2", "--load", "0.01", "--pause", "0")
+        self.assertEqual([0, 0], [status for status, _, _ in done], done[0][2])
+        made = json.loads(done[0][1].split("posted: ")[0])
+        self.path("profile.json", made)
+        self.assertEqual("megatron", made["runtime"])
+        self.assertEqual([(2, True, False), (2, False, False), (2, False, False), (2, False, True)],
+                         [(stage["layers"], stage["embedding"], stage["head"]) for stage in made["stage"]])
+        layer = 32 * (32 + 2 * 16 + 32) + 3 * 32 * 64 + 2 * 32             # attention with two groups of keys and values, SwiGLU, two norms
+        self.assertEqual([4 * (2 * layer + ends) for ends in (64 * 32, 0, 0, 64 * 32 + 32)], [stage["mem"]["weights"] for stage in made["stage"]])
+        planned = json.loads(pipeplan("plan", self.path("spec.json"), "--policy", os.path.join(SOURCE, "examples/sites/pipeline-anyway.lua"),
+                                      "--profile", profile, "--format", "json"))
+        self.assertEqual(["planned", profile], [planned["status"], planned["profile"]["file"]])
+        runs = self.path("runs.json")
+        done = self.torchrun("train.py", plan, "--steps", "3", "--warmup", "1", "--runs", runs, "--profile", profile)
+        self.assertEqual([0, 0], [status for status, _, _ in done], done[0][2])
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "examples/torch/compare.py"), runs, "--pipeplan", PIPEPLAN, "--format", "json"],
+                              capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stderr)
+        row = json.loads(done.stdout)["runs"][0]
+        self.assertEqual({"F": 16, "B": 16}, {kind: found["count"] for kind, found in row["actions"].items()})
+        self.assertGreater(row["predicted_ms"], 0)
+
+
+def main():
+    device = torch.device("cpu")
+    try:
+        shim.load(device)
+    except shim.Missing as why:
+        print(f"skipped: {why}")
+        return 77
+    with contextlib.redirect_stderr(io.StringIO()):
+        import actions, chunks, steps  # noqa: E401, F401  once, not in every process
+    return 0 if unittest.main(exit=False).result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
