@@ -70,7 +70,7 @@ FIELDS = {
     "pairs": (one_of("in_turn", "split", "overlapped"), "in_turn, split or overlapped", False),
     "queues": (one_of("one", "per_peer"), "one or per_peer", False),
     "model": (lambda v: isinstance(v, str), "a name", False),
-    "layers_per_stage": (list_of(is_count), "a list of layers", False),
+    "layers_per_stage": (list_of(lambda v: v is not False and (v == 0 or is_count(v))), "a list of layers", False),
     "step_ms": (list_of(is_number), "a list of milliseconds", False),
     "peak_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "base_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
