@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds measured runs against what pipeplan predicts of them from the profile alone: steps, actions, peak memory, the order of schedules.
 
-usage: examples/torch/compare.py RUNS.json [--pipeplan PROGRAM] [--format text|markdown|json] [--summary] [--svg DIR] [-o FILE]
+usage: examples/torch/compare.py RUNS.json [RUNS.json …] [--pipeplan PROGRAM] [--format text|markdown|json] [--summary] [--svg DIR] [-o FILE]
 
 RUNS.json is what fidelity.py and train_step.py --runs write: profiles by name, and runs, each with the profile of its stages. Nothing of a
 run but its schedule, its runtime and the bytes of its input and optimizer goes into the prediction (pipeplan simulate --profile); where the profile does
 not weigh weights and gradients, peaks are counted from what lay on the card before the step. Needs Python's standard library alone. --svg
-draws each run that has a timeline, measured above predicted.
+draws each run that has a timeline, measured above predicted. Several files are compared as one: that of a plan and that of its fallback, say, of
+which it then says what the plan saves, measured and predicted, and which is faster.
 Exit status: 0 compared; 1 some run could not be predicted, and why; 2 bad usage or input.
 """
 import argparse
@@ -77,6 +78,7 @@ FIELDS = {
     "input_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "optimizer_bytes": (list_of(is_number), "a list of bytes, one a rank", False),
     "keeps_outputs": (one_of(True, False), "true or false", False),
+    "fallback": (lambda v: isinstance(v, str), "the schedule to which the plan says to roll back", False),
     "group": (lambda v: v == "rounds" or is_count(v), "microbatches, or rounds", False),
     "timeline": (list_of(list_of(is_action)), 'a list of ["0F0", start, end] for each rank', False),
     "sm_clock_mhz": (list_of(is_number), "a list of MHz", False),
@@ -129,6 +131,22 @@ def read(path):
         check_run(run, data["profiles"], f"{path}: runs[{i}]")
     if not data["runs"]:
         raise BadInput(f"{path}: runs is empty: expected at least one run")
+    return data
+
+
+def together(files):
+    """What several files have, as if it were one file. A profile whose name another file has for another one is called by its file, too."""
+    data = {"profiles": {}, "runs": [], "not_run": [], "notes": []}
+    for path, one in files:
+        called = {}
+        for name, profile in one["profiles"].items():
+            called[name] = name if data["profiles"].get(name, profile) == profile else f"{name} of {path}"
+            data["profiles"][called[name]] = profile
+        data["runs"] += [{**run, "profile": called[run["profile"]]} for run in one["runs"]]
+        for name in ("not_run", "notes"):
+            data[name] += one.get(name) or []
+    for name in ("source", "date", "command"):
+        data[name] = "; ".join(dict.fromkeys(one[name] for _, one in files if one.get(name))) or None
     return data
 
 
@@ -224,15 +242,15 @@ def summary_object(rows):
         found = agreement.order(some)
         order.append({"model": model, "ranks": ranks, "microbatches": microbatches, "runs": found["runs"], "kendall_tau": found["tau"],
                       "pairs": found["pairs"], "wrong": [names(pair) for pair in found["wrong"]]})
-    claims = {name: [{"measured_fraction": each["measured"], "predicted_fraction": each["predicted"], "runs": names((each["from"], each["to"]))}
-                     for each in found] for name, found in agreement.claims(rows).items()}
+    claims = {name: [{"measured_fraction": each["measured"], "predicted_fraction": each["predicted"], "runs": names((each["from"], each["to"])),
+                      **({"faster": each["faster"]} if "faster" in each else {})} for each in found] for name, found in agreement.claims(rows).items()}
     return {"step": agreement.spread(agreement.step_errors(rows)), "peak": agreement.spread(agreement.peak_errors(rows)),
             "order": order, "claims": claims}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", metavar="RUNS.json")
+    parser.add_argument("runs", metavar="RUNS.json", nargs="+")
     parser.add_argument("--pipeplan", metavar="PROGRAM", help="default: build/release/pipeplan here, or pipeplan on the path")
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text")
     parser.add_argument("--summary", action="store_true", help="a row for each model instead of one for each run")
@@ -240,7 +258,7 @@ def main():
     parser.add_argument("-o", "--output", metavar="FILE", help="instead of standard output")
     options = parser.parse_args()
     try:
-        data = read(options.runs)
+        data = together([(path, read(path)) for path in options.runs])
         rows, pictures = compare(data, program_of(options.pipeplan), options.svg)
         if options.format == "json":
             head = {key: data.get(key) for key in ("source", "date", "command")}

@@ -26,7 +26,7 @@ import torch.distributed as dist
 from pipeline import failure, grid as processes, job as jobs, metrics, options as types, trace
 from pipeline.program import Mismatch
 from pipeline.trainer import Trainer, agreed
-from pipeline.watchdog import Watchdog, say
+from pipeline.watchdog import Watchdog, last_words, say
 
 
 def arguments():
@@ -77,12 +77,12 @@ def main():
         dist.barrier()
     except Mismatch as error:
         whole(options)
-        say(f"train_step.py: rank {dist.get_rank()}: {error}")
+        last_words(f"train_step.py: rank {dist.get_rank()}: {error}")
         dist.barrier()                          # torchrun stops all when one has ended: only after all have said so
         os._exit(2)
     except (Exception, KeyboardInterrupt) as error:                  # whatever it is, the others wait for this process
         whole(options)
-        say(f"train_step.py: {watchdog.where()}: {failure.in_words(error)}")
+        last_words(f"train_step.py: {watchdog.where()}: {failure.in_words(error)}")
         os._exit(1)
     watchdog.stop()
     dist.destroy_process_group()

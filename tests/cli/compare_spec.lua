@@ -242,6 +242,35 @@ print("good")]==]
     assert.same({ "a", "a, layers 9 7", "run 3" }, { value.runs[1].name, value.runs[2].name, value.runs[3].name })
   end)
 
+  it("lays a plan beside its fallback, which may be in another file, and says which one is faster, and by how much it was wrong", function()
+    -- by the profile both take 12 ms
+    local one, other = runs_of { { name = "planned", fallback = "gpipe", step_ms = { 10 } } }, runs_of { { schedule = "gpipe", step_ms = { 12.5 } } }
+    local names = { write(cjson.encode(one)), write(cjson.encode(other)) }
+    local function both(options)
+      return run(("python3 examples/torch/compare.py %s %s --pipeplan '%s' %s"):format(names[1], names[2], os.getenv "PIPEPLAN", options))
+    end
+    local said = cjson.decode(both "--format json".stdout).summary.claims.planned
+    assert.equal(1, #said)
+    near(0.2, said[1].measured_fraction)
+    assert.equal("plan", said[1].faster)
+    assert.matches("\nmodel, P 2, M 3: planned, against run 1 +10%.0 +12%.0 +%+20%.0 %% +12%.5 +12%.0 +%-4%.0 %% +%+20%.0 %% +%+0%.0 %% +the plan\n",
+                   both "".stdout)
+    for step, faster in pairs { [10.2] = "tie", [8] = "fallback" } do
+      other.runs[1].step_ms = { step }
+      os.remove(names[2])
+      names[2] = write(cjson.encode(other))
+      assert.equal(faster, cjson.decode(both "--format json".stdout).summary.claims.planned[1].faster)
+    end
+    for _, name in ipairs(names) do os.remove(name) end
+  end)
+
+  it("predicts a run of fewer stages from those that each joins", function()
+    local runs = runs_of { { ranks = 1, layers_per_stage = { 16 }, step_ms = { 12 } } }
+    for _, stage in ipairs(runs.profiles.both.stage) do stage.layers = 8 end
+    local value = object(runs)      -- three microbatches of F 1 + 1 and B 2 + 2
+    near(18, value.runs[1].predicted_ms, 1e-6)
+  end)
+
   it("prints text and markdown of all that it knows", function()
     local runs = runs_of { { step_ms = { 12, 12.6 }, sm_clock_mhz = { 1600, 1700 }, power_w = { 600, 700 }, peak_bytes = { 2 ^ 30, 2 ^ 30 } },
                            { schedule = "gpipe", step_ms = { 13 } } }

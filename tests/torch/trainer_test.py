@@ -278,14 +278,15 @@ class Optimizer(Runs):
             ranks = json.load(file)["memory"]["ranks"]
         done = self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE, "--steps", 2, dtype="bf16")
         self.check_passes(done)
-        found = re.search(r"state of rank (\d), MiB: (.*); in the plan: (.*)", done[3][1])
-        self.assertEqual(found[2], found[3])                     # and nothing that is otherwise
+        found = re.search(r"state of rank (\d), MiB: (.*); in the plan: ([^;]*)(.*)", done[3][1])
+        self.assertEqual(found[2], found[3])
+        self.assertEqual("; reduction is all here, and scatter there", found[4])
         rank = ranks[int(found[1])]
         self.assertEqual(f"parameters {rank['parameters_bytes'] / 2**20:.3f}, gradients {rank['gradients_bytes'] / 2**20:.3f}, optimizer "
                          f"{rank['optimizer_bytes'] / 2**20:.3f}", found[2])
         done = self.run_steps(4, plan, "--schedule", csv, "--shape", SHAPE, "--optimizer", "sgd", dtype="fp32")
         self.check_passes(done)
-        self.assertRegex(done[3][1], "optimizer 0.000; in the plan: .*; precision is fp32 here, and bf16 there; optimizer is sgd here, and adam there\n")
+        self.assertRegex(done[3][1], "optimizer 0.000; in the plan: .*; precision is fp32 here, and bf16 there; optimizer is sgd here, and adam there; reduction")
 
 
 # ------------------------------------------------------------------------------------------------------------------------------ W that waits

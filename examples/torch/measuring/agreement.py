@@ -117,10 +117,22 @@ def picked(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [dict(gain(default[0], min(rows, key=lambda row: row["predicted_ms"])), best=best)]
 
 
+def planned(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The schedule of a plan, against the one to which the plan says to roll back, and which of both was faster: "plan", "fallback", or "tie"."""
+    found = []
+    for row in rows:
+        for other in rows:
+            if row.get("fallback") and other is not row and other["schedule"] == row["fallback"] != row["schedule"]:
+                apart = relative(row["measured_ms"], other["measured_ms"])
+                found.append(dict(gain(other, row), faster="tie" if abs(apart) < APART else "plan" if apart < 0 else "fallback"))
+    return found
+
+
 def claims(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
     """{ claim: [gain, …] } over all runs of the same work."""
-    found: dict[str, list[dict[str, Any]]] = {"pairs_as_two_actions": [], "queue_a_peer": [], "balanced": [], "picked": []}
+    found: dict[str, list[dict[str, Any]]] = {"planned": [], "pairs_as_two_actions": [], "queue_a_peer": [], "balanced": [], "picked": []}
     for same in groups(compared(rows)).values():
+        found["planned"] += planned(same)
         found["pairs_as_two_actions"] += pairs_as_two_actions(same)
         found["queue_a_peer"] += queue_a_peer(same)
         found["balanced"] += balanced(same)

@@ -52,8 +52,11 @@ class Predictor:
         return path
 
     def profile(self, run: dict[str, Any], number: int) -> str:
-        """The run's, with what it says of its runtime: pairs take F, then B, unless something overlaps them; are results kept?"""
+        """The run's, with what it says of its runtime: pairs take F, then B, unless something overlaps them; are results kept? Where the run has fewer
+        stages, as a fallback without chunks, each is those that it joins."""
         profile = dict(self.profiles[run["profile"]])
+        if isinstance(profile.get("stage"), list):
+            profile["stage"] = joined(profile["stage"], run.get("layers_per_stage")) or profile["stage"]
         if run.get("pairs") != "overlapped" and isinstance(profile.get("stage"), list):
             profile["stage"] = [{key: without_pairs(value) for key, value in stage.items()} if isinstance(stage, dict) else stage
                                 for stage in profile["stage"]]
@@ -87,6 +90,36 @@ class Predictor:
             return json.loads(done.stdout), None
         lines = done.stderr.strip().splitlines() or [f"pipeplan simulate ended with status {done.returncode}"]
         return None, lines[0].removeprefix("pipeplan: ").replace(os.path.join(self.folder, f"profile{number}.json"), f"profile {run['profile']}")
+
+
+def joined(stages: list, layers: list[int] | None) -> list | None:
+    """Of measured stages those with so many layers each, or None where the layers do not come out or are cut so already: times and bytes of what a
+    stage joins are summed. (What each measured stage takes once, it takes as often as it joins stages: a few per cent of small ones.)"""
+    if not layers or len(layers) >= len(stages) or not all(isinstance(stage, dict) and stage.get("layers", 0) > 0 for stage in stages):
+        return None
+    out, rest = [], list(stages)
+    for count in layers:
+        part: list[dict] = []
+        while rest and sum(stage["layers"] for stage in part) < count:
+            part.append(rest.pop(0))
+        if sum(stage["layers"] for stage in part) != count:
+            return None
+        out.append(_together(part))
+    return None if rest else out
+
+
+LARGEST = ("transient_bytes", "clock_mhz", "power_w")     # of several stages that are one: not their sum
+
+
+def _together(parts: list[Any], name: str = "", add: Any = sum) -> Any:
+    if all(isinstance(part, bool) for part in parts):
+        return any(parts)
+    if all(isinstance(part, (int, float)) for part in parts):
+        return add(parts)
+    if all(isinstance(part, dict) for part in parts):
+        return {key: _together([part[key] for part in parts], key, max if key in LARGEST else add)
+                for key in parts[0] if all(key in part for part in parts)}
+    return parts[0]
 
 
 def without_pairs(value: Any) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 GIB = 2**30
 KINDS = "FBIW"
+FASTER = {"plan": "the plan", "fallback": "the fallback", "tie": "neither"}
 CLAIMS = {
     "pairs_as_two_actions": "F&B pairs of DualPipeV as two actions, against PyTorch's own lowering",
     "queue_a_peer": "a communicator for each neighbour, against one for all",
@@ -121,7 +122,7 @@ def claim_matrix(rows: Sequence[Row], markdown: bool) -> tuple[str, list[str]]:
     sizes = sorted({row["microbatches"] for row in rows})
     cells: dict[Any, Any] = {}
     for name, found in agreement.claims(rows).items():
-        for each in found:
+        for each in found if name in CLAIMS else []:
             slow, fast = each["from"], each["to"]
             change = "the least predicted" if name == "picked" else fast["name"]
             key = f"{slow['model']}, P {slow['ranks']}: {change}, against {slow['name']}"
@@ -171,10 +172,24 @@ def claim_cells(name: str, found: dict[str, Any]) -> list:
             f"{best['name']} {best['measured_ms']:.1f}" if best and best is not fast else ""]
 
 
+def planned_table(rows: Sequence[Row], markdown: bool) -> tuple[str, list[str]]:
+    """A plan and its fallback, each measured, predicted and by how much the prediction is off; what the plan saves; which one is faster."""
+    lines = []
+    for found in agreement.claims(rows)["planned"]:
+        plan, fallback = found["to"], found["from"]
+        cells = [f"{plan['model']}, P {plan['ranks']}, M {plan['microbatches']}: {plan['name']}, against {fallback['name']}"]
+        for row in (plan, fallback):
+            cells += [f"{row['measured_ms']:.1f}", f"{row['predicted_ms']:.1f}", percent(agreement.relative(row["predicted_ms"], row["measured_ms"]))]
+        lines.append(cells + [percent(found["measured"]), percent(found["predicted"]), FASTER[found["faster"]]])
+    title = f"the plan against its fallback, ms; neither is faster within {100 * agreement.APART:g} %"
+    headings = ["", "plan", "predicted", "error", "fallback", "predicted", "error", "saves", "predicted", "faster"]
+    return title, table(headings, lines, markdown) if lines else []
+
+
 def claim_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[str]]]:
     headings = ["", "ms", "→ ms", "saves", "predicted", "fastest measured"]
     return [(CLAIMS[name], table(headings, [claim_cells(name, each) for each in found], markdown))
-            for name, found in agreement.claims(rows).items() if found]
+            for name, found in agreement.claims(rows).items() if found and name in CLAIMS]
 
 
 def blind(rows: Sequence[Row]) -> list[str]:
@@ -212,9 +227,9 @@ def notes(data: dict[str, Any], rows: Sequence[Row], summary: bool) -> tuple[str
 def page(data: dict[str, Any], rows: Sequence[Row], markdown: bool = False, summary: bool = False) -> str:
     """The whole report. summary: without a row for each run."""
     if summary:
-        sections = [summary_table(rows, markdown), wrong_pairs(rows), claim_matrix(rows, markdown)]
+        sections = [summary_table(rows, markdown), planned_table(rows, markdown), wrong_pairs(rows), claim_matrix(rows, markdown)]
     else:
-        sections = run_tables(rows, markdown) + [error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)]
+        sections = run_tables(rows, markdown) + [planned_table(rows, markdown), error_table(rows, markdown), order_table(rows, markdown), wrong_pairs(rows)]
         sections += claim_tables(rows, markdown)
     sections.append(notes(data, rows, summary))
     command = data.get("command") and (f"`{data['command']}`" if markdown else data["command"])

@@ -156,6 +156,8 @@ def _otherwise(job: Job) -> list[tuple[str, str, str]]:
         found.append(("--optimizer", "sgd without momentum", "sgd with momentum"))
     if state["training.moments"] != "fp32" and job.optimizer != "sgd":
         found.append(("--moments", "fp32", state["training.moments"]))
+    if job.sharded and job.plan.data > 1 and state.get("training.reduction") != "all":
+        found.append(("--reduction", "all", "scatter"))
     if job.plan.sharding in ("gradients", "parameters"):
         found.append(("--sharding", "optimizer", job.plan.sharding))
     return found

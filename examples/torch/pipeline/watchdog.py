@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
 import os
 import select
 import signal
@@ -33,6 +34,14 @@ if TYPE_CHECKING:
 def say(text: str) -> None:
     """One write, so that the lines of several processes do not mix."""
     os.write(2, (text.rstrip("\n") + "\n").encode())
+
+
+def last_words(text: str) -> None:
+    """Before a process ends because of itself: says so, and has torchrun repeat it in its own summary (torch.distributed.elastic reads this file)."""
+    say(text)
+    if path := os.environ.get("TORCHELASTIC_ERROR_FILE"):
+        with contextlib.suppress(OSError), open(path, "w") as file:
+            json.dump({"message": text, "timestamp": int(time.time())}, file)
 
 
 def _main_thread() -> str:
@@ -145,7 +154,7 @@ class Watchdog:
             if reached or self.beats != before:
                 moved, before, self.stopped = now, self.beats, 0.0
             elif self.limit and now - moved - self.stopped >= self.limit:
-                say(f"{self.where()}: nothing has moved for {now - moved - self.stopped:.1f} s, of {self.limit:g} s allowed"
+                last_words(f"{self.where()}: nothing has moved for {now - moved - self.stopped:.1f} s, of {self.limit:g} s allowed"
                     f"{f', besides {self.stopped:.1f} s in which this process was stopped' if self.stopped else ''}; "
                     "a process has died, or the ranks wait for each other")
                 os._exit(1)
