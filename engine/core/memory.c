@@ -99,20 +99,15 @@ static void add_gqa(ledger *book, const pp_model *model, const pp_training *trai
   temporary(book, wide(training) * (query + both + gate));
 }
 
-/*
-** A mixer with a state: what its convolution and its recurrence read, the recurrence's output and its gate, and what the output projection reads.
-** States of chunks are computed again in backward (flash-linear-attention, ops/gated_delta_rule/chunk.py). A short convolution alone reads a
-** product of two of the three thirds that are projected.
-*/
+/* A mixer with a state: what is projected, what its kernels keep (mixers.c), and what the output projection reads. */
 static void add_mixer(ledger *book, const pp_model *model, const pp_training *training, split by) {
   pp_mixer mixer;
   pp_mixer_of(model, &mixer);
   const double written = (double)mixer.written / by.tensor;
-  const double read = model->attention == PP_ATTENTION_CONV ? written : (double)mixer.read / by.tensor;
   double projected = 0;
   for (int i = 0; i < mixer.products - 1; i++)
     projected += (double)mixer.product[i].n / (mixer.product[i].split == PP_SPLIT_COLUMNS ? by.tensor : 1);
-  keep(book, wide(training) * (projected + (model->conv_kernel > 0 ? read : 0) + written), false);
+  keep(book, wide(training) * (projected + (double)mixer.kept / by.tensor) + 4 * (double)mixer.kept_fp32 / by.tensor, false);
   keep_input(book, training->activation_bytes * written, false);
   book->output_gradients += training->activation_bytes * projected;
   temporary(book, wide(training) * projected);

@@ -5,11 +5,17 @@
 ** FLOPs of gated delta and Mamba-2 restate Megatron-LM's num_floating_point_operations (megatron/training/training.py, gdn_layer_flops and
 ** mamba_layer_flops), as those of attention do; it counts a key as wide as a value, which they are in the models that it trains. Kimi delta is
 ** the same rule with a gate for each channel; lightning attention adds k·vᵀ to its state and multiplies it by q: 2 products.
+**
+** What backward keeps is what the kernels of flash-linear-attention and mamba_ssm save (tests/oracles/mixer_bytes.py names them): what is read
+** behind the convolution, which a delta rule normalises, for each head columns of its chunk; Mamba-2's kernel convolves again. States of chunks
+** are computed again.
 */
 #include "core/mixers.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { CHUNK = 64 };   /* tokens whose products of keys are kept, a row of so many for each token and head */
 
 bool pp_mixer_is(pp_attention attention) {
   return attention > PP_ATTENTION_NONE;
@@ -44,6 +50,8 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
       out->split += 2 * heads;
       out->replicated = model->value_dim;
       out->recurrence = 2 * ((double)(model->conv_kernel * channels) + 4 * states);
+      out->kept = channels + values + CHUNK * heads - heads;   /* the decay in fp32, in place of what it comes from */
+      out->kept_fp32 = 2 * model->key_heads + 2 * heads;       /* inverse norms of queries, keys and the output */
       break;
     case PP_ATTENTION_KIMI_DELTA:
       add_product(out, channels + heads, hidden, PP_SPLIT_COLUMNS);
@@ -53,6 +61,8 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
       out->split += keys + heads;
       out->replicated = model->value_dim;
       out->recurrence = 2 * ((double)(model->conv_kernel * channels) + 4 * states);
+      out->kept = channels + values + 2 * CHUNK * heads;
+      out->kept_fp32 = 2 * model->key_heads + heads;
       break;
     case PP_ATTENTION_MAMBA2:        /* B, C, x, the output's gate, and a step for each head */
       add_product(out, channels + values + heads, hidden, PP_SPLIT_COLUMNS);
@@ -60,11 +70,14 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
       out->split += 3 * heads + (model->mixer_norm ? values : 0);
       if (model->qkv_bias) out->split += channels + values + heads;
       out->recurrence = 7 * states;
+      out->kept = values;
+      out->kept_fp32 = model->mixer_norm ? model->key_heads : 0;
       break;
     case PP_ATTENTION_LIGHTNING:
       add_product(out, channels + values, hidden, PP_SPLIT_COLUMNS);
       out->split = values;
       out->recurrence = 4 * states;
+      out->kept = channels + 2 * values;   /* queries, keys and values behind their SiLU, the output before and behind its norm */
       break;
     default:                         /* PP_ATTENTION_CONV: two gates and what is convolved */
       add_product(out, 3 * hidden, hidden, PP_SPLIT_COLUMNS);
@@ -74,6 +87,7 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
       out->written = hidden;
       out->recurrence = 2 * (double)(model->conv_kernel * hidden);
       out->state = model->conv_kernel * hidden;
+      out->kept = 2 * hidden;              /* before and behind the convolution */
       break;
   }
   add_product(out, hidden, out->written, PP_SPLIT_ROWS);

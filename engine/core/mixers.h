@@ -21,6 +21,8 @@ typedef struct {
   double recurrence;           /* forward FLOPs per token of convolution and recurrence */
   int64_t read, written;       /* elements per token: what they read, and what the output projection reads */
   int64_t state;               /* elements of a sequence's state */
+  int64_t kept, kept_fp32;     /* per token for backward, beside the projections and what the output projection reads: elements as wide as weights
+                                  are kept, and fp32 numbers */
 } pp_mixer;
 
 /* Has the layer a mixer that this file knows? Not attention, and not none. */

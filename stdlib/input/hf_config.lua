@@ -313,7 +313,8 @@ local function say_unmeasured(self, shape)
   mixers[false] = nil
   for _, name in ipairs(lists.sorted_keys(mixers)) do
     self:assume("model", name .. " at the speed of attention",
-                "its FLOPs are known, of its kernels nothing is measured, and what it passes on under context parallelism is not counted")
+                "its FLOPs are known, of its kernels nothing is measured; they are taken to keep what those of flash-linear-attention and "
+                .. "mamba_ssm keep for backward; what it passes on under context parallelism is not counted")
   end
   local indexed = shape.index_topk
   for _, kind in ipairs(shape.kinds or {}) do indexed = indexed or kind.index_topk end

@@ -1,0 +1,35 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a mixer with a state keeps for its backward, against what PyTorch's autograd keeps where its kernels keep what flash-linear-attention's
+-- and mamba_ssm's do: tests/oracles/mixer_bytes.json, written by tests/oracles/mixer_bytes.py.
+
+require "pipeplan"
+local costs = require "lua.costs"
+local engine = require "engine"
+local json = require "pipeplan.base.json"
+local lists = require "pipeplan.base.lists"
+
+local name = (os.getenv "PIPEPLAN_SOURCE" or ".") .. "/tests/oracles/mixer_bytes.json"
+local oracle = json.decode(io.open(name):read "a", name)
+
+-- Bytes that a layer of a kind stores for each token.
+local function stored(kind, tensor)
+  local shape = { layers = 2, hidden = oracle.hidden, vocab = 256, heads = 8, head_dim = 32, ffn = 256, kinds = { kind } }
+  local training = lists.with(costs.bf16(), { sequence_length = 128, micro_batch = 1 })
+  return engine.memory.blocks { model = shape, layout = { tensor = tensor or 1 }, training = training }.kind_1.stored / 128
+end
+
+describe("a mixer keeps what autograd keeps of it, " .. oracle.source .. ":", function()
+  for i, case in ipairs(oracle.cases) do
+    local kind = lists.with(case.sizes, { layers = { 1 }, ffn = 0, attention = case.mixer, mixer_norm = true,
+                                          conv_kernel = case.mixer == "lightning" and 0 or 4 })
+    it(string.format("%s, %d bytes a token (case %d)", case.mixer, case.bytes, i), function()
+      local before = 2 * 2 * oracle.hidden   -- of the norm before it: what it reads, and what the projections read
+      assert.near(case.bytes, stored(kind) - before, 4)   -- one inverse norm
+    end)
+
+    it(string.format("%s, half of it on each of two TP ranks (case %d)", case.mixer, i), function()
+      local both = case.mixer == "kimi_delta" and 2 * 2 * case.sizes.key_dim or 0   -- its gates' latents, on either
+      assert.near((case.bytes - both) / 2 + both, stored(kind, 2) - 2 * oracle.hidden, 4)
+    end)
+  end
+end)
