@@ -86,8 +86,8 @@ def export(o, schedule, ranks, microbatches):
     virtual = ["--virtual", "2"] if schedule in ("interleaved_1f1b", "looped_bfs", "interleaved_zero_bubble") else []
     group = ["--group", "rounds"] if schedule in IN_ROUNDS else []
     try:
-        done = subprocess.run([predicted.program_of(o.pipeplan), "simulate", schedule, "--ranks", str(ranks), "--microbatches", str(microbatches), *virtual, *group,
-                               "--format", "csv"], text=True, capture_output=True)
+        done = subprocess.run([predicted.program_of(o.pipeplan), "simulate", schedule, "--ranks", str(ranks), "--microbatches", str(microbatches),
+                               *virtual, *group, "--format", "csv"], text=True, capture_output=True)
     except (OSError, predicted.NoProgram) as error:
         sys.exit(f"{error}: say where pipeplan is with --pipeplan, or give --programs that --export wrote")
     if done.returncode:

@@ -5,10 +5,10 @@
     pipeplan plan SPEC.json --format csv --output schedule.csv
     torchrun --nproc-per-node 2 examples/torch/train_step.py plan.json --schedule schedule.csv --model config.json --check
 
-A process is a pipeline rank of a replica: as many as the plan's pipeline × data, each with a GPU where there are any. Without --schedule
-PyTorch's own class of the plan's schedule runs, if it has one. The model is the small one of pipeline/model.py, of the sizes given; --module
-FILE.py trains yours (pipeline/user_model.py says what such a file has). One iteration line a step is printed, as Megatron-LM's, which `pipeplan
-monitor` reads.
+On one host `python3 examples/torch/train_step.py --processes 2 …` does it without torchrun. A process is a pipeline rank of a replica: as many as
+the plan's pipeline × data, each with a GPU where there are any. Without --schedule PyTorch's own class of the plan's schedule runs, if it has one.
+The model is the small one of pipeline/model.py, of the sizes given; --module FILE.py trains yours (pipeline/user_model.py says what such a file
+has). One iteration line a step is printed, as Megatron-LM's, which `pipeplan monitor` reads.
 
 Weights of bf16 have main weights and gradients of fp32 beside them, and the optimizer is sharded over replicas, as the plan takes it; what is
 otherwise is said after the first step. Exit status: 0; 2: what was given does not fit together, or a loss or gradient is no number, said by every
@@ -23,7 +23,7 @@ import traceback
 
 import torch.distributed as dist
 
-from pipeline import failure, grid as processes, job as jobs, metrics, options as types, trace
+from pipeline import failure, grid as processes, job as jobs, launch, metrics, options as types, trace
 from pipeline.program import Mismatch
 from pipeline.trainer import Trainer, agreed
 from pipeline.watchdog import Watchdog, last_words, say
@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("--module", metavar="FILE.py", help="your model, batches and loss (default: pipeline/model.py)")
     parser.add_argument("--model", metavar="FILE", help="a Hugging Face config.json, for its sizes")
     parser.add_argument("--shape", metavar="NAME=N,…", type=types.named_numbers, default={}, help="sizes, over those of --model: fields of Shape")
+    parser.add_argument("--processes", type=types.count, metavar="N", help="start so many on this host, without torchrun")
     parser.add_argument("--steps", type=types.count, default=1)
     parser.add_argument("--optimizer", choices=jobs.OPTIMIZERS, help="default: the plan's")
     parser.add_argument("--lr", type=types.not_negative, default=1e-4)
@@ -66,7 +67,10 @@ def arguments():
 def main():
     options = arguments()
     if "RANK" not in os.environ:
-        raise SystemExit(f"train_step.py: run it as torchrun --nproc-per-node N {sys.argv[0]} …")
+        if not options.processes:
+            raise SystemExit(f"train_step.py: run it as torchrun --nproc-per-node N {sys.argv[0]} …, or with --processes N on one host")
+        if (status := launch.start(options.processes)) is not None:
+            sys.exit(status)
     # At an error it prints the whole program; the watchdog says where it was.
     logging.getLogger("torch.distributed.pipelining").setLevel(logging.CRITICAL)
     device = processes.start(options.device)

@@ -28,8 +28,8 @@ EXPECTED = [
     ("pipeplan monitor", {1}, r"ROLL BACK · utilisation [\s\S]*pipeplan plan SPEC --schedule 1f1b --pipeline 2 --virtual 1\n"),
     ("plan --schedule 1f1b", {0}, r"^$"),
     ("train", {0}, r"checked: loss [\d.]+ and 68 gradients are the unpipelined model's[\s\S]* iteration +6/ +6 "),
-    ("examples/torch/compare.py", {0}, r"\ninterleaved_1f1b +2 [\s\S]*\n1f1b +2 [\s\S]*\nthe plan against its fallback, ms[\s\S]*: interleaved_1f1b, against 1f1b "
-                                       r"+[\d.]+ .* (the plan|the fallback|neither)\n"),
+    ("examples/torch/compare.py", {0}, r"\ninterleaved_1f1b +2 [\s\S]*\n1f1b +2 [\s\S]*\nthe plan against its fallback, ms"
+                                       r"[\s\S]*: interleaved_1f1b, against 1f1b +[\d.]+ .* (the plan|the fallback|neither)\n"),
 ]
 
 

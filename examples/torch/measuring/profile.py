@@ -171,7 +171,7 @@ def _contention(stages: list, cache: dict) -> dict[str, float]:
 
 def _slope(made: dict[str, Any]) -> float:
     """How much longer hot actions take than cold ones, less one: of those that keep the card busy, not waiting for its host, in a row of them."""
-    cold, host, behind = made["cold"], made.get("host_ms"), made.get("host_ms_behind")
+    cold, host, behind = made["cold"], made.get("host_ms"), made.get("host_ms_behind", {})
     kinds = [kind for kind in ("F", "B") if not host or host[kind] < 0.8 * cold[kind] and behind[kind] - host[kind] < made["behind_ms"] / 2]
     return sum(made["hot"][kind] for kind in kinds) / sum(cold[kind] for kind in kinds) - 1 if kinds else 0.0
 

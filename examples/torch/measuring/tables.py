@@ -97,7 +97,8 @@ def run_tables(rows: Sequence[Row], markdown: bool) -> list[tuple[str, list[str]
         sections.append((titled(model, ranks, "steps, and the fullest rank"), table(STEP_HEADINGS, [step_cells(r) for r in some], markdown)))
         timed = [row for row in some if row["actions"]]
         if timed:
-            sections.append((titled(model, ranks, "actions, the median in the run, and of the same stages in the profile, before heat: of the card, and of its host"),
+            what = "actions, the median in the run, and of the same stages in the profile, before heat: of the card, and of its host"
+            sections.append((titled(model, ranks, what),
                              table(ACTION_HEADINGS, [action_cells(row) for row in timed], markdown)))
     return sections
 
