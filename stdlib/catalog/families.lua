@@ -232,7 +232,7 @@ local refused = {
   deepseek_v4 = "compressed and sparse attention, and several streams beside each other",
   falcon_h1 = "Mamba and attention beside each other in a layer", falcon_mamba = mamba_1, jamba = mamba_1, mamba = mamba_1,
   gemma3n = "per-layer embeddings", gemma3n_text = "per-layer embeddings", kimi_k3 = "delta attention and experts on a latent size",
-  longcat_flash = "two attentions a layer and experts that compute nothing", mamba2 = "layers that are Mamba-2 alone",
+  longcat_flash = "two attentions a layer and experts that compute nothing",
   mt5 = encoder, recurrent_gemma = "recurrent layers", rwkv = "recurrent layers", t5 = encoder, umt5 = encoder, zamba = shared, zamba2 = shared,
 }
 

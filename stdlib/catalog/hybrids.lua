@@ -197,6 +197,26 @@ return function(key, dense, deepseek_moe)
                 "mamba_hidden_act", "mamba_ssm_cache_dtype", "moe_shared_expert_overlap", "mtp_hybrid_override_pattern", "mtp_layers_block_type" },
   }
 
+  -- Mamba-2 alone: each layer is a mixer. What the shape has of attention and feed-forward is in no layer.
+  local function mamba2_alone(config, shape)
+    local heads, width = need(config, "num_heads"), need(config, "head_dim")
+    local inner = config:size("expand", 2) * shape.hidden
+    if heads * width ~= inner then
+      config:complain("num_heads", string.format("'expand' × 'hidden_size' / 'head_dim' (%d)", inner // width), heads)
+    end
+    local own = { attention = "mamba2", ffn = 0, key_heads = need(config, "n_groups"), key_dim = need(config, "state_size"), value_heads = heads,
+                  value_dim = width, conv_kernel = need(config, "conv_kernel"), conv_bias = config:resolve(flag("use_conv_bias", true)),
+                  mixer_norm = true, qkv_bias = false, output_bias = false }
+    return function() return own end
+  end
+
+  local mamba2_family = {
+    assumes = "Mamba-2", classes = { "Mamba2ForCausalLM" }, tied = false, norms = 1, heads = 1, kv_heads = "heads", head_dim = 1, head_dim_keys = { "head_dim" },
+    ffn = { times = 1 }, own = mamba2_alone, layer_types = { linear_attention = true, mamba = true },
+    expects = { { "use_bias", false, "biases in Mamba layers" } },
+    ignores = { "chunk_size", "time_step_limit", "time_step_max", "time_step_min", "time_step_floor", "time_step_rank", "rms_norm", "norm_before_gate" },
+  }
+
   -- ------------------------------------------------------------------------------------------------- other mixers, other attention
 
   local function mamba2(config, shape)
@@ -546,7 +566,7 @@ return function(key, dense, deepseek_moe)
     glm_moe_dsa = with(deepseek_v32, { classes = { "GlmMoeDsaForCausalLM" },
       own = shared_indexers, layer_types = { indexed_attention = true, deepseek_sparse_attention = true },
       ignores = { "indexer_rope_interleave", "qk_head_dim", "mlp_bias", "index_share_for_mtp_iteration" } }),
-    nemotron_h = nemotron_h,
+    nemotron_h = nemotron_h, mamba2 = mamba2_family,
     qwen3_next = with(qwen_hybrid, { classes = { "Qwen3NextForCausalLM" }, moe = with(qwen_shared, { dense = dense.sparse_step }) }),
     qwen3_5 = with(qwen_hybrid, { classes = { "Qwen3_5ForCausalLM", "Qwen3_5ForConditionalGeneration" }, types = { "qwen3_5_text" } }),
     qwen3_5_moe = with(qwen_hybrid, { classes = { "Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration" }, types = { "qwen3_5_moe_text" },
