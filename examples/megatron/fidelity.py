@@ -90,7 +90,8 @@ class Driver:
             degrees["layers_per_stage"] = [round(share * config["num_hidden_layers"]) for share in shares]
         if "num_local_experts" in config:
             degrees.setdefault("expert", 1)
-        training = {"tokens": "1B", "global_batch_size": MICROBATCHES[model] * degrees["data"], "micro_batch_size": 1, "sharding": "optimizer", "alltoall_overlap": False,
+        training = {"tokens": "1B", "global_batch_size": MICROBATCHES[model] * degrees["data"], "micro_batch_size": 1,
+                    "sharding": "optimizer", "alltoall_overlap": False,
                     "unfused": UNFUSED + (["experts"] if "num_local_experts" in config else []),
                     "sequence_length": 32 if self.o.tiny else 4096, "recompute": "none", "precision": "fp32" if self.o.device == "cpu" else "bf16"}
         return {"cluster": cluster, "model": self.path(f"{model}.json", config), "framework": "megatron", "training": training,
@@ -98,7 +99,7 @@ class Driver:
 
     def ask(self, spec, form):
         policy = self.path("anyway.lua")
-        pathlib.Path(policy).write_text('site "anyway"\ndisable { id = "fits_one_gpu", reason = "the runs to compare with are of small models" }\n')
+        pathlib.Path(policy).write_text('site "anyway"\ndisable { id = "fits_one_gpu", reason = "runs to compare with, of small models" }\n')
         done = subprocess.run([self.program, "plan", spec, "--policy", policy, "--format", form], capture_output=True, text=True, timeout=120)
         return done.stdout, done.stderr.strip()
 
@@ -112,8 +113,8 @@ class Driver:
 
     def torchrun(self, script, *arguments, out=None):
         """Output goes to out, or is thrown away unless it ends badly. → None or the end of what it said"""
-        command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", str(self.o.gpus), str(HERE / script), *arguments,
-                   *(["--device", self.o.device] if self.o.device else [])]
+        command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc-per-node", str(self.o.gpus), str(HERE / script),
+                   *arguments, *(["--device", self.o.device] if self.o.device else [])]
         left = max(30, self.o.limit - (time.monotonic() - self.began))
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=left)
@@ -134,7 +135,8 @@ class Driver:
         if not path:
             return self.failed(name, f"no plan: {plan}")
         profile = self.path(f"{name}.profile.json")
-        effort = [word for key in ("samples", "load", "heat") if getattr(self.o, key) is not None for word in (f"--{key}", str(getattr(self.o, key)))]
+        effort = [word for key in ("samples", "load", "heat") if getattr(self.o, key) is not None
+                  for word in (f"--{key}", str(getattr(self.o, key)))]
         problem = self.torchrun("profile_stage.py", path, *effort, out=profile)
         if problem:
             return self.failed(name, f"profile_stage.py {problem}")
@@ -161,11 +163,11 @@ class Driver:
 
     def predict(self, name, model, layout, plan, profile):
         """Before the run's first step; it goes into the file at once, as `next`."""
-        run = {"schedule": plan["schedule"] if plan["schedule"] != "none" else "1f1b", "ranks": plan["parallelism"]["pipeline"], "runtime": "megatron",
-               "microbatches": plan["microbatches"], "virtual": plan["parallelism"]["virtual"], "profile": name}
+        run = {"schedule": plan["schedule"] if plan["schedule"] != "none" else "1f1b", "ranks": plan["parallelism"]["pipeline"],
+               "runtime": "megatron", "microbatches": plan["microbatches"], "virtual": plan["parallelism"]["virtual"], "profile": name}
         answer, problem = predicted.Predictor(self.program, self.out["profiles"], str(self.folder)).ask(run, len(self.out["runs"]))
-        said = {"predicted": {**({"step_ms": 1e3 * answer["step_seconds"], "peak_bytes": answer["peak_bytes"]} if answer else {"problem": problem}),
-                              "program": self.version, "at": now()}}
+        found = {"step_ms": 1e3 * answer["step_seconds"], "peak_bytes": answer["peak_bytes"]} if answer else {"problem": problem}
+        said = {"predicted": {**found, "program": self.version, "at": now()}}
         path, measured = self.plan(f"{name} measured", model, layout, profile)
         for key, made in (("planned", measured if path else None), ("catalogue", plan)):
             said[key] = {"problem": measured} if made is None else {

@@ -19,7 +19,6 @@ import typing
 from typing import TYPE_CHECKING
 
 import torch
-import torch._dynamo
 from torch.distributed import distributed_c10d
 from torch.overrides import TorchFunctionMode
 
@@ -38,6 +37,8 @@ def load(device: torch.device) -> None:
     """Once or more often."""
     _find()
     _python_3_11()
+    if device.type == "cpu":
+        _uncompiled()
     if importlib.util.find_spec("triton") is None:
         _without_triton()
     if device.type == "cpu" and torch.cuda.current_device is not _processor:
@@ -99,7 +100,8 @@ class _Module(types.ModuleType):
 
 def _without_triton() -> None:
     """Files with kernels are imported although none of their kernels is used. PyTorch asks first whether there is a triton, and is told the truth."""
-    import torch._dynamo, torch._inductor.codecache, torch._inductor.runtime.autotune_cache  # noqa: F401, E401
+    from torch.utils._triton import has_triton_package
+    has_triton_package()
     for name in ("triton", "triton.language"):
         module = _Module(name)
         module.__spec__, module.__path__, module.__version__ = importlib.machinery.ModuleSpec(name, None), [], "0"  # type: ignore[attr-defined]
@@ -141,6 +143,11 @@ class _Stream:
         pass
 
 
+def _uncompiled() -> None:
+    """What Megatron fuses would be compiled for most of a minute."""
+    torch.compile = lambda function=None, **_: function or (lambda wrapped: wrapped)  # type: ignore[assignment]
+
+
 def _on_processors() -> None:
     torch.cuda.current_device = _processor                   # type: ignore[assignment]  it is asked for as a device
     torch.cuda.synchronize = lambda *_: None                 # after each message, and at the end of a step
@@ -154,7 +161,6 @@ def _on_processors() -> None:
     torch.Tensor.cuda = lambda self, *_, **__: self          # type: ignore[method-assign, assignment]
     # the PyTorch of scripts/torch has no NumPy, through which it would read what other processes say
     distributed_c10d._tensor_to_object = lambda tensor, size, _: pickle.loads(bytes(tensor.tolist())[:size])  # type: ignore[assignment]
-    torch._dynamo.config.disable = True                      # what Megatron fuses would be compiled for most of a minute
     _Cpu().__enter__()
     from megatron.core.transformer.moe import token_dispatcher
     # rows to and from each expert, which it reads off a GPU as numbers, and leaves on a processor as a tensor

@@ -114,7 +114,8 @@ def train(options, given, device):
     if options.check and program:
         compare_programs(program, timeline.rows(), place.rank)
     if record:
-        write_record(options, job, record, timeline.rows(), own, place, device, iteration_ms=sorted(round(ms, 4) for ms in iterations), first_step_at=begun)
+        write_record(options, job, record, timeline.rows(), own, place, device, first_step_at=begun,
+                     iteration_ms=sorted(round(ms, 4) for ms in iterations))
 
 
 def log(options, job, step, loss, norm, ms):

@@ -25,6 +25,7 @@ for folder in ("torch", "megatron"):
     sys.path.insert(0, os.path.join(SOURCE, "examples", folder))
 
 import torch
+import torch._dynamo  # noqa: F401  which an optimizer would import in every process, for seconds
 
 import processes
 import shim
@@ -147,7 +148,7 @@ class Megatron(unittest.TestCase):
         self.assertEqual([4, 4], run["layers_per_stage"])
 
     def test_interleaved(self):
-        for microbatches in 2, 6:      # with two, the first rank has all its forwards first
+        for microbatches in 2, 4:      # with two, the first rank has all its forwards first
             run, posted = self.checked(LLAMA, INTERLEAVED, microbatches=microbatches)
             self.assert_order(run, posted, "interleaved_1f1b", microbatches, 2)
 
@@ -182,7 +183,7 @@ class Megatron(unittest.TestCase):
         """Pasted one after the other; each torchrun is a fork of this process, which has imported Megatron."""
         with open(os.path.join(SOURCE, "docs/running.md")) as file:
             block = re.search(r"^<!-- run by: tests/torch/megatron_run_test.py -->\n```sh\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)[1]
-        function, *commands = block.splitlines()
+        function, *commands = block.replace("\\\n", "").splitlines()
         os.mkdir(self.path("build"))
         os.symlink(os.path.join(SOURCE, "examples"), self.path("examples"))
         os.symlink(os.path.dirname(os.path.abspath(PIPEPLAN)), self.path("build/release"))
@@ -193,7 +194,21 @@ class Megatron(unittest.TestCase):
         self.assertEqual(["plan", "torchrun", "examples/torch/compare.py", "pipeplan"], list(printed))
         self.assertRegex(printed["torchrun"], r"checked: loss [\d.]+ and 100 gradients are the unpipelined model's[\s\S]* iteration +6/ +6 ")
         self.assertRegex(printed["examples/torch/compare.py"], r"\ninterleaved_1f1b +2 [\s\S]*: actions[\s\S]*\nerrors\n")
+        self.assert_profile(self.path("build/profile.json"))
         self.assertRegex(printed["pipeplan"], r"(KEEP|UNDECIDED|ROLL BACK) · utilisation [\d.]+ %")
+
+    def assert_profile(self, path):
+        """Of examples/models/tiny.json: hidden 256, a vocabulary of 512, and Megatron's biases, which every linear layer has where one has."""
+        with open(path) as file:
+            made = json.load(file)
+        self.assertEqual("megatron", made["runtime"])
+        self.assertEqual([(True, False), (False, False), (False, False), (False, True)],
+                         [(stage["embedding"], stage["head"]) for stage in made["stage"]])
+        self.assertEqual(8, sum(stage["layers"] for stage in made["stage"]))
+        layer = (256 + 1) * (3 * 256 + 256 + 1024) + (1024 + 1) * 256 + 2 * 2 * 256
+        for stage in made["stage"]:
+            ends = stage["embedding"] * 512 * 256 + stage["head"] * (512 * 256 + 2 * 256)
+            self.assertEqual(4 * (stage["layers"] * layer + ends), stage["mem"]["weights"])
 
     def pasted(self, function, command):
         """→ what it prints; a busy machine decides the verdict of monitor."""
@@ -214,21 +229,6 @@ class Megatron(unittest.TestCase):
         if out:
             self.path(out, done[0][1])
         return done[0][1] + done[1][1]
-
-    def test_its_profile_is_of_the_stages_and_a_plan_reads_it(self):
-        plan, profile = self.plan(LLAMA, INTERLEAVED), self.path("profile.json")
-        done = self.torchrun("profile_stage.py", plan, "--samples", "2", "--load", "0.01", "--pause", "0")
-        self.assertEqual([0, 0], [status for status, _, _ in done], done[0][2])
-        made = json.loads(done[0][1].split("posted: ")[0])
-        self.path("profile.json", made)
-        self.assertEqual("megatron", made["runtime"])
-        self.assertEqual([(2, True, False), (2, False, False), (2, False, False), (2, False, True)],
-                         [(stage["layers"], stage["embedding"], stage["head"]) for stage in made["stage"]])
-        layer = 32 * (32 + 2 * 16 + 32) + 3 * 32 * 64 + 2 * 32             # attention with two groups of keys and values, SwiGLU, two norms
-        self.assertEqual([4 * (2 * layer + ends) for ends in (64 * 32, 0, 0, 64 * 32 + 32)], [stage["mem"]["weights"] for stage in made["stage"]])
-        planned = json.loads(pipeplan("plan", self.path("spec.json"), "--policy", os.path.join(SOURCE, "examples/sites/pipeline-anyway.lua"),
-                                      "--profile", profile, "--format", "json"))
-        self.assertEqual(["planned", profile], [planned["status"], planned["profile"]["file"]])
 
 
 def main():
