@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pipeline.model import Shape
 
 
+MICROBATCHES = 4     # that differ, by turns: experts get other numbers of rows each time, as in a run
+
+
 class StageActions:
     """stage: wrapped as chunks.wrapped does. received: see measuring.actions.Actions. Megatron has no I and W."""
     received, splits = False, False
@@ -25,10 +28,11 @@ class StageActions:
     def __init__(self, stage: Any, shape: Shape, starts: bool, ends: bool, device: torch.device, dtype: torch.dtype) -> None:
         self.stage, self.starts, self.ends = stage, starts, ends
         self.config = stage.config
-        self.tokens = model.batch(shape, 1, device=device)
+        self.turn = 0
+        self.tokens = [model.batch(shape, 1, seed, device=device) for seed in range(MICROBATCHES)]
         tensor = self.config.tensor_model_parallel_size if self.config.sequence_parallel else 1
         size = (shape.sequence_length // tensor, shape.micro_batch_size, shape.hidden)
-        self.input = None if starts else torch.randn(size, device=device, dtype=dtype)
+        self.inputs = [None if starts else torch.randn(size, device=device, dtype=dtype) for _ in range(MICROBATCHES)]
         self.gradient = None if ends else torch.randn(size, device=device, dtype=dtype) * 0.01
         self.replicas = parallel_state.get_data_parallel_world_size()
 
@@ -37,12 +41,14 @@ class StageActions:
 
     def tensors(self) -> list[torch.Tensor]:
         """What is there before and after every action."""
-        return [t for t in (*self.tokens, self.input, self.gradient) if t is not None] + list(self.stage.parameters()) + self.gradients()
+        given = [*(t for pair in self.tokens for t in pair), *self.inputs, self.gradient]
+        return [t for t in given if t is not None] + list(self.stage.parameters()) + self.gradients()
 
     def forward(self) -> list:
         """→ [input, output], which the schedule keeps for the backward. The output's data is let go as once it was sent."""
-        given = None if self.input is None else self._message(self.input).detach().requires_grad_()
-        out, _ = schedules.forward_step(forward_step, iter([self.tokens]), self.stage, 1, given, [], self.config, 1, current_microbatch=0,
+        self.turn = (self.turn + 1) % MICROBATCHES
+        given = None if self.starts else self._message(self.inputs[self.turn]).detach().requires_grad_()
+        out, _ = schedules.forward_step(forward_step, iter([self.tokens[self.turn]]), self.stage, 1, given, [], self.config, 1, current_microbatch=0,
                                         vp_stage=get_attr_wrapped_model(self.stage, "vp_stage"),
                                         is_last_stage=self.ends)
         if not self.ends:

@@ -55,9 +55,29 @@ local shipped = { { name = "2xH200-slow-hosts", steps = 21, median = 0.02, worst
                   { name = "2xH200-ends", steps = 27, median = 0.015, worst = 0.095, wrong = 0 },   -- all before they ran; cards that get hot
                   { name = "4xH200", steps = 93, median = 0.02, worst = 0.05, wrong = 0 } }
 
+-- Of megatron-core; steps that hosts pace differ among themselves by as much as they are off.
+local function assert_megatron(name, count)
+  local value = cjson.decode(run("python3 examples/torch/compare.py tests/data/gpu/" .. name .. ".json --format json --pipeplan '"
+    .. os.getenv "PIPEPLAN" .. "'").stdout)
+  local dense = 0
+  for _, row in ipairs(value.runs) do
+    if row.model == "dense" then
+      dense = dense + 1
+      assert.is_true(math.abs(row.predicted_ms / row.measured_ms - 1) < 0.04, row.name)
+    end
+  end
+  assert.equal(count, dense)
+  assert.is_true(value.summary.peak.median < 0.01 and math.abs(value.summary.peak.worst) < 0.02)
+end
+
 local function is_disturbed(row) return disturbed[("%s %s %d"):format(row.model, row.name, row.microbatches)] end
 
 describe("the runs that are shipped", function()
+  it("of megatron-core are predicted from their profiles, steps that cards pace and all peaks", function()
+    assert_megatron("megatron_runs_1xH200", 1)
+    assert_megatron("megatron_runs_2xH200", 2)
+  end)
+
   for _, band in ipairs(shipped) do
     local name = band.name
     it("are predicted from their profiles, in the right order, on " .. name, function()
