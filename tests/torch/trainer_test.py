@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import warnings
 
@@ -29,7 +30,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 import own_model
 import processes
-from pipeline import deferred, failure, gradients, grid as grids, model
+from pipeline import deferred, failure, gradients, grid as grids, model, trainer
 from pipeline.program import parse
 from pipeline.update import Update
 from pipeline.watchdog import Watchdog
@@ -506,6 +507,20 @@ class WithoutTorchrun(Runs):
         self.assertRegex(error, r"(?m)^train_step.py: rank 1 was ended by signal 9 \(SIGKILL\)$")
         self.assertRegex(error, r"(?m)^train_step.py: rank 0, step 2: .*: another process has ended: .*$")
         self.assertEqual(2, len(error.splitlines()))
+
+
+class Batch(unittest.TestCase):
+    def test_a_microbatch_has_the_strides_of_its_shape(self):
+        """PyTorch up to 2.11 refuses a stage whose example differs in that from what it is given: seen on a GPU, with tokens of one row."""
+        tokens = torch.arange(9).view(1, 9)
+        self.assertEqual((9, 1), tokens[:, :-1].contiguous().stride())
+        made = trainer.Trainer.__new__(trainer.Trainer)
+        made.grid, made.device = types.SimpleNamespace(data=1), torch.device("cpu")
+        made.job = types.SimpleNamespace(model=types.SimpleNamespace(batch=lambda *_: (tokens[:, :-1], tokens[:, 1:]), source="own.py"), dtype=torch.float32,
+                                         shape=types.SimpleNamespace(micro_batch_size=1), plan=types.SimpleNamespace(microbatches=1))
+        input, target = made.batch(1, 0, 1)
+        self.assertEqual([(8, 1), (8, 1)], [input.stride(), target.stride()])
+        self.assertEqual(list(range(1, 9)), target[0].tolist())
 
 
 class OneLine(unittest.TestCase):

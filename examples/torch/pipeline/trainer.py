@@ -95,7 +95,9 @@ class Trainer:
         rows = (microbatches or self.job.plan.microbatches) * self.job.shape.micro_batch_size
         if len(made) != 2 or any(len(tensor) != rows for tensor in made):
             raise Mismatch(f"{self.job.model.source}: batch gave {[tuple(t.shape) for t in made]}: expected (input, target), each of {rows} rows")
-        return made
+        # A tensor of one row may keep the strides of what it was cut out of, which PyTorch up to 2.11 holds against those of other microbatches.
+        input, target = (tensor.clone(memory_format=torch.contiguous_format) for tensor in made)
+        return input, target
 
     # A step
 
