@@ -56,17 +56,17 @@ local shipped = { { name = "2xH200-slow-hosts", steps = 21, median = 0.02, worst
                   { name = "4xH200", steps = 93, median = 0.02, worst = 0.05, wrong = 0 } }
 
 -- Of megatron-core; steps that hosts pace differ among themselves by as much as they are off.
-local function assert_megatron(name, count)
+local function assert_megatron(name, count, model)
   local value = cjson.decode(run("python3 examples/torch/compare.py tests/data/gpu/" .. name .. ".json --format json --pipeplan '"
     .. os.getenv "PIPEPLAN" .. "'").stdout)
-  local dense = 0
+  local found = 0
   for _, row in ipairs(value.runs) do
-    if row.model == "dense" then
-      dense = dense + 1
+    if row.model == model then
+      found = found + 1
       assert.is_true(math.abs(row.predicted_ms / row.measured_ms - 1) < 0.04, row.name)
     end
   end
-  assert.equal(count, dense)
+  assert.equal(count, found)
   assert.is_true(value.summary.peak.median < 0.01 and math.abs(value.summary.peak.worst) < 0.02)
 end
 
@@ -74,8 +74,13 @@ local function is_disturbed(row) return disturbed[("%s %s %d"):format(row.model,
 
 describe("the runs that are shipped", function()
   it("of megatron-core are predicted from their profiles, steps that cards pace and all peaks", function()
-    assert_megatron("megatron_runs_1xH200", 1)
-    assert_megatron("megatron_runs_2xH200", 2)
+    assert_megatron("megatron_runs_1xH200", 1, "dense")
+    assert_megatron("megatron_runs_2xH200", 2, "dense")
+  end)
+
+  it("of megatron-core are predicted where hosts pace them, from profiles as hot and as varied as the runs", function()
+    assert_megatron("megatron_runs_1xH200_hot", 1, "small")
+    assert_megatron("megatron_runs_2xH200_hot", 1, "moe")
   end)
 
   for _, band in ipairs(shipped) do

@@ -37,6 +37,8 @@ local known = {
   { "a loop over one word, and a group", "for x in 5; do { p $x; }; done\n" },
   { "eval and bash -c", "C='p 1 2'\neval $C\n" },
   { "associative arrays", "declare -A M=( [a]=1 [\"b\"]=2 )\nM[c]=3\nk=b\np ${M[a]} ${M[$k]} ${M[c]}\n" },
+  { "a backslash that ends the file", "p a b\\" },
+  { "and one behind a blank", "p a \\" },
   { "comments, and # inside words", "# p 0\np a#b # c\n" },
   { "and before or, in tests of both kinds", "A=1 B=2\n[[ $A == 2 && $B == 3 || $B == 2 ]] && X=1\n[ $A = 2 -a $B = 3 -o $B = 2 ] && Y=1\n"
     .. "[[ $B == 2 || $A == 2 && $A == 3 ]] && Z=1\n[[ ! $A == 1 || $B == 3 ]] || W=1\np $X $Y $Z $W\n" },

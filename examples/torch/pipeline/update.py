@@ -46,7 +46,9 @@ class Update:
         for _, name, weight in named:
             group = groups["expert" if gradients.is_expert(name) else "other"] if sharded else None
             self.parts.append(_part(weight, group))
-        self.optimizer = kind([part.main for part in self.parts if part.main.numel()], **options)
+        mains = [part.main for part in self.parts if part.main.numel()]
+        # On a GPU in one kernel: PyTorch's other way takes temporaries as large as all main weights, which no plan has.
+        self.optimizer = kind(mains, **options, fused=any(main.is_cuda for main in mains) or None)
 
     @torch.no_grad()
     def step(self) -> None:

@@ -24,6 +24,7 @@ end
 
 -- Moves on; lines are counted where the text has them.
 function reader:advance(to)
+  to = math.min(to, #self.text + 1)   -- behind a backslash the text may end
   for _ in self.text:sub(self.at, to - 1):gmatch "\n" do self.line = self.line + 1 end
   self.at = to
 end
@@ -136,7 +137,7 @@ function reader:word(in_test)
           if #parts == 0 then self:blanks() end
           if not self.text:find("^[^%s;&|()<>]", self.at) then break end
         else
-          parts[#parts + 1] = { text = next_one, line = line, quoted = true }
+          if next_one ~= "" then parts[#parts + 1] = { text = next_one, line = line, quoted = true } end   -- bash drops the last of a file
           self:advance(at + 2)
         end
       elseif c == "'" then
@@ -260,7 +261,7 @@ local function assignment(self)
       local word = self:word()
       if not word and not key then  -- a character that no array has: it stays one
         word = { { text = c, line = self.line, quoted = true } }
-        self.at = self.at + 1
+        self:advance(self.at + 1)
       end
       node.array[#node.array + 1] = word or {}
       if key then node.array[#node.array].key = key:gsub("^['\"](.*)['\"]$", "%1") end
