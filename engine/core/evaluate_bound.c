@@ -54,7 +54,7 @@ double pp_evaluate_bound(const pp_priced *of) {
   if (pp_stages_fill(of, stages, NULL) != PP_OK) return INFINITY;
   pp_stages_seconds(of, stages, seconds);
   if (!traits) {
-    timing.makespan_seconds = pp_evaluate_alone(of, stages, seconds, pp_evaluate_pairs_overlap(of));
+    timing.makespan_seconds = pp_evaluate_alone(of, stages, seconds, pp_evaluate_pairs_overlap(of), &timing.host_wait_seconds);
     pp_evaluate_finish(of, stages, &timing);
     return timing.step_seconds;
   }

@@ -118,10 +118,10 @@ void pp_evaluate_pair_device(const pp_priced *of, pp_device *device) {
   if (pp_stages_traits(of->candidate) && pp_stages_traits(of->candidate)->needs_kernel) device->hidden_share = 0;
 }
 
-/* All microbatches one after the other, each as its host hands it over: after a few their time grows evenly. */
-static double alone_behind_host(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds) {
+/* All microbatches one after the other, each as its host hands it over, on a card that is slowed down: after a few their time grows evenly. */
+static double behind_host(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, double slowed) {
   enum { FIRST = 8, NEXT = 16 };
-  const pp_stage_times card = { seconds->forward, seconds->input, seconds->weight, seconds->full };
+  const pp_stage_times card = { slowed * seconds->forward, slowed * seconds->input, slowed * seconds->weight, slowed * seconds->full };
   const double microbatches = (double)of->candidate->microbatches;
   pp_profile_hosts hosts;
   pp_host_times host;
@@ -139,13 +139,20 @@ static double alone_behind_host(const pp_priced *of, const pp_stage *stages, con
   return first + (rank.card - first) / (NEXT - FIRST) * (microbatches - FIRST);
 }
 
-double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps) {
+double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps, double *waits) {
   const double alone = seconds->forward + seconds->full, microbatches = (double)of->candidate->microbatches;
+  const pp_hardware *hardware = &of->problem->hardware;
   pp_device device;
-  if (pp_evaluate_hosted(of->problem) && !overlaps) return alone_behind_host(of, stages, seconds);
-  if (!overlaps) return microbatches * alone;
+  *waits = 0;
+  if (pp_evaluate_hosted(of->problem) && !overlaps) {   /* the card is as busy as its host lets it be */
+    const double busy = fmin(1, microbatches * alone / behind_host(of, stages, seconds, 1)), slowed = pp_heat_factor(hardware, busy);
+    const double step = behind_host(of, stages, seconds, slowed);
+    *waits = fmax(0, step - slowed * microbatches * alone);
+    return step;
+  }
+  if (!overlaps) return pp_heat_factor(hardware, 1) * microbatches * alone;
   pp_evaluate_pair_device(of, &device);
-  return alone + (microbatches - 1) * pp_cost_pair(&device, seconds, seconds);
+  return pp_heat_factor(hardware, 1) * (alone + (microbatches - 1) * pp_cost_pair(&device, seconds, seconds));
 }
 
 double pp_evaluate_slowness(const pp_problem *problem, int ranks, int rank) {
@@ -273,11 +280,8 @@ pp_status pp_evaluate_time(const pp_priced *of, bool overlap, pp_timing *out, pp
   if (status != PP_OK) return status;
   pp_stages_seconds(of, stages, seconds);
   if (of->candidate->kind == PP_NO_SCHEDULE) {
-    out->makespan_seconds = pp_evaluate_alone(of, stages, seconds, overlap && pp_evaluate_pairs_overlap(of));
+    out->makespan_seconds = pp_evaluate_alone(of, stages, seconds, overlap && pp_evaluate_pairs_overlap(of), &out->host_wait_seconds);
     out->bubble_fraction = 0;
-    out->host_wait_seconds = 0;
-    if (pp_evaluate_hosted(of->problem) && !(overlap && pp_evaluate_pairs_overlap(of)))
-      out->host_wait_seconds = fmax(0, out->makespan_seconds - (double)of->candidate->microbatches * (seconds->forward + seconds->full));
     pp_evaluate_finish(of, stages, out);
     return PP_OK;
   }

@@ -48,9 +48,10 @@ void pp_evaluate_finish(const pp_priced *of, const pp_stage *stages, pp_timing *
 bool pp_evaluate_pairs_overlap(const pp_priced *of);
 /*
 ** All microbatches of a stage without a pipeline: where pairs overlap, a forward, a pair between each two microbatches, a backward, with the host
-** always ahead; else behind the host, where the profile says what it takes.
+** always ahead; else behind the host, where the profile says what it takes. The card is as hot as a training makes it: always busy, but for the
+** seconds that it waits for its host, which go to `waits`.
 */
-double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps);
+double pp_evaluate_alone(const pp_priced *of, const pp_stage *stages, const pp_stage_seconds *seconds, bool overlaps, double *waits);
 /* The device as pairs of a candidate with a schedule find it: what they hide, and how much of it. */
 void pp_evaluate_pair_device(const pp_priced *of, pp_device *device);
 

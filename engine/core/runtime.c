@@ -66,8 +66,8 @@ typedef struct {
 
 /* -- work under heat and contention --------------------------------------------------------------------------------------------------- */
 
-static double factor_at(const pp_hardware *hardware, double u) {
-  return 1 + hardware->heat_slope * fmax(0, u - hardware->heat_onset) / (1 - hardware->heat_onset);
+double pp_heat_factor(const pp_hardware *hardware, double u) {
+  return !(hardware->heat_slope > 0) ? 1 : 1 + hardware->heat_slope * fmax(0, u - hardware->heat_onset) / (1 - hardware->heat_onset);
 }
 
 /* The running average of busy, `seconds` later. */
@@ -95,7 +95,7 @@ static double seconds_for(const pp_hardware *hardware, double u, double work) {
   if (!(hardware->heat_slope > 0)) return work;
   double cold = seconds_to_onset(hardware, u), tau = hardware->heat_tau, hot = 1 + hardware->heat_slope;
   if (work <= cold) return work;
-  return cold + tau * log_grown(factor_at(hardware, u) / hot, (work - cold) * hot / tau);
+  return cold + tau * log_grown(pp_heat_factor(hardware, u) / hot, (work - cold) * hot / tau);
 }
 
 /* Work done in some seconds from now on, without contention. */
@@ -103,7 +103,7 @@ static double work_in(const pp_hardware *hardware, double u, double seconds) {
   if (!(hardware->heat_slope > 0)) return seconds;
   double cold = seconds_to_onset(hardware, u), tau = hardware->heat_tau, hot = 1 + hardware->heat_slope;
   if (seconds <= cold) return seconds;
-  return cold + tau / hot * log_grown(hot / factor_at(hardware, u), (seconds - cold) / tau);
+  return cold + tau / hot * log_grown(hot / pp_heat_factor(hardware, u), (seconds - cold) / tau);
 }
 
 static double contention(const run_state *run, const rank_state *rank) {

@@ -145,6 +145,9 @@ typedef struct {
   int slopes;
 } pp_hardware;
 
+/* How many times as long actions take on a card that is busy for a share u of the time, 0 … 1. */
+double pp_heat_factor(const pp_hardware *hardware, double u);
+
 /*
 ** The step of a schedule. The ideal runtime is pp_simulate, and takes no contention or heat.
 ** O(actions × log(ranks)) beside lowering, with heat twice that. Intervals of actions include contention and heat, and so does busy; that

@@ -316,6 +316,22 @@ static void without_a_pipeline_a_step_is_its_microbatches_one_after_the_other(vo
   expect(8 * (seconds.forward + seconds.full), timing.makespan_seconds, 1e-12);
   expect(timing.makespan_seconds + timing.step.gradient_sync + timing.step.parameter_sync + timing.step.optimizer + 0.05, timing.step_seconds, 1e-12);
   assert_true(timing.bubble_fraction >= 0 && timing.bubble_fraction <= 0);
+
+  /* A card that never waits is as hot as it gets: as one rank of a schedule that is simulated with heat. */
+  c.problem.hardware = (pp_hardware){ .contention = 1, .heat_slope = 0.25, .heat_onset = 0.5, .heat_tau = 1e-4 };
+  assert_int_equal(pp_evaluate_time(&(pp_priced){ &c.problem, &candidate, &costs, false }, true, &timing, NULL, NULL, NULL), PP_OK);
+  const pp_stage_times card = { seconds.forward, seconds.input, seconds.weight, seconds.full };
+  const pp_times times = { .stage = &card };
+  pp_runtime runtime = *pp_runtime_preset(PP_RUNTIME_TORCH_MULTI);
+  runtime.first_skips_input = false;
+  pp_schedule schedule;
+  pp_simulation simulated;
+  assert_int_equal(pp_schedule_build(&(pp_schedule_request){ .kind = PP_1F1B, .ranks = 1, .microbatches = 8, .chunks = 1 }, &schedule, NULL), PP_OK);
+  assert_int_equal(pp_runtime_simulate(&schedule, &times, &runtime, &c.problem.hardware, false, &simulated, NULL), PP_OK);
+  expect(simulated.makespan, timing.makespan_seconds, 1e-9);
+  expect(1.25 * 8 * (seconds.forward + seconds.full), timing.makespan_seconds, 1e-12);
+  pp_simulation_free(&simulated);
+  pp_schedule_free(&schedule);
 }
 
 /* Only a schedule with overlapped pairs gains from a kernel that overlaps, and only in its pairs. */
