@@ -65,7 +65,8 @@ pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, do
                           pp_layout_costs *out, pp_error *error) {
   const pp_model *model = problem->model;
   pp_status status = PP_OK;
-  out->pair_share = alike ? alike->pair_share : 0;
+  if (problem->profile) alike = NULL;   /* it says what blocks hold, too */
+  out->pair_share = 0;
   for (int i = 0; i < 2 && status == PP_OK; i++)
     status = pp_memory_blocks(model, layout, problem->training, i + 1, out->bytes[i], error);
   if (alike) memcpy(out->seconds[0], alike->seconds[0], sizeof out->seconds[0]);

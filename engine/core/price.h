@@ -64,7 +64,7 @@ typedef struct {
 bool pp_price_same_seconds(const pp_training *training, const pp_layout *one, const pp_layout *other);
 
 /* kernel_latency: the alltoall_latency of the layout's custom kernel, if it has one. alike: costs, as computed here for the same problem, of a
-** layout whose blocks take as long, or NULL: they are not computed again. PP_INVALID when the shape or recipe cannot be priced. */
+** layout whose blocks take as long, or NULL: they are not computed again, but where a profile says what they take. PP_INVALID when the shape or recipe cannot be priced. */
 pp_status pp_price_layout(const pp_problem *problem, const pp_layout *layout, double kernel_latency, const pp_layout_costs *alike,
                           pp_layout_costs *out, pp_error *error);
 /* Prices of the same layout once more, with another kernel_latency. */

@@ -345,10 +345,20 @@ static void prices_follow_the_kernel(void **state) {
 
 /* Blocks of layouts that differ in depth and replicas are priced once: what a layout is priced at by itself is the same, to the last bit. */
 static void layouts_share_the_seconds_of_their_blocks(void **state) {
+  static pp_profile profile = { .stages = 1, .layout = { .tensor = 1, .context = 1, .expert = 8, .expert_tensor = 1, .data = 8, .pipeline = 1,
+                                                         .chunks = 1 } };
+  pp_profile_stage *measured = &profile.stage[0];
+  measured->blocks = (pp_stage){ { 0, 1, 3, 0, 0 } };
+  measured->pair = 0.3;
+  for (int i = 0; i < PP_MEASURED_QUANTITIES; i++) measured->of[i] = NAN;
+  measured->of[PP_MEASURED_FORWARD] = 0.1;
+  measured->of[PP_MEASURED_FULL] = 0.25;
+  measured->of[PP_MEASURED_STORED] = 3 * GIB;
+  measured->of[PP_MEASURED_PARAMETERS] = 2 * GIB;
   uint32_t seed = 1;
   size_t shared = 0;
   (void)state;
-  for (int round = 0; round < 24; round++) {
+  for (int round = 0; round < 16; round++) {
     search_case c;
     pp_search search;
     pp_layout_costs fresh;
@@ -363,6 +373,7 @@ static void layouts_share_the_seconds_of_their_blocks(void **state) {
     c.device.host = (pp_host){ .forward = 1e-3, .backward = 2e-3, .expert_forward = next_random(&seed) % 2 * 1e-4 };
     c.device.alltoall_latency = 1e-5 * (next_random(&seed) % 3);
     c.space.max_context = 4;
+    if (round % 4 == 3) c.problem.profile = &profile;
     open_search(&c, &search);
     if (next_random(&seed) % 2) give_kernels(&search);
     for (size_t row = 0; row < search.candidates.count; row++) {
@@ -374,6 +385,7 @@ static void layouts_share_the_seconds_of_their_blocks(void **state) {
       assert_memory_equal(costs->seconds, fresh.seconds, sizeof fresh.seconds);
       assert_memory_equal(costs->bytes, fresh.bytes, sizeof fresh.bytes);
       assert_memory_equal(&costs->hop, &fresh.hop, sizeof fresh.hop);
+      assert_memory_equal(&costs->pair_share, &fresh.pair_share, sizeof fresh.pair_share);
       shared += layout->pipeline > 1 && layout->tensor > 1;
     }
     pp_search_free(&search);
