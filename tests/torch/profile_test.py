@@ -27,7 +27,7 @@ import torch.distributed as dist
 
 import processes
 import profile_stage
-from measuring import heat, links, memory, profile, timing
+from measuring import doubts, heat, links, memory, profile, timing
 from pipeline import grid, model, options, power
 from measuring.actions import Actions, Deferred
 from measuring.control import Control
@@ -242,6 +242,30 @@ class Alone(unittest.TestCase):
         meter = power.Meter(CPU)
         meter.begin()
         self.assertEqual(meter.end(), {})
+
+
+class Doubts(unittest.TestCase):
+    """A card that is shared, a slice of one, and a machine without NVML, as PyTorch tells of them."""
+
+    def said(self, name, free, reserved, metered):
+        card = types.SimpleNamespace(get_device_name=lambda _: name, mem_get_info=lambda _: (free * 2 ** 30, 80 * 2 ** 30),
+                                     memory_reserved=lambda _: reserved * 2 ** 30)
+        with unittest.mock.patch.object(torch, "cuda", card):
+            return doubts.doubts(torch.device("cuda"), metered)
+
+    def test_a_card_of_its_own_leaves_none(self):
+        self.assertEqual([], self.said("NVIDIA H100 80GB HBM3", 40, 37, True))
+        self.assertEqual([], doubts.doubts(torch.device("cpu"), False))
+
+    def test_what_others_take_is_said(self):
+        self.assertEqual(["30 GiB of NVIDIA H100 80GB HBM3 are taken by others: actions are timed beside their work"],
+                         self.said("NVIDIA H100 80GB HBM3", 40, 10, True))
+
+    def test_a_slice_of_a_card_is_none_of_the_catalogue(self):
+        self.assertRegex(self.said("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 79, 0, True)[0], r"MIG 1g.10gb is a slice of a card: .*memory_per_gpu")
+
+    def test_without_nvml_clocks_are_left_out(self):
+        self.assertRegex(self.said("NVIDIA H100 80GB HBM3", 79, 0, False)[0], "^neither NVML nor nvidia-smi can be used: clocks and power are left out")
 
 
 class Fit(unittest.TestCase):

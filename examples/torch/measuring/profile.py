@@ -13,6 +13,7 @@ import functools
 import gc
 import itertools
 import statistics
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from . import heat, memory
 from pipeline import model, power
 from .actions import Actions, Deferred
 from .control import Control
+from .doubts import doubts
 from .links import Links
 from .timing import Clock, Effort, Timer
 from pipeline.torch_runtime import Runner, own_program
@@ -80,8 +82,10 @@ def _bench(grid: Grid, device: torch.device, cache: dict) -> tuple[Control, Link
     """Communicators, store and meter, made once for processes so laid out."""
     key = "bench", _layout(grid)
     if key not in cache:
-        control = Control(f"profile/{next(_benches)}")
-        cache[key] = control, Links(grid, device, control), power.Meter(device)
+        control, meter = Control(f"profile/{next(_benches)}"), power.Meter(device)
+        for doubt in doubts(device, meter.source is not None):
+            print(f"rank {dist.get_rank()}: {doubt}", file=sys.stderr)
+        cache[key] = control, Links(grid, device, control), meter
     return cache[key]
 
 
