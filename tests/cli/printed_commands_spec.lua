@@ -17,9 +17,9 @@ local source = os.getenv "PIPEPLAN_SOURCE"
 local verbs = { plan = true, simulate = true, lint = true, monitor = true, policy = true, facts = true }
 
 -- The folder in which commands run, with the files that they may name.
-local folder = files.directory { ["corpus.jsonl"] = (read "examples/specs/7b-fits-one-gpu.json":gsub("\n", " ")) .. "\n" }
-assert(os.execute(string.format("ln -s '%s/examples' '%s/examples'; cp '%s/examples/specs/mixtral-8x7b.json' '%s/spec.json'", source, folder,
-                                source, folder)))
+local function spec_here(name) return (read("examples/specs/" .. name .. ".json"):gsub("%.%./models/", "examples/models/")) end
+local folder = files.directory { ["corpus.jsonl"] = spec_here "7b-fits-one-gpu":gsub("\n", " ") .. "\n", ["spec.json"] = spec_here "mixtral-8x7b" }
+assert(os.execute(string.format("ln -s '%s/examples' '%s/examples'", source, folder)))
 
 local function run(arguments, input)
   local before = string.format("sh -c 'cd \"%s\" && exec \"$0\" \"$@\"'", folder)
