@@ -9,7 +9,7 @@ local random_specs = require "random_specs"
 
 teardown(files.remove)
 
-local COUNT = require "long" and 400 or 36
+local COUNT = require "long" and 400 or 24
 
 -- Functions that see every candidate, with tables and loops of their own.
 local policy = files.write("site.lua", [[

@@ -7,8 +7,9 @@ local pairs_of = require "oracles.pairs"
 local regret = require "oracles.regret"
 local shipped = require "pipeplan.catalog.accuracy"
 
--- What can be told from the data at hand; nil without them.
-local measured, why = accuracy.measure()
+-- What can be told from the data at hand; nil without them. It takes a minute, and oracle_spec and order_spec hold the same plans to their bands.
+local measured, why = nil, "measured anew with PIPEPLAN_LONG=1"
+if require "long" then measured, why = accuracy.measure() end
 
 local function skips()
   if not measured then pending(why) end
@@ -80,7 +81,7 @@ describe("the order of layouts", function()
       assert.is_true(sum.regret / sum.groups <= most[1], sum.name .. ": mean regret")
       assert.is_true(sum.worst <= most[2], sum.name .. ": worst regret")
       assert.is_true(sum.tau / sum.groups >= most[3], sum.name .. ": tau")
-      assert.is_true(sum.false_fits <= 16 and sum.false_refusals <= 12, sum.name .. ": verdicts")
+      assert.is_true(sum.false_fits <= 14 and sum.false_refusals <= 12, sum.name .. ": verdicts")
     end
   end)
 end)

@@ -57,7 +57,7 @@ describe("a plan written as a launch", function()
   for _, name in ipairs(writer.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
-      each_plan(name, 1, long and 200 or 4, function(seed, plan, request, object)
+      each_plan(name, 1, long and 200 or 3, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)

@@ -71,7 +71,7 @@ describe("any spec", function()
   it("gives a page of 66 × 80, JSON without NaN and figures that add up, or one clear line", function()
     math.randomseed(20261127)
     local outcomes = { planned = 0, refused = 0, rejected = 0, unreadable = 0 }
-    local specs = require "long" and 250 or 40
+    local specs = require "long" and 250 or 28
     for _ = 1, specs do
       local object = random_spec()
       local good, problem = xpcall(function()

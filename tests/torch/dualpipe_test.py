@@ -25,7 +25,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../examples/torch
 
 import torch
 import torch.distributed as dist
-import torch.fx.experimental.symbolic_shapes  # noqa: F401  which autograd would import in every process, for seconds
 
 from pipeline import deepseek, dualpipe, eight_steps, model, program
 from pipeline.grid import Grid

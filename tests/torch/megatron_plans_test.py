@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plans for Megatron-LM, as `pipeplan plan --format megatron` writes them, before megatron-core itself: does it start with them, and does it build
-the layers, microbatches and groups of the plan? So those of the examples and README. usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 10, on at most 1,024 GPUs."""
+the layers, microbatches and groups of the plan? So those of the examples and README. usage: megatron_plans_test.py [PLANS [FIRST SEED]]    default 5, on at most 1,024 GPUs."""
 import os, shlex, sys
 
 import judged
@@ -43,4 +43,4 @@ def main(count, first):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*[int(word) for word in sys.argv[1:3]] or [10], *([] if len(sys.argv) > 2 else [1])))
+    sys.exit(main(*[int(word) for word in sys.argv[1:3]] or [5], *([] if len(sys.argv) > 2 else [1])))

@@ -12,6 +12,7 @@ import time
 import traceback
 
 import torch
+import torch.fx.experimental.symbolic_shapes  # noqa: F401  which autograd would import in every process, for seconds
 
 
 def run(world, work, *args, timeout=120):

@@ -24,7 +24,6 @@ sys.path.insert(0, os.path.join(SOURCE, "examples", "torch"))
 
 import torch
 import torch.distributed as dist
-import torch.fx.experimental.symbolic_shapes  # noqa: F401  which autograd would import in every process, for seconds
 
 import processes
 import train_step
