@@ -182,7 +182,7 @@ static void kernels_that_are_not_fused_move_more(void **state) {
 static void a_loss_that_is_not_fused_takes_the_whole_vocabulary(void **state) {
   const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
   const pp_training training = bf16_recipe(4096);
-  const pp_network links = { .tiers = 1, .tier = { { 8, 1e12, 1, 0 } } };
+  const pp_network links = { .tiers = 1, .tier = { { 8, 1e12, 1, 0, 0 } } };
   pp_layout layout = single;
   pp_training unfused = training;
   pp_device device = ideal;
