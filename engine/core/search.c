@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/meter.h"
+#include "core/search_prices.h"
 
 const char *const pp_search_column_names[PP_COLUMNS] = {
   [PP_COLUMN_TENSOR] = "tensor_parallel",
@@ -39,11 +40,6 @@ const char *const pp_search_column_names[PP_COLUMNS] = {
 
 /* ------------------------------------------------------------------------------------------------------------------------- the table */
 
-static bool same_layout(const pp_layout *a, const pp_layout *b) {
-  return a->tensor == b->tensor && a->context == b->context && a->expert == b->expert && a->expert_tensor == b->expert_tensor &&
-         a->data == b->data && a->pipeline == b->pipeline;
-}
-
 static pp_status allocate(pp_search *search, pp_error *error) {
   size_t rows = search->candidates.count;
   /* One block of columns, owned by the first. An empty table has columns too. */
@@ -59,105 +55,6 @@ static pp_status allocate(pp_search *search, pp_error *error) {
   for (size_t i = 0; i < cells; i++) block[i] = NAN;
   for (size_t c = 1; c < PP_COLUMNS; c++) search->column[c] = block + c * (rows + 1);
   search->bound = block + PP_COLUMNS * (rows + 1);
-  return PP_OK;
-}
-
-static const pp_problem *problem_of(const pp_search *search, size_t row) {
-  return &search->problem[search->candidates.candidate[row].choice];
-}
-
-/* false is 0, true 1: only a name is a kernel. */
-static bool has_kernel(const pp_search *search, size_t row) {
-  return search->column[PP_COLUMN_KERNEL][row] >= 2;
-}
-
-/* Seconds of a call of the row's kernel beside its transfers. */
-static double latency_of(const pp_search *search, size_t row) {
-  for (size_t i = 0; has_kernel(search, row) && i < search->latencies; i++)
-    if (search->latency[i].kernel == search->column[PP_COLUMN_KERNEL][row]) return search->latency[i].seconds;
-  return problem_of(search, row)->device->alltoall_latency;
-}
-
-/* Candidates of one layout stand together: V differs last. Those of one kernel nearly always do too, so that neighbours tell. */
-static bool same_price(const pp_search *search, size_t row) {
-  const pp_candidate *candidate = &search->candidates.candidate[row];
-  return row > 0 && candidate->choice == candidate[-1].choice && same_layout(&candidate->layout, &candidate[-1].layout) &&
-         latency_of(search, row) == latency_of(search, row - 1);
-}
-
-static bool priced(const pp_search *search) {
-  bool all = search->costs != NULL;
-  for (size_t row = 0; all && row < search->candidates.count; row++)
-    all = search->costs[search->layout_of[row]].kernel_latency == latency_of(search, row);
-  return all;
-}
-
-/* Layouts that are priced, found by what their blocks' seconds depend on: of each such kind the first one. */
-typedef struct {
-  struct { size_t row, price; } *slot;   /* price: its index and one, 0: the slot is free */
-  size_t slots;                          /* a power of two, more than prices */
-} seen_prices;
-
-/* The slot of the row's kind: free, or that of the first layout of its kind. */
-static size_t slot_of(const pp_search *search, const seen_prices *seen, size_t row) {
-  const pp_candidate *candidate = &search->candidates.candidate[row];
-  const pp_layout *layout = &candidate->layout;
-  uint64_t hash = (uint64_t)candidate->choice;
-  const int part[] = { layout->tensor, layout->context, layout->expert, layout->expert_tensor };
-  for (int i = 0; i < 4; i++) hash = (hash ^ (uint64_t)part[i]) * 0x9E3779B97F4A7C15u;   /* 2^64 over the golden ratio: Knuth, TAOCP 3, §6.4 */
-  for (size_t at = (size_t)(hash >> 32) & (seen->slots - 1);; at = (at + 1) & (seen->slots - 1)) {
-    if (!seen->slot[at].price) return at;
-    const pp_candidate *other = &search->candidates.candidate[seen->slot[at].row];
-    if (other->choice == candidate->choice && pp_price_same_seconds(problem_of(search, row)->training, &other->layout, layout)) return at;
-  }
-}
-
-/* The row's prices: those of before, as far as the kernel's latency leaves them. */
-static pp_status price_row(const pp_search *search, size_t row, const pp_layout_costs *alike, pp_layout_costs *out, pp_error *error) {
-  const pp_problem *problem = problem_of(search, row);
-  const pp_layout *layout = &search->candidates.candidate[row].layout;
-  const double latency = latency_of(search, row);
-  if (!search->costs) return pp_price_layout(problem, layout, latency, alike, out, error);
-  *out = search->costs[search->layout_of[row]];
-  return out->kernel_latency == latency ? PP_OK : pp_price_kernel(problem, layout, latency, alike, out, error);
-}
-
-/* Prices of all layouts, in the order of the rows. */
-static pp_status fill_prices(const pp_search *search, seen_prices *seen, pp_layout_costs *costs, pp_error *error) {
-  size_t prices = 0;
-  pp_status status = PP_OK;
-  for (size_t row = 0; row < search->candidates.count && status == PP_OK; row++) {
-    if (same_price(search, row)) continue;
-    const size_t at = slot_of(search, seen, row), first = seen->slot[at].price;
-    status = price_row(search, row, first ? &costs[first - 1] : NULL, &costs[prices++], error);
-    if (!first) seen->slot[at].row = row, seen->slot[at].price = prices;
-  }
-  return status;
-}
-
-/* After a failure the prices are those of before. */
-static pp_status price_layouts(pp_search *search, pp_error *error) {
-  size_t rows = search->candidates.count, prices = 0;
-  seen_prices seen = { NULL, 2 };
-  if (priced(search)) return PP_OK;
-  for (size_t row = 0; row < rows; row++) prices += !same_price(search, row);
-  while (seen.slots <= 2 * prices) seen.slots *= 2;
-  pp_layout_costs *costs = pp_allocate((prices + 1) * sizeof *costs);
-  seen.slot = pp_allocate_zeros(seen.slots * sizeof *seen.slot);
-  pp_status status = costs && seen.slot ? fill_prices(search, &seen, costs, error)
-                                        : pp_fail(error, PP_NO_MEMORY, "not enough memory for %zu layouts", prices);
-  pp_free(seen.slot);
-  if (status != PP_OK) {
-    pp_free(costs);
-    return status;
-  }
-  pp_free(search->costs);
-  search->costs = costs;
-  prices = 0;
-  for (size_t row = 0; row < rows; row++) {
-    prices += !same_price(search, row);
-    search->layout_of[row] = (uint32_t)(prices - 1);
-  }
   return PP_OK;
 }
 
@@ -177,7 +74,7 @@ static void fill_row(pp_search *search, const pp_search_symbols *symbols, size_t
   column[PP_COLUMN_SCHEDULE][row] = symbols->schedule[candidate->kind + 1];
   column[PP_COLUMN_FAMILY][row] = symbols->family[candidate->kind + 1];
   if (layout->expert > 1)  /* expert TP lies inside, as in Megatron-Core's rank order */
-    column[PP_COLUMN_EXPERT_LINK][row] = pp_comm_tier(problem_of(search, row)->network, layout->expert, layout->expert_tensor)->bandwidth;
+    column[PP_COLUMN_EXPERT_LINK][row] = pp_comm_tier(pp_search_problem(search, row)->network, layout->expert, layout->expert_tensor)->bandwidth;
   column[PP_COLUMN_STAGES][row] = (double)layout->pipeline * layout->chunks;
 }
 
@@ -218,7 +115,7 @@ static const pp_layout_costs *costs_of(const pp_search *search, size_t row) {
 }
 
 pp_priced pp_search_priced(const pp_search *search, size_t row) {
-  return (pp_priced){ problem_of(search, row), &search->candidates.candidate[row], costs_of(search, row), has_kernel(search, row) };
+  return (pp_priced){ pp_search_problem(search, row), &search->candidates.candidate[row], costs_of(search, row), pp_search_has_kernel(search, row) };
 }
 
 static void fill_avoidable(pp_search *search, size_t row) {
@@ -234,7 +131,7 @@ void pp_search_set_alone(pp_search *search, double seconds) {
 
 /* What a step of so many seconds makes of the whole run; NAN: forgets it. */
 static void fill_time(pp_search *search, size_t row, double step_seconds, double bubble_fraction) {
-  const pp_problem *problem = problem_of(search, row);
+  const pp_problem *problem = pp_search_problem(search, row);
   const double days = step_seconds * problem->run_days_per_second, hours = days * problem->gpu_hours_per_day;
   search->column[PP_COLUMN_STEP_SECONDS][row] = step_seconds;
   search->column[PP_COLUMN_BUBBLE_FRACTION][row] = bubble_fraction;
@@ -257,18 +154,18 @@ static void forget_split(pp_search *search, size_t row) {
 
 pp_status pp_search_kernels_changed(pp_search *search, pp_error *error) {
   double **column = search->column;
-  pp_status status = price_layouts(search, error);
+  pp_status status = pp_search_price(search, error);
   if (status != PP_OK) return status;
   search->has_floors = false;
   for (size_t row = 0; row < search->candidates.count; row++) {
     bool as_before = row > 0 && search->layout_of[row] == search->layout_of[row - 1] &&
-                     has_kernel(search, row) == has_kernel(search, row - 1);
+                     pp_search_has_kernel(search, row) == pp_search_has_kernel(search, row - 1);
     forget_time(search, row);
     forget_split(search, row);
     column[PP_COLUMN_PEAK_BYTES][row] = column[PP_COLUMN_ONE_COPY_BYTES][row] = NAN;
     column[PP_COLUMN_ALLTOALL_FRACTION][row] =
       as_before ? column[PP_COLUMN_ALLTOALL_FRACTION][row - 1]
-                : pp_price_alltoall_fraction(problem_of(search, row)->model, costs_of(search, row), has_kernel(search, row));
+                : pp_price_alltoall_fraction(pp_search_problem(search, row)->model, costs_of(search, row), pp_search_has_kernel(search, row));
   }
   return PP_OK;
 }
@@ -336,7 +233,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
   pp_fit_programs programs = { .splits = &search->splits };
   pp_status status;
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return PP_OK;
-  status = pp_evaluate_check(problem_of(search, row), candidate, error);
+  status = pp_evaluate_check(pp_search_problem(search, row), candidate, error);
   if (status != PP_OK) return status;
   if (candidate->kind == PP_NO_SCHEDULE) return fill_memory(search, row, NULL, error);
   status = pp_fit_programs_build(candidate, &programs, error);
@@ -351,7 +248,7 @@ pp_status pp_search_settle(pp_search *search, size_t row, pp_error *error) {
 static void ask_memory(const pp_search *search, size_t row, program_key *key, size_t *count) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
   if (!isnan(search->column[PP_COLUMN_PEAK_BYTES][row])) return;
-  if (pp_evaluate_check(problem_of(search, row), candidate, NULL) == PP_OK) key[(*count)++] = key_of(candidate, row);
+  if (pp_evaluate_check(pp_search_problem(search, row), candidate, NULL) == PP_OK) key[(*count)++] = key_of(candidate, row);
 }
 
 /* Bytes of a row; or, where that can be told without comparing its splits and is enough, that it fits, by a bound. */
@@ -403,7 +300,7 @@ static void fill_floors(pp_search *search) {
   if (search->has_floors || pp_layout_stages(search->problem[0].model, 1, NULL, &whole, NULL) != PP_OK) return;
   for (size_t row = 0; row < search->candidates.count; row++) {
     const pp_priced of = pp_search_priced(search, row);
-    if (row == 0 || search->layout_of[row] != search->layout_of[row - 1] || of.kernel != has_kernel(search, row - 1))
+    if (row == 0 || search->layout_of[row] != search->layout_of[row - 1] || of.kernel != pp_search_has_kernel(search, row - 1))
       parts = pp_floor_parts_of(of.costs, of.kernel, &whole);
     search->floor[row] = pp_floor_of(&of, &parts);
   }
@@ -506,7 +403,7 @@ static bool only_fits(const pp_search *search, size_t row) {
 
 /* A row whose bytes are not known only where any number will do. */
 static bool takes_at_most(const pp_search *search, size_t row, double bytes) {
-  if (bytes == INFINITY || (only_fits(search, row) && problem_of(search, row)->usable_bytes <= bytes)) return true;
+  if (bytes == INFINITY || (only_fits(search, row) && pp_search_problem(search, row)->usable_bytes <= bytes)) return true;
   return search->column[PP_COLUMN_PEAK_BYTES][row] <= bytes;
 }
 
