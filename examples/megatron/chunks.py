@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
+def dtype_of(job: Job, source: str) -> torch.dtype:
+    """Of weights and activations; Mismatch where a plan has another."""
+    if job.precision not in DTYPES:
+        raise Mismatch(f"{source}: training.precision is {job.precision}: expected {' or '.join(DTYPES)}")
+    return DTYPES[job.precision]
+
+
 def transformer_engine() -> bool:
     try:
         import transformer_engine.pytorch  # noqa: F401

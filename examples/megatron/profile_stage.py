@@ -9,7 +9,6 @@ what they take. What is measured, and how, is examples/torch/measuring: forward 
 memory, messages, and how cards slow down as they work. Megatron's backward is not split into I and W.
 """
 import argparse
-import json
 import logging
 import math
 import pathlib
@@ -74,17 +73,10 @@ def main():
             raise Mismatch(f"{options.plan} is for {job.plan.processes} processes: there are {dist.get_world_size()}")
         engine = chunks.transformer_engine() if options.layers is None else options.layers == "transformer_engine"
         chunks.start(job)
-        made = measure(job, chunks.DTYPES[job.precision], device, effort(options, device), engine)
+        made = measure(job, chunks.dtype_of(job, options.plan), device, effort(options, device), engine)
     except (ValueError, OSError, shim.Missing) as wrong:
         problem = wrong
-    if problem and dist.get_rank() == 0:
-        print(f"profile_stage.py: {problem}", file=sys.stderr)
-    if made:
-        json.dump(made, sys.stdout, indent=2, ensure_ascii=False)
-        print()
-    dist.barrier()
-    dist.destroy_process_group()
-    sys.exit(2 if problem else 0)
+    profile.end(made, problem)
 
 
 if __name__ == "__main__":

@@ -81,9 +81,7 @@ def train(options, given, device):
     import chunks, steps  # noqa: E401  they import Megatron
     job, program = given
     engine = chunks.transformer_engine() if options.layers is None else options.layers == "transformer_engine"
-    dtype = chunks.DTYPES.get(job.precision)
-    if dtype is None:
-        raise Mismatch(f"{options.plan}: training.precision is {job.precision}: expected {' or '.join(chunks.DTYPES)}")
+    dtype = chunks.dtype_of(job, options.plan)
     place = processes.Grid(job.plan.pipeline)
     chunks.start(job)
     timeline = Timeline(device)

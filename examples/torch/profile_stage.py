@@ -15,8 +15,6 @@ The model is that of examples/torch/pipeline/model.py: replace Block by your own
   torchrun --nproc-per-node 4 examples/torch/profile_stage.py --layers 4,4 --expert 2 --shape hidden=2048,ffn=1408,experts=16
 """
 import argparse
-import json
-import sys
 
 import torch
 import torch.distributed as dist
@@ -83,14 +81,7 @@ def main():
         made = measure(options, device)
     except ValueError as wrong:
         problem = wrong
-    if problem and dist.get_rank() == 0:
-        print(f"profile_stage.py: {problem}", file=sys.stderr)
-    if made:
-        json.dump(made, sys.stdout, indent=2, ensure_ascii=False)
-        print()
-    dist.barrier()
-    dist.destroy_process_group()
-    sys.exit(2 if problem else 0)
+    profile.end(made, problem)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ local pairs_of = require "oracles.pairs"
 local regret = require "oracles.regret"
 local shipped = require "pipeplan.catalog.accuracy"
 
--- What can be told from the data at hand; nil without them. It takes a minute, and oracle_spec and order_spec hold the same plans to their bands.
-local measured, why = nil, "measured anew with PIPEPLAN_LONG=1"
-if require "long" then measured, why = accuracy.measure() end
+-- What can be told from the data at hand; nil without them.
+local measured, why = accuracy.measure()
 
 local function skips()
   if not measured then pending(why) end

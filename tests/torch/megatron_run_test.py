@@ -177,6 +177,12 @@ class Megatron(unittest.TestCase):
         changed["framework_flags"].append("--overlap-moe-expert-parallel-comm")
         done = self.torchrun("train.py", self.path("other.json", changed))
         self.assertIn("other.json wants --overlap-moe-expert-parallel-comm: expected none but", done[0][2])
+        changed["framework_flags"].pop()
+        changed["training"]["precision"] = "fp8"
+        for file in "train.py", "profile_stage.py":
+            done = self.torchrun(file, self.path("other.json", changed))
+            self.assertRegex(done[0][2], file + ": .*other.json: training.precision is fp8: expected bf16 or fp32")
+            self.assertEqual(2, done[0][0])
         changed["framework"] = None
         done = self.torchrun("train.py", self.path("other.json", changed))
         self.assertIn("is a plan of framework None: expected megatron", done[0][2])

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import gc
 import itertools
+import json
 import statistics
 import sys
 import time
@@ -31,7 +32,7 @@ from pipeline.torch_runtime import Runner, own_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, NoReturn
     from pipeline.grid import Grid
     from pipeline.model import Shape
 
@@ -297,6 +298,18 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
         if "slope" in made["heat"] and grid.pipeline > 1:
             made["heat"]["rank_slope"] = _rank_slopes(gathered, grid.pipeline)
     return made
+
+
+def end(made: dict[str, Any] | None, problem: Exception | None) -> NoReturn:
+    """Ends profile_stage.py: prints the profile, which one process has, or on the first what was wrong, with status 2. Collective."""
+    if problem and dist.get_rank() == 0:
+        print(f"profile_stage.py: {problem}", file=sys.stderr)
+    if made:
+        json.dump(made, sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    dist.barrier()
+    dist.destroy_process_group()
+    sys.exit(2 if problem else 0)
 
 
 # -------------------------------------------------------------------------------------------------------------------------- calibration
