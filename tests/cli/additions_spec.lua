@@ -257,7 +257,7 @@ engines["a memory term"] = {
     ["stdlib/plan/measure.lua"] = instead("buffers_bytes = rank.transient + rank.overhead",
                                           "staging_bytes = rank.staging, buffers_bytes = rank.transient + rank.overhead + rank.staging"),
     ["stdlib/schema/plan.lua"] = before('buffers_bytes = bytes "', 'staging_bytes = bytes "what copies between GPUs and hosts go through", '),
-    ["stdlib/meta/generate/primitives.lua"] = before('result("activations", "peak', 'result("staging", "of copies"), '),
+    ["stdlib/meta/generate/classes.lua"] = before('result("activations", "peak', 'result("staging", "of copies"), '),
   },
   works = function(tree)
     local question = "plan --gpus 64 --per_gpu 400Gbps --fabric infiniband --tokens 2T --global_batch_size 1024 --accelerator H100-SXM "
