@@ -4,7 +4,7 @@
 -- of older files as those classes read them. tests/lua/towers_spec.lua holds what the classes themselves count.
 --
 -- by model_type: count(tower, hidden) → parameters. hidden: of the text model. tower: input/hf_tower.lua's view of the file:
---   tower:size(names, otherwise)   a size of vision_config; `otherwise` is the class's own, for a file that does not have it (0 allowed with low = 0)
+--   tower:size(names, otherwise)   a size of vision_config, by one of its names; `otherwise` is the class's own, for a file that does not have it
 --   tower:flag(name, otherwise)    true or false there
 --   tower:number(name, otherwise)  any number > 0 there
 --   tower:length(name, otherwise)  of a list there; tower:is_list(name)
