@@ -45,6 +45,7 @@ LAYOUTS = {"one GPU": {"pipeline": 1, "data": 1},
            "interleaved": {"pipeline": 2, "data": 1, "schedule": "interleaved_1f1b", "virtual": 2, "layers": (1 / 4, 1 / 4, 1 / 4, 1 / 4)},
            "uneven": {"pipeline": 2, "data": 1, "schedule": "1f1b", "virtual": 1, "layers": (5 / 8, 3 / 8)},
            "experts": {"pipeline": 1, "data": 2, "expert": 2}}
+LOAD = 6     # of a profile, in seconds: with 2 cards were cooler than in a run (docs/figures.md)
 # By GPUs, most telling first: a short budget leaves out the end.
 CASES = {1: [("dense", "one GPU"), ("small", "one GPU"), ("moe", "one GPU")],
          2: [("dense", "1F1B"), ("dense", "interleaved"), ("moe", "1F1B"), ("small", "interleaved"), ("dense", "uneven"), ("small", "1F1B"),
@@ -135,8 +136,8 @@ class Driver:
         if not path:
             return self.failed(name, f"no plan: {plan}")
         profile = self.path(f"{name}.profile.json")
-        effort = [word for key in ("samples", "load", "heat") if getattr(self.o, key) is not None
-                  for word in (f"--{key}", str(getattr(self.o, key)))]
+        given = {"samples": self.o.samples, "load": LOAD if self.o.load is None and self.o.device != "cpu" else self.o.load, "heat": self.o.heat}
+        effort = [word for key, value in given.items() if value is not None for word in (f"--{key}", str(value))]
         problem = self.torchrun("profile_stage.py", path, *effort, out=profile)
         if problem:
             return self.failed(name, f"profile_stage.py {problem}")
@@ -189,9 +190,9 @@ def main():
     parser.add_argument("--cases", help=f"models among {', '.join(MODELS)}, or such as \"dense:1F1B;moe:experts\" (default: all, most telling first)")
     parser.add_argument("--pipeplan", metavar="PROGRAM", help="default: build/release/pipeplan here, or pipeplan on the path")
     parser.add_argument("--steps", type=int, default=5, help="timed (default 5)")
-    parser.add_argument("--warmup", type=int, default=3, help="steps before them (default 3)")
+    parser.add_argument("--warmup", type=int, default=12, help="steps before them (default 12: with experts, early ones took up to three times as long)")
     parser.add_argument("--samples", type=int, default=12, help="timings of an action in a profile (default 12)")
-    parser.add_argument("--load", type=float, help="seconds of load before hot timings")
+    parser.add_argument("--load", type=float, help=f"seconds of load before hot timings (default {LOAD}; on a CPU profile_stage.py's)")
     parser.add_argument("--heat", type=float, help="seconds of each share of the heat curve")
     parser.add_argument("--budget", type=float, default=480, help="seconds after which no case begins that would not end in them (default 480)")
     parser.add_argument("--limit", type=float, default=540, help="seconds after which what runs is ended (default 540)")
