@@ -44,12 +44,18 @@ LAYOUTS = {"one GPU": {"pipeline": 1, "data": 1},
            "1F1B": {"pipeline": 2, "data": 1, "schedule": "1f1b", "virtual": 1, "layers": (1 / 2, 1 / 2)},
            "interleaved": {"pipeline": 2, "data": 1, "schedule": "interleaved_1f1b", "virtual": 2, "layers": (1 / 4, 1 / 4, 1 / 4, 1 / 4)},
            "uneven": {"pipeline": 2, "data": 1, "schedule": "1f1b", "virtual": 1, "layers": (5 / 8, 3 / 8)},
-           "experts": {"pipeline": 1, "data": 2, "expert": 2}}
+           "experts": {"pipeline": 1, "data": 2, "expert": 2},
+           "1F1B, 4 ranks": {"pipeline": 4, "data": 1, "schedule": "1f1b", "virtual": 1, "layers": (1 / 4, 1 / 4, 1 / 4, 1 / 4)},
+           "interleaved, 4 ranks": {"pipeline": 4, "data": 1, "schedule": "interleaved_1f1b", "virtual": 2, "layers": (1 / 8,) * 8},
+           "1F1B, replicas": {"pipeline": 2, "data": 2, "schedule": "1f1b", "virtual": 1, "layers": (1 / 2, 1 / 2)},
+           "1F1B, experts": {"pipeline": 2, "data": 2, "expert": 2, "schedule": "1f1b", "virtual": 1, "layers": (1 / 2, 1 / 2)}}
 LOAD = 6     # of a profile, in seconds: with 2 cards were cooler than in a run (docs/figures.md)
 # By GPUs, most telling first: a short budget leaves out the end.
 CASES = {1: [("dense", "one GPU"), ("small", "one GPU"), ("moe", "one GPU")],
          2: [("dense", "1F1B"), ("dense", "interleaved"), ("moe", "1F1B"), ("small", "interleaved"), ("dense", "uneven"), ("small", "1F1B"),
-             ("moe", "experts"), ("moe", "interleaved")]}
+             ("moe", "experts"), ("moe", "interleaved")],
+         4: [("dense", "1F1B, 4 ranks"), ("dense", "1F1B, replicas"), ("dense", "interleaved, 4 ranks"), ("moe", "1F1B, experts"),
+             ("small", "1F1B, 4 ranks"), ("small", "1F1B, replicas"), ("moe", "1F1B, 4 ranks"), ("small", "interleaved, 4 ranks")]}
 
 
 def now():
