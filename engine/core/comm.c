@@ -117,7 +117,7 @@ double pp_comm_distinct(double places, double choices) {
 */
 static double flat_seconds(const pp_network *network, const pp_alltoall *transfer, double bytes, double local, double domains) {
   const pp_measured_link inner = reached(network, &network->tier[0], PP_ALLTOALL);
-  const double copies = (double)transfer->experts_per_token * bytes;
+  const double copies = transfer->experts_per_token * bytes;
   const double inside = inner.latency + copies / domains * (local - 1) / local / inner.bandwidth;
   if (domains <= 1) return inside;
   const pp_measured_link outer = reached(network, pp_comm_tier(network, transfer->group, transfer->stride), PP_ALLTOALL);
@@ -142,7 +142,7 @@ double pp_comm_alltoall(const pp_network *network, const pp_alltoall *transfer) 
   const double bytes = transfer->tokens * transfer->bytes_per_token;
   if (transfer->flat) return flat_seconds(network, transfer, bytes, local, domains);
 
-  const double choices = (double)transfer->experts_per_token, experts = (double)transfer->experts;
+  const double choices = transfer->experts_per_token, experts = (double)transfer->experts;
   const bool limited = transfer->max_domains > 0 && (double)transfer->max_domains < domains;
   const double reachable = limited ? (double)transfer->max_domains : domains;
   const double among = limited ? experts * reachable / domains : experts;

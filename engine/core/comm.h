@@ -74,7 +74,7 @@ double pp_comm_allreduce(const pp_network *network, int64_t size, int64_t stride
 typedef struct {
   int64_t group, stride;     /* EP ranks and their distance */
   double tokens;             /* tokens that one rank sends */
-  int64_t experts_per_token;
+  double experts_per_token;
   int64_t experts;           /* of the layer; 0: so many that no two choices meet in one */
   double rate;               /* bytes per second at which a kernel that crosses domains forwards inside them; 0: as the link */
   int64_t max_domains;       /* node-limited routing: at most so many scale-up domains per token; 0: no limit */

@@ -33,7 +33,7 @@ static double grouped_share(const pp_scene *at, pass which) {
   const double half = at->device->grouped_gemm_half, before = pp_work_gate_factor(model) / (pp_work_gate_factor(model) + 1);
   const double hidden = (double)pp_model_expert_hidden(model), width = (double)model->expert_ffn / at->layout->expert_tensor;
   const double ranks = (double)at->layout->expert * at->layout->expert_tensor;
-  const double rows = at->tokens / at->tensor * ranks * (double)model->experts_per_token / (double)model->experts;
+  const double rows = at->tokens / at->tensor * ranks * pp_model_experts_per_token(model) / (double)model->experts;
   const double first = which == FORWARD ? hidden : which == INPUT ? pp_work_gate_factor(model) * width : rows;
   const double second = which == FORWARD ? width : which == INPUT ? hidden : rows;
   return 1 / (before * (1 + half / first) + (1 - before) * (1 + half / second));
@@ -125,7 +125,7 @@ static double routing_seconds(const pp_scene *at, double bytes) {
     .group = at->layout->expert,
     .stride = at->layout->expert_tensor,
     .tokens = at->tokens * at->training->expert_imbalance / at->tensor,
-    .experts_per_token = at->model->experts_per_token,
+    .experts_per_token = pp_model_experts_per_token(at->model),
     .experts = at->model->experts,
     .rate = at->device->alltoall_rate,
     .max_domains = at->training->max_domains,
@@ -145,7 +145,7 @@ static double routing_latency(const pp_scene *at) {
 
 /* Expert TP gathers the dispatched tokens of its ranks and scatters the sums. */
 static double expert_tensor_seconds(const pp_scene *at) {
-  const double copies = (double)at->model->experts_per_token * at->training->expert_imbalance / at->tensor;
+  const double copies = pp_model_experts_per_token(at->model) * at->training->expert_imbalance / at->tensor;
   const double bytes = 2 * at->tokens * copies * (double)pp_model_expert_hidden(at->model) * at->layout->expert_tensor;
   return 2 * pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) * pp_comm_allgather(at->network, at->layout->expert_tensor, 1, bytes);
 }
@@ -301,9 +301,33 @@ double pp_cost_tokens(const pp_layout *layout, const pp_training *training) {
 
 static void add_terms(pp_pass_terms *sum, const pp_pass_terms *more) {
   sum->products += more->products;
+  sum->grouped += more->grouped;
+  sum->attention += more->attention;
   sum->moved += more->moved;
   sum->accumulated += more->accumulated;
-  sum->tensor += more->tensor;   /* a head has no others */
+  sum->tensor += more->tensor;
+  sum->ring += more->ring;
+  sum->latency += more->latency;
+  sum->recompute += more->recompute;
+  sum->host += more->host;
+}
+
+static void add_seconds(pp_block_seconds *sum, const pp_block_seconds *more) {
+  sum->forward += more->forward;
+  sum->input += more->input;
+  sum->weight += more->weight;
+  sum->alltoall_forward += more->alltoall_forward;
+  sum->alltoall_backward += more->alltoall_backward;
+  sum->tensor += more->tensor;
+  sum->context += more->context;
+  sum->context_exposed += more->context_exposed;
+  sum->host_forward += more->host_forward;
+  sum->host_backward += more->host_backward;
+}
+
+static void add_block(pp_block_seconds *sum, pp_pass_terms terms[PP_PASSES], const pp_block_seconds *more, const pp_pass_terms more_terms[PP_PASSES]) {
+  add_seconds(sum, more);
+  for (int i = 0; i < PP_PASSES; i++) add_terms(&terms[i], &more_terms[i]);
 }
 
 /* A decoder layer of some kind, or an MTP module without its head. */
@@ -332,8 +356,8 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   };
   pp_block_flops flops[PP_BLOCKS];
   pp_block_parameters parameters[PP_BLOCKS];
-  pp_model_block_flops(model, pp_training_attended(training), flops);
-  pp_model_block_parameters(model, parameters);
+  pp_model_kind_flops(model, pp_training_attended(training), flops);
+  pp_model_kind_parameters(model, parameters);
   pp_pass_terms own[PP_BLOCKS][PP_PASSES];
   if (!terms) terms = own;
   memset(out, 0, PP_BLOCKS * sizeof *out);
@@ -347,11 +371,11 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   time_block(&at, &head, &(pp_again){ 0 }, &out[PP_BLOCK_HEAD], terms[PP_BLOCK_HEAD]);
   if (model->mtp_layers > 0) {
     time_layer(&at, PP_BLOCK_MTP, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP], &out[PP_BLOCK_MTP], terms[PP_BLOCK_MTP]);
-    out[PP_BLOCK_MTP].forward += out[PP_BLOCK_HEAD].forward;
-    out[PP_BLOCK_MTP].input += out[PP_BLOCK_HEAD].input;
-    out[PP_BLOCK_MTP].weight += out[PP_BLOCK_HEAD].weight;
-    out[PP_BLOCK_MTP].tensor += out[PP_BLOCK_HEAD].tensor;
-    for (int i = 0; i < PP_PASSES; i++) add_terms(&terms[PP_BLOCK_MTP][i], &terms[PP_BLOCK_HEAD][i]);
+    add_block(&out[PP_BLOCK_MTP], terms[PP_BLOCK_MTP], &out[PP_BLOCK_HEAD], terms[PP_BLOCK_HEAD]);
+  }
+  for (int i = PP_BLOCK_FURTHER; i < PP_BLOCK_FURTHER + model->kinds; i++) {
+    const pp_block beside = pp_model_beside(model, (pp_block)i);
+    if (beside < PP_BLOCKS) add_block(&out[i], terms[i], &out[beside], terms[beside]);
   }
   /* A whole backward computes a layer again once. */
   for (int i = 0; i < PP_BLOCKS; i++) out[i].full = out[i].input + out[i].weight - terms[i][WEIGHT].recompute;

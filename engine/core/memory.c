@@ -144,12 +144,14 @@ static void add_unfused_norm(ledger *book, const pp_training *training, double h
   if (training->unfused_norm) keep(book, (4 + wide(training)) * hidden, training->recompute.norm);
 }
 
-/* Norm, attention, output projection. */
-static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by) {
+/* Norm, attention, output projection. `beside` another that has the norm: what that gives is scaled, so that each keeps what it reads. */
+static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by, bool beside) {
   const double hidden = (double)model->hidden / by.sequence;
   if (model->attention == PP_ATTENTION_NONE) return;
-  add_unfused_norm(book, training, hidden);
-  keep(book, wide(training) * hidden, false);
+  if (!beside) {
+    add_unfused_norm(book, training, hidden);
+    keep(book, wide(training) * hidden, false);
+  }
   keep_input(book, training->activation_bytes * hidden, training->recompute.norm);
   if (model->attention == PP_ATTENTION_MLA) {
     add_mla(book, model, training, by);
@@ -187,10 +189,10 @@ static void add_dense_mlp(ledger *book, const pp_model *model, const pp_training
 */
 static void add_experts(ledger *book, const pp_model *model, const pp_layout *layout, const pp_training *training, split by) {
   const bool dropped = training->recompute.moe;
-  const double copies = (double)model->experts_per_token * training->expert_imbalance / by.sequence;
+  const double copies = pp_model_experts_per_token(model) * training->expert_imbalance / by.sequence;
   const double gathered = copies * layout->expert_tensor, hidden = (double)pp_model_expert_hidden(model), kept = training->activation_bytes;
   const double width = (double)model->expert_ffn / layout->expert_tensor, factor = model->gated ? 2 : 1;
-  keep(book, 4 * (double)model->experts / by.sequence, dropped);
+  keep(book, 4 * (double)(model->experts + model->zero_experts) / by.sequence, dropped);
   keep_input(book, kept * hidden * gathered, dropped);
   add_feed_forward(book, model, training, width, gathered, training->activation_input_bytes, dropped);
   book->output_gradients += kept * hidden * gathered;
@@ -229,18 +231,17 @@ static void recompute_all(ledger *book, double input) {
   book->stored = input;
 }
 
-static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by, bool moe) {
+/* Of a decoder layer of some kind, with what it holds of a kind beside its own. */
+static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by, pp_block block) {
   ledger book = { 0 };
-  add_attention(&book, model, training, by);
-  add_mlp(&book, model, layout, training, by, moe);
+  for (pp_block part = block; part < PP_BLOCKS; part = pp_model_beside(model, part)) {
+    pp_model room;
+    const pp_model *kind = pp_model_as(model, part, &room);
+    add_attention(&book, kind, training, by, part != block && kind->norms_per_layer == 0);
+    add_mlp(&book, kind, layout, training, by, pp_model_block_is_moe(model, part));
+  }
   if (training->recompute.full) recompute_all(&book, wide(training) * (double)model->hidden / by.sequence);
   return book;
-}
-
-/* Of a decoder layer of some kind. */
-static ledger block_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by, pp_block block) {
-  pp_model room;
-  return layer_ledger(pp_model_as(model, block, &room), layout, training, by, pp_model_block_is_moe(model, block));
 }
 
 /* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose gradient comes beside. */
@@ -275,7 +276,7 @@ static ledger embedding_ledger(const pp_model *model, const pp_training *trainin
 /* One MTP module: two norms, the projection of both to one (2h × h), a layer, its own logits (DeepSeek-V3 report §2.2). */
 static ledger mtp_ledger(const pp_model *model, const pp_layout *layout, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence, kept = training->activation_bytes;
-  ledger book = block_ledger(model, layout, training, by, pp_model_last_block(model));
+  ledger book = layer_ledger(model, layout, training, by, pp_model_last_block(model));
   keep(&book, 2 * wide(training) * hidden, false);
   keep_input(&book, kept * 2 * hidden, training->recompute.norm || training->recompute.full);
   book.output_gradients += kept * hidden;
@@ -383,9 +384,9 @@ void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu
 /*
 ** Weights whose gradients lie in temporaries, on one GPU. A layer's attention, MLP and shared experts have each shape once, its routed
 ** experts one for all. An embedding's rows are added in place; tied output weights have a product of their own. Mixers with a state and attention
-** have no shape in common.
+** have no shape in common. `parameters` are of kinds alone.
 */
-static void gradient_shapes(const pp_model *whole, const pp_layout *layout, const pp_block_parameters parameters[PP_BLOCKS], int block,
+static void kind_shapes(const pp_model *whole, const pp_layout *layout, const pp_block_parameters parameters[PP_BLOCKS], int block,
                             double out[PP_SHAPES]) {
   const pp_block kind = block == PP_BLOCK_MTP ? pp_model_last_block(whole) : (pp_block)block;
   const bool layer = pp_model_has_layers_of(whole, kind), moe = pp_model_block_is_moe(whole, kind);
@@ -404,6 +405,16 @@ static void gradient_shapes(const pp_model *whole, const pp_layout *layout, cons
   else out[PP_SHAPES_MLP] = matrices * hidden * (double)model->ffn / tensor;
 }
 
+static void gradient_shapes(const pp_model *model, const pp_layout *layout, const pp_block_parameters parameters[PP_BLOCKS], int block,
+                            double out[PP_SHAPES]) {
+  const pp_block beside = pp_model_beside(model, (pp_block)block);
+  double more[PP_SHAPES];
+  kind_shapes(model, layout, parameters, block, out);
+  if (beside == PP_BLOCKS) return;
+  kind_shapes(model, layout, parameters, (int)beside, more);
+  for (int k = 0; k < PP_SHAPES; k++) out[k] = fmax(out[k], more[k]);
+}
+
 pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
                            pp_block_bytes out[PP_BLOCKS], pp_error *error) {
   const pp_status status = check_recipe(layout, training, copies, error);
@@ -414,17 +425,17 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
   const double tokens = (double)(training->sequence_length * training->micro_batch) / layout->context;
   ledger books[PP_BLOCKS] = {
     [PP_BLOCK_EMBEDDING] = embedding_ledger(model, training, by),
-    [PP_BLOCK_DENSE] = layer_ledger(model, layout, training, by, false),
-    [PP_BLOCK_MOE] = layer_ledger(model, layout, training, by, true),
+    [PP_BLOCK_DENSE] = layer_ledger(model, layout, training, by, PP_BLOCK_DENSE),
+    [PP_BLOCK_MOE] = layer_ledger(model, layout, training, by, PP_BLOCK_MOE),
     [PP_BLOCK_HEAD] = { 0 },
     [PP_BLOCK_MTP] = mtp_ledger(model, layout, training, by),
   };
-  for (int i = PP_BLOCK_FURTHER; i < PP_BLOCK_FURTHER + model->kinds; i++) books[i] = block_ledger(model, layout, training, by, (pp_block)i);
+  for (int i = PP_BLOCK_FURTHER; i < PP_BLOCK_FURTHER + model->kinds; i++) books[i] = layer_ledger(model, layout, training, by, (pp_block)i);
   add_head(&books[PP_BLOCK_HEAD], model, training, by);
 
   pp_block_parameters parameters[PP_BLOCKS];
   pp_gpu_parameters held[PP_BLOCKS];
-  pp_model_block_parameters(model, parameters);
+  pp_model_kind_parameters(model, parameters);
   pp_memory_parameters(model, layout, held);
   memset(out, 0, PP_BLOCKS * sizeof *out);
   for (int i = 0; i < PP_BLOCK_FURTHER + model->kinds; i++) {

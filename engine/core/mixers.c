@@ -2,6 +2,9 @@
 /*
 ** mixers.c: mixers with a state. See mixers.h.
 **
+** Mamba-1's kernel is mamba_inner of mamba_ssm, or selective_scan where norms stand between (Jamba). FLOPs of its recurrence are derived,
+** operation by operation.
+**
 ** FLOPs of gated delta and Mamba-2 restate Megatron-LM's num_floating_point_operations (megatron/training/training.py, gdn_layer_flops and
 ** mamba_layer_flops), as those of attention do; it counts a key as wide as a value, which they are in the models that it trains. Kimi delta is
 ** the same rule with a gate for each channel; lightning attention adds k·vᵀ to its state and multiplies it by q: 2 products.
@@ -15,7 +18,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 64 };   /* tokens whose products of keys are kept, a row of so many for each token and head */
+enum {
+  CHUNK = 64,      /* tokens whose products of keys are kept, a row of so many for each token and head */
+  SCANNED = 2048   /* tokens of which Mamba-1's kernel keeps the last state, and the product of its decays */
+};
 
 bool pp_mixer_is(pp_attention attention) {
   return attention > PP_ATTENTION_NONE;
@@ -79,6 +85,21 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
       out->recurrence = 4 * states;
       out->kept = channels + 2 * values;   /* queries, keys and values behind their SiLU, the output before and behind its norm */
       break;
+    case PP_ATTENTION_MAMBA1:        /* what is convolved and the gate; from that steps of low rank, B and C; steps of all channels */
+      add_product(out, 2 * values, hidden, PP_SPLIT_COLUMNS);
+      add_product(out, model->step_rank + 2 * keys, values, PP_SPLIT_ROWS);
+      add_product(out, values, model->step_rank, PP_SPLIT_COLUMNS);
+      add_convolution(model, values, out);
+      out->split += values * (2 + model->key_dim);           /* the steps' bias, D and A */
+      out->replicated = model->mixer_norm ? model->step_rank + 2 * keys : 0;
+      if (model->qkv_bias) out->split += 2 * values;
+      out->read = values;
+      out->recurrence = 7 * states;                          /* steps × A, its exponential, × B, two for the state, two with C */
+      /* Behind the convolution, before the gate, and what the norms gave; the fused kernel computes steps and what the output projection reads
+      ** again, and has B and C twice. */
+      out->kept = model->mixer_norm ? 2 * values + model->step_rank + 2 * keys : 2 * keys - values;
+      out->kept_fp32 = 2 * out->state / SCANNED + (model->mixer_norm ? 3 : 0);
+      break;
     default:                         /* PP_ATTENTION_CONV: two gates and what is convolved */
       add_product(out, 3 * hidden, hidden, PP_SPLIT_COLUMNS);
       add_convolution(model, hidden, out);
@@ -98,6 +119,7 @@ pp_status pp_mixer_check(const pp_layer *layer, pp_error *error) {
     { "key_heads", layer->key_heads, 1, 1 << 14 },     { "key_dim", layer->key_dim, 1, 1 << 14 },
     { "value_heads", layer->value_heads, 1, 1 << 14 }, { "value_dim", layer->value_dim, 1, 1 << 14 },
     { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
+    { "step_rank", layer->step_rank, layer->attention == PP_ATTENTION_MAMBA1 ? 1 : 0, 1 << 14 },
   };
   const size_t first = layer->attention == PP_ATTENTION_CONV ? 4 : 0;
   for (size_t i = first; i < sizeof sizes / sizeof *sizes; i++) {

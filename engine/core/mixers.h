@@ -7,6 +7,8 @@
 **   mamba2        Dao and Gu, https://arxiv.org/abs/2405.21060: keys and queries are B and C of key_heads groups, key_dim the state's size,
 **                 value_heads × value_dim the inner width; transformers models/bamba, nemotron_h
 **   lightning     MiniMax-01, https://arxiv.org/abs/2501.08313; transformers models/minimax, MiniMaxLightningAttention
+**   mamba1        Gu and Dao, https://arxiv.org/abs/2312.00752: value_heads channels (value_dim 1) with a step each, of rank step_rank; B and C
+**                 of key_dim are for all (key_heads 1); transformers models/mamba, jamba, falcon_mamba
 **   conv          LFM2, https://arxiv.org/abs/2511.23404: a gated convolution alone; transformers models/lfm2, Lfm2ShortConv
 */
 #ifndef PP_MIXERS_H
@@ -21,8 +23,8 @@ typedef struct {
   double recurrence;           /* forward FLOPs per token of convolution and recurrence */
   int64_t read, written;       /* elements per token: what they read, and what the output projection reads */
   int64_t state;               /* elements of a sequence's state */
-  int64_t kept, kept_fp32;     /* per token for backward, beside the projections and what the output projection reads: elements as wide as weights
-                                  are kept, and fp32 numbers */
+  int64_t kept, kept_fp32;     /* per token for backward, beside the projections and what the output projection reads (less than 0: of these some
+                                  are computed again): elements as wide as weights are kept, and fp32 numbers */
 } pp_mixer;
 
 /* Has the layer a mixer that this file knows? Not attention, and not none. */

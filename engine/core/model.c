@@ -33,6 +33,11 @@ bool pp_model_has_layers_of(const pp_model *model, pp_block block) {
   return block >= PP_BLOCK_FURTHER && (int)block - PP_BLOCK_FURTHER < model->kinds;
 }
 
+pp_block pp_model_beside(const pp_model *model, pp_block block) {
+  const int beside = block >= PP_BLOCK_FURTHER && block < PP_BLOCKS ? model->further[block - PP_BLOCK_FURTHER].beside : 0;
+  return beside > 0 ? (pp_block)(PP_BLOCK_FURTHER + beside - 1) : PP_BLOCKS;
+}
+
 const pp_model *pp_model_as(const pp_model *model, pp_block block, pp_model *room) {
   if (block < PP_BLOCK_FURTHER) return model;
   *room = *model;
@@ -102,6 +107,7 @@ static pp_status check_experts(const pp_layer *model, pp_error *error) {
     { "expert_ffn", model->expert_ffn, 1, 1 << 22 },
     { "shared_ffn", model->shared_ffn, 0, 1 << 22 },
     { "expert_hidden", model->expert_hidden, 0, 1 << 20 },
+    { "zero_experts", model->zero_experts, 0, 1 << 16 },
   };
   return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
 }
@@ -118,7 +124,8 @@ static pp_status check_bounds(const pp_layer *layer, pp_error *error) {
     { "shared_ffn", layer->shared_ffn, 0, 1 << 22 },       { "expert_hidden", layer->expert_hidden, 0, 1 << 20 },
     { "key_heads", layer->key_heads, 0, 1 << 14 },         { "key_dim", layer->key_dim, 0, 1 << 14 },
     { "value_heads", layer->value_heads, 0, 1 << 14 },     { "value_dim", layer->value_dim, 0, 1 << 14 },
-    { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
+    { "step_rank", layer->step_rank, 0, 1 << 14 },
+    { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },     { "zero_experts", layer->zero_experts, 0, 1 << 16 },
   };
   return check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
 }
@@ -145,6 +152,20 @@ static pp_status check_further(const pp_model *model, pp_error *error) {
   pp_status status = PP_OK;
   for (int i = 0; i < model->kinds && status == PP_OK; i++) status = check_layer(&model->further[i].layer, model->further[i].moe, false, error);
   return status;
+}
+
+/* A kind beside another is dense, has nothing beside it, and no module of MTP is of such a pair. */
+static pp_status check_pairs(const pp_model *model, pp_error *error) {
+  for (int i = 0; i < model->kinds; i++) {
+    const int beside = model->further[i].beside;
+    if (beside == 0) continue;
+    if (beside > model->kinds || beside == i + 1 || model->further[beside - 1].moe || model->further[beside - 1].beside > 0)
+      return pp_invalid(error, "beside", NAN, "'beside' must be the number of another kind, without experts and nothing beside it, got %d", beside);
+  }
+  if (model->mtp_layers > 0 && pp_model_beside(model, pp_model_last_block(model)) < PP_BLOCKS)
+    return pp_invalid(error, "mtp_layers", 0, "'mtp_layers' must be 0 where the last layer has another kind beside its own, got %lld",
+                      (long long)model->mtp_layers);
+  return PP_OK;
 }
 
 static double expert_parameters(const pp_model *model) {
@@ -174,6 +195,7 @@ pp_status pp_model_check(const pp_model *model, pp_error *error) {
     return pp_invalid(error, "experts", 0, "'experts' is %lld but no layer is a mixture of experts", (long long)model->experts);
   status = check_layer(&model->layer, moe, dense, error);
   if (status == PP_OK) status = check_further(model, error);
+  if (status == PP_OK) status = check_pairs(model, error);
   if (status == PP_OK && expert_parameters(model) > 1e17)
     return pp_invalid(error, "experts", NAN, "'experts' × 'expert_ffn' × 'hidden' over all layers would be more than 10^17 parameters");
   return status;
@@ -279,6 +301,7 @@ static void add_attention(const pp_model *model, pp_block_parameters *block) {
 }
 
 static void add_dense_ffn(const pp_model *model, pp_block_parameters *block) {
+  if (model->ffn == 0) return;
   block->tensor += ffn_weights(model, model->ffn);
   if (model->mlp_bias) {
     block->tensor += (model->gated ? 2 : 1) * model->ffn;
@@ -288,6 +311,12 @@ static void add_dense_ffn(const pp_model *model, pp_block_parameters *block) {
 
 int64_t pp_model_expert_hidden(const pp_model *model) {
   return model->expert_hidden > 0 ? model->expert_hidden : model->hidden;
+}
+
+/* Of experts_per_token choices among all: those that fall on one that computes. */
+double pp_model_experts_per_token(const pp_model *model) {
+  const double all = (double)(model->experts + model->zero_experts);
+  return model->zero_experts > 0 ? (double)(model->experts_per_token * model->experts) / all : (double)model->experts_per_token;
 }
 
 /* The matrices of a routed expert. */
@@ -309,9 +338,10 @@ static int64_t latent_weights(const pp_model *model) {
 
 static void add_moe_ffn(const pp_model *model, pp_block_parameters *block) {
   block->tensor += ffn_weights(model, model->shared_ffn);
-  block->replicated += model->hidden * model->experts + latent_weights(model);
-  if (model->router_bias) block->replicated += model->experts;
-  if (model->router_correction_bias) block->replicated += model->experts;
+  const int64_t routed = model->experts + model->zero_experts;
+  block->replicated += model->hidden * routed + latent_weights(model);
+  if (model->router_bias) block->replicated += routed;
+  if (model->router_correction_bias) block->replicated += routed;
   if (model->shared_gate) block->replicated += model->hidden;
   block->expert += model->experts * expert_size(model);
 }
@@ -322,7 +352,7 @@ static void layer_parameters(const pp_model *model, bool moe, pp_block_parameter
   else add_dense_ffn(model, block);
 }
 
-void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]) {
+void pp_model_kind_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]) {
   memset(blocks, 0, PP_BLOCKS * sizeof *blocks);
   blocks[PP_BLOCK_EMBEDDING].tensor = model->vocab * model->hidden;
   blocks[PP_BLOCK_EMBEDDING].replicated = model->learned_positions * model->hidden + (model->embedding_norm ? norm_size(model) : 0);
@@ -341,6 +371,16 @@ void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks
     *mtp = blocks[pp_model_last_block(model)];
     mtp->tensor += 2 * model->hidden * model->hidden;
     mtp->replicated += 3 * norm_size(model);
+  }
+}
+
+void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]) {
+  pp_model_kind_parameters(model, blocks);
+  for (int i = PP_BLOCK_FURTHER; i < PP_BLOCK_FURTHER + model->kinds; i++) {
+    const pp_block beside = pp_model_beside(model, (pp_block)i);
+    if (beside == PP_BLOCKS) continue;
+    blocks[i].tensor += blocks[beside].tensor;
+    blocks[i].replicated += blocks[beside].replicated;
   }
 }
 
@@ -373,6 +413,12 @@ static int64_t attention_adapters(const pp_model *model) {
   return queries + (compressed + model->qk_rope_dim + hidden) + (model->heads * model->qk_nope_dim + value + compressed) + (hidden + value);
 }
 
+/* Parameters of a layer's experts that compute nothing for a token. */
+static int64_t idle_experts_of(const pp_model *model) {
+  if (model->zero_experts == 0) return (model->experts - model->experts_per_token) * expert_size(model);
+  return (int64_t)llround(((double)model->experts - pp_model_experts_per_token(model)) * (double)expert_size(model));
+}
+
 static int64_t layer_adapters(const pp_model *model, bool moe) {
   if (!moe) return attention_adapters(model) + ffn_adapters(model, model->ffn);
   const int64_t width = pp_model_expert_hidden(model), latent = model->expert_hidden > 0 ? 2 * (model->hidden + width) : 0;
@@ -394,8 +440,10 @@ pp_parameter_totals pp_model_parameters(const pp_model *model) {
     pp_model room;
     const pp_model *kind = pp_model_as(model, (pp_block)block, &room);
     body += layers * block_total(&blocks[block]);
-    if (moe) idle_experts += layers * (kind->experts - kind->experts_per_token) * expert_size(kind);
+    if (moe) idle_experts += layers * idle_experts_of(kind);
     totals.adapters += layers * layer_adapters(kind, moe);
+    const pp_block beside = pp_model_beside(model, (pp_block)block);
+    if (beside < PP_BLOCKS) totals.adapters += layers * layer_adapters(pp_model_as(model, beside, &room), false);
   }
   totals.total = body + embedding - (model->tied_embeddings ? table : 0);
   totals.active = totals.total - idle_experts;
@@ -442,11 +490,11 @@ static void layer_flops(const pp_model *model, double s, bool moe, pp_block_flop
   block->linear += 2.0 * (double)ffn_weights(model, moe ? model->shared_ffn : model->ffn);
   if (!moe) return;
   block->linear += 2.0 * (double)latent_weights(model);
-  block->expert = 2.0 * (double)(model->experts_per_token * expert_weights(model));
-  block->router = 2.0 * (double)(model->hidden * model->experts);
+  block->expert = 2.0 * pp_model_experts_per_token(model) * (double)expert_weights(model);
+  block->router = 2.0 * (double)(model->hidden * (model->experts + model->zero_experts));
 }
 
-void pp_model_block_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]) {
+void pp_model_kind_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]) {
   const double s = length, logits = 2.0 * (double)(model->vocab * model->hidden);
   memset(blocks, 0, PP_BLOCKS * sizeof *blocks);
   layer_flops(model, s, false, &blocks[PP_BLOCK_DENSE]);
@@ -459,6 +507,16 @@ void pp_model_block_flops(const pp_model *model, double length, pp_block_flops b
   if (model->mtp_layers > 0) {
     blocks[PP_BLOCK_MTP] = blocks[pp_model_last_block(model)];
     blocks[PP_BLOCK_MTP].linear += 2.0 * (double)(2 * model->hidden * model->hidden + 3 * model->hidden) + logits;
+  }
+}
+
+void pp_model_block_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]) {
+  pp_model_kind_flops(model, length, blocks);
+  for (int i = PP_BLOCK_FURTHER; i < PP_BLOCK_FURTHER + model->kinds; i++) {
+    const pp_block beside = pp_model_beside(model, (pp_block)i);
+    if (beside == PP_BLOCKS) continue;
+    blocks[i].linear += blocks[beside].linear;
+    blocks[i].attention += blocks[beside].attention;
   }
 }
 

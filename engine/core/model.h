@@ -23,12 +23,12 @@ typedef enum {
 } pp_block;
 
 /*
-** What mixes tokens in a layer. GQA covers MHA (kv_heads = heads) and MQA (1). The four behind NONE keep a state of fixed size in place of keys
+** What mixes tokens in a layer. GQA covers MHA (kv_heads = heads) and MQA (1). Those behind NONE keep a state of fixed size in place of keys
 ** and values, CONV the last few tokens; mixers.h says what they hold.
 */
 typedef enum {
   PP_ATTENTION_GQA, PP_ATTENTION_MLA, PP_ATTENTION_NONE, PP_ATTENTION_GATED_DELTA, PP_ATTENTION_KIMI_DELTA, PP_ATTENTION_MAMBA2,
-  PP_ATTENTION_LIGHTNING, PP_ATTENTION_CONV
+  PP_ATTENTION_LIGHTNING, PP_ATTENTION_CONV, PP_ATTENTION_MAMBA1
 } pp_attention;
 typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  /* HEAD: 2·d weights; FULL: d·(heads + kv_heads) */
 
@@ -49,13 +49,15 @@ typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  
   pp_qk_norm qk_norm;                                                                                                                    \
   /* mixers with a state: keys and values of a head, so many heads of each, and the taps of a convolution before them */                 \
   int64_t key_heads, key_dim, value_heads, value_dim, conv_kernel;                                                                       \
-  bool conv_bias, mixer_norm;  /* mixer_norm: Mamba-2's norm over the whole output */                                                    \
+  int64_t step_rank;           /* Mamba-1: of the product that gives its steps */                                                       \
+  bool conv_bias, mixer_norm;  /* mixer_norm: Mamba-2's norm over the whole output; those of Mamba-1's steps, B and C */                 \
   /* feed-forward of dense layers; 0: none */                                                                                            \
   int64_t ffn;                                                                                                                           \
   bool gated;                  /* SwiGLU, GeGLU: three matrices instead of two; experts follow it */                                     \
   bool mlp_bias;               /* of dense layers */                                                                                     \
   /* mixture of experts */                                                                                                               \
   int64_t experts, experts_per_token, expert_ffn;                                                                                        \
+  int64_t zero_experts;        /* beside those, ones that a router may choose and that compute nothing (LongCat-Flash) */               \
   int64_t expert_hidden;       /* width that routed experts read and write, where it is not hidden: projections lead there and back */   \
   int64_t shared_ffn;          /* width of all shared experts together */                                                                \
   bool shared_gate;            /* Qwen2-MoE: one gate vector for the shared expert */                                                    \
@@ -89,7 +91,9 @@ typedef struct {
   bool moe[PP_MAX_LAYERS];
   uint8_t kind[PP_MAX_LAYERS];
   int kinds;
-  struct { pp_layer layer; bool moe; } further[PP_MOST_FURTHER];
+  /* beside: 0, or 1 more than the place of a kind that each layer of this one holds too: a second layer that is one with it (LongCat-Flash), or,
+  ** without norms, a mixer that reads what this layer's attention reads (Falcon-H1). That kind has no experts and nothing beside it. */
+  struct { pp_layer layer; bool moe; uint8_t beside; } further[PP_MOST_FURTHER];
 } pp_model;
 
 /* The block that a decoder layer is, from 0. */
@@ -98,10 +102,14 @@ pp_block pp_model_last_block(const pp_model *model);
 bool pp_model_block_is_moe(const pp_model *model, pp_block block);
 /* Is it a decoder layer, and does the model have that kind? DENSE and MOE only where `layers` has them. */
 bool pp_model_has_layers_of(const pp_model *model, pp_block block);
+/* The block that each layer of a block's kind holds too, or PP_BLOCKS. */
+pp_block pp_model_beside(const pp_model *model, pp_block block);
 /* The model as if all its layers were of a block's kind, for what asks about one layer: the model, or a changed copy in `room`. */
 const pp_model *pp_model_as(const pp_model *model, pp_block block, pp_model *room);
 /* What a routed expert reads and writes. */
 int64_t pp_model_expert_hidden(const pp_model *model);
+/* Experts of a token that compute: where some do not, as many as a router that spreads its choices evenly gives. */
+double pp_model_experts_per_token(const pp_model *model);
 
 /*
 ** Parameters of one block by how they are spread: `tensor` over TP, `replicated` on every TP rank, `expert` over EP × expert TP.
@@ -118,7 +126,7 @@ typedef struct {
 */
 typedef struct {
   double linear;     /* matrix products with dense weights: attention projections, dense MLP, shared experts, vocabulary */
-  double expert;     /* routed experts: experts_per_token of them */
+  double expert;     /* routed experts: pp_model_experts_per_token of them */
   double attention;  /* core attention, causal (half of the mask), at the given sequence length, or a mixer's recurrence; it has no W */
   double router;     /* hidden × experts: work of the GPU that model FLOPs do not count */
 } pp_block_flops;
@@ -139,7 +147,7 @@ enum { PP_MOST_PRODUCTS = 16 };
 
 typedef struct {
   int64_t total;                     /* main model without MTP; tied output weights counted once; router_correction_bias included */
-  int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention) */
+  int64_t active;                    /* per token, embedding and head both counted (Qwen, Mixtral convention); with zero_experts on average */
   int64_t active_without_embedding;  /* without the input embedding (DeepSeek, gpt-oss convention); tied weights counted once, as head */
   int64_t tower;                     /* as the model has it; in none of the sums above */
   int64_t mtp;                       /* parameters of the MTP modules, without shared embedding and head */
@@ -154,11 +162,14 @@ typedef struct {
 pp_status pp_model_check(const pp_model *model, pp_error *error);
 
 void pp_model_block_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]);
-/* Of a decoder layer or PP_BLOCK_MTP; of other blocks none. Returns how many. */
+/* The same without what layers hold of a kind beside theirs. */
+void pp_model_kind_parameters(const pp_model *model, pp_block_parameters blocks[PP_BLOCKS]);
+/* Of a decoder layer, without a kind beside its own, or PP_BLOCK_MTP; of other blocks none. Returns how many. */
 int pp_model_block_products(const pp_model *model, pp_block block, pp_product out[PP_MOST_PRODUCTS]);
 
 /* Attention is within `length` tokens: a sequence, or a document of one (pp_training_attended). */
 void pp_model_block_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]);
+void pp_model_kind_flops(const pp_model *model, double length, pp_block_flops blocks[PP_BLOCKS]);   /* as pp_model_kind_parameters */
 pp_parameter_totals pp_model_parameters(const pp_model *model);
 
 /*

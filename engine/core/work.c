@@ -144,7 +144,7 @@ static void add_dense_mlp(const pp_scene *at, pp_work *out) {
 /* Tokens are split over TP before they are dispatched, whatever sequence parallelism does. */
 static void add_experts(const pp_scene *at, const pp_block_flops *flops, pp_work *out) {
   const pp_model *model = at->model;
-  const double copies = (double)model->experts_per_token * at->training->expert_imbalance / at->tensor;
+  const double copies = pp_model_experts_per_token(model) * at->training->expert_imbalance / at->tensor;
   const double hidden = (double)pp_model_expert_hidden(model), width = (double)model->expert_ffn;
   out->expert += at->tokens * flops->expert * at->training->expert_imbalance / at->tensor;
   out->kept += at->tokens * flops->router / at->sequence;
@@ -229,7 +229,7 @@ pp_again pp_work_again(const pp_scene *at, const pp_block_flops *flops, bool moe
   }
   if (recompute->norm) out.traffic += at->tokens * 4 * parts_of(model, moe) * (double)model->hidden / at->sequence;
   if (recompute->activation && !out.experts) {
-    const double routed = (double)model->experts_per_token * at->training->expert_imbalance * (double)model->expert_ffn;
+    const double routed = pp_model_experts_per_token(model) * at->training->expert_imbalance * (double)model->expert_ffn;
     out.traffic += at->tokens * activation_traffic(at, (moe ? routed + (double)model->shared_ffn : (double)model->ffn) / at->tensor);
   }
   if (recompute->mla_up_projection && model->attention == PP_ATTENTION_MLA) {

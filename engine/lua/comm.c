@@ -77,14 +77,14 @@ static int comm_alltoall(lua_State *L) {
     .group = pp_args_integer(L, 1, call, "group", 1, INT32_MAX),
     .stride = stride_of(L, call),
     .tokens = pp_args_number(L, 1, call, "tokens", 0, HUGE_VAL),
-    .experts_per_token = pp_args_integer(L, 1, call, "experts_per_token", 1, 1 << 16),
+    .experts_per_token = (double)pp_args_integer(L, 1, call, "experts_per_token", 1, 1 << 16),
     .experts = pp_args_integer_or(L, 1, call, "experts", 0, INT32_MAX, 0),
     .rate = pp_args_number_or(L, 1, call, "rate", 0, HUGE_VAL, 0),
     .max_domains = pp_args_integer_or(L, 1, call, "max_domains", 0, INT32_MAX, 0),
     .bytes_per_token = pp_args_number(L, 1, call, "bytes_per_token", 0, HUGE_VAL),
     .flat = pp_args_boolean_or(L, 1, call, "flat", false),
   };
-  if (transfer.experts > 0 && transfer.experts_per_token > transfer.experts)
+  if (transfer.experts > 0 && transfer.experts_per_token > (double)transfer.experts)
     luaL_error(L, "%s: 'experts_per_token' must be at most 'experts', %I, got %I", call, (lua_Integer)transfer.experts,
                (lua_Integer)transfer.experts_per_token);
   lua_pushnumber(L, pp_comm_alltoall(&network, &transfer));

@@ -71,7 +71,9 @@ static const field layer_fields[] = {
   { "value_heads",            SIZE, offsetof(pp_layer, value_heads), 0 },
   { "value_dim",              SIZE, offsetof(pp_layer, value_dim), 0 },
   { "conv_kernel",            SIZE, offsetof(pp_layer, conv_kernel), 0 },
+  { "step_rank",              SIZE, offsetof(pp_layer, step_rank), 0 },
   { "expert_hidden",          SIZE, offsetof(pp_layer, expert_hidden), 0 },
+  { "zero_experts",           SIZE, offsetof(pp_layer, zero_experts), 0 },
   { "scales",                 SIZE, offsetof(pp_layer, scales), 0 },
   { "shared_kv",              FLAG, offsetof(pp_layer, shared_kv), 0 },
   { "conv_bias",              FLAG, offsetof(pp_layer, conv_bias), 0 },
@@ -85,7 +87,7 @@ static const char *const others[] = { "first_dense", "moe_every", "dense_layers"
 enum { LAYER_OTHERS = sizeof layer_others / sizeof *layer_others, OTHERS = sizeof others / sizeof *others,
        LAYER_KEYS = LAYER_FIELDS + LAYER_OTHERS, KEYS = FIELDS + OTHERS + LAYER_KEYS };
 
-static const char *const attentions[] = { "gqa", "mla", "none", "gated_delta", "kimi_delta", "mamba2", "lightning", "conv", NULL };
+static const char *const attentions[] = { "gqa", "mla", "none", "gated_delta", "kimi_delta", "mamba2", "lightning", "conv", "mamba1", NULL };
 static const char *const qk_norms[] = { "none", "head", "full", NULL };
 
 /* The keys of a layer, from there on. */
@@ -193,9 +195,11 @@ static void read_kind_layers(lua_State *L, int kind, pp_model *out) {
   lua_pop(L, 1);
 }
 
-/* kinds = { { layers = { 1, 2, … }, what differs there from other layers }, … } */
+/* kinds = { { layers = { 1, 2, … }, beside = another's number, what differs there from other layers }, … }; one that stands beside another
+** may have no layers of its own. */
 static void read_kinds(lua_State *L, int index, pp_model *out) {
-  const char *known[LAYER_KEYS + 2];
+  const char *known[LAYER_KEYS + 3];
+  bool beside[PP_MOST_FURTHER + 1] = { false }, empty[PP_MOST_FURTHER + 1] = { false };
   if (!pp_args_has(L, index, "kinds")) return;
   pp_args_table(L, index, call, "kinds");
   const int list = lua_gettop(L);
@@ -203,15 +207,21 @@ static void read_kinds(lua_State *L, int index, pp_model *out) {
   if (count > PP_MOST_FURTHER) luaL_error(L, "%s: 'kinds' may have at most %d entries, got %I", call, PP_MOST_FURTHER, count);
   list_layer_keys(known);
   known[LAYER_KEYS] = "layers";
-  known[LAYER_KEYS + 1] = NULL;
+  known[LAYER_KEYS + 1] = "beside";
+  known[LAYER_KEYS + 2] = NULL;
   for (int i = 1; i <= (int)count; i++) {
     if (lua_geti(L, list, i) != LUA_TTABLE) luaL_error(L, "%s: 'kinds' must be a list of tables", call);
     pp_args_begin(L, lua_gettop(L), call, known);
     out->further[i - 1].layer = out->layer;
     change_fields(L, lua_gettop(L), &out->further[i - 1].layer);
-    read_kind_layers(L, i, out);
+    out->further[i - 1].beside = (uint8_t)pp_args_integer_or(L, lua_gettop(L), call, "beside", 1, count, 0);
+    beside[out->further[i - 1].beside] = true;
+    empty[i] = !pp_args_has(L, lua_gettop(L), "layers");
+    if (!empty[i]) read_kind_layers(L, i, out);
     lua_pop(L, 1);
   }
+  for (int i = 1; i <= (int)count; i++)
+    if (empty[i] && !beside[i]) luaL_error(L, "%s: 'kinds[%d].layers' is missing", call, i);
   out->kinds = (int)count;
   lua_pop(L, 1);
 }

@@ -23,7 +23,7 @@ function blocks.most(shape, stage)
 end
 
 -- What the engine calls a mixer with a state, and what a sentence does.
-blocks.mixers = { gated_delta = "gated delta net", kimi_delta = "Kimi delta attention", mamba2 = "Mamba-2",
+blocks.mixers = { gated_delta = "gated delta net", kimi_delta = "Kimi delta attention", mamba1 = "Mamba-1", mamba2 = "Mamba-2",
                   lightning = "lightning attention", conv = "short convolution" }
 
 -- "a dense", "an MoE", "a Mamba-2": a layer of that name, in a sentence.

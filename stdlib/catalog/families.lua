@@ -226,13 +226,11 @@ local families = {
 for name, family in pairs(require("pipeplan.catalog.hybrids")(key, dense, deepseek_moe)) do families[name] = family end
 
 -- Families that are known not to be countable by blocks of one shape, by model_type or class: what stands in the way.
-local mamba_1, shared = "Mamba-1 layers", "Mamba layers, and attention whose weights layers share"
+local shared = "Mamba layers, and attention whose weights layers share"
 local encoder = "an encoder and a decoder"
 local refused = {
   deepseek_v4 = "compressed and sparse attention, and several streams beside each other",
-  falcon_h1 = "Mamba and attention beside each other in a layer", falcon_mamba = mamba_1, jamba = mamba_1, mamba = mamba_1,
   gemma3n = "per-layer embeddings", gemma3n_text = "per-layer embeddings", kimi_k3 = "delta attention and experts on a latent size",
-  longcat_flash = "two attentions a layer and experts that compute nothing",
   mt5 = encoder, recurrent_gemma = "recurrent layers", rwkv = "recurrent layers", t5 = encoder, umt5 = encoder, zamba = shared, zamba2 = shared,
 }
 

@@ -219,13 +219,15 @@ return function(key, dense, deepseek_moe)
 
   -- ------------------------------------------------------------------------------------------------- other mixers, other attention
 
-  local function mamba2(config, shape)
+  -- inner: its width and what says it, where that is not the usual one.
+  local function mamba2(config, shape, inner, said_by)
     local heads = need(config, "mamba_n_heads")
     config:expect("mamba_proj_bias", false, "biases in Mamba layers")
-    local inner = config:size("mamba_expand", 2) * shape.hidden
+    local usual = config:size("mamba_expand", 2) * shape.hidden
+    inner = inner or usual
     local width = config:get("mamba_d_head") == "auto" and inner // heads or need(config, "mamba_d_head")
     if width * heads ~= inner then
-      config:complain("mamba_d_head", string.format("'mamba_expand' × 'hidden_size' / 'mamba_n_heads' (%d)", inner // heads), width)
+      config:complain("mamba_d_head", string.format("%s / 'mamba_n_heads' (%d)", said_by or "'mamba_expand' × 'hidden_size'", inner // heads), width)
     end
     return { attention = "mamba2", key_heads = need(config, "mamba_n_groups"), key_dim = need(config, "mamba_d_state"), value_heads = heads,
              value_dim = width, conv_kernel = need(config, "mamba_d_conv"), conv_bias = config:resolve(flag("mamba_conv_bias", true)), mixer_norm = true,
@@ -557,8 +559,10 @@ return function(key, dense, deepseek_moe)
     end
   end
 
-  return with(usual, {
-    bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
+  local falcon_h1, longcat_flash = require("pipeplan.catalog.paired"){ mamba2 = mamba2, flag = flag }
+
+  return with(with(usual, require("pipeplan.catalog.mamba_1"){ need = need, flag = flag, with = with }), {
+    falcon_h1 = falcon_h1, longcat_flash = longcat_flash, bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
     ["nemotron-nas"] = { counted_by = "its name, 49 B, within 2 %", classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },
                          ignores = { "intermediate_size" } },

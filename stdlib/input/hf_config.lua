@@ -364,12 +364,15 @@ end
 -- Sizes of mixers and indexers → the keys that families have for them; where a file has none of them, the size is that of a head.
 local keys_of_mixers = {
   key_heads = { "linear_num_key_heads", "n_groups", "mamba_n_groups", "linear_num_heads", "num_attention_heads" },
-  key_dim = { "linear_key_head_dim", "ssm_state_size", "mamba_d_state", "linear_head_dim", "head_dim" },
-  value_heads = { "linear_num_value_heads", "mamba_num_heads", "mamba_n_heads", "linear_num_heads", "num_attention_heads" },
+  key_dim = { "linear_key_head_dim", "ssm_state_size", "mamba_d_state", "state_size", "linear_head_dim", "head_dim" },
+  value_heads = { "linear_num_value_heads", "mamba_num_heads", "mamba_n_heads", "mamba_expand", "expand", "linear_num_heads",
+                  "num_attention_heads" },
+  step_rank = { "mamba_dt_rank", "time_step_rank" },
   value_dim = { "linear_value_head_dim", "mamba_head_dim", "mamba_d_head", "linear_head_dim", "head_dim" },
   conv_kernel = { "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv", "conv_L_cache" },
   index_heads = { "index_n_heads" }, index_dim = { "index_head_dim" }, index_topk = { "index_topk", "index_topk_blocks" },
-  expert_hidden = { "moe_latent_size" }, window = { "sliding_window", "sliding_window_size" }, chunk = { "attention_chunk_size" },
+  expert_hidden = { "moe_latent_size" }, zero_experts = { "zero_expert_num" },
+  window = { "sliding_window", "sliding_window_size" }, chunk = { "attention_chunk_size" },
 }
 
 -- Fields of a shape → names of the keys that they are read from.

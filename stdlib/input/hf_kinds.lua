@@ -11,7 +11,8 @@ local MOST = 11
 
 --[[
 own(i): what layer i (from 1) has of its own, a table of fields of a shape, or nil. Layers with equal tables are of one kind, dense ones and
-those with experts apart. Fills shape.kinds.
+those with experts apart. `beside` in it: the fields of what each of these layers holds too, a kind that comes behind the others. Fills
+shape.kinds.
 ]]
 function kinds.fill(self, shape, own, is_dense)
   local list, place = {}, {}
@@ -25,6 +26,15 @@ function kinds.fill(self, shape, own, is_dense)
       end
       table.insert(place[name].layers, i)
     end
+  end
+  for i = 1, #list do
+    local beside = list[i].beside
+    local name = beside and json.encode(beside) .. " beside"
+    if name and not place[name] then
+      list[#list + 1] = beside
+      place[name] = #list
+    end
+    list[i].beside = name and place[name]
   end
   if #list > MOST then self:refuse(string.format("layers of %d kinds, more than %d,", #list, MOST)) end
   if #list > 0 then shape.kinds = list end

@@ -241,9 +241,10 @@
 
 --- Layers that differ from the others of a shape; what is not given is as there.
 ---@class pipeplan.engine.layer_kind
----@field layers integer[] their numbers, from 1
+---@field layers? integer[] their numbers, from 1; of a kind that is `beside` another there may be none
+---@field beside? integer number of a kind that each of these layers holds too; 1 … 11
 ---@field heads? integer query heads; ≥ 1
----@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention
+---@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention
 ---@field kv_heads? integer key and value heads; default: heads; ≥ 1
 ---@field head_dim? integer default: hidden / heads; ≥ 0
 ---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0
@@ -268,12 +269,14 @@
 ---@field value_dim? integer mixer: width of a value; ≥ 0
 ---@field conv_kernel? integer mixer: taps of its convolution; ≥ 0
 ---@field conv_bias? boolean mixer: bias of its convolution
----@field mixer_norm? boolean Mamba-2: a norm over its output
+---@field step_rank? integer Mamba-1: rank of the product that gives its steps; ≥ 0
+---@field mixer_norm? boolean Mamba-2: a norm over its output; Mamba-1: norms of steps, B and C
 ---@field ffn? integer width of dense feed-forward layers; ≥ 0
 ---@field gated? boolean SwiGLU or GeGLU: three matrices instead of two; experts follow it
 ---@field mlp_bias? boolean biases of dense feed-forward layers
 ---@field experts? integer routed experts of an MoE layer; 0: a dense model; ≥ 0
 ---@field experts_per_token? integer experts that a token is sent to; ≥ 0
+---@field zero_experts? integer experts beside those that compute nothing; ≥ 0
 ---@field expert_ffn? integer width of one expert; ≥ 0
 ---@field expert_hidden? integer what routed experts read and write; 0: hidden; ≥ 0
 ---@field shared_ffn? integer width of all shared experts together; ≥ 0
@@ -440,7 +443,7 @@
 ---@field hidden integer width of the residual stream; ≥ 1
 ---@field vocab integer rows of the embedding; ≥ 1
 ---@field heads integer query heads; ≥ 1
----@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention; default gqa
+---@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention; default gqa
 ---@field kv_heads? integer key and value heads; default: heads; ≥ 1
 ---@field head_dim? integer default: hidden / heads; ≥ 0
 ---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0; default 0
@@ -465,12 +468,14 @@
 ---@field value_dim? integer mixer: width of a value; ≥ 0; default 0
 ---@field conv_kernel? integer mixer: taps of its convolution; ≥ 0; default 0
 ---@field conv_bias? boolean mixer: bias of its convolution; default false
----@field mixer_norm? boolean Mamba-2: a norm over its output; default false
+---@field step_rank? integer Mamba-1: rank of the product that gives its steps; ≥ 0; default 0
+---@field mixer_norm? boolean Mamba-2: a norm over its output; Mamba-1: norms of steps, B and C; default false
 ---@field ffn? integer width of dense feed-forward layers; ≥ 0; default 0
 ---@field gated? boolean SwiGLU or GeGLU: three matrices instead of two; experts follow it; default true
 ---@field mlp_bias? boolean biases of dense feed-forward layers; default false
 ---@field experts? integer routed experts of an MoE layer; 0: a dense model; ≥ 0; default 0
 ---@field experts_per_token? integer experts that a token is sent to; ≥ 0; default 0
+---@field zero_experts? integer experts beside those that compute nothing; ≥ 0; default 0
 ---@field expert_ffn? integer width of one expert; ≥ 0; default 0
 ---@field expert_hidden? integer what routed experts read and write; 0: hidden; ≥ 0; default 0
 ---@field shared_ffn? integer width of all shared experts together; ≥ 0; default 0

@@ -9,10 +9,16 @@ torch.autograd.graph.saved_tensors_hooks on the CPU, in bf16. Kernels that need 
   mamba_split_conv1d_scan_combined   what the projection gave, the scan's output, inverse norms (state-spaces/mamba
                           mamba_ssm/ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn); called as Megatron-LM's mamba_mixer.py does,
                           with an output projection of its own
+  selective_scan          its input, steps, B, C, gate and output before the gate, and of each 2,048 tokens a state and a product of decays
+                          (state-spaces/mamba mamba_ssm/ops/selective_scan_interface.py, SelectiveScanFn; csrc/selective_scan)
+  mamba_inner             what the first two projections gave, B and C once more, the output before the gate, and the states; the rest it computes
+                          again (the same file, MambaInnerFn with its checkpoint_lvl of 1): classes without weights in their norms call it
+  flash attention         q, k, v, the output and a sum of each row (Dao-AILab/flash-attention flash_attn_interface.py, FlashAttnFunc)
   lightning attention     q, k, v (fla/ops/simple_gla/chunk.py)
   norms                   their input, a gate, inverse norms (fla/modules/norm/fused_norm_gate.py)
 
-What stands between them is as in the classes of transformers 5.24.0 (qwen3_next, kimi_linear, minimax, lfm2).
+What stands between them is as in the classes of transformers 5.24.0 (qwen3_next, kimi_linear, minimax, lfm2, mamba, jamba). `parallel` is a
+layer of falcon_h1 without its MLP, with the norm before it: attention and Mamba-2 read what that gives, each scaled by a number of its own.
 
     pip install torch && python3 tests/oracles/mixer_bytes.py tests/oracles/mixer_bytes.json
 """
@@ -87,6 +93,32 @@ def mamba2(x, key_heads, key_dim, value_heads, value_dim):
     return linear(HIDDEN, values)(Kernel.apply((TOKENS, values), kept, projected))
 
 
+def mamba1(x, key_dim, value_heads, step_rank, mixer_norm, **_):
+    states = fresh(2 * value_heads * key_dim * TOKENS // 2048, dtype=LIKE_32_BITS)
+    projected = linear(2 * value_heads, HIDDEN)(x)
+    if not mixer_norm:
+        kept = (projected, fresh(TOKENS, step_rank + 2 * key_dim), fresh(TOKENS, key_dim), fresh(TOKENS, key_dim), fresh(TOKENS, value_heads), states)
+        return Kernel.apply((TOKENS, HIDDEN), kept, projected)
+    convolved_half, gate = projected.chunk(2, dim=-1)
+    u = convolved(convolved_half)
+    parts = linear(step_rank + 2 * key_dim, value_heads)(u).split([step_rank, key_dim, key_dim], dim=-1)
+    step, b, c = (normed(part, 1) for part in parts)
+    delta = linear(value_heads, step_rank)(step)
+    kept = (u, delta, b, c, gate, fresh(TOKENS, value_heads), states)
+    return linear(HIDDEN, value_heads)(Kernel.apply((TOKENS, value_heads), kept, u, delta, b, c, gate))
+
+
+def attention(x, heads, kv_heads, head_dim):
+    q, k, v = linear(heads * head_dim, HIDDEN)(x), linear(kv_heads * head_dim, HIDDEN)(x), linear(kv_heads * head_dim, HIDDEN)(x)
+    kept = (q, k, v, fresh(TOKENS, heads, dtype=LIKE_32_BITS))
+    return linear(HIDDEN, heads * head_dim)(Kernel.apply((TOKENS, heads * head_dim), kept, q, k, v))
+
+
+def parallel(x, heads, kv_heads, head_dim, **sizes):
+    read = normed(x, 1)
+    return mamba2(read * 0.5, **sizes) + attention(read * 0.25, heads, kv_heads, head_dim)
+
+
 def lightning(x, key_heads, key_dim, value_heads, value_dim):
     keys, values = key_heads * key_dim, value_heads * value_dim
     qkv = nn.functional.silu(linear(2 * keys + values, HIDDEN)(x))
@@ -120,8 +152,10 @@ def kept_bytes(build, sizes):
 def main():
     few = dict(key_heads=4, key_dim=32, value_heads=8, value_dim=48)
     alike = dict(key_heads=8, key_dim=32, value_heads=8, value_dim=32)
+    scan = dict(key_heads=1, key_dim=16, value_heads=512, value_dim=1, step_rank=24)
     cases = [(gated_delta, few), (gated_delta, alike), (kimi_delta, alike), (mamba2, dict(few, key_heads=2)), (mamba2, few), (lightning, alike),
-             (conv, {})]
+             (conv, {}), (mamba1, dict(scan, mixer_norm=False)), (mamba1, dict(scan, mixer_norm=True)),
+             (parallel, dict(few, heads=8, kv_heads=2, head_dim=32))]
     rows = [{"mixer": build.__name__, "sizes": sizes, "bytes": kept_bytes(build, sizes) / TOKENS} for build, sizes in cases]
     with open(sys.argv[1], "w") as out:
         json.dump({"source": "PyTorch %s, saved_tensors_hooks" % torch.__version__, "hidden": HIDDEN, "cases": rows}, out, indent=1)

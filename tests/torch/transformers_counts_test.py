@@ -32,7 +32,9 @@ def count(config):
     with torch.device("meta"):
         model = model_class(model_class.config_class.from_dict(dict(config)))
     buffers = sum(buffer.numel() for name, buffer in model.named_buffers() if "e_score_correction" in name)
-    return sum(parameter.numel() for parameter in model.parameters()) + buffers
+    unread = sum(module.zero_expert_num * module.gate_up_proj[0].numel() for module in model.modules()   # transformers_families.py, unread
+                 if type(module).__name__ == "LongcatFlashExperts")
+    return sum(parameter.numel() for parameter in model.parameters()) - unread + buffers
 
 
 def main():

@@ -184,6 +184,117 @@ static void a_short_convolution_keeps_and_moves_what_its_class_does(void **state
   assert_true(fabs(terms[PP_BLOCK_FURTHER][0].moved * 1e12 / (4096 * moved) - 1) < 1e-12);
 }
 
+/* torch.utils.flop_counter of PyTorch 2.13 counts 868,352 a token in matrix products of JambaMambaMixer (transformers 5.24.0) at these sizes, and
+** its scan, which the counter does not see, has seven operations for each channel and number of the state. */
+static void mamba_1_has_the_products_of_its_class(void **state) {
+  pp_model model = hybrid(256, (pp_layer){ .attention = PP_ATTENTION_MAMBA1, .heads = 8, .key_heads = 1, .key_dim = 16, .value_heads = 512, .value_dim = 1,
+                                           .step_rank = 24, .conv_kernel = 4, .conv_bias = true, .mixer_norm = true, .norms_per_layer = 1 });
+  pp_block_flops flops[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  pp_model_block_flops(&model, 4096, flops);
+  assert_true(flops[PP_BLOCK_FURTHER].linear == 868352);
+  assert_true(flops[PP_BLOCK_FURTHER].attention == 7.0 * 512 * 16);
+  model.further[0].layer.step_rank = 0;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "step_rank");
+}
+
+/* Layers 1 to 4 of a kind and what stands beside it. */
+static pp_model paired(int64_t hidden, pp_layer first, bool moe, pp_layer beside) {
+  pp_model model = { .layers = 4, .hidden = hidden, .vocab = 1000, .layer = first, .kinds = 2 };
+  for (int i = 0; i < 4; i++) model.kind[i] = 1, model.moe[i] = moe;
+  model.further[0].layer = first;
+  model.further[0].moe = moe;
+  model.further[0].beside = 2;
+  model.further[1].layer = beside;
+  return model;
+}
+
+static pp_model longcat(void) {
+  pp_layer first = { .attention = PP_ATTENTION_MLA, .heads = 8, .q_lora_rank = 48, .kv_lora_rank = 64, .qk_nope_dim = 16, .qk_rope_dim = 8, .v_dim = 24,
+                     .gated = true, .experts = 6, .zero_experts = 3, .experts_per_token = 3, .expert_ffn = 128, .shared_ffn = 512, .norms_per_layer = 2 };
+  pp_layer second = first;
+  second.ffn = 512;
+  return paired(256, first, true, second);
+}
+
+/* The same counter: matrix products of FalconH1DecoderLayer have 1,773,568 a token; of LongcatFlashDecoderLayer with its router 2,015,744 and 196,608
+** for each choice of an expert that computes, two of three on average where six of nine do. */
+static void a_layer_of_two_parts_has_the_products_of_both(void **state) {
+  const pp_layer attention = { .heads = 8, .kv_heads = 2, .head_dim = 32, .ffn = 512, .gated = true, .norms_per_layer = 2 };
+  const pp_layer mamba = { .attention = PP_ATTENTION_MAMBA2, .heads = 8, .key_heads = 2, .key_dim = 32, .value_heads = 8, .value_dim = 48,
+                           .conv_kernel = 4, .conv_bias = true };
+  pp_model model = paired(256, attention, false, mamba);
+  pp_block_flops flops[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  pp_model_block_flops(&model, 4096, flops);
+  assert_true(flops[PP_BLOCK_FURTHER].linear == 1773568);
+  model = longcat();
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  pp_model_block_flops(&model, 4096, flops);
+  const pp_block_flops *pair = &flops[PP_BLOCK_FURTHER];
+  const double latent_norms = 2 * 2.0 * (48 + 64);   /* Megatron's function counts them: model.c */
+  assert_true(pair->linear - latent_norms + pair->router == 2015744);
+  assert_true(fabs(pair->expert / (2 * 196608.0) - 1) < 1e-12);
+  assert_true(pair->attention == 2 * 4096.0 * 8 * (24 + 24));
+}
+
+/* Parameters, bytes and seconds of a pair are those of its two kinds; with full recompute it keeps one input, not two. */
+static void a_layer_of_two_parts_is_the_sum_of_both(void **state) {
+  const pp_model pair = longcat();
+  pp_model apart = pair;
+  const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 1, .chunks = 1 };
+  pp_training training = { .sequence_length = 4096, .micro_batch = 1, .parameter_bytes = 2, .gradient_bytes = 4, .fused_attention = true,
+                           .activation_bytes = 2, .expert_imbalance = 1 };
+  const pp_device device = { .flops = 1e15, .flops_bf16 = 1e15, .memory_bandwidth = 1e12, .gemm_efficiency = 1, .grouped_gemm_efficiency = 1,
+                             .attention_efficiency = 1, .memory_efficiency = 1 };
+  const pp_network network = { .tiers = 1, .tier = { { 1 << 20, 1e30, 1, 0, 0 } } };
+  enum { FIRST = PP_BLOCK_FURTHER, SECOND };
+  pp_block_bytes bytes[2][PP_BLOCKS];
+  pp_block_seconds seconds[2][PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  apart.further[0].beside = 0;
+  pp_training_defaults(&training);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(PP_OK, pp_memory_blocks(i ? &pair : &apart, &layout, &training, 1, bytes[i], &error));
+    assert_int_equal(PP_OK, pp_cost_blocks(i ? &pair : &apart, &layout, &training, &device, &network, seconds[i], NULL, &error));
+  }
+  const double stored = bytes[0][FIRST].stored + bytes[0][SECOND].stored, parameters = bytes[0][FIRST].state.parameters + bytes[0][SECOND].state.parameters;
+  assert_true(fabs(bytes[1][FIRST].stored / stored - 1) < 1e-12);
+  assert_true(fabs(bytes[1][FIRST].state.parameters / parameters - 1) < 1e-12);
+  assert_true(bytes[1][FIRST].weight_gradients[PP_SHAPES_ATTENTION] == bytes[0][SECOND].weight_gradients[PP_SHAPES_ATTENTION]);
+  assert_true(fabs(seconds[1][FIRST].forward / (seconds[0][FIRST].forward + seconds[0][SECOND].forward) - 1) < 1e-12);
+  assert_true(fabs(seconds[1][FIRST].full / (seconds[0][FIRST].full + seconds[0][SECOND].full) - 1) < 1e-12);
+  training.recompute.full = true;
+  assert_int_equal(PP_OK, pp_memory_blocks(&pair, &layout, &training, 1, bytes[1], &error));
+  assert_true(bytes[1][FIRST].stored == 4096 * 2 * 256);
+  assert_true(bytes[1][FIRST].transient >= stored - 4096 * 2 * 256);
+}
+
+static void what_stands_beside_a_layer_is_dense_and_one(void **state) {
+  pp_error error = { 0 };
+  pp_model model = longcat();
+  (void)state;
+  model.further[1].beside = 1;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "beside");
+  model = longcat();
+  model.further[0].beside = 3;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  model = longcat();
+  model.further[1].moe = true;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  model = longcat();
+  model.mtp_layers = 1;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "mtp_layers");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(flops_of_mixers_are_those_of_megatron),
@@ -194,6 +305,10 @@ int main(void) {
     cmocka_unit_test(a_mixer_without_its_sizes_is_refused_by_field),
     cmocka_unit_test(a_short_convolution_keeps_and_moves_what_its_class_does),
     cmocka_unit_test(a_size_that_its_kind_does_not_ask_for_is_bounded_all_the_same),
+    cmocka_unit_test(mamba_1_has_the_products_of_its_class),
+    cmocka_unit_test(a_layer_of_two_parts_has_the_products_of_both),
+    cmocka_unit_test(a_layer_of_two_parts_is_the_sum_of_both),
+    cmocka_unit_test(what_stands_beside_a_layer_is_dense_and_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ local classes = {}
 -- ---------------------------------------------------------------------------------------------------------------- what they are given
 
 local attention_fields = {
-  { "attention", '"gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"',
+  { "attention", '"gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1"',
     "GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention", default = "gqa" },
   { "kv_heads", "integer", "key and value heads; default: heads", low = 1, optional = true },
   { "head_dim", "integer", "default: hidden / heads", low = 0, optional = true },
@@ -61,13 +61,15 @@ local attention_fields = {
   size("key_heads", "mixer: heads of keys and queries; Mamba-2's groups", 0), size("key_dim", "mixer: width of a key; Mamba-2's state", 0),
   size("value_heads", "mixer: heads of values", 0), size("value_dim", "mixer: width of a value", 0),
   size("conv_kernel", "mixer: taps of its convolution", 0), flag("conv_bias", "mixer: bias of its convolution"),
-  flag("mixer_norm", "Mamba-2: a norm over its output"),
+  size("step_rank", "Mamba-1: rank of the product that gives its steps", 0),
+  flag("mixer_norm", "Mamba-2: a norm over its output; Mamba-1: norms of steps, B and C"),
 }
 local feed_forward_fields = {
   size("ffn", "width of dense feed-forward layers", 0),
   { "gated", "boolean", "SwiGLU or GeGLU: three matrices instead of two; experts follow it", default = true },
   flag("mlp_bias", "biases of dense feed-forward layers"),
   size("experts", "routed experts of an MoE layer; 0: a dense model", 0), size("experts_per_token", "experts that a token is sent to", 0),
+  size("zero_experts", "experts beside those that compute nothing", 0),
   size("expert_ffn", "width of one expert", 0), size("expert_hidden", "what routed experts read and write; 0: hidden", 0),
   size("shared_ffn", "width of all shared experts together", 0), flag("shared_gate", "a gate vector for the shared expert"),
   flag("router_correction_bias", "a non-trained bias per expert, which checkpoints hold"),
@@ -104,7 +106,8 @@ local function left_out(list)
 end
 
 classes.layer_kind = { meaning = "Layers that differ from the others of a shape; what is not given is as there.", given = true,
-  fields = joined({ { "layers", "integer[]", "their numbers, from 1" }, { "heads", "integer", "query heads", low = 1, optional = true } },
+  fields = joined({ { "layers", "integer[]", "their numbers, from 1; of a kind that is `beside` another there may be none", optional = true },
+                    { "beside", "integer", "number of a kind that each of these layers holds too", low = 1, high = 11, optional = true }, { "heads", "integer", "query heads", low = 1, optional = true } },
                   left_out(attention_fields), left_out(feed_forward_fields)) }
 
 classes.layout = { meaning = "How a model is spread. GPUs = tensor × context × data × pipeline; experts lie over expert × expert_tensor "
