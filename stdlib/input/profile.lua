@@ -217,7 +217,15 @@ function profile.check_parts(times, at)
   end
 end
 
-local function milliseconds(value) return value and value * 1e-3 end
+-- Speed of the card that stage i was measured on, over the mean: plans may place it on another, so that they read times of a mean one.
+local function speed_of(raw, i, file)
+  local speeds, rank = raw.rank_speed, raw.stage[i].rank
+  if not speeds or not rank then return 1 end
+  if rank >= #speeds then
+    failure.usage("%s: stage[%d].rank is %d: expected one of the %d ranks of rank_speed, nearest: %d", file, i - 1, rank, #speeds, #speeds - 1)
+  end
+  return speeds[rank + 1]
+end
 
 local function stages_of(raw, shape, heat, file)
   local temperature, blocks, list = profile.temperature(raw, heat, file), blocks_of(raw.stage, shape, file), {}
@@ -225,7 +233,8 @@ local function stages_of(raw, shape, heat, file)
     list[i] = profile.memory(stage, i, raw, file)
     list[i].blocks = blocks[i]
     local times = stage[temperature]
-    for _, kind in ipairs(kinds) do list[i][kind] = milliseconds(times[kind]) end
+    local speed = speed_of(raw, i, file)
+    for _, kind in ipairs(kinds) do list[i][kind] = times[kind] and times[kind] * 1e-3 * speed end
     profile.check_parts(times, string.format("%s: stage[%d].%s", file, i - 1, temperature))
     if profile.has_hosts(raw, file) then list[i].host = profile.host(raw, i, file) end
   end

@@ -61,6 +61,7 @@ local stage = object({
   dense = whole("of them without experts; default: as the model has, where the stages are all of it, else 0", 0, 1024),
   embedding = boolean "does it hold the embedding? default: the first of several",
   head = boolean "does it hold head and loss? default: the last of several",
+  rank = whole("pipeline rank on whose card it was measured: its speed is in the times; default: a card of mean speed", 0, most_stages - 1),
   kind_ms = kinds "at whatever temperature",
   kind_ms_cold = kinds "at most half of the time busy (sleep between), median of 20 or more",
   kind_ms_hot = kinds "back to back, after two seconds of load on all cards",

@@ -165,6 +165,19 @@ describe("a plan with the profile of 4 × H200", function()
     profile.rank_speed = { 0.5, 1 }  -- of another number of ranks
     near(11 * 36, step("1f1b", 8, profile), 0.01)
   end)
+
+  -- the same cards, each stage timed on its own: rank 0 took 24 and 48
+  it("counts a slow card once where a stage was timed on it", function()
+    local profile = four(12, 24)
+    profile.p2p, profile.rank_speed = { { bytes = 1e6, us = 1e-9 } }, { 0.5, 1, 1, 1 }
+    for rank, one in ipairs(profile.stage) do one.rank = rank - 1 end
+    profile.stage[1].kind_ms = { F = 24, B = 48 }
+    near(612, step("1f1b", 8, profile), 2e-3)
+    profile.rank_speed = { 0.5, 1 }
+    local made, problem = pcall(plan, {}, profile)
+    assert.is_false(made)
+    assert.matches("stage[2].rank is 2: expected one of the 2 ranks of rank_speed, nearest: 1", tostring(problem), 1, true)
+  end)
 end)
 
 -- Stages with ends, measured with PyTorch on 4 × H100: 32 blocks, an embedding on the first and a head of 64 Ki words with loss on the last stage;
