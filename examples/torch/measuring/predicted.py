@@ -108,7 +108,7 @@ def joined(stages: list, layers: list[int] | None) -> list | None:
     return None if rest else out
 
 
-LARGEST = ("transient_bytes", "clock_mhz", "power_w")     # of several stages that are one: not their sum
+LARGEST = ("transient_bytes", "clock_mhz", "power_w", "rank")     # of several stages that are one: not their sum
 
 
 def _together(parts: list[Any], name: str = "", add: Any = sum) -> Any:

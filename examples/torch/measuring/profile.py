@@ -155,7 +155,8 @@ def profile(shape: Shape, layers_per_stage: Sequence[int], placement: str | Sequ
     sort = (shape_key(shape), str(dtype), grid.expert, make, options.effort)
     _measure_kinds(hosted, kinds, layers, sort, shape, grid, device, dtype, options, build, make, bench, cache)
     mine = {str(s): cache[sort, kinds[s]] for s in hosted}
-    gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank})
+    gathered = bench[0].gather({"stages": mine, "heat": cache.get(("heat", sort[:3])), "card": cache.get("card"), "rank": grid.rank,
+                                "replica": grid.replica})
     messages = _messages(shape, grid, device, dtype, options, bench, cache)
     made = _compose(shape, kinds, ranks, gathered, grid, device, runtime, options)
     made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages, **_contention(made["stage"], cache))
@@ -182,8 +183,16 @@ def _slope(made: dict[str, Any]) -> float:
 
 
 def _rank_slopes(gathered: list, ranks: int) -> list[float]:
-    """Of each rank's cards; what comes out below nothing is noise."""
+    """Of each rank's card; what comes out below nothing is noise."""
     return [round(max(0.0, statistics.fmean(g["heat"]["slope"] for g in gathered if g["rank"] == rank and g["heat"])), 4) for rank in range(ranks)]
+
+
+def _slowest(gathered: list) -> list:
+    """Of what all processes measured: that of the replica whose slowest rank is the slowest. The others wait for it at the end of a step."""
+    def longest(replica: int) -> float:
+        return max(sum(_sum(made["cold"]) for made in g["stages"].values()) for g in gathered if g["replica"] == replica)
+    slowest = max(sorted({g["replica"] for g in gathered}), key=longest)
+    return [g for g in gathered if g["replica"] == slowest]
 
 
 def _sum(times: dict[str, float]) -> float:
@@ -237,23 +246,16 @@ def _messages(shape: Shape, grid: Grid, device: torch.device, dtype: torch.dtype
     return cache[key]
 
 
-def _mean(values: list) -> Any:
-    """Of the same nested tables of numbers, as replicas measured them."""
-    if isinstance(values[0], dict):
-        return {name: _mean([value[name] for value in values if name in value]) for name in values[0]}
-    return values[0] if len(set(values)) == 1 else round(statistics.fmean(values), 4)
-
-
 def _way(measured: dict[str, Any], pair: str) -> str | None:
     """Which F&B counts: the one that `pair` says, or the one that is faster on hot cards."""
     ways = [way for way in ("in_turn", "two_streams") if f"FB_{way}" in measured["hot"]]
     return pair if pair in ways else min(ways, key=lambda way: measured["hot"][f"FB_{way}"], default=None)
 
 
-def _stage(shape: Shape, kind: tuple, measured: dict[str, Any], pair: str) -> dict[str, Any]:
+def _stage(shape: Shape, kind: tuple, measured: dict[str, Any], rank: int, pair: str) -> dict[str, Any]:
     layers, starts, ends = kind
     out = {"layers": layers, "dense": 0 if shape.experts else layers, "embedding": bool(starts and shape.vocab),
-           "head": bool(ends and shape.vocab)}
+           "head": bool(ends and shape.vocab), "rank": rank}
     way = _way(measured, pair)
     for state in ("cold", "hot", "alone", "shadowed"):
         if state in measured:
@@ -273,12 +275,13 @@ def _runtime(ranks: list[int], stages: int, grid: Grid) -> str:
 
 def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: Grid, device: torch.device, runtime: str,
              options: Options) -> dict[str, Any]:
-    several = [_mean([g["stages"][str(s)] for g in gathered if str(s) in g["stages"]]) for s in range(len(kinds))]
+    mine = _slowest(gathered)
+    several = [next(g["stages"][str(s)] for g in mine if str(s) in g["stages"]) for s in range(len(kinds))]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     made: dict[str, Any] = {
         "source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "runtime": runtime,
         "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence_length, "micro_batch_size": shape.micro_batch_size},
-        "stage": [_stage(shape, kind, measured, options.pair) for kind, measured in zip(kinds, several)],
+        "stage": [_stage(shape, kind, measured, rank, options.pair) for kind, measured, rank in zip(kinds, several, ranks)],
     }
     if device.type == "cuda":
         made["behind_ms"] = min(measured["behind_ms"] for measured in several)
@@ -288,15 +291,14 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
         made["mem"] = {"buffers_per_microbatch": 2}
     if runtime.startswith(("torch", "megatron")):
         made["step_fixed_us"] = max(sum(m["step_fixed_us"] for m, at in zip(several, ranks) if at == rank) for rank in range(grid.pipeline))
-    cards = [[g["card"] for g in gathered if g["rank"] == rank and g["card"]] for rank in range(grid.pipeline)]
-    if all(cards) and grid.pipeline > 1:
-        speed = [1 / statistics.fmean(card) for card in cards]
-        made["rank_speed"] = [round(one / statistics.fmean(speed), 4) for one in speed]
+    if all(g["card"] for g in gathered) and grid.pipeline > 1:
+        mean = statistics.fmean(1 / g["card"] for g in gathered)
+        made["rank_speed"] = [round(1 / next(g["card"] for g in mine if g["rank"] == rank) / mean, 4) for rank in range(grid.pipeline)]
     heats = [g["heat"] for g in gathered if g["heat"]]
     if heats:
         made["heat"] = heat.combine(heats)
         if "slope" in made["heat"] and grid.pipeline > 1:
-            made["heat"]["rank_slope"] = _rank_slopes(gathered, grid.pipeline)
+            made["heat"]["rank_slope"] = _rank_slopes(mine, grid.pipeline)
     return made
 
 
