@@ -207,6 +207,16 @@ class Hosts(unittest.TestCase):
         self.assertEqual(profile._rank_slopes(gathered, 2), [0.12, 0.0])
 
 
+class Replicas(unittest.TestCase):
+    """Two pipelines of two ranks: a step ends when the slower one does."""
+
+    def test_the_replica_that_the_others_wait_for_counts(self):
+        def process(rank, replica, F):
+            return {"rank": rank, "replica": replica, "stages": {str(rank): {"cold": {"F": F, "B": 2 * F}}}}
+        gathered = [process(0, 0, 5.0), process(0, 1, 4.0), process(1, 0, 6.0), process(1, 1, 6.5)]
+        self.assertEqual(profile._slowest(gathered), [gathered[1], gathered[3]])
+
+
 class Alone(unittest.TestCase):
     """In one process."""
 
@@ -250,6 +260,7 @@ class Doubts(unittest.TestCase):
     def said(self, name, free, reserved, metered):
         card = types.SimpleNamespace(get_device_name=lambda _: name, mem_get_info=lambda _: (free * 2 ** 30, 80 * 2 ** 30),
                                      memory_reserved=lambda _: reserved * 2 ** 30)
+        doubts._beside.cache_clear()
         with unittest.mock.patch.object(torch, "cuda", card):
             return doubts.doubts(torch.device("cuda"), metered)
 
@@ -260,6 +271,14 @@ class Doubts(unittest.TestCase):
     def test_what_others_take_is_said(self):
         self.assertEqual(["30 GiB of NVIDIA H100 80GB HBM3 are taken by others: actions are timed beside their work"],
                          self.said("NVIDIA H100 80GB HBM3", 40, 10, True))
+
+    def test_communicators_that_a_process_makes_later_are_its_own(self):
+        left = iter((78, 70))
+        card = types.SimpleNamespace(get_device_name=lambda _: "H200", mem_get_info=lambda _: (next(left) * 2 ** 30, 80 * 2 ** 30),
+                                     memory_reserved=lambda _: 0)
+        doubts._beside.cache_clear()
+        with unittest.mock.patch.object(torch, "cuda", card):
+            self.assertEqual([[], []], [doubts.doubts(torch.device("cuda"), True) for _ in range(2)])
 
     def test_a_slice_of_a_card_is_none_of_the_catalogue(self):
         self.assertRegex(self.said("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 79, 0, True)[0], r"MIG 1g.10gb is a slice of a card: .*memory_per_gpu")
@@ -288,6 +307,17 @@ class Fit(unittest.TestCase):
     def test_cards_that_do_not_slow_down_have_no_onset(self):
         card = {"curve": [{"duty": d, "slow_down": 1.0} for d in (0.5, 0.7, 1.0)], "points": [[10, 1.0], [20, 1.0]], "slope": 0}
         self.assertEqual(set(heat.combine([card])), {"curve"})
+
+    def test_where_times_do_not_rise_the_onset_is_that_of_the_clocks(self):
+        # 4 × H200, experts of pairs of cards, 2026-11-29: at 25 % busy F and B took 1.15 times as long, for the card waited for its host
+        clocks = ((0.4962, 0.8377, 1968.75), (0.5952, 0.854, 1965.0), (0.6937, 0.8571, 1965.0), (0.7925, 0.8492, 1950.0), (0.8918, 0.8543, 1918.1),
+                  (1.0, 0.8658, 1800.0))
+        curve = [{"duty": duty, "slow_down": slow, "clock_mhz": clock} for duty, slow, clock in clocks]
+        made = heat.combine([{"curve": curve, "points": [[30, 1.0], [300, 1.02]], "slope": 0.03}])
+        self.assertTrue(0.8 <= made["onset"] < 0.9, made)
+        self.assertEqual(made["slope"], 0.03)
+        steady = [{**row, "clock_mhz": 1980.0} for row in curve]
+        self.assertEqual(set(heat.combine([{"curve": steady, "points": [[30, 1.0]], "slope": 0.7}])), {"curve"})
 
     def test_the_slope_is_that_of_hot_actions_over_cold_ones(self):
         curve = [{"duty": d, "slow_down": 1 + 0.1 * max(0, d - 0.6) / 0.4} for d in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
