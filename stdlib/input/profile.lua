@@ -222,7 +222,7 @@ local function speed_of(raw, i, file)
   local speeds, rank = raw.rank_speed, raw.stage[i].rank
   if not speeds or not rank then return 1 end
   if rank >= #speeds then
-    failure.usage("%s: stage[%d].rank is %d: expected one of the %d ranks of rank_speed, nearest: %d", file, i - 1, rank, #speeds, #speeds - 1)
+    failure.usage("%s: stage[%d].rank is %d: expected one of rank_speed's %d ranks, nearest: %d", file, i - 1, rank, #speeds, #speeds - 1)
   end
   return speeds[rank + 1]
 end

@@ -176,7 +176,7 @@ describe("a plan with the profile of 4 × H200", function()
     profile.rank_speed = { 0.5, 1 }
     local made, problem = pcall(plan, {}, profile)
     assert.is_false(made)
-    assert.matches("stage[2].rank is 2: expected one of the 2 ranks of rank_speed, nearest: 1", tostring(problem), 1, true)
+    assert.matches("stage[2].rank is 2: expected one of rank_speed's 2 ranks, nearest: 1", tostring(problem), 1, true)
   end)
 end)
 
