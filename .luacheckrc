@@ -26,6 +26,7 @@ files["policies/**/*.lua"] = { std = "policy", max_line_length = false }
 files["tests/fixtures/function_rule.lua"] = { std = "policy" }
 files["tests/fixtures/any_speed.lua"] = { std = "policy" }
 files["tests/fixtures/wide.lua"] = { std = "policy" }
+files["tests/fuzz/specs/policy.lua"] = { std = "policy" }
 files["examples/sites/hall-7.lua"] = { std = "policy" }
 files["examples/sites/aws-p5.lua"] = { std = "policy" }
 files["examples/sites/campus.lua"] = { std = "policy" }

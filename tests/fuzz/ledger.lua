@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ledger.lua: how long each reader was fuzzed, and what came of it: the table of docs/withstanding.md, which tests/fuzz/run keeps.
---   ledger.lua add READER SECONDS "#EXECUTIONS: cov: … ft: FEATURES …" FOUND   adds a run to the reader's row; FOUND: yes or no
+--   ledger.lua add READER SECONDS INPUTS FEATURES FOUND   adds a run to the reader's row; FOUND: yes or no
 --   ledger.lua poorest SECONDS READER…   prints the reader with the least processor time; exit 1 where each has SECONDS
 
 local page = (arg[0]:match "^(.*)/tests/fuzz/" or ".") .. "/docs/withstanding.md"
@@ -22,12 +22,12 @@ end
 
 local commands = {}
 
-function commands.add(reader, seconds, line, found)
+function commands.add(reader, seconds, inputs, features, found)
   local rows, before, after = read()
   local row = rows[reader] or { seconds = 0, inputs = 0, features = 0, findings = 0 }
   rows[reader] = row
-  row.seconds, row.inputs = row.seconds + math.tointeger(tonumber(seconds)), row.inputs + tonumber(line:match "^#(%d+)" or 0)
-  row.features = math.max(row.features, tonumber(line:match "ft: (%d+)" or 0))
+  row.seconds, row.inputs = row.seconds + math.tointeger(tonumber(seconds)), row.inputs + tonumber(inputs)
+  row.features = math.max(row.features, tonumber(features) or 0)
   row.findings, row.day = row.findings + (found == "yes" and 1 or 0), os.date "!%Y-%m-%d"
   local names, lines = {}, {}
   for name in pairs(rows) do names[#names + 1] = name end
