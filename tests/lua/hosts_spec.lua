@@ -122,6 +122,30 @@ describe("a plan with a profile's host times", function()
     end
   end)
 
+  -- On a card that has nothing else to do B takes 19 ms, 4 beyond what card and host take: 1F1B behind it, by schedule:simulate again.
+  it("takes what an action takes beyond both where its card waited for it", function()
+    local profiled = profile(4, 6, { runtime = "ideal" })
+    for _, stage in ipairs(profiled.stage) do
+      stage.host_ms_behind, stage.host_ms = nil, { F = 9, B = 15, I = 9, W = 6 }
+      stage.kind_ms_alone = { F = 9, B = 19, I = 9, W = 7 }
+    end
+    local function step(made)
+      local spec = planning.merge(shipped, { profile = files.write("profile.json", cjson.encode(made)) })
+      return planning.plan(spec, { parallelism = { schedule = "1f1b" } }, anyway).step
+    end
+    local found = step(profiled)
+    for _, stage in ipairs(profiled.stage) do stage.kind_ms_alone = nil end
+    local without = step(profiled).pipeline_seconds
+    local stages = assert(engine.schedule { kind = "1f1b", ranks = 4, microbatches = 32 })
+    local function simulated(beyond)
+      return stages:simulate({ F = 8e-3, I = 8e-3, W = 7e-3, B = 14e-3, p2p = found.hop_seconds,
+                               host = { F = 9e-3, I = 9e-3, W = 6e-3, B = 15e-3, beyond = { F = 0, I = 0, W = 0, B = beyond } } }).makespan
+    end
+    local expected = simulated(4e-3) - simulated(0)
+    near(4e-3, expected)   -- of the last B: before it hosts are ahead
+    assert.is_true(math.abs(found.pipeline_seconds - without - expected) <= 1e-6, found.pipeline_seconds - without .. " for " .. expected)
+  end)
+
   it("says so among what it measured, and what it cannot see without them", function()
     local function measured(made)
       for _, each in ipairs(made.assumptions) do
@@ -137,9 +161,10 @@ describe("a plan with a profile's host times", function()
     local made = profile(4, 11, { runtime = "ideal" })
     for _, stage in ipairs(made.stage) do stage.host_ms_behind, stage.host_ms = nil, { F = 6, B = 40, I = 6, W = 11 } end
     local spec = planning.merge(shipped, { profile = files.write("profile.json", cjson.encode(made)) })
-    local alone = planning.plan(spec, { parallelism = { pipeline = 1, data = 4 } }, anyway)
-    local microbatches = 32 // 4
-    assert.is_true(alone.step.pipeline_seconds >= microbatches * 4 * 46e-3)
-    assert.is_true(alone.step.pipeline_seconds <= microbatches * 4 * 46e-3 + 0.05)
+    for _, microbatches in ipairs { 8, 40 } do
+      local alone = planning.plan(spec, { training = { global_batch_size = 4 * microbatches }, parallelism = { pipeline = 1, data = 4 } }, anyway)
+      assert.is_true(alone.step.pipeline_seconds >= microbatches * 4 * 46e-3)
+      assert.is_true(alone.step.pipeline_seconds <= microbatches * 4 * 46e-3 + 0.05)
+    end
   end)
 end)
