@@ -14,6 +14,7 @@ static bool divides(int64_t divisor, int64_t number) {
 }
 
 static bool tensor_fits_layer(const pp_layer *model, int tensor) {
+  if (model->attention == PP_ATTENTION_COMPRESSED) return divides(tensor, model->output_groups) && (model->ffn == 0 || divides(tensor, model->ffn));
   if (model->attention > PP_ATTENTION_NONE && model->attention != PP_ATTENTION_CONV) {   /* heads of a mixer with a state */
     if (!divides(tensor, model->value_heads) || !divides(tensor, model->key_heads)) return false;
     return model->ffn == 0 || divides(tensor, model->ffn);

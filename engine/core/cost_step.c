@@ -74,7 +74,7 @@ void pp_cost_step(const pp_layout *layout, const pp_training *training, const pp
 
 double pp_cost_hop_bytes(const pp_model *model, const pp_layout *layout, const pp_training *training) {
   const bool cut = training->sequence_parallel || training->scatter_messages;
-  return 2 * pp_cost_tokens(layout, training) * (double)model->hidden / (cut ? layout->tensor : 1);
+  return 2 * pp_cost_tokens(layout, training) * (double)pp_model_stream_width(model) / (cut ? layout->tensor : 1);
 }
 
 double pp_cost_hop(const pp_model *model, const pp_layout *layout, const pp_training *training, const pp_network *network) {

@@ -107,7 +107,7 @@ static void add_mixer(ledger *book, const pp_model *model, const pp_training *tr
   double projected = 0;
   for (int i = 0; i < mixer.products - 1; i++)
     projected += (double)mixer.product[i].n / (mixer.product[i].split == PP_SPLIT_COLUMNS ? by.tensor : 1);
-  keep(book, wide(training) * (projected + (double)mixer.kept / by.tensor) + 4 * (double)mixer.kept_fp32 / by.tensor, false);
+  keep(book, wide(training) * (projected + (double)mixer.kept / by.tensor + (double)mixer.kept_whole) + 4 * (double)mixer.kept_fp32 / by.tensor, false);
   keep_input(book, training->activation_bytes * written, false);
   book->output_gradients += training->activation_bytes * projected;
   temporary(book, wide(training) * projected);
@@ -117,6 +117,10 @@ static void add_mixer(ledger *book, const pp_model *model, const pp_training *tr
 static void add_indexer(ledger *book, const pp_model *model, const pp_training *training, split by) {
   if (model->index_heads == 0) return;
   const double chosen = fmin((double)model->index_topk, (double)training->sequence_length);
+  if (model->attention == PP_ATTENTION_COMPRESSED) {   /* of entries; what it projects is in what the mixer keeps */
+    keep(book, 4 * fmin((double)model->index_topk, (double)training->sequence_length / (double)model->compression) / by.sequence, false);
+    return;
+  }
   const int64_t weights = model->attention == PP_ATTENTION_MLA ? model->index_heads : 0;
   const double projected = (double)(model->index_heads * model->index_dim + model->index_dim + weights);
   keep(book, (wide(training) * projected + 4 * chosen) / by.sequence, false);
@@ -144,11 +148,21 @@ static void add_unfused_norm(ledger *book, const pp_training *training, double h
   if (training->unfused_norm) keep(book, (4 + wide(training)) * hidden, training->recompute.norm);
 }
 
+/*
+** Around attention and around the feed-forward: the streams that they read, what they give, and fp32 weights of both (a kernel that keeps what it
+** reads, as https://arxiv.org/abs/2512.24880, section 4.3, fuses them; the class of transformers keeps more).
+*/
+static void add_streams(ledger *book, const pp_model *model, const pp_training *training, split by) {
+  if (model->streams < 2) return;
+  keep(book, (wide(training) * (double)(pp_model_stream_width(model) + model->hidden) + 4 * (double)pp_model_stream_columns(model)) / by.sequence, false);
+}
+
 /* Norm, attention, output projection. `beside` another that has the norm: what that gives is scaled, so that each keeps what it reads. */
 static void add_attention(ledger *book, const pp_model *model, const pp_training *training, split by, bool beside) {
   const double hidden = (double)model->hidden / by.sequence;
   if (model->attention == PP_ATTENTION_NONE) return;
   if (!beside) {
+    add_streams(book, model, training, by);
     add_unfused_norm(book, training, hidden);
     keep(book, wide(training) * hidden, false);
   }
@@ -156,8 +170,10 @@ static void add_attention(ledger *book, const pp_model *model, const pp_training
   if (model->attention == PP_ATTENTION_MLA) {
     add_mla(book, model, training, by);
     add_indexer(book, model, training, by);
-  } else if (pp_mixer_is(model->attention)) add_mixer(book, model, training, by);
-  else {
+  } else if (pp_mixer_is(model->attention)) {
+    add_mixer(book, model, training, by);
+    if (model->attention == PP_ATTENTION_COMPRESSED) add_indexer(book, model, training, by);
+  } else {
     add_gqa(book, model, training, by);
     add_indexer(book, model, training, by);
   }
@@ -214,6 +230,7 @@ static void add_mlp(ledger *book, const pp_model *model, const pp_layout *layout
   const double hidden = (double)model->hidden / by.sequence;
   const int64_t norms = model->norms_per_layer > 0 ? model->norms_per_layer : 2;   /* 0: two without weights */
   if (!moe && model->ffn == 0) return;
+  add_streams(book, model, training, by);
   if (norms >= 2 || model->attention == PP_ATTENTION_NONE) {
     add_unfused_norm(book, training, hidden);
     keep(book, wide(training) * hidden, false);
@@ -240,13 +257,14 @@ static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const
     add_attention(&book, kind, training, by, part != block && kind->norms_per_layer == 0);
     add_mlp(&book, kind, layout, training, by, pp_model_block_is_moe(model, part));
   }
-  if (training->recompute.full) recompute_all(&book, wide(training) * (double)model->hidden / by.sequence);
+  if (training->recompute.full) recompute_all(&book, wide(training) * (double)pp_model_stream_width(model) / by.sequence);
   return book;
 }
 
 /* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose gradient comes beside. */
 static void add_head(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence, logits = (double)model->vocab / by.tensor;
+  if (model->streams > 1) keep(book, wide(training) * (double)pp_model_stream_width(model) / by.sequence, false);
   keep(book, wide(training) * hidden, false);
   keep_input(book, wide(training) * hidden, training->recompute.norm);
   if (training->unfused_loss) {   /* logits, in fp32, and their softmax; TP's parts are gathered in pieces and joined */

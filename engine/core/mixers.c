@@ -41,6 +41,44 @@ static void add_low_rank_gate(const pp_model *model, int64_t channels, pp_mixer 
   add_product(out, channels, model->key_dim, PP_SPLIT_COLUMNS);
 }
 
+/*
+** Of each projection what is read stays, beside that its norm and its rotation; the core's output stays before and behind the rotation that undoes
+** its values' one. Entries are few: two elements a token for `compression` tokens. The scorer's products are an indexer's.
+*/
+static void compressed(const pp_model *model, pp_mixer *out) {
+  const int64_t hidden = model->hidden, rank = model->q_lora_rank, dim = model->head_dim, query = model->heads * dim;
+  const int64_t series = model->compression == 0 ? 0 : model->index_heads > 0 ? 2 : 1, index = series == 2 ? model->index_dim : 0;
+  add_product(out, rank, hidden, PP_SPLIT_NOTHING);
+  add_product(out, query, rank, PP_SPLIT_COLUMNS);
+  add_product(out, dim + 2 * series * dim, hidden, PP_SPLIT_NOTHING);   /* keys; what is compressed, and its weights */
+  if (index > 0) {
+    add_product(out, model->index_heads * index, rank, PP_SPLIT_NOTHING);
+    add_product(out, 4 * index + model->index_heads, hidden, PP_SPLIT_NOTHING);
+  }
+  add_product(out, model->output_rank, query, PP_SPLIT_ROWS);            /* of each group's heads */
+  out->split = model->heads;                                             /* sinks */
+  out->replicated = rank + dim + (series > 0 ? dim + model->compression * series * dim : 0) + (index > 0 ? index + model->compression * 2 * index : 0);
+  out->read = 4 * query;                                                 /* queries and output, read and written by norm and rotation */
+  out->written = model->output_groups * model->output_rank;
+  out->state = 0;
+  out->kept = 3 * query;
+  out->kept_whole = rank + dim + (series > 0 ? 2 * dim / model->compression : 0) - model->output_rank;   /* a group's columns are `written` */
+  out->kept_fp32 = 2 * model->heads + 2;                                 /* inverse norms, and a sum of each head's row */
+}
+
+/* Mean of min(i, most) over i of s: most − most² / 2s, of which s / 2 is what a mask leaves without a limit (0). */
+double pp_mixer_reach(double s, double most) {
+  return most > 0 && most < s ? 2 * most - most * most / s : s;
+}
+
+double pp_mixer_core(const pp_model *model, double s) {
+  if (model->attention != PP_ATTENTION_COMPRESSED) return 0;
+  const double each = 2 * (double)(model->heads * model->head_dim), tokens = (double)model->compression, window = pp_mixer_reach(s, (double)model->window);
+  if (model->compression == 0) return window * each;
+  const double entries = pp_mixer_reach(s, tokens * (double)(model->index_heads > 0 ? model->index_topk : 0)) / tokens;
+  return (window + entries) * each + s / tokens * (double)(model->index_heads * model->index_dim);
+}
+
 void pp_mixer_of(const pp_model *model, pp_mixer *out) {
   const int64_t hidden = model->hidden, heads = model->value_heads;
   const int64_t keys = model->key_heads * model->key_dim, values = heads * model->value_dim, channels = 2 * keys + values;
@@ -100,6 +138,9 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
       out->kept = model->mixer_norm ? 2 * values + model->step_rank + 2 * keys : 2 * keys - values;
       out->kept_fp32 = 2 * out->state / SCANNED + (model->mixer_norm ? 3 : 0);
       break;
+    case PP_ATTENTION_COMPRESSED:
+      compressed(model, out);
+      break;
     default:                         /* PP_ATTENTION_CONV: two gates and what is convolved */
       add_product(out, 3 * hidden, hidden, PP_SPLIT_COLUMNS);
       add_convolution(model, hidden, out);
@@ -114,19 +155,46 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
   add_product(out, hidden, out->written, PP_SPLIT_ROWS);
 }
 
+typedef struct {
+  const char *name;
+  int64_t value, low, high;
+} size_check;
+
+static pp_status check(const size_check *sizes, size_t count, pp_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    if (sizes[i].value >= sizes[i].low && sizes[i].value <= sizes[i].high) continue;
+    return pp_invalid(error, sizes[i].name, (double)sizes[i].low, "'%s' must be from %lld to %lld, got %lld", sizes[i].name,
+                      (long long)sizes[i].low, (long long)sizes[i].high, (long long)sizes[i].value);
+  }
+  return PP_OK;
+}
+
+static pp_status check_compressed(const pp_layer *layer, pp_error *error) {
+  const bool indexed = layer->index_heads > 0;
+  const size_check sizes[] = {
+    { "q_lora_rank", layer->q_lora_rank, 1, 1 << 20 },         { "head_dim", layer->head_dim, 1, 1 << 14 },
+    { "output_groups", layer->output_groups, 1, layer->heads }, { "output_rank", layer->output_rank, 1, 1 << 20 },
+    { "index_heads", layer->index_heads, 0, 1 << 14 },         { "index_dim", layer->index_dim, indexed ? 1 : 0, 1 << 14 },
+    { "index_topk", layer->index_topk, indexed ? 1 : 0, 1 << 30 },
+  };
+  const pp_status status = check(sizes, sizeof sizes / sizeof *sizes, error);
+  if (status == PP_OK && layer->heads % layer->output_groups != 0)
+    return pp_invalid(error, "output_groups", NAN, "'output_groups' must divide 'heads', got %lld and %lld", (long long)layer->output_groups,
+                      (long long)layer->heads);
+  return status;
+}
+
 pp_status pp_mixer_check(const pp_layer *layer, pp_error *error) {
-  const struct { const char *name; int64_t value, low, high; } sizes[] = {
+  if (layer->attention == PP_ATTENTION_COMPRESSED) return check_compressed(layer, error);
+  const size_check sizes[] = {
     { "key_heads", layer->key_heads, 1, 1 << 14 },     { "key_dim", layer->key_dim, 1, 1 << 14 },
     { "value_heads", layer->value_heads, 1, 1 << 14 }, { "value_dim", layer->value_dim, 1, 1 << 14 },
     { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
     { "step_rank", layer->step_rank, layer->attention == PP_ATTENTION_MAMBA1 ? 1 : 0, 1 << 14 },
   };
   const size_t first = layer->attention == PP_ATTENTION_CONV ? 4 : 0;
-  for (size_t i = first; i < sizeof sizes / sizeof *sizes; i++) {
-    if (sizes[i].value >= sizes[i].low && sizes[i].value <= sizes[i].high) continue;
-    return pp_invalid(error, sizes[i].name, (double)sizes[i].low, "'%s' must be from %lld to %lld, got %lld", sizes[i].name,
-                      (long long)sizes[i].low, (long long)sizes[i].high, (long long)sizes[i].value);
-  }
+  const pp_status status = check(sizes + first, sizeof sizes / sizeof *sizes - first, error);
+  if (status != PP_OK) return status;
   if (layer->attention != PP_ATTENTION_CONV && layer->value_heads % layer->key_heads != 0)
     return pp_invalid(error, "key_heads", NAN, "'key_heads' must divide 'value_heads', got %lld and %lld", (long long)layer->key_heads,
                       (long long)layer->value_heads);

@@ -136,6 +136,9 @@ static pp_status check_layer(const pp_layer *layer, bool moe, bool dense, pp_err
     { "heads", layer->heads, 1, 1 << 14 },
     { "attention_sinks", layer->attention_sinks, 0, 1 << 14 },
     { "output_gate", layer->output_gate, 0, 1 << 20 },
+    { "compression", layer->compression, 0, 1 << 20 },
+    { "output_groups", layer->output_groups, 0, 1 << 14 },
+    { "output_rank", layer->output_rank, 0, 1 << 20 },
     { "norms_per_layer", layer->norms_per_layer, 0, 8 },
     { "scales", layer->scales, 0, 1 << 24 },
     { "window", layer->window, 0, 1 << 30 },
@@ -162,9 +165,9 @@ static pp_status check_pairs(const pp_model *model, pp_error *error) {
     if (beside > model->kinds || beside == i + 1 || model->further[beside - 1].moe || model->further[beside - 1].beside > 0)
       return pp_invalid(error, "beside", NAN, "'beside' must be the number of another kind, without experts and nothing beside it, got %d", beside);
   }
-  if (model->mtp_layers > 0 && pp_model_beside(model, pp_model_last_block(model)) < PP_BLOCKS)
-    return pp_invalid(error, "mtp_layers", 0, "'mtp_layers' must be 0 where the last layer has another kind beside its own, got %lld",
-                      (long long)model->mtp_layers);
+  if (model->mtp_layers > 0 && (model->streams > 1 || pp_model_beside(model, pp_model_last_block(model)) < PP_BLOCKS))
+    return pp_invalid(error, "mtp_layers", 0, "'mtp_layers' must be 0 beside 'streams', and where the last layer has another kind beside its own, "
+                      "got %lld", (long long)model->mtp_layers);
   return PP_OK;
 }
 
@@ -185,6 +188,7 @@ pp_status pp_model_check(const pp_model *model, pp_error *error) {
     { "learned_positions", model->learned_positions, 0, 1 << 24 },
     { "mtp_layers", model->mtp_layers, 0, 64 },
     { "tower", model->tower, 0, (int64_t)1 << 40 },
+    { "streams", model->streams, 0, 64 },
   };
   pp_status status = check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status != PP_OK) return status;
@@ -346,7 +350,26 @@ static void add_moe_ffn(const pp_model *model, pp_block_parameters *block) {
   block->expert += model->experts * expert_size(model);
 }
 
+int64_t pp_model_stream_width(const pp_model *model) {
+  return model->hidden * (model->streams > 1 ? model->streams : 1);
+}
+
+/*
+** Manifold-constrained hyper-connections (https://arxiv.org/abs/2512.24880; transformers models/deepseek_v4, DeepseekV4HyperConnection): from all
+** streams come a weight of each to read, one to write, and a matrix that mixes them; each of these has a bias, and the three a scale.
+*/
+int64_t pp_model_stream_columns(const pp_model *model) {
+  return model->streams > 1 ? (2 + model->streams) * model->streams : 0;
+}
+
+/* Of attention and of the feed-forward, one each. */
+static int64_t stream_weights(const pp_model *model) {
+  const int64_t columns = pp_model_stream_columns(model);
+  return columns > 0 ? 2 * (columns * (pp_model_stream_width(model) + 1) + 3) : 0;
+}
+
 static void layer_parameters(const pp_model *model, bool moe, pp_block_parameters *block) {
+  block->replicated += stream_weights(model);
   add_attention(model, block);
   if (moe) add_moe_ffn(model, block);
   else add_dense_ffn(model, block);
@@ -363,7 +386,7 @@ void pp_model_kind_parameters(const pp_model *model, pp_block_parameters blocks[
     layer_parameters(pp_model_as(model, (pp_block)(PP_BLOCK_FURTHER + i), &room), model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
   }
   blocks[PP_BLOCK_HEAD].tensor = model->vocab * model->hidden + (model->head_bias ? model->vocab : 0);
-  blocks[PP_BLOCK_HEAD].replicated = norm_size(model);
+  blocks[PP_BLOCK_HEAD].replicated = norm_size(model) + (model->streams > 1 ? model->streams * (pp_model_stream_width(model) + 1) + 1 : 0);
   if (model->mtp_layers > 0) {
     /* DeepSeek-V3 report §2.2: M_k projects the concatenated norms of the hidden state and of the next token's embedding, 2h → h; the
     ** module's own final norm stands before the shared head. */
@@ -455,11 +478,6 @@ pp_parameter_totals pp_model_parameters(const pp_model *model) {
 
 /* --- FLOPs --------------------------------------------------------------------------------------------------------------------- */
 
-/* Mean of min(i, most) over i of s: most − most² / 2s, of which s / 2 is what a mask leaves without a limit (0). */
-static double limited(double s, double most) {
-  return most > 0 && most < s ? 2 * most - most * most / s : s;
-}
-
 /*
 ** Forward FLOPs per token of what mixes tokens: products with weights, and the core. Q·Kᵀ over the query size and P·V over the value size, each
 ** half of s × s under the causal mask: 2 · s/2 · size per token. Where a query attends to index_topk tokens that an indexer finds, the core's
@@ -473,11 +491,11 @@ static void mixing_flops(const pp_model *model, double s, double *linear, double
     pp_mixer mixer;
     pp_mixer_of(model, &mixer);
     for (int i = 0; i < mixer.products; i++) *linear += 2.0 * (double)mixer.product[i].n * (double)mixer.product[i].k;
-    *core = mixer.recurrence;
+    *core = mixer.recurrence + pp_mixer_core(model, s);
     return;
   }
   const double all = model->chunk > 0 ? fmin(s, (double)model->chunk) : s;
-  const double length = limited(limited(all, (double)model->window), (double)model->index_topk);
+  const double length = pp_mixer_reach(pp_mixer_reach(all, (double)model->window), (double)model->index_topk);
   *linear = 2.0 * (double)(attention_split_weights(model) + indexer_weights(model));
   *core = length * (double)(query_size(model) + value_size(model)) + s * (double)(model->index_heads * model->index_dim);
   /* Megatron's function counts a multiply-add for each weight of the latents' norms, and of an MTP module's norms below. */
@@ -488,6 +506,7 @@ static void mixing_flops(const pp_model *model, double s, double *linear, double
 static void layer_flops(const pp_model *model, double s, bool moe, pp_block_flops *block) {
   mixing_flops(model, s, &block->linear, &block->attention);
   block->linear += 2.0 * (double)ffn_weights(model, moe ? model->shared_ffn : model->ffn);
+  block->linear += 2 * 2.0 * (double)(pp_model_stream_columns(model) * pp_model_stream_width(model));
   if (!moe) return;
   block->linear += 2.0 * (double)latent_weights(model);
   block->expert = 2.0 * pp_model_experts_per_token(model) * (double)expert_weights(model);
@@ -503,7 +522,7 @@ void pp_model_kind_flops(const pp_model *model, double length, pp_block_flops bl
     pp_model room;
     layer_flops(pp_model_as(model, (pp_block)(PP_BLOCK_FURTHER + i), &room), s, model->further[i].moe, &blocks[PP_BLOCK_FURTHER + i]);
   }
-  blocks[PP_BLOCK_HEAD].linear = logits;
+  blocks[PP_BLOCK_HEAD].linear = logits + (model->streams > 1 ? 2.0 * (double)(model->streams * pp_model_stream_width(model)) : 0);
   if (model->mtp_layers > 0) {
     blocks[PP_BLOCK_MTP] = blocks[pp_model_last_block(model)];
     blocks[PP_BLOCK_MTP].linear += 2.0 * (double)(2 * model->hidden * model->hidden + 3 * model->hidden) + logits;
@@ -567,6 +586,8 @@ int pp_model_block_products(const pp_model *model, pp_block block, pp_product ou
     out[count++] = (pp_product){ kind->expert_hidden, kind->hidden, PP_SPLIT_NOTHING };
     out[count++] = (pp_product){ kind->hidden, kind->expert_hidden, PP_SPLIT_NOTHING };
   }
+  for (int i = 0; i < 2 && model->streams > 1; i++)
+    out[count++] = (pp_product){ pp_model_stream_columns(model), pp_model_stream_width(model), PP_SPLIT_NOTHING };
   if (mtp) out[count++] = (pp_product){ model->hidden, 2 * model->hidden, PP_SPLIT_COLUMNS };
   return count;
 }

@@ -24,11 +24,11 @@ typedef enum {
 
 /*
 ** What mixes tokens in a layer. GQA covers MHA (kv_heads = heads) and MQA (1). Those behind NONE keep a state of fixed size in place of keys
-** and values, CONV the last few tokens; mixers.h says what they hold.
+** and values, CONV the last few tokens, COMPRESSED an entry for several tokens; mixers.h says what they hold.
 */
 typedef enum {
   PP_ATTENTION_GQA, PP_ATTENTION_MLA, PP_ATTENTION_NONE, PP_ATTENTION_GATED_DELTA, PP_ATTENTION_KIMI_DELTA, PP_ATTENTION_MAMBA2,
-  PP_ATTENTION_LIGHTNING, PP_ATTENTION_CONV, PP_ATTENTION_MAMBA1
+  PP_ATTENTION_LIGHTNING, PP_ATTENTION_CONV, PP_ATTENTION_MAMBA1, PP_ATTENTION_COMPRESSED
 } pp_attention;
 typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  /* HEAD: 2·d weights; FULL: d·(heads + kv_heads) */
 
@@ -42,6 +42,8 @@ typedef enum { PP_QK_NORM_NONE, PP_QK_NORM_HEAD, PP_QK_NORM_FULL } pp_qk_norm;  
   int64_t index_heads, index_dim, index_topk;  /* scores of the tokens that a query attends to: MLA (DeepSeek-V3.2), GQA (MiniMax-M3) */    \
   int64_t window, chunk;       /* tokens that a query attends to at most, itself among them: the last so many, or those of its own chunk of so      \
                                   many (Llama 4); 0: all before it */                                                                    \
+  int64_t compression;         /* COMPRESSED: tokens of an entry beside the window; 0: there are none */                                   \
+  int64_t output_groups, output_rank;  /* COMPRESSED: groups of heads, each projected to so many columns before the output */               \
   int64_t output_gate;         /* columns of a product that gates attention's output: heads, or their width */                           \
   bool shared_kv;              /* values are the keys (Gemma 4): no product of their own */                                              \
   bool qkv_bias, output_bias;                                                                                                            \
@@ -79,6 +81,7 @@ typedef struct {
     struct { PP_LAYER_FIELDS };
     pp_layer layer;
   };
+  int64_t streams;             /* of width hidden, which layers read and write in place of one (DeepSeek-V4); 0: 1 */
   /* ends */
   bool embedding_norm;         /* one more norm behind the embedding (BLOOM) */
   int64_t learned_positions;   /* rows of a learned position table, 0 with rotary positions */
@@ -108,6 +111,10 @@ pp_block pp_model_beside(const pp_model *model, pp_block block);
 const pp_model *pp_model_as(const pp_model *model, pp_block block, pp_model *room);
 /* What a routed expert reads and writes. */
 int64_t pp_model_expert_hidden(const pp_model *model);
+/* What passes from layer to layer: hidden, for each of its streams. */
+int64_t pp_model_stream_width(const pp_model *model);
+/* Columns of the product that tells how a layer's part reads and writes streams; 0 where there is one. */
+int64_t pp_model_stream_columns(const pp_model *model);
 /* Experts of a token that compute: where some do not, as many as a router that spreads its choices evenly gives. */
 double pp_model_experts_per_token(const pp_model *model);
 

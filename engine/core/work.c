@@ -22,8 +22,11 @@ static double activation_traffic(const pp_scene *at, double width) {
 ** own operations moves 36 bytes an element more: a cast to fp32, a square, a mean, two products, a cast back.
 */
 static double residual_traffic(const pp_scene *at) {
-  const double unfused = at->training->unfused_norm ? 36 : 0;
-  return (4 + 6 + unfused) * (double)at->model->hidden / at->sequence;
+  const double unfused = at->training->unfused_norm ? 36 : 0, streams = (double)at->model->streams;
+  /* Several streams, in fused kernels (https://arxiv.org/abs/2512.24880, section 4.3): all read and one written before, all and one read and all
+  ** written behind. */
+  const double added = streams > 1 ? 2 * (3 * streams + 2) : 6;
+  return (4 + added + unfused) * (double)at->model->hidden / at->sequence;
 }
 
 /* Rotating queries and keys: read and write; out of five kernels that read and write fp32. */

@@ -30,6 +30,7 @@ static const field fields[] = {
   { "learned_positions",      SIZE, offsetof(pp_model, learned_positions), 0 },
   { "mtp_layers",             SIZE, offsetof(pp_model, mtp_layers), 0 },
   { "tower",                  SIZE, offsetof(pp_model, tower), 0 },
+  { "streams",                SIZE, offsetof(pp_model, streams), 1 },
   { "tower_frozen",           FLAG, offsetof(pp_model, tower_frozen), 0 },
   { "embedding_norm",         FLAG, offsetof(pp_model, embedding_norm), 0 },
   { "tied_embeddings",        FLAG, offsetof(pp_model, tied_embeddings), 0 },
@@ -65,6 +66,9 @@ static const field layer_fields[] = {
   { "index_topk",             SIZE, offsetof(pp_layer, index_topk), 0 },
   { "window",                 SIZE, offsetof(pp_layer, window), 0 },
   { "chunk",                  SIZE, offsetof(pp_layer, chunk), 0 },
+  { "compression",            SIZE, offsetof(pp_layer, compression), 0 },
+  { "output_groups",          SIZE, offsetof(pp_layer, output_groups), 0 },
+  { "output_rank",            SIZE, offsetof(pp_layer, output_rank), 0 },
   { "output_gate",            SIZE, offsetof(pp_layer, output_gate), 0 },
   { "key_heads",              SIZE, offsetof(pp_layer, key_heads), 0 },
   { "key_dim",                SIZE, offsetof(pp_layer, key_dim), 0 },
@@ -87,7 +91,7 @@ static const char *const others[] = { "first_dense", "moe_every", "dense_layers"
 enum { LAYER_OTHERS = sizeof layer_others / sizeof *layer_others, OTHERS = sizeof others / sizeof *others,
        LAYER_KEYS = LAYER_FIELDS + LAYER_OTHERS, KEYS = FIELDS + OTHERS + LAYER_KEYS };
 
-static const char *const attentions[] = { "gqa", "mla", "none", "gated_delta", "kimi_delta", "mamba2", "lightning", "conv", "mamba1", NULL };
+static const char *const attentions[] = { "gqa", "mla", "none", "gated_delta", "kimi_delta", "mamba2", "lightning", "conv", "mamba1", "compressed", NULL };
 static const char *const qk_norms[] = { "none", "head", "full", NULL };
 
 /* The keys of a layer, from there on. */

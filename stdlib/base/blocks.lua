@@ -24,7 +24,7 @@ end
 
 -- What the engine calls a mixer with a state, and what a sentence does.
 blocks.mixers = { gated_delta = "gated delta net", kimi_delta = "Kimi delta attention", mamba1 = "Mamba-1", mamba2 = "Mamba-2",
-                  lightning = "lightning attention", conv = "short convolution" }
+                  lightning = "lightning attention", conv = "short convolution", compressed = "compressed attention" }
 
 -- "a dense", "an MoE", "a Mamba-2": a layer of that name, in a sentence.
 function blocks.title(shape, name)

@@ -229,7 +229,6 @@ for name, family in pairs(require("pipeplan.catalog.hybrids")(key, dense, deepse
 local shared = "Mamba layers, and attention whose weights layers share"
 local encoder = "an encoder and a decoder"
 local refused = {
-  deepseek_v4 = "compressed and sparse attention, and several streams beside each other",
   gemma3n = "per-layer embeddings", gemma3n_text = "per-layer embeddings", kimi_k3 = "delta attention and experts on a latent size",
   mt5 = encoder, recurrent_gemma = "recurrent layers", rwkv = "recurrent layers", t5 = encoder, umt5 = encoder, zamba = shared, zamba2 = shared,
 }

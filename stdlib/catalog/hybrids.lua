@@ -3,6 +3,7 @@
 -- Face transformers 5.24.0 (src/transformers/models/*/); families.lua says what an entry is. Beyond what stands there:
 --   own          function(config, shape) → function(i) → what layer i (from 1) has of its own, fields of a shape, or nil
 --   layer_types  what its "layer_types" may say beside plain attention
+--   mlp_types    what its "mlp_layer_types" may say of layers with experts in place of "sparse"
 --   reads        keys of families.lua's telling_keys that it reads
 --   assumes      whose time nothing has measured: what reading a file of it says under assumptions
 --   moe          may be a function(config, shape), nil for a file without experts
@@ -562,7 +563,7 @@ return function(key, dense, deepseek_moe)
   local falcon_h1, longcat_flash = require("pipeplan.catalog.paired"){ mamba2 = mamba2, flag = flag }
 
   return with(with(usual, require("pipeplan.catalog.mamba_1"){ need = need, flag = flag, with = with }), {
-    falcon_h1 = falcon_h1, longcat_flash = longcat_flash, bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
+    deepseek_v4 = require("pipeplan.catalog.deepseek_v4")(need, flag), falcon_h1 = falcon_h1, longcat_flash = longcat_flash, bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
     ["nemotron-nas"] = { counted_by = "its name, 49 B, within 2 %", classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },
                          ignores = { "intermediate_size" } },

@@ -40,6 +40,6 @@ return {
   olmo3 = { layers = 4, default = 4096 },
   afmoe = { layers = "global_attn_every_n_layers", usual = 4, default = 1024 },
   smollm3 = { layers = function(i, config) return not has_rope(i, config) end, switch = true },
-  step3p5 = { layers = "all" }, mimo_v2_flash = { own = true },
+  step3p5 = { layers = "all" }, mimo_v2_flash = { own = true }, deepseek_v4 = { own = true },
   llama4 = { layers = has_rope, chunk = "attention_chunk_size", default = 8192 },
 }

@@ -194,7 +194,7 @@ local function check_dense(self)
 end
 
 -- mlp_layer_types says in words which layers are dense; it must agree with the other keys.
-local function check_layer_lists(self, shape, is_dense)
+local function check_layer_lists(self, family, shape, is_dense)
   for _, key in ipairs{ "layer_types", "mlp_layer_types" } do
     local list = self:get(key)
     if list ~= nil and (type(list) ~= "table" or #list ~= shape.layers) then
@@ -203,7 +203,8 @@ local function check_layer_lists(self, shape, is_dense)
     end
   end
   for i, kind in ipairs(self:get("mlp_layer_types") or {}) do
-    if kind ~= (is_dense(i) and "dense" or "sparse") then
+    local known = kind == (is_dense(i) and "dense" or "sparse") or not is_dense(i) and (family.mlp_types or {})[kind]
+    if not known then
       self:refuse(string.format("an MLP that the other keys do not tell ('mlp_layer_types' has %s for layer %d)", show(kind), i))
     end
   end
@@ -215,7 +216,7 @@ local function read_experts(self, family, shape)
   if type(moe) == "function" then moe = moe(self, shape) end
   if not moe then
     if not family.moe then check_dense(self) end   -- else the family has looked
-    check_layer_lists(self, shape, function() return true end)
+    check_layer_lists(self, family, shape, function() return true end)
     return shape.layers
   end
   for _, keys in ipairs{ moe.ffn, moe.shared or {}, { moe.shared_count }, moe.dense or {} } do
@@ -240,7 +241,7 @@ local function read_experts(self, family, shape)
   shape.router_bias, shape.expert_bias = moe.router_bias, moe.expert_bias
   shape.router_correction_bias = self:resolve(moe.correction_bias)
   local is_dense = moe.dense and moe.dense.of(self, shape.layers) or function() return false end
-  check_layer_lists(self, shape, is_dense)
+  check_layer_lists(self, family, shape, is_dense)
   self.is_dense = is_dense
   local dense_layers = set_dense_layers(shape, is_dense)
   if dense_layers == shape.layers then
@@ -308,9 +309,15 @@ end
 
 -- What of the layers' time nothing has measured.
 local function say_unmeasured(self, shape)
-  local mixers = {}
+  local mixers = { [blocks.mixers[shape.attention] or false] = true }
   for _, kind in ipairs(shape.kinds or {}) do mixers[blocks.mixers[kind.attention] or false] = true end
   mixers[false] = nil
+  mixers[blocks.mixers.compressed] = nil
+  if shape.attention == "compressed" then
+    self:assume("model", "compressed attention at the speed of attention",
+                "its FLOPs are known, of its kernels nothing is measured; they are taken to keep what they read and give; the loss that "
+                .. "trains its indexer and what is passed on under context parallelism are not counted")
+  end
   for _, name in ipairs(lists.sorted_keys(mixers)) do
     self:assume("model", name .. " at the speed of attention",
                 "its FLOPs are known, of its kernels nothing is measured; they are taken to keep what those of flash-linear-attention and "
@@ -318,7 +325,7 @@ local function say_unmeasured(self, shape)
   end
   local indexed = shape.index_topk
   for _, kind in ipairs(shape.kinds or {}) do indexed = indexed or kind.index_topk end
-  if indexed then
+  if indexed and shape.attention ~= "compressed" then
     self:assume("model", "sparse attention at the speed of attention", "of its kernels nothing is measured; the loss that trains its "
                 .. "indexer is not counted")
   end
@@ -370,6 +377,8 @@ local keys_of_mixers = {
   step_rank = { "mamba_dt_rank", "time_step_rank" },
   value_dim = { "linear_value_head_dim", "mamba_head_dim", "mamba_d_head", "linear_head_dim", "head_dim" },
   conv_kernel = { "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv", "conv_L_cache" },
+  output_groups = { "o_groups" }, output_rank = { "o_lora_rank" }, streams = { "hc_mult" }, q_lora_rank = { "q_lora_rank" },
+  compression = { "compress_ratios", "compress_rates" },
   index_heads = { "index_n_heads" }, index_dim = { "index_head_dim" }, index_topk = { "index_topk", "index_topk_blocks" },
   expert_hidden = { "moe_latent_size" }, zero_experts = { "zero_expert_num" },
   window = { "sliding_window", "sliding_window_size" }, chunk = { "attention_chunk_size" },

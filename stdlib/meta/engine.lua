@@ -244,7 +244,7 @@
 ---@field layers? integer[] their numbers, from 1; of a kind that is `beside` another there may be none
 ---@field beside? integer number of a kind that each of these layers holds too; 1 … 11
 ---@field heads? integer query heads; ≥ 1
----@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention
+---@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1"|"compressed" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention
 ---@field kv_heads? integer key and value heads; default: heads; ≥ 1
 ---@field head_dim? integer default: hidden / heads; ≥ 0
 ---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0
@@ -257,6 +257,9 @@
 ---@field index_topk? integer tokens that a query attends to; 0: all; ≥ 0
 ---@field window? integer tokens that a query attends to at most, itself and the last before it; 0: all; ≥ 0
 ---@field chunk? integer attention stays within chunks of so many tokens; 0: it does not; ≥ 0
+---@field compression? integer compressed attention: tokens of an entry; 0: none; ≥ 0
+---@field output_groups? integer compressed attention: groups of heads of its output; ≥ 0
+---@field output_rank? integer compressed attention: columns of each group; ≥ 0
 ---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0
 ---@field shared_kv? boolean values are the keys
 ---@field qkv_bias? boolean biases of the query, key and value projections
@@ -443,7 +446,7 @@
 ---@field hidden integer width of the residual stream; ≥ 1
 ---@field vocab integer rows of the embedding; ≥ 1
 ---@field heads integer query heads; ≥ 1
----@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention; default gqa
+---@field attention? "gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1"|"compressed" GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention; default gqa
 ---@field kv_heads? integer key and value heads; default: heads; ≥ 1
 ---@field head_dim? integer default: hidden / heads; ≥ 0
 ---@field q_lora_rank? integer MLA: latent of the query; 0: one full projection; ≥ 0; default 0
@@ -456,6 +459,9 @@
 ---@field index_topk? integer tokens that a query attends to; 0: all; ≥ 0; default 0
 ---@field window? integer tokens that a query attends to at most, itself and the last before it; 0: all; ≥ 0; default 0
 ---@field chunk? integer attention stays within chunks of so many tokens; 0: it does not; ≥ 0; default 0
+---@field compression? integer compressed attention: tokens of an entry; 0: none; ≥ 0; default 0
+---@field output_groups? integer compressed attention: groups of heads of its output; ≥ 0; default 0
+---@field output_rank? integer compressed attention: columns of each group; ≥ 0; default 0
 ---@field output_gate? integer columns of a product that gates the output of attention; ≥ 0; default 0
 ---@field shared_kv? boolean values are the keys; default false
 ---@field qkv_bias? boolean biases of the query, key and value projections; default false
@@ -490,6 +496,7 @@
 ---@field moe_every? integer of the others, every so many-th is MoE; ≥ 1; default 1
 ---@field dense_layers? integer[] numbers of layers that are dense, from 1
 ---@field kinds? pipeplan.engine.layer_kind[] layers with sizes of their own, at most 11 kinds
+---@field streams? integer streams of that width, which layers read and write in place of one; ≥ 0; default 1
 ---@field embedding_norm? boolean one more norm behind the embedding; default false
 ---@field learned_positions? integer rows of a learned position table; ≥ 0; default 0
 ---@field tied_embeddings? boolean output weights are the embedding; default false

@@ -113,7 +113,8 @@ describe("a shape", function()
     local twice = {}
     for i = 1, 33 do twice[i] = 1 end
     refused({ experts = 8, experts_per_token = 2, expert_ffn = 64, dense_layers = twice }, "'dense_layers' has more entries than there are layers")
-    refused({ attention = "linear" }, "'attention' must be gqa, mla, none, gated_delta, kimi_delta, mamba2, lightning, conv or mamba1, got the string 'linear'")
+    refused({ attention = "linear" },
+            "'attention' must be gqa, mla, none, gated_delta, kimi_delta, mamba2, lightning, conv, mamba1 or compressed, got the string 'linear'")
     refused({ kvheads = 8 }, "model shape: no argument 'kvheads', did you mean 'kv_heads'?")
   end)
 end)

@@ -17,7 +17,8 @@ torch.autograd.graph.saved_tensors_hooks on the CPU, in bf16. Kernels that need 
   lightning attention     q, k, v (fla/ops/simple_gla/chunk.py)
   norms                   their input, a gate, inverse norms (fla/modules/norm/fused_norm_gate.py)
 
-What stands between them is as in the classes of transformers 5.24.0 (qwen3_next, kimi_linear, minimax, lfm2, mamba, jamba). `parallel` is a
+What stands between them is as in the classes of transformers 5.24.0 (qwen3_next, kimi_linear, minimax, lfm2, mamba, jamba, deepseek_v4, for whose
+attention, pooling, scorer, rotations and streams no public kernel trains: fused ones are taken to keep what they read and what attention gives). `parallel` is a
 layer of falcon_h1 without its MLP, with the norm before it: attention and Mamba-2 read what that gives, each scaled by a number of its own.
 
     pip install torch && python3 tests/oracles/mixer_bytes.py tests/oracles/mixer_bytes.json
@@ -119,6 +120,40 @@ def parallel(x, heads, kv_heads, head_dim, **sizes):
     return mamba2(read * 0.5, **sizes) + attention(read * 0.25, heads, kv_heads, head_dim)
 
 
+def rotated(x):
+    return Kernel.apply(x.shape, (), x)
+
+
+def compressed(x, heads, head_dim, q_lora_rank, output_groups, output_rank, compression, index_heads=0, index_dim=0, index_topk=0):
+    query, series, rows = heads * head_dim, 2 if index_heads else 1, TOKENS // compression
+    latent = normed(linear(q_lora_rank, HIDDEN)(x), 1)
+    q = rotated(normed(linear(query, q_lora_rank)(latent), heads))
+    kv = rotated(normed(linear(head_dim, HIDDEN)(x), 1))
+    values, weights = linear(series * head_dim, HIDDEN)(x), linear(series * head_dim, HIDDEN)(x)
+    pooled = Kernel.apply((rows, head_dim), (values, weights), values, weights)
+    entries = rotated(Kernel.apply(pooled.shape, (pooled, fresh(rows, dtype=LIKE_32_BITS)), pooled))
+    kept = [q, kv, entries, fresh(TOKENS, query), fresh(TOKENS, heads, dtype=LIKE_32_BITS)]
+    if index_heads:
+        indexer = [linear(index_heads * index_dim, q_lora_rank)(latent), linear(2 * index_dim, HIDDEN)(x), linear(2 * index_dim, HIDDEN)(x),
+                   linear(index_heads, HIDDEN)(x)]
+        kept += indexer + [fresh(TOKENS, min(index_topk, rows), dtype=torch.int32)]
+    out = rotated(Kernel.apply((TOKENS, query), tuple(kept), q, kv, entries))
+    groups = nn.Parameter(fresh(output_groups, query // output_groups, output_rank))
+    columns = torch.bmm(out.view(TOKENS, output_groups, -1).transpose(0, 1), groups).transpose(0, 1).reshape(TOKENS, -1)
+    return linear(HIDDEN, output_groups * output_rank)(columns)
+
+
+def streams(x, streams):
+    width = streams * HIDDEN
+    carried = Kernel.apply((TOKENS, width), (), x)
+    for _ in "attention", "feed-forward":
+        weights = fresh(TOKENS, (2 + streams) * streams, dtype=LIKE_32_BITS)
+        read = Kernel.apply((TOKENS, HIDDEN), (carried, weights), carried)
+        given = Kernel.apply((TOKENS, HIDDEN), (), read)
+        carried = Kernel.apply((TOKENS, width), (given, carried, weights), given, carried)
+    return carried
+
+
 def lightning(x, key_heads, key_dim, value_heads, value_dim):
     keys, values = key_heads * key_dim, value_heads * value_dim
     qkv = nn.functional.silu(linear(2 * keys + values, HIDDEN)(x))
@@ -153,9 +188,11 @@ def main():
     few = dict(key_heads=4, key_dim=32, value_heads=8, value_dim=48)
     alike = dict(key_heads=8, key_dim=32, value_heads=8, value_dim=32)
     scan = dict(key_heads=1, key_dim=16, value_heads=512, value_dim=1, step_rank=24)
+    latent = dict(heads=8, head_dim=32, q_lora_rank=48, output_groups=4, output_rank=24)
     cases = [(gated_delta, few), (gated_delta, alike), (kimi_delta, alike), (mamba2, dict(few, key_heads=2)), (mamba2, few), (lightning, alike),
              (conv, {}), (mamba1, dict(scan, mixer_norm=False)), (mamba1, dict(scan, mixer_norm=True)),
-             (parallel, dict(few, heads=8, kv_heads=2, head_dim=32))]
+             (parallel, dict(few, heads=8, kv_heads=2, head_dim=32)), (compressed, dict(latent, compression=32)),
+             (compressed, dict(latent, compression=4, index_heads=4, index_dim=24, index_topk=16)), (streams, dict(streams=4))]
     rows = [{"mixer": build.__name__, "sizes": sizes, "bytes": kept_bytes(build, sizes) / TOKENS} for build, sizes in cases]
     with open(sys.argv[1], "w") as out:
         json.dump({"source": "PyTorch %s, saved_tensors_hooks" % torch.__version__, "hidden": HIDDEN, "cases": rows}, out, indent=1)

@@ -64,6 +64,13 @@ def longcat(**changes):
     return dict(sizes, **changes)
 
 
+def deepseek_v4(**changes):
+    sizes = dict(vocab_size=1000, hidden_size=192, num_hidden_layers=4, num_attention_heads=12, head_dim=16, q_lora_rank=48, num_key_value_heads=1,
+                 moe_intermediate_size=96, n_routed_experts=6, num_experts_per_tok=2, o_groups=4, o_lora_rank=24, hc_mult=3, sliding_window=32,
+                 max_position_embeddings=512, **INDEXER)
+    return dict(sizes, **changes)
+
+
 def nemotron(**changes):
     return plain(head_dim=24, mamba_num_heads=16, mamba_head_dim=24, n_groups=2, ssm_state_size=32, conv_kernel=3, time_step_limit=[0.0, 10.0],
                  **changes)
@@ -208,6 +215,8 @@ CASES = [
     ("Jamba", plain(num_hidden_layers=6, attn_layer_period=3, attn_layer_offset=0, expert_layer_period=3, expert_layer_offset=2, num_experts=6,
         num_experts_per_tok=1, mamba_d_state=8, mamba_d_conv=3, mamba_dt_rank=10, mamba_conv_bias=False, tie_word_embeddings=True)),
     ("Jamba", plain(num_experts=1, num_experts_per_tok=1, attn_layer_period=3, attn_layer_offset=1, mamba_d_state=8, mamba_d_conv=3)),
+    ("DeepseekV4", deepseek_v4()),
+    ("DeepseekV4", deepseek_v4(compress_ratios=[0, 4, 128, 4, 0], num_hash_layers=1, hc_mult=2, tie_word_embeddings=True)),
 ]
 
 # Classes that are not called NAMEConfig and NAMEForCausalLM.

@@ -295,6 +295,80 @@ static void what_stands_beside_a_layer_is_dense_and_one(void **state) {
   assert_string_equal(error.field, "mtp_layers");
 }
 
+/* DeepSeek-V4 in small: a layer with a window alone, one with an indexer's entries of 4 tokens, one with entries of 32. */
+static pp_model deepseek_v4(void) {
+  const pp_layer window = { .attention = PP_ATTENTION_COMPRESSED, .heads = 8, .kv_heads = 1, .head_dim = 32, .q_lora_rank = 48, .window = 128,
+                            .output_groups = 4, .output_rank = 24, .gated = true, .experts = 6, .experts_per_token = 2, .expert_ffn = 128,
+                            .shared_ffn = 128, .norms_per_layer = 2 };
+  pp_model model = { .layers = 3, .hidden = 256, .vocab = 1000, .layer = window, .streams = 4, .kinds = 2, .moe = { true, true, true },
+                     .kind = { 0, 1, 2 } };
+  for (int i = 0; i < 2; i++) model.further[i].layer = window, model.further[i].moe = true;
+  model.further[0].layer.compression = 4;
+  model.further[0].layer.index_heads = 4;
+  model.further[0].layer.index_dim = 24;
+  model.further[0].layer.index_topk = 16;
+  model.further[1].layer.compression = 32;
+  return model;
+}
+
+/*
+** torch.utils.flop_counter of PyTorch 2.13 on DeepseekV4DecoderLayer of transformers 5.24.0, products with weights alone, without experts and router:
+** 421,888, 547,840 and 454,656 a token. The core by hand: of 4,096 causal queries each attends to 128 − 128² / 8192 = 126 tokens of its window, to 16
+** entries of 4 tokens (128 − 1, over 8, on average 15.875) or to all of 32 before it (64); each costs four times 8 × 32, and the indexer scores 512
+** entries with 4 heads of 24, at two operations.
+*/
+static void compressed_attention_has_the_products_of_its_class(void **state) {
+  const pp_model model = deepseek_v4();
+  pp_block_flops flops[PP_BLOCKS];
+  pp_product product[PP_MOST_PRODUCTS];
+  pp_error error;
+  (void)state;
+  assert_int_equal(pp_model_check(&model, &error), PP_OK);
+  pp_model_block_flops(&model, 4096, flops);
+  assert_true(flops[PP_BLOCK_MOE].linear == 421888);
+  assert_true(flops[PP_BLOCK_FURTHER].linear == 547840);
+  assert_true(flops[PP_BLOCK_FURTHER + 1].linear == 454656);
+  assert_true(flops[PP_BLOCK_MOE].attention == 126 * 1024.0);
+  assert_true(flops[PP_BLOCK_FURTHER].attention == (126 + 15.875) * 1024 + 512 * 4 * 24 * 2.0);
+  assert_true(flops[PP_BLOCK_FURTHER + 1].attention == (126 + 64) * 1024.0);
+  double linear = 0;
+  const int count = pp_model_block_products(&model, PP_BLOCK_FURTHER, product);
+  for (int i = 0; i < count; i++) linear += 2.0 * (double)product[i].n * (double)product[i].k;
+  assert_true(linear == 547840);
+}
+
+/* Four streams of 256 pass between stages, and stay where a layer is computed again. */
+static void all_streams_pass_between_stages(void **state) {
+  const pp_model model = deepseek_v4();
+  const pp_layout layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 2, .chunks = 1 };
+  pp_training training = { .sequence_length = 4096, .micro_batch = 1, .parameter_bytes = 2, .gradient_bytes = 4, .fused_attention = true,
+                           .activation_bytes = 2, .expert_imbalance = 1, .recompute = { .full = true } };
+  pp_block_bytes bytes[PP_BLOCKS];
+  pp_error error;
+  (void)state;
+  pp_training_defaults(&training);
+  assert_true(pp_cost_hop_bytes(&model, &layout, &training) == 4096 * 2.0 * 4 * 256);
+  assert_int_equal(PP_OK, pp_memory_blocks(&model, &layout, &training, 1, bytes, &error));
+  assert_true(bytes[PP_BLOCK_MOE].stored == 4096 * 2.0 * 4 * 256);
+}
+
+static void compressed_attention_without_its_sizes_is_refused_by_field(void **state) {
+  pp_error error = { 0 };
+  pp_model model = deepseek_v4();
+  (void)state;
+  model.output_groups = 3;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "output_groups");
+  model = deepseek_v4();
+  model.further[0].layer.index_topk = 0;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "index_topk");
+  model = deepseek_v4();
+  model.mtp_layers = 1;
+  assert_int_equal(pp_model_check(&model, &error), PP_INVALID);
+  assert_string_equal(error.field, "mtp_layers");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(flops_of_mixers_are_those_of_megatron),
@@ -309,6 +383,9 @@ int main(void) {
     cmocka_unit_test(a_layer_of_two_parts_has_the_products_of_both),
     cmocka_unit_test(a_layer_of_two_parts_is_the_sum_of_both),
     cmocka_unit_test(what_stands_beside_a_layer_is_dense_and_one),
+    cmocka_unit_test(compressed_attention_has_the_products_of_its_class),
+    cmocka_unit_test(all_streams_pass_between_stages),
+    cmocka_unit_test(compressed_attention_without_its_sizes_is_refused_by_field),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

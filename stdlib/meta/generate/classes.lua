@@ -43,7 +43,7 @@ local classes = {}
 -- ---------------------------------------------------------------------------------------------------------------- what they are given
 
 local attention_fields = {
-  { "attention", '"gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1"',
+  { "attention", '"gqa"|"mla"|"none"|"gated_delta"|"kimi_delta"|"mamba2"|"lightning"|"conv"|"mamba1"|"compressed"',
     "GQA covers MHA (kv_heads = heads) and MQA (1); behind none: mixers with a state in place of attention", default = "gqa" },
   { "kv_heads", "integer", "key and value heads; default: heads", low = 1, optional = true },
   { "head_dim", "integer", "default: hidden / heads", low = 0, optional = true },
@@ -54,6 +54,9 @@ local attention_fields = {
   size("index_topk", "tokens that a query attends to; 0: all", 0),
   size("window", "tokens that a query attends to at most, itself and the last before it; 0: all", 0),
   size("chunk", "attention stays within chunks of so many tokens; 0: it does not", 0),
+  size("compression", "compressed attention: tokens of an entry; 0: none", 0),
+  size("output_groups", "compressed attention: groups of heads of its output", 0),
+  size("output_rank", "compressed attention: columns of each group", 0),
   size("output_gate", "columns of a product that gates the output of attention", 0), flag("shared_kv", "values are the keys"),
   flag("qkv_bias", "biases of the query, key and value projections"), flag("output_bias", "bias of the output projection"),
   size("attention_sinks", "learned scalars per layer", 0),
@@ -92,6 +95,7 @@ classes.shape = { meaning = "The shape of a transformer. Sizes in elements; what
   { "moe_every", "integer", "of the others, every so many-th is MoE", low = 1, default = 1 },
   { "dense_layers", "integer[]", "numbers of layers that are dense, from 1", optional = true },
   { "kinds", "pipeplan.engine.layer_kind[]", "layers with sizes of their own, at most 11 kinds", optional = true },
+  size("streams", "streams of that width, which layers read and write in place of one", 1),
   flag("embedding_norm", "one more norm behind the embedding"),
   size("learned_positions", "rows of a learned position table", 0), flag("tied_embeddings", "output weights are the embedding"),
   flag("head_bias", "bias of the output weights"), size("mtp_layers", "multi-token-prediction modules", 0),
