@@ -562,7 +562,10 @@ return function(key, dense, deepseek_moe)
 
   local falcon_h1, longcat_flash = require("pipeplan.catalog.paired"){ mamba2 = mamba2, flag = flag }
 
-  return with(with(usual, require("pipeplan.catalog.mamba_1"){ need = need, flag = flag, with = with }), {
+  local variants = require("pipeplan.catalog.variants"){ flag = flag, listed_or_first_k = listed_or_first_k }
+  usual = with(with(usual, variants), require("pipeplan.catalog.mamba_1"){ need = need, flag = flag, with = with })
+
+  return with(usual, {
     deepseek_v4 = require("pipeplan.catalog.deepseek_v4")(need, flag), falcon_h1 = falcon_h1, longcat_flash = longcat_flash, bamba = bamba, minimax = minimax, lfm2 = lfm2, olmo_hybrid = olmo_hybrid, gemma4 = gemma4, granitemoehybrid = granite_hybrid, kimi_linear = kimi_linear, mimo_v2_flash = mimo_v2,
     ["nemotron-nas"] = { counted_by = "its name, 49 B, within 2 %", classes = { "DeciLMForCausalLM" }, tied = false, ffn = { times = 1 }, qkv_bias = attention_bias, output_bias = attention_bias,
                          own = puzzle_own, reads = { block_configs = true }, expects = { { "mlp_bias", false, "biases in MLPs" } },

@@ -19,6 +19,10 @@ local function every_other_below(i, config)
   return i % 2 == 1 and i <= config:size("max_window_layers", 28, 0)
 end
 
+local function all_but_the_first_of_four(i)
+  return (i - 1) % 4 ~= 0
+end
+
 -- A layer without rotary positions, by a list of flags, else every so many-th.
 local function has_rope(i, config)
   local listed = config:integers("no_rope_layers")
@@ -40,6 +44,8 @@ return {
   olmo3 = { layers = 4, default = 4096 },
   afmoe = { layers = "global_attn_every_n_layers", usual = 4, default = 1024 },
   smollm3 = { layers = function(i, config) return not has_rope(i, config) end, switch = true },
+  cwm = { layers = all_but_the_first_of_four, default = 8192 }, granite_swa = { layers = all_but_the_first_of_four, default = 128 },
+  granitemoe_swa = { layers = all_but_the_first_of_four, default = 128 }, mellum = { layers = function() return false end },
   step3p5 = { layers = "all" }, mimo_v2_flash = { own = true }, deepseek_v4 = { own = true },
   llama4 = { layers = has_rope, chunk = "attention_chunk_size", default = 8192 },
 }

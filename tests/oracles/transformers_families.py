@@ -217,6 +217,19 @@ CASES = [
     ("Jamba", plain(num_experts=1, num_experts_per_tok=1, attn_layer_period=3, attn_layer_offset=1, mamba_d_state=8, mamba_d_conv=3)),
     ("DeepseekV4", deepseek_v4()),
     ("DeepseekV4", deepseek_v4(compress_ratios=[0, 4, 128, 4, 0], num_hash_layers=1, hc_mult=2, tie_word_embeddings=True)),
+    ("CodeGen", gpt(rotary_dim=8)),
+    ("FlexOlmo", plain(num_experts=6, num_experts_per_tok=2, pad_token_id=0)),
+    ("Cwm", plain(head_dim=24)),
+    ("Mellum", moe(num_local_experts=6, head_dim=24, mlp_layer_types=["dense", "sparse", "sparse"])),
+    ("Jais2", plain(head_dim=24)),
+    ("Jais2", plain(head_dim=16, attention_bias=False, mlp_bias=False, tie_word_embeddings=True)),
+    ("AXK1", moe(q_lora_rank=48, n_routed_experts=6, n_shared_experts=1, mlp_layer_types=["dense", "sparse", "sparse"], **MLA)),
+    ("Youtu", plain(q_lora_rank=48, **MLA)),
+    ("HyperCLOVAX", plain(head_dim=24)),
+    ("HyperCLOVAX", plain(use_post_norm=False, mlp_bias=True, tie_word_embeddings=True)),
+    ("GraniteSWA", plain()),
+    ("GraniteMoeSWA", mixtral(shared_intermediate_size=160)),
+    ("GraniteMoeSWA", mixtral(shared_intermediate_size=0)),
 ]
 
 # Classes that are not called NAMEConfig and NAMEForCausalLM.
