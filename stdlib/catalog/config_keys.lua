@@ -2,7 +2,7 @@
 -- config_keys.lua: keys of a Hugging Face config.json that change no parameter of the text model, by why they do not, so that any other key
 -- is either read (input/hf_config.lua), or refused by name: a key that nobody knows may make another model of the same file.
 -- Facts of the configuration classes of Hugging Face transformers 4.46 to 5.24 and of files published with checkpoints;
--- tests/lua/config_keys_spec.lua changes each of them in each class that has it and finds the same number of parameters.
+-- tests/lua/config_mutations_spec.lua adds them to files of each family and finds the same model.
 
 local groups = {
   { "names and versions", [[

@@ -233,6 +233,9 @@ local refused = {
   mt5 = encoder, recurrent_gemma = "recurrent layers", rwkv = "recurrent layers", t5 = encoder, umt5 = encoder, zamba = shared, zamba2 = shared,
 }
 
+-- What is published of refused families whose files do not say it, by model_type. Kimi-K3: its report, https://arxiv.org/abs/2607.24653.
+local published = { kimi_k3 = { total = "2.8T", active = "104B" } }
+
 -- Keys that tell the same of any family, whatever it is called. Checked in this order; a value of false, 0, null or "" says nothing.
 local telling_keys = {
   { "block_configs", "layers of different shapes" },
@@ -258,4 +261,4 @@ local telling_keys = {
 -- layer_types that are plain softmax attention for parameters and FLOPs.
 local plain_layer_types = { full_attention = true, sliding_attention = true, chunked_attention = true }
 
-return { families = families, refused = refused, telling_keys = telling_keys, plain_layer_types = plain_layer_types }
+return { families = families, refused = refused, published = published, telling_keys = telling_keys, plain_layer_types = plain_layer_types }

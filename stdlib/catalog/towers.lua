@@ -39,7 +39,7 @@ function towers.gemma4(tower, hidden)
   local patch = tower:size("patch_size", 16)
   local attention = 2 * own * width * (heads + kv) + 2 * width
   tower:expect("attention_bias", false, "biases in attention")
-  tower:quiet "use_clipped_linears standardize pooling_kernel_size default_output_length global_head_dim"
+  tower:quiet "use_clipped_linears standardize pooling_kernel_size default_output_length global_head_dim image_seq_length video_seq_length"
   tower.beside:quiet "vision_soft_tokens_per_image"
   return 2 * tower:size("position_embedding_size", 10240) * own + 3 * patch * patch * own
          + tower:size("num_hidden_layers", 16) * (attention + 3 * own * ffn + 4 * own) + own * hidden
@@ -121,7 +121,7 @@ function towers.kimi_k25(tower, hidden)
   tower:expect("text_hidden_size", hidden, "a projector to another width")
   tower:quiet [[num_attention_heads vt_num_attention_heads pos_emb_time init_pos_emb_time merge_type mm_projector_type pos_emb_type video_attn_type
                 projector_ln_eps]]
-  tower.beside:quiet "projection_layer_norm_eps"
+  tower.beside:quiet "projection_layer_norm_eps ignore_index use_unified_vision_chunk video_placeholder"
   return linear(3 * patch * patch, own) + places * own
          + tower:size({ "num_hidden_layers", "vt_num_hidden_layers" }, 27) * layer(own, ffn) + 2 * own
          + 2 * tower.beside:size("projection_hidden_size", 1152) + linear(merged, merged) + linear(merged, hidden)

@@ -4,6 +4,7 @@
 
 local config_keys = require "pipeplan.catalog.config_keys"
 local failure = require "pipeplan.base.failure"
+local families = require "pipeplan.catalog.families"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 
@@ -132,7 +133,7 @@ end
 -- How to give a model without its config.json, with what the file says of its sizes.
 function reader:published_sizes()
   if self.otherwise then return self.otherwise end
-  local moe, known = self:first_given(names.experts), {}
+  local moe, known, said = self:first_given(names.experts), {}, families.published[given(self.outer.model_type)] or {}
   for i, field in ipairs{ "layers", "hidden", "vocab" } do
     local value = self:first_given(names[field])
     local integer = math.type(value) and math.tointeger(value)
@@ -140,8 +141,9 @@ function reader:published_sizes()
   end
   local list = {}
   for i = 1, 3 do list[#list + 1] = known[i] end
-  return string.format('give its published sizes instead of the file: "model": { "architecture": "%s", "total": …, %s%s }',
-                       moe and "moe" or "dense", moe and '"active": …, ' or "", table.concat(list, ", "))
+  local function count(name) return string.format('"%s": %s, ', name, said[name] and '"' .. said[name] .. '"' or "…") end
+  return string.format('give its published sizes instead of the file: "model": { "architecture": "%s", %s%s%s }', moe and "moe" or "dense",
+                       count "total", moe and count "active" or "", table.concat(list, ", "))
 end
 
 -- This model cannot be counted exactly: says why, and what can be given instead.

@@ -120,6 +120,19 @@ describe("a multimodal file", function()
     assert.equal(676550144, model.tower_parameters)
     assert.equal(8292166656 - 676550144, model.total_parameters)   -- of the whole class
   end)
+
+  -- what https://huggingface.co/moonshotai/Kimi-K2.5 says beside its text model; the class of transformers 5.24.0 has such a tower by default
+  it("of Kimi-K2.5, in the checkpoint's own keys, has the tower of its class", function()
+    local text = { model_type = "llama", architectures = { "LlamaForCausalLM" }, hidden_size = 7168, intermediate_size = 18432, num_hidden_layers = 2,
+                   num_attention_heads = 56, vocab_size = 163840, tie_word_embeddings = false }
+    local kimi = { model_type = "kimi_k25", architectures = { "KimiK25ForConditionalGeneration" }, text_config = text, tie_word_embeddings = false,
+                   ignore_index = -100, media_placeholder_token_id = 163605, use_unified_vision_chunk = true, video_placeholder = "<|video|>",
+                   vision_config = { init_pos_emb_height = 64, init_pos_emb_time = 4, init_pos_emb_width = 64, merge_kernel_size = json.array { 2, 2 },
+                     merge_type = "sd2_tpool", mm_hidden_size = 1152, mm_projector_type = "patchmerger", patch_size = 14, pos_emb_type = "divided_fixed",
+                     projector_hidden_act = "gelu", projector_ln_eps = 1e-5, text_hidden_size = 7168, video_attn_type = "spatial_temporal",
+                     vt_hidden_size = 1152, vt_intermediate_size = 4304, vt_num_attention_heads = 16, vt_num_hidden_layers = 27 } }
+    assert.equal(471143920, assert(read(kimi)).tower_parameters)
+  end)
 end)
 
 describe("a plan of a model with a tower of images", function()
