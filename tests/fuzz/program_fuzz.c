@@ -233,7 +233,8 @@ static void check_runtime(const pp_schedule *schedule, const pp_times *times, co
 /* A small program under every runtime; of a larger one two, that follow from the input. */
 static void check_runtimes(const pp_schedule *schedule, const pp_times *times) {
   enum { CHOICES = 2 * 2 * 3, OTHERS = PP_RUNTIMES - 2, ALL = CHOICES + OTHERS };
-  static const pp_runtime_kind others[OTHERS] = { PP_RUNTIME_TORCH_SINGLE, PP_RUNTIME_DEEPSEEK, PP_RUNTIME_PIPEPLAN };
+  static const pp_runtime_kind others[] = { PP_RUNTIME_TORCH_SINGLE, PP_RUNTIME_DEEPSEEK, PP_RUNTIME_PIPEPLAN, PP_RUNTIME_MEGATRON };
+  _Static_assert(sizeof others / sizeof *others == OTHERS, "each runtime but the ideal one and torch-multi");
   const bool all = schedule->first[schedule->request.ranks] <= 24;
   for (unsigned n = 0; n < (all ? ALL : 2); n++) {
     const unsigned k = all ? n : draw(ALL);

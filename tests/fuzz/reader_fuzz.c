@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-** reader_fuzz.c: any bytes as one of the files that pipeplan reads, and all that follows from it: the command that reads it runs as typed, in
-** this process, and must end with a status that is no bug of ours. PIPEPLAN_READER names the file (tests/fuzz/readers.lua lists them).
-** For libFuzzer. What Lua executes is seen by it too: a hook counts pairs of successive lines in libFuzzer's extra counters. Bytes that change
-** anywhere make files that end in front of what follows their reader, 98 of 100. So half of the inputs are made of one that was read: a number
-** becomes another, a word another, a line goes or comes twice.
+** reader_fuzz.c: any bytes as one of the files that pipeplan reads, and all that follows from it: the command that reads it runs as typed,
+** in this process, and must end with a status that is no bug of ours. PIPEPLAN_READER names the file (tests/fuzz/readers.lua lists them).
+** For libFuzzer. What Lua executes is seen by it too: a hook counts pairs of successive lines in libFuzzer's extra counters. Bytes that
+** change anywhere make files that end in front of what follows their reader, 98 of 100. So half of the inputs are made of one that was
+** read: a number becomes another, a word another, a line goes or comes twice.
 */
 #define _GNU_SOURCE
 #include <ctype.h>
