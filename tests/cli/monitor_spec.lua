@@ -193,6 +193,22 @@ describe("a run", function()
     assert.matches("1 restart: iterations begin anew; of those logged twice (50) the later line counts", found.warnings[1], 1, true)
   end)
 
+  it("of several ranks that say no number is told to be so, whether they keep step or not", function()
+    local lines = {}
+    for line in monitoring.log(1, 100, 27.2):gmatch "[^\n]+\n" do lines[#lines + 1] = line end
+    local alike, apart = {}, {}
+    for i, line in ipairs(lines) do
+      alike[i] = line:rep(3)
+      apart[i] = line .. (lines[i - 2] or "")   -- the second rank is two iterations behind
+    end
+    local advice = "several ranks write into one file without their number. Give the log of one rank, or let the launcher write numbers"
+    local found = object(table.concat(alike))
+    assert.equal("keep", found.verdict)
+    assert.matches("200 of 300 lines are of iterations that were logged before: " .. advice, found.warnings[1], 1, true)
+    found = object(table.concat(apart))
+    assert.matches("98 of 198 lines are of iterations that were logged before, going back 98 times: " .. advice, found.warnings[1], 1, true)
+  end)
+
   it("over several files is one run, in their order", function()
     local one, two = files.write("a.log", monitoring.log(1, 60, 27.2)), files.write("b.log", monitoring.log(61, 100, 27.2))
     local status, out = run(plan .. " " .. one .. " " .. two .. " --format json")
