@@ -284,7 +284,8 @@ words_kind("program with messages", read "tests/fuzz/seeds/program/messages", "p
            function(path) return list("simulate", path, "--format", "json") end)
 words_kind("log", read "examples/monitor/healthy.log", "run.log", function(path) return list("monitor",
   source .. "/tests/fuzz/seeds/plan.json", path) end)
-for _, name in ipairs { "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms_swift", "hf_trainer", "torchtitan" } do
+for _, name in ipairs { "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms_swift", "hf_trainer", "torchtitan", "torchtune",
+                        "litgpt" } do
   words_kind("log of " .. name, read("tests/fuzz/seeds/metrics/" .. name .. ".log"), "run.log",
              function(path) return list("monitor", source .. "/tests/fuzz/seeds/plan.json", path, "--steps", "2-40") end)
 end

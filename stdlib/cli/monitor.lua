@@ -22,7 +22,7 @@ Examples:
        from standard input, for a machine
 
 Formats are told apart line by line: logs of Megatron-LM (also Primus, Megatron-Bridge),
-torchtitan, NeMo 2, nanotron, DeepSpeed, MaxText, verl, ms-swift and Hugging Face's Trainer;
+torchtitan, NeMo 2, nanotron, DeepSpeed, MaxText, verl, ms-swift, torchtune, litgpt and Hugging Face's Trainer;
 DCGM's Prometheus text, dcgmi dmon, nvidia-smi's CSV. Only step times decide; counters are shown
 beside them. Left out: warm-up, the first step of a process, what follows a checkpoint or an
 evaluation, rare stalls. Of several ranks in one file the first counts.
@@ -119,7 +119,10 @@ local function nothing(steps, files, first, last)
                   steps.lowest, steps.highest, first, last)
   end
   local lines = 0
-  for _, file in ipairs(files) do lines = lines + file.lines end
+  for _, file in ipairs(files) do
+    lines = lines + file.lines
+    if file.caution then failure.raise("nothing", "no sample in %s: %s", names, file.caution) end
+  end
   failure.raise("nothing", "no sample in %s: %d lines, none with a value of a known format (%s; without a header: --columns)", names, lines,
                 table.concat(metrics.inputs, ", "))
 end

@@ -180,6 +180,7 @@ function report.warnings(run)
   add(slower and slower >= far, "even the fastest step takes %.1f times the predicted one: the plan's model of this machine does not hold. "
       .. "Profile again, and plan with the profile", slower)
   for _, file in ipairs(run.files) do
+    add(file.caution, "%s: %s", file.name, file.caution)
     add(#file.formats == 0, "%s: no line of a known format in %s", file.name, plural(file.lines, "line"))
     add(file.torn, "%s: its last line has no end, and was not read", file.name)
     add(file.unreadable > 0, "%s: %s that cannot be read", file.name, plural(file.unreadable, "value"))

@@ -187,6 +187,12 @@ describe("a run", function()
     end
   end)
 
+  it("of whose lines no time of a step follows is nothing, and says why", function()
+    local status, out, problem = monitor "Epoch 1 | iter 64 step 16 | loss train: 11.201, val: n/a | iter time: 450.12 ms (step) remaining time: 1:00:00\n"
+    assert.same({ 5, "" }, { status, out })
+    assert.matches("no sample in standard input: litgpt tells the time of a step's last microbatch alone", problem, 1, true)
+  end)
+
   it("that began again has its later lines count, and says so", function()
     local found = object(monitoring.log(1, 60, 60) .. "[before the start of training step] datetime: 2026-11-27 12:00:00\n" .. monitoring.log(11, 100, 27.2))
     assert.same({ "keep", 1 }, { found.verdict, found.restarts })

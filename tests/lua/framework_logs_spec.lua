@@ -350,3 +350,43 @@ describe("the Trainer of Hugging Face, as files have it,", function()
     assert.same({ { 20, 8.2 } }, iterations(read(entry(10, "1 day, 2:01:22") .. entry(20, "1 day, 2:02:44"))))
   end)
 end)
+
+-- pytorch/torchtune torchtune/training/metric_logging.py, DiskLogger.log_dict: each value with a blank behind it
+describe("torchtune's line", function()
+  local line = "Step 10 | loss:1.2345 lr:2e-05 tokens_per_second_per_gpu:1234.5 peak_memory_alloc:20.1 \n"
+
+  it("gives step and tokens per second and device, and says which tokens those are", function()
+    local told = read(line)
+    assert.same({ { iteration = 10, tokens_per_second = 1234.5, undefined = 0, skipped = 0 } }, told.steps)
+    assert.equal("torchtune log", only_format(told))
+    assert.matches("torchtune counts tokens with a label alone", told.file.caution, 1, true)
+  end)
+
+  it("is not read of an evaluation, where it is torn, or where it makes no sense", function()
+    assert.equal(0, #read("Step 10 | val_loss:1.2 \n").steps)
+    assert.equal(0, #read("Step 10 | loss:1.2 tokens_per_second_per_gpu:12\n").steps)
+    assert.same({ 11 }, { read("Step 10 | loss:1.2 tokens_perStep 11 | loss:1.2 tokens_per_second_per_gpu:12.5 \n").steps[1].iteration })
+    assert.equal(1, read((line:gsub("1234.5", "fast"))).file.unreadable)
+    assert.equal(1, read((line:gsub("1.2345", "nan"))).steps[1].undefined)
+  end)
+end)
+
+-- Lightning-AI/litgpt litgpt/pretrain.py, fit
+describe("litgpt's line", function()
+  local line = "Epoch 1 | iter 64 step 64 | loss train: 11.201, val: n/a | iter time: 450.12 ms (step) remaining time: 2 days, 1:00:00\n"
+
+  it("gives step and seconds where a step has one microbatch", function()
+    local told = read(line)
+    assert.same({ { iteration = 64, seconds = 0.45012, undefined = 0, skipped = 0 } }, told.steps)
+    assert.equal("litgpt log", only_format(told))
+    assert.is_nil(told.file.caution)
+    assert.equal(1, read((line:gsub("11.201", "nan"))).steps[1].undefined)
+  end)
+
+  it("gives no step where it has several, and says why", function()
+    local told = read((line:gsub("step 64", "step 16")))
+    assert.same({ 0, 0 }, { #told.steps, told.file.unreadable })
+    assert.matches("the time of a step's last microbatch alone", told.file.caution, 1, true)
+    assert.equal(1, read((line:gsub("450.12", "fast"))).file.unreadable)
+  end)
+end)

@@ -11,10 +11,11 @@ local marks = require "pipeplan.input.metrics.marks"
 local metrics = {}
 
 -- What --input may say, in the order in which readers are asked. A reader has line(text, sink) → was it its own?, or new(sink, columns) →
--- such a function of the text alone, where a file has a header or a line needs those before it. They tell the sink: step (monitor/steps.lua
--- says what a sample has), unnumbered_step, counter, missing, unreadable.
-metrics.inputs = { "megatron", "torchtitan", "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms-swift", "hf-trainer",
-                   "prometheus", "dmon", "nvidia-smi" }
+-- such a function of the text alone, where a file has a header or a line needs those before it. They tell the sink: step
+-- (monitor/steps.lua says what a sample has), unnumbered_step, counter, missing, unreadable, caution (what to know
+-- of all its lines, in words).
+metrics.inputs = { "megatron", "torchtitan", "nemo", "nanotron", "deepspeed", "maxtext", "verl", "ms-swift", "torchtune", "litgpt",
+                   "hf-trainer", "prometheus", "dmon", "nvidia-smi" }
 
 -- The readers of one file → list of { title =, read =, count = 0 }.
 local function readers_of(sink, input, columns)
@@ -29,7 +30,7 @@ end
 
 -- Reads one file: an open handle, and the name that messages have for it. sink: what readers tell, and mark(what); where it has them also
 -- line(number), before what a line tells, and argument(name, value, written): what the run says of its own layout (arguments.lua).
--- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing }.
+-- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing, caution }.
 function metrics.read_handle(handle, name, sink, input, columns)
   local file = { name = name, formats = {}, unreadable = 0, missing = 0 }
   local inner = setmetatable({
@@ -38,6 +39,7 @@ function metrics.read_handle(handle, name, sink, input, columns)
       if sink.unreadable then sink.unreadable() end
     end,
     missing = function() file.missing = file.missing + 1 end,
+    caution = function(text) file.caution = text end,
     step = function(sample)
       sample.rank = sample.rank or file.rank
       sink.step(sample)

@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- torchtune.lua: log lines of torchtune, in a file or on standard output:
+--
+--   Step 10 | loss:1.2345 lr:2e-05 tokens_per_second_per_gpu:1234.5 peak_memory_alloc:20.1
+--
+-- with a blank behind each value (pytorch/torchtune torchtune/training/metric_logging.py, DiskLogger and StdoutLogger), of rank 0 and of
+-- its own step. The rate is of tokens with a label, over all ranks, those of one data-parallel group taken once
+-- (recipes/full_finetune_distributed.py): of a run that masks prompts or pads sequences it is less than what a step computes.
+
+local numbers = require "pipeplan.input.metrics.numbers"
+
+local torchtune = { name = "torchtune", title = "torchtune log" }
+
+local caution = "torchtune counts tokens with a label alone: where prompts are masked or sequences padded, steps are shorter than "
+  .. "what is shown here"
+
+function torchtune.line(line, sink)
+  local iteration, rest = line:match "^.*Step (%d+) | (.*)$"   -- the last: half a line may stand before it
+  local rate = rest and rest:match "tokens_per_second_per_gpu:(%S+)%s"
+  if not rate then return false end
+  local count, tokens = numbers.count(iteration), numbers.read(rate)
+  if not count or not tokens or tokens <= 0 then
+    sink.unreadable()
+    return true
+  end
+  local loss = rest:match "loss:(%S+)"
+  sink.caution(caution)
+  sink.step { iteration = count, tokens_per_second = tokens, undefined = loss and numbers.is_undefined(loss) and 1 or 0, skipped = 0 }
+  return true
+end
+
+return torchtune
