@@ -50,17 +50,52 @@ function files.readable(at)
   return readable(place and { value = source .. "/examples/" .. place, origin = at.origin, shown = at.shown, base = at.base } or at)
 end
 
--- The command as typed. What it says is kept from the fuzzer's own output, but shown where the status is a bug.
-local function run(...)
-  local said, stderr = {}, io.stderr
-  io.stderr = { write = function(self, ...) for i = 1, select("#", ...) do said[#said + 1] = tostring((select(i, ...))) end return self end }
-  local good, status = pcall(main, { ... })
-  io.stderr = stderr
-  if not good or status == 70 then
-    stderr:write(good and "" or tostring(status), table.concat(said), "\n")
-    return 70
+-- A stream that keeps what is written to it.
+local function stream()
+  local parts = {}
+  return {
+    parts = parts,
+    write = function(self, ...)
+      for i = 1, select("#", ...) do parts[#parts + 1] = tostring((select(i, ...))) end
+      return self
+    end,
+    flush = function(self) return self end,
+  }
+end
+
+-- What may not be, whatever a file holds: half an answer, an answer beside an error, an error without a word, JSON that is none, bytes that
+-- a terminal takes for a command or that are no text.
+local function problem_of(command, status, out, err, format)
+  -- `policy check` has a finding for a policy that cannot be loaded, --jsonl an object for each line.
+  if status >= 2 and status ~= 5 and out ~= "" and command ~= "policy" and format ~= "jsonl" then return "exit " .. status .. " with an answer" end
+  if status >= 1 and out == "" and err == "" then return "exit " .. status .. " without a word" end
+  if status == 0 and out == "" and format ~= "github" then return "exit 0 without an answer" end
+  for name, text in pairs { answer = out, error = err } do
+    if not utf8.len(text) then return "the " .. name .. " is no UTF-8" end
+    local strange = text:match "[%z\1-\8\11-\31\127]"
+    if strange then return string.format("the %s has a byte %d", name, strange:byte()) end
   end
-  return status
+  for line in (format == "jsonl" and out or ""):gmatch "[^\n]+" do
+    if not engine.json.decode(line, {}, {}) then return "a line is no JSON" end
+  end
+  if out ~= "" and (format == "json" or format == "trace" or format == "sarif") and not engine.json.decode(out, {}, {}) then return "no JSON" end
+end
+
+-- The command as typed: its exit status; 70 where it or what it says may not be, and then that is shown.
+local function run(...)
+  local arguments, format = { ... }, "text"
+  for i, argument in ipairs(arguments) do
+    if argument == "--format" then format = arguments[i + 1] elseif argument == "--jsonl" then format = "jsonl" end
+  end
+  local stdout, stderr, out, err = io.stdout, io.stderr, stream(), stream()
+  io.stdout, io.stderr = out, err
+  local good, status = pcall(main, arguments)
+  io.stdout, io.stderr = stdout, stderr
+  out, err = table.concat(out.parts), table.concat(err.parts)
+  local problem = not good and tostring(status) or status ~= 70 and problem_of(arguments[1], status, out, err, format)
+  if not problem and status ~= 70 then return status end
+  stderr:write(table.concat(arguments, " "), "\n", problem or "", "\n", err, out, "\n")
+  return 70
 end
 
 -- One of the values, which the bytes of the input choose: the same input makes the same choices, so that what is found happens again.
