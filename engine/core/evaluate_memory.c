@@ -118,14 +118,16 @@ void pp_memory_program_free(pp_memory_program *program) {
   program->held = NULL;
 }
 
-double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate) {
+double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate, int rank) {
   const pp_layout *layout = &candidate->layout;
-  const int groups = pp_layout_groups(layout);
-  const double process = problem->overhead_bytes + (groups > 1 ? groups - 1 : 0) * problem->communicator_bytes;
+  const double process = problem->overhead_bytes + pp_communicators_bytes(&problem->communicators, problem->model, problem->training, layout,
+                                                                          candidate->configured_virtual > 1, rank);
   if (layout->pipeline == 1 || problem->buffered_messages <= 0) return process;
   return process + problem->buffered_messages * layout->chunks * (double)candidate->microbatches *
                                        pp_cost_hop_bytes(problem->model, layout, problem->training);
 }
+
+static double overhead_of(const pp_priced *of, int rank) { return pp_evaluate_overhead(of->problem, of->candidate, rank); }
 
 /* What each stage of a chain needs, at the microbatches of a memory program. */
 static pp_status fill_memory(const pp_priced *of, pp_stage_memory *out, pp_error *error) {
@@ -151,18 +153,16 @@ static double another_layer(const pp_priced *of) {
 pp_status pp_evaluate_ranks(const pp_priced *of, const pp_schedule *program, pp_rank_bytes *out, pp_error *error) {
   pp_stage_memory stages[PP_MAX_LAYERS];
   double scratch[4 * PP_MAX_LAYERS];
-  const double overhead = pp_evaluate_overhead(of->problem, of->candidate);
   pp_status status = fill_memory(of, stages, error);
   if (status != PP_OK) return status;
-  if (!program) pp_memory_holding(stages, stages->stored + another_layer(of), overhead, out);
-  else for (int r = 0; r < of->candidate->layout.pipeline; r++) pp_memory_rank(program, r, stages, overhead, scratch, &out[r]);
+  if (!program) pp_memory_holding(stages, stages->stored + another_layer(of), overhead_of(of, 0), out);
+  else for (int r = 0; r < of->candidate->layout.pipeline; r++) pp_memory_rank(program, r, stages, overhead_of(of, r), scratch, &out[r]);
   return PP_OK;
 }
 
 pp_status pp_evaluate_memory(const pp_priced *of, const pp_memory_program *program, pp_rank_bytes *out, int *rank, pp_error *error) {
   pp_stage_memory stages[PP_MAX_LAYERS];
   double bound[PP_MAX_LAYERS], scratch[4 * PP_MAX_LAYERS];
-  const double overhead = pp_evaluate_overhead(of->problem, of->candidate);
   int ranks = of->candidate->layout.pipeline, first = 0;
   *rank = 0;
   if (!program) return pp_evaluate_ranks(of, NULL, out, error);
@@ -172,17 +172,17 @@ pp_status pp_evaluate_memory(const pp_priced *of, const pp_memory_program *progr
     const size_t slots = (size_t)r * (size_t)program->schedule.chunks_per_rank;
     pp_rank_bytes most;
     pp_memory_rank_bound(&program->schedule, r, stages, program->stored + slots, program->pending + slots, &program->held[r],
-                         overhead, &most);
+                         overhead_of(of, r), &most);
     bound[r] = most.total;
     if (bound[r] > bound[first]) first = r;
   }
   /* The likeliest rank first: it rules most others out. */
-  pp_memory_rank(&program->schedule, first, stages, overhead, scratch, out);
+  pp_memory_rank(&program->schedule, first, stages, overhead_of(of, first), scratch, out);
   *rank = first;
   for (int r = 0; r < ranks; r++) {
     pp_rank_bytes here;
     if (r == first || bound[r] < out->total) continue;
-    pp_memory_rank(&program->schedule, r, stages, overhead, scratch, &here);
+    pp_memory_rank(&program->schedule, r, stages, overhead_of(of, r), scratch, &here);
     if (here.total > out->total || (here.total >= out->total && r < *rank)) {
       *out = here;
       *rank = r;
@@ -194,21 +194,20 @@ pp_status pp_evaluate_memory(const pp_priced *of, const pp_memory_program *progr
 pp_status pp_evaluate_limited_memory(const pp_priced *of, double *bytes, int *rank, int *limit, pp_error *error) {
   pp_stage_memory stages[PP_MAX_LAYERS];
   const int ranks = of->candidate->layout.pipeline;
-  const double overhead = pp_evaluate_overhead(of->problem, of->candidate);
   double most = 2.0 * ranks;
   pp_status status = fill_memory(of, stages, error);
   if (status != PP_OK) return status;
   for (int r = 0; r < ranks; r++) {
     const double chunk = fmax(stages[r].stored, stages[r].pending);
     pp_rank_bytes empty;
-    pp_memory_holding(&stages[r], 0, overhead, &empty);
+    pp_memory_holding(&stages[r], 0, overhead_of(of, r), &empty);
     if (chunk > 0) most = fmin(most, floor((of->problem->usable_bytes - empty.total) / chunk));
   }
   *limit = most > ranks ? (int)most : ranks;
   *bytes = -1;
   for (int r = 0; r < ranks; r++) {
     pp_rank_bytes full;
-    pp_memory_holding(&stages[r], *limit * fmax(stages[r].stored, stages[r].pending), overhead, &full);
+    pp_memory_holding(&stages[r], *limit * fmax(stages[r].stored, stages[r].pending), overhead_of(of, r), &full);
     if (full.total <= *bytes) continue;
     *bytes = full.total;
     *rank = r;

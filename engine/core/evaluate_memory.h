@@ -25,8 +25,9 @@ typedef struct {
 */
 pp_status pp_evaluate_limited_memory(const pp_priced *of, double *bytes, int *rank, int *limit, pp_error *error);
 
-/* Bytes of every GPU beside tensors of the model: as given, and messages that a runtime allocates for each microbatch. */
-double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate);
+/* Bytes of a pipeline rank beside tensors of the model: as given, its communicators, and messages that a runtime allocates for each
+** microbatch. PP_EVERY_RANK: no more than those of any rank. */
+double pp_evaluate_overhead(const pp_problem *problem, const pp_candidate *candidate, int rank);
 
 /* M for which a candidate's peaks times the repeats are those at its microbatches: at most some multiple of P. */
 int64_t pp_evaluate_capped_microbatches(const pp_candidate *candidate);

@@ -49,7 +49,7 @@ static double mean_bytes(const pp_priced *of, const pp_floor_parts *parts) {
   const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
   const int copies = traits ? traits->copies : 1;
   return (copies * parts->state[copies - 1] + parts->stored[copies - 1]) / of->candidate->layout.pipeline +
-         pp_evaluate_overhead(of->problem, of->candidate);
+         pp_evaluate_overhead(of->problem, of->candidate, PP_EVERY_RANK);
 }
 
 pp_floor pp_floor_of(const pp_priced *of, const pp_floor_parts *parts) {

@@ -13,12 +13,6 @@ int pp_layout_expert_data(const pp_layout *layout) {
   return layout->tensor * layout->context * layout->data / (layout->expert * layout->expert_tensor);
 }
 
-int pp_layout_groups(const pp_layout *layout) {
-  const bool experts = layout->expert > 1;
-  return (layout->tensor > 1) + (layout->context > 1) + ((int64_t)layout->data * layout->context > 1) + (layout->pipeline > 1) + experts +
-         (experts && pp_layout_expert_data(layout) > 1);
-}
-
 int pp_stage_layers(const pp_stage *stage) {
   int sum = 0;
   for (int i = 0; i < PP_BLOCKS; i++) sum += i == PP_BLOCK_DENSE || i == PP_BLOCK_MOE || i >= PP_BLOCK_FURTHER ? stage->count[i] : 0;

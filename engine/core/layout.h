@@ -17,9 +17,6 @@ typedef struct {
 /* GPUs that hold the same experts of a stage: what expert gradients are reduced over and expert optimizer state is sharded over. */
 int pp_layout_expert_data(const pp_layout *layout);
 
-/* Process groups of more than one rank that a GPU communicates in: TP, CP, DP, pipeline, EP, and the GPUs that hold the same experts. */
-int pp_layout_groups(const pp_layout *layout);
-
 /* How many blocks of each kind one stage holds. */
 typedef struct {
   int count[PP_BLOCKS];

@@ -7,6 +7,7 @@
 #define PP_PRICE_H
 
 #include "core/candidate.h"
+#include "core/communicators.h"
 #include "core/cost.h"
 #include "core/memory.h"
 #include "core/profile.h"
@@ -40,8 +41,8 @@ typedef struct {
   /* Which split of the layers is better, as fractions: of splits whose steps are apart by no more than split_tie the one that takes least
   ** memory; layers stand on early ranks where that wins more than split_gain; beyond split_overfull of usable_bytes no layers are moved. */
   double split_tie, split_gain, split_overfull;
-  double overhead_bytes;           /* of every GPU: context, libraries, the first communicator */
-  double communicator_bytes;       /* of each further process group that a GPU communicates in */
+  double overhead_bytes;           /* of every GPU: context, libraries, what the first communicator takes beside its own bytes */
+  pp_communicators communicators;  /* what each one takes; all 0: they are in overhead_bytes */
   double hop_waiting;              /* share of a hand-over's transfer in which the rank that receives it waits, besides computing: 0 … 1 */
   double buffered_messages;        /* that a runtime allocates for each microbatch and stage, up front */
   double step_overhead_seconds;    /* of every step, beside the pipeline */

@@ -84,13 +84,13 @@ void pp_push_rank(lua_State *L, const pp_rank_bytes *rank) {
 }
 
 /*
-** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, layers_per_stage = nil (even) } → list, one
-** entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total, host, tower }; or nil and the broken rule when there are more
-** stages than layers.
+** engine.memory.stages{ model, layout, training, schedule = nil (no pipeline), overhead = 0, communicators = nil (in overhead),
+** layers_per_stage = nil (even) } → list, one entry a rank: { parameters, gradients, optimizer, activations, transient, overhead, total,
+** host, tower }; or nil and the broken rule when there are more stages than layers.
 */
 static int memory_stages(lua_State *L) {
   static const char call[] = "engine.memory.stages";
-  static const char *const known[] = { "model", "layout", "training", "schedule", "overhead", "layers_per_stage", NULL };
+  static const char *const known[] = { "model", "layout", "training", "schedule", "overhead", "communicators", "layers_per_stage", NULL };
   setting at;
   pp_block_bytes blocks[PP_BLOCKS];
   pp_rank_bytes rank;
@@ -99,6 +99,8 @@ static int memory_stages(lua_State *L) {
   pp_args_begin(L, 1, call, known);
   check_setting(L, call, &at);
   const double overhead = pp_args_number_or(L, 1, call, "overhead", 0, HUGE_VAL, 0);
+  pp_communicators communicators;
+  pp_check_communicators(L, 1, call, &communicators);
   if (pp_args_has(L, 1, "schedule")) {
     lua_getfield(L, 1, "schedule");
     schedule = pp_check_schedule(L, lua_gettop(L));   /* stays on the stack: it must live as long as we read it */
@@ -117,8 +119,10 @@ static int memory_stages(lua_State *L) {
   double *scratch = schedule ? lua_newuserdatauv(L, 2 * (size_t)schedule->stages * sizeof *scratch, 0) : NULL;
   lua_createtable(L, ranks, 0);
   for (int r = 0; r < ranks; r++) {
-    if (schedule) pp_memory_rank(schedule, r, needs, overhead, scratch, &rank);
-    else pp_memory_holding(needs, needs->stored, overhead, &rank);
+    const bool interleaved = schedule && schedule->stages_per_chain > ranks && schedule->traits.placement == PP_PLACE_LOOP;
+    const double process = overhead + pp_communicators_bytes(&communicators, &at.model, &at.training, &at.layout, interleaved, r);
+    if (schedule) pp_memory_rank(schedule, r, needs, process, scratch, &rank);
+    else pp_memory_holding(needs, needs->stored, process, &rank);
     pp_push_rank(L, &rank);
     lua_rawseti(L, -2, r + 1);
   }

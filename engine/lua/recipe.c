@@ -148,6 +148,30 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out) {
     luaL_error(L, "layout: 'expert' × 'expert_tensor' = %f must divide the %f GPUs of a stage", experts, gpus);
 }
 
+void pp_check_communicators(lua_State *L, int index, const char *call, pp_communicators *out) {
+  static const char table_call[] = "communicators";
+  static const char *const known[] = { "one", "several", "messages", "peer", "node", "world", "tensor", "context", "data", "model", "optimizer",
+                                       "pipeline", "pairs", "embedding", "dispatch", "expert", "expert_data", NULL };
+  static const char *const names[PP_GROUPS] = {
+    [PP_GROUP_WORLD] = "world", [PP_GROUP_TENSOR] = "tensor", [PP_GROUP_CONTEXT] = "context", [PP_GROUP_DATA] = "data",
+    [PP_GROUP_MODEL] = "model", [PP_GROUP_OPTIMIZER] = "optimizer", [PP_GROUP_PIPELINE] = "pipeline", [PP_GROUP_PAIRS] = "pairs",
+    [PP_GROUP_EMBEDDING] = "embedding", [PP_GROUP_DISPATCH] = "dispatch", [PP_GROUP_EXPERT] = "expert",
+    [PP_GROUP_EXPERT_DATA] = "expert_data"
+  };
+  memset(out, 0, sizeof *out);
+  if (!pp_args_has(L, index, "communicators")) return;
+  pp_args_table(L, index, call, "communicators");
+  const int table = lua_gettop(L);
+  pp_args_begin(L, table, table_call, known);
+  out->one = pp_args_number_or(L, table, table_call, "one", 0, HUGE_VAL, 0);
+  out->several = pp_args_number_or(L, table, table_call, "several", 0, HUGE_VAL, 0);
+  out->messages = pp_args_number_or(L, table, table_call, "messages", 0, HUGE_VAL, 0);
+  out->peer = pp_args_number_or(L, table, table_call, "peer", 0, HUGE_VAL, 0);
+  out->node = (int)pp_args_integer_or(L, table, table_call, "node", 0, SIZE_LIMIT, 0);
+  for (int group = 0; group < PP_GROUPS; group++) out->has[group] = pp_args_boolean_or(L, table, table_call, names[group], false);
+  lua_pop(L, 1);
+}
+
 static void check_host(lua_State *L, int index, pp_host *out) {
   static const char call[] = "device: host";
   static const char *const known[] = { "forward", "backward", "moe_forward", "moe_backward", "expert_forward", "expert_backward", "waiting", NULL };

@@ -8,6 +8,7 @@
 #include <lua.h>
 
 #include "core/comm.h"
+#include "core/communicators.h"
 #include "core/cost.h"
 #include "core/layout.h"
 #include "core/training.h"
@@ -32,6 +33,10 @@ void pp_check_device(lua_State *L, int index, pp_device *out);
 void pp_check_network(lua_State *L, int index, pp_network *out);
 /* { bandwidth, latency (0) } */
 void pp_check_link(lua_State *L, int index, const char *call, pp_measured_link *out);
+
+/* The argument communicators of the table at that index: { one, several, messages, peer (0), node (0), and true for each group that is
+** communicated in, by the names of pp_communicators }; all 0 when absent. */
+void pp_check_communicators(lua_State *L, int index, const char *call, pp_communicators *out);
 
 /* Pushes a table with a number per field; `fields` ends with a NULL name. */
 typedef struct {

@@ -193,7 +193,7 @@ static pp_search_symbols symbols_of(lua_State *L) {
 */
 int pp_lua_search_make(lua_State *L) {
   static const char *const known[] = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "scale_up_gpus",
-                                       "usable_bytes", "overhead_bytes", "communicator_bytes", "hop_waiting", "step_overhead_seconds", "schedules", "layers", "fixed",
+                                       "usable_bytes", "overhead_bytes", "communicators", "hop_waiting", "step_overhead_seconds", "schedules", "layers", "fixed",
                                        "max_tensor", "max_context", "max_virtual", "kernel_latency", "rounds", "experts_as_tensor", "experts_apart", "profile",
                                        "split_tie", "split_gain", "split_overfull", "run_days_per_second", "price_per_gpu_hour", "choices", NULL };
   pp_lua_search *self;
@@ -227,7 +227,6 @@ int pp_lua_search_make(lua_State *L) {
     .model = &self->model, .training = &self->training, .device = &self->device, .network = &self->network,
     .usable_bytes = self->usable_bytes, .layers_per_stage = self->layers_per_stage, .given_stages = self->space.fixed.stages,
     .overhead_bytes = pp_args_number_or(L, 1, search_call, "overhead_bytes", 0, HUGE_VAL, 0),
-    .communicator_bytes = pp_args_number_or(L, 1, search_call, "communicator_bytes", 0, HUGE_VAL, 0),
     .hop_waiting = pp_args_number_or(L, 1, search_call, "hop_waiting", 0, 1, 0),
     .step_overhead_seconds = pp_args_number_or(L, 1, search_call, "step_overhead_seconds", 0, HUGE_VAL, 0),
     .split_tie = pp_args_number_or(L, 1, search_call, "split_tie", 0, 1, 0),
@@ -248,6 +247,7 @@ int pp_lua_search_make(lua_State *L) {
     problem.hardware = self->profile.hardware;
     problem.buffered_messages = self->profile.buffered_messages;
   }
+  pp_check_communicators(L, 1, search_call, &problem.communicators);
   if (pp_args_has(L, 1, "layers")) check_layer_rules(L, problem.layer_rule);
   check_latencies(L, self);
   symbols = symbols_of(L);

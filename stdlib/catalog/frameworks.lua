@@ -20,8 +20,8 @@
 -- recompute      per_weight: with a split backward W computes a checkpointed layer again for each of its weights; nil: once, in I
 -- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, which Megatron's kin have at EP over 1; nil: not
 --                known; zero, moments, gradients, precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
--- communicators  process groups that a rank takes part in
--- process        bytes that a process takes beside tensors, communicators included, and source; nil: not measured
+-- communicators  process groups that a rank communicates in, as engine.search names them; measured: with sizes that were
+--                (overheads.lua), in groups of one rank too
 -- host_floor     seconds that the host needs to launch one layer in one direction, under the names of pp_host, and their source; nil: not known
 -- chosen         function: the schedule that its own keys ask for, or nil; it is given a function from keys to values
 -- argparse       where its arguments are declared: one that it does not know ends it; nil: what it knows is not all in `keys`
@@ -154,6 +154,11 @@ local known = {}
 function catalogue.shared(schedule)
   known[schedule] = known[schedule] or shared(schedule)
   return known[schedule]
+end
+
+-- Process groups that a rank communicates in; without a framework those that any has.
+function catalogue.communicators(name)
+  return name and catalogue.find(name).communicators or catalogue.find("torch").communicators
 end
 
 -- Expert TP where nobody says: a number, "tensor", or nil where the framework is not known to say.

@@ -75,7 +75,7 @@ fields.list = {
         .. "as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)"),
   field("cluster.storage", "quantity", "what checkpoints are written at, all GPUs together", { unit = "byte/s", low = 1e6, high = 1e18 }),
   field("cluster.overhead", "quantity",
-        "memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework, 1.3 GiB at least)",
+        "memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework and layout, 1.3 GiB at least)",
         { like = "device_bytes" }),
   field("cluster.host_memory", "quantity", "host memory of one node, for an offloaded optimizer", { low = 1 << 30 }),
   field("cluster.alltoall_kernel", "kernel", "all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps"),

@@ -241,19 +241,18 @@ function recipe.device(request, kernel)
   return device
 end
 
--- What a process takes beside tensors: as given, as measured with its framework, else a context, libraries, the first communicator, and
--- what experts need.
+-- What a process takes beside tensors and communicators: as given, which has those too, or a context, libraries, and what its framework and
+-- experts need.
 function recipe.overhead_bytes(request)
-  local measured = request.framework and frameworks.find(request.framework).process
-  local overheads = require "pipeplan.catalog.overheads"
-  return request.cluster.overhead_bytes or measured and measured.bytes
-    or overheads.bytes + (request.model.architecture == "moe" and overheads.find("experts").bytes or 0)
+  return request.cluster.overhead_bytes
+    or require("pipeplan.catalog.overheads").process(frameworks.communicators(request.framework), request.cluster.gpus,
+                                                     request.model.architecture == "moe")
 end
 
--- What each further process group takes; 0 where all of them are in the figure above.
-function recipe.communicator_bytes(request)
-  local all = request.cluster.overhead_bytes or request.framework and frameworks.find(request.framework).process
-  return all and 0 or require("pipeplan.catalog.overheads").find("communicator").bytes
+-- What communicators take, as engine.search takes it; nil where they are in the figure above.
+function recipe.communicators(request)
+  if request.cluster.overhead_bytes then return nil end
+  return require("pipeplan.catalog.overheads").communicators(frameworks.communicators(request.framework), request.cluster.gpus_per_node)
 end
 
 -- Share of a hand-over's transfer in which the receiver waits: all of it, for no framework is known to compute in the meantime.
@@ -318,8 +317,9 @@ function recipe.assumptions(request)
   local function assume(field, value, why) list[#list + 1] = { field = field, value = value, why = why } end
   if not request.cluster.overhead_bytes then
     assume("cluster.overhead", string.format("%.1f GiB", recipe.overhead_bytes(request) / 2 ^ 30),
-           recipe.communicator_bytes(request) > 0 and "context, libraries, communicators (0.38 GiB each more): measure a process of yours"
-           or "as measured with " .. frameworks.find(request.framework).title .. ": measure a process of yours")
+           string.format("context and libraries; communicators beside them, %.2f GiB a group of the layout's%s: measure a process of yours",
+                         recipe.communicators(request).several / 2 ^ 30,
+                         frameworks.communicators(request.framework).measured and ", as measured in one node" or ""))
   end
   if not request.training.zero and not request.free.sharding then
     assume("optimizer state", "sharded", "over the data-parallel group: ZeRO-1")

@@ -95,6 +95,26 @@
 ---@field low? number it is at least this
 ---@field high? number it is at most this
 
+--- What communicators take of a GPU, and which process groups have one.
+---@class pipeplan.engine.communicators
+---@field one? number of one rank, once a collective ran in it; ≥ 0; default 0
+---@field several? number … of several ranks; ≥ 0; default 0
+---@field messages? number of one that messages ran in; ≥ 0; default 0
+---@field peer? number … more for each rank of the node that they were exchanged with; ≥ 0; default 0
+---@field node? integer GPUs of a node; 0: all are in one; 0 … 2147483647; default 0
+---@field world? boolean is there one of all ranks; default false
+---@field tensor? boolean is there one of TP; default false
+---@field context? boolean is there one of CP; default false
+---@field data? boolean is there one of DP and CP; default false
+---@field model? boolean is there one of TP and P; default false
+---@field optimizer? boolean is there one of all ranks that shard the optimizer; default false
+---@field pipeline? boolean is there one of P; default false
+---@field pairs? boolean is there one of two neighbours, where stages are interleaved; default false
+---@field embedding? boolean is there one of first and last stage, of tied embeddings; default false
+---@field dispatch? boolean is there one of EP and expert TP; default false
+---@field expert? boolean is there one of EP; default false
+---@field expert_data? boolean is there one of ranks with the same experts; default false
+
 --- Why a CSV is no schedule.
 ---@class pipeplan.engine.csv_error
 ---@field id string what kind of error
@@ -787,7 +807,8 @@
 ---@field layout pipeplan.engine.layout how it is spread
 ---@field training pipeplan.engine.training the recipe
 ---@field schedule? pipeplan.engine.schedule_object nil: no pipeline
----@field overhead? number bytes of communicators, context and allocator; ≥ 0; default 0
+---@field overhead? number bytes of context and allocator; ≥ 0; default 0
+---@field communicators? pipeplan.engine.communicators default: in overhead
 ---@field layers_per_stage? integer[] default: as even as possible
 
 --- Arguments. Builds a schedule.

@@ -25,7 +25,7 @@
 ---@field oversubscription? number|string what the nodes can send / what the network carries between them (default 1)
 ---@field measured? string|string[] files of nccl-tests output, nvidia-smi topo -m and rocm-smi --showtopo of the cluster: links as measured; as an option of plan also PLAN.json[:N]=LOG: runs of layouts (docs/measuring.md)
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
----@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework, 1.3 GiB at least); in byte
+---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework and layout, 1.3 GiB at least); in byte
 ---@field host_memory? number|string host memory of one node, for an offloaded optimizer; in byte
 ---@field alltoall_kernel? string|false all-to-all kernel in use (pipeplan facts kernels); false: none that overlaps
 ---@field model? string|table path of a Hugging Face config.json, or an inline shape
@@ -113,7 +113,7 @@
 ---@field memory_bandwidth? number|string memory bandwidth of one GPU, when it is not the catalogue's; in byte/s
 ---@field memory_per_gpu? number|string memory of one GPU, when it is not the catalogue's; in byte
 ---@field network? pipeplan.spec.cluster.network
----@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework, 1.3 GiB at least); in byte
+---@field overhead? number|string memory of a GPU that tensors cannot have: context, workspaces, communicators (default: by framework and layout, 1.3 GiB at least); in byte
 ---@field price_per_gpu_hour? number|string what an hour of one GPU costs, in any currency
 ---@field storage? number|string what checkpoints are written at, all GPUs together; in byte/s
 

@@ -121,8 +121,8 @@
 ---@field experts_as_tensor? boolean expert TP, where it is not fixed, is TP; default false
 ---@field experts_apart? boolean beside that 1 is tried too, where TP is not fixed; default false
 ---@field kernel_latency? table<string, number> seconds of a dispatch or combine beside its transfers, by kernel; default: device.alltoall_latency
----@field overhead_bytes? number on each rank beside tensors; ≥ 0; default 0
----@field communicator_bytes? number of each further process group that a GPU communicates in; ≥ 0; default 0
+---@field overhead_bytes? number on each rank beside tensors and communicators; ≥ 0; default 0
+---@field communicators? pipeplan.engine.communicators default: in overhead_bytes
 ---@field hop_waiting? number share of a hand-over's transfer in which the rank that receives it waits, besides computing; 0 … 1; default 0
 ---@field step_overhead_seconds? number of a step beside all else; ≥ 0; default 0
 ---@field split_tie? number of splits whose steps are apart by no more, the one that takes least memory; 0 … 1; default 0

@@ -415,7 +415,7 @@ function candidates.without(fixed, field)
 end
 
 local search_fields = { "model", "training", "device", "network", "gpus", "global_batch", "smallest_batch", "usable_bytes",
-                        "overhead_bytes", "communicator_bytes", "hop_waiting", "step_overhead_seconds",
+                        "overhead_bytes", "communicators", "hop_waiting", "step_overhead_seconds",
                         "scale_up_gpus", "max_tensor", "max_context", "max_virtual",
                         "kernel_latency", "rounds", "experts_as_tensor", "experts_apart",
                         "profile", "split_tie", "split_gain", "split_overfull",

@@ -49,13 +49,14 @@ end
 
 -- The whole model on one GPU: TP = PP = EP = 1, microbatch of one, the optimizer's state sharded over all GPUs unless the spec says no, or
 -- weights and gradients too (ZeRO-3). Bytes.
-local function one_gpu_bytes(request, training, overhead_bytes, sharded)
+local function one_gpu_bytes(request, training, overhead_bytes, communicators, sharded)
   local one = lists.with(training)
   one.micro_batch, one.shard_gradients, one.shard_parameters = 1, sharded, sharded
   one.shard_optimizer = training.shard_optimizer or sharded
   local schedule = engine.schedule { kind = "1f1b", ranks = 1, microbatches = 1 }
   local ranks = engine.memory.stages {
     model = request.model.shape, training = one, schedule = schedule, overhead = overhead_bytes,
+    communicators = communicators,
     layout = { tensor = 1, context = 1, expert = 1, expert_tensor = 1, data = request.cluster.gpus, pipeline = 1, chunks = 1 },
   }
   return ranks[1].total
@@ -84,9 +85,9 @@ function facts.of(request, policy)
   end
   local usable = cluster.device_bytes * (1 - parameter(policy, "memory_headroom"))
   local recipe_training, network = recipe.training(request), recipe.network(request)
-  local overhead = recipe.overhead_bytes(request)
+  local overhead, communicators = recipe.overhead_bytes(request), recipe.communicators(request)
 
-  local one = one_gpu_bytes(request, recipe_training, overhead, false)
+  local one = one_gpu_bytes(request, recipe_training, overhead, communicators, false)
   local record = {
     gpus = cluster.gpus, gpus_per_node = cluster.gpus_per_node, scale_up_gpus = cluster.network.scale_up_gpus,
     fabric = cluster.network.fabric, accelerator = cluster.accelerator, accelerator_family = cluster.accelerator_family,
@@ -105,13 +106,13 @@ function facts.of(request, policy)
     record = record, batch = batch, smallest_batch = smallest, assumptions = assumptions, usable_bytes = usable,
     tight_bytes = usable * parameter(policy, "tight_fraction"),
     one_gpu = { bytes = one, usable_bytes = usable, fits = one <= usable,
-                sharded_bytes = one_gpu_bytes(request, recipe_training, overhead, true) },
+                sharded_bytes = one_gpu_bytes(request, recipe_training, overhead, communicators, true) },
     arguments = {
       model = model.shape, training = recipe_training, device = recipe.device(request, false),
       kernel_latency = kernel_latency(request, policy), network = network,
       gpus = cluster.gpus, choices = choices.of(request, policy),
       global_batch = batch, smallest_batch = smallest, usable_bytes = usable, device_bytes = cluster.device_bytes,
-      overhead_bytes = overhead, communicator_bytes = recipe.communicator_bytes(request),
+      overhead_bytes = overhead, communicators = communicators,
       hop_waiting = recipe.hop_waiting(request), step_overhead_seconds = recipe.step_overhead_seconds(request),
       split_tie = parameter(policy, "split_tie_fraction"), split_gain = parameter(policy, "split_gain_fraction"),
       split_overfull = parameter(policy, "split_overfull_fraction"), scale_up_gpus = cluster.network.scale_up_gpus,

@@ -3,6 +3,8 @@
 
 require "pipeplan"
 local accelerators = require "pipeplan.catalog.accelerators"
+local costs = require "lua.costs"
+local engine = require "engine"
 local frameworks = require "pipeplan.catalog.frameworks"
 local hosts = require "pipeplan.catalog.hosts"
 local kernels = require "pipeplan.catalog.kernels"
@@ -211,11 +213,20 @@ describe("hosts", function()
 end)
 
 describe("what a process takes beside tensors", function()
-  -- tests/data/gpu/README.md, a process of PyTorch 2.11 on an H200: context 612 MiB, cuBLAS 160, NCCL's first communicator 560, each further 390;
-  -- Megatron's, with all its groups, 8.9 GiB
+  -- tests/data/gpu/README.md, a process of PyTorch 2.11 on an H200: context 612 MiB, cuBLAS 160, NCCL's first communicator 560, each further 390
   it("is what was measured: a context, libraries, a communicator, and more for each further one", function()
     assert.near((612 + 160 + 560) * 2 ^ 20, overheads.bytes, 1)
     assert.near(390 * 2 ^ 20, overheads.find("communicator").bytes, 1)
+  end)
+
+  -- tests/data/gpu/README.md: the first communicator of several ranks 840 MiB, of one 558; each further 484 to 486, 388 to 390
+  it("is what was measured of Megatron's groups", function()
+    local groups = frameworks.find("megatron").communicators
+    local sizes = overheads.communicators(groups, 8)
+    assert.near(612 + 160 + 840, (overheads.process(groups, 4) + sizes.several) / 2 ^ 20, 1)
+    assert.near(612 + 160 + 558, (overheads.process(groups, 1) + sizes.one) / 2 ^ 20, 1)
+    assert.near(485, sizes.several / 2 ^ 20, 1)
+    assert.near(389, sizes.one / 2 ^ 20, 1)
   end)
 
   -- NVIDIA aiconfigurator reserves 3.5 GiB and 342 to 392 MiB of NCCL; pith-train PR 18 measured 5.84 GiB with FSDP's buffers of 0.96 GiB, experts
@@ -223,5 +234,20 @@ describe("what a process takes beside tensors", function()
   it("lies, with experts, between what others reserve and what was measured", function()
     local bytes = overheads.bytes + overheads.find("experts").bytes + 2 * overheads.find("communicator").bytes
     assert.is_true(bytes >= 3.5 * 2 ^ 30 and bytes <= (5.84 - 0.96) * 2 ^ 30)
+  end)
+
+  it("is as it was without a framework whose groups were measured: the first communicator and each further one", function()
+    local groups = frameworks.communicators()
+    local function of(layout, gpus)
+      local ranks = engine.memory.stages {
+        model = { layers = 4, hidden = 64, vocab = 256, heads = 4, ffn = 128, experts = 8, experts_per_token = 2, expert_ffn = 64 },
+        training = costs.bf16(), layout = layout, overhead = overheads.process(groups, gpus), communicators = overheads.communicators(groups, 8),
+      }
+      return ranks[1].overhead / 2 ^ 20
+    end
+    assert.near(1332, of({}, 1), 1)
+    assert.near(1332, of({ data = 8 }, 8), 1)
+    assert.near(1332 + 390, of({ data = 4, tensor = 2 }, 8), 1)
+    assert.near(1332 + 2 * 390, of({ data = 8, expert = 4 }, 8), 1)   -- and the GPUs with the same experts
   end)
 end)

@@ -75,6 +75,9 @@ local given = {
     return call("simulate", copy(legal.simulate, { runtime = "torch-single", heat = value }))
   end },
 }
+given.communicators = { { one = 1, several = 2, world = true }, function(value)
+  return call("memory.stages", copy(legal["memory.stages"], { communicators = value }))
+end }
 local function of_tier(tier) return call("comm.p2p", { network = { tiers = { copy({ reach = 8, bandwidth = 1e9 }, tier) } }, bytes = 1 }) end
 given.host_floor = { { forward = 1e-3, waiting = 0.2 }, function(value)
   return call("cost.blocks", copy(base, { device = copy(base.device, { host = value }) }))

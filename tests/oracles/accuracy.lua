@@ -201,6 +201,8 @@ function page.text(measured)
     comparisons(judged),
     heading "Megatron-core on H200",
     rows_of("time_megatron_core", collected),
+    "",
+    rows_of("memory_megatron_groups", collected),
     heading "Sharded data parallelism, rows that are claimed",
     rows_of("time_sharded", collected, true),
     heading "What is not claimed",

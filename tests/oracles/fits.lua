@@ -4,6 +4,7 @@
 local planning = require "planning"  -- first: it loads the module
 
 local accelerators = require "pipeplan.catalog.accelerators"
+local frameworks = require "pipeplan.catalog.frameworks"
 local memory = require "oracles.measure_memory"
 local overheads = require "pipeplan.catalog.overheads"
 
@@ -25,7 +26,9 @@ local function sharded(run, recipe)
   local training = memory.bf16(run.sequence, { micro_batch = run.micro_batch, shard_gradients = true, shard_parameters = true,
                                                recompute = { full = recipe.recompute == "full" } })
   local layout = { tensor = run.tensor, expert = run.expert, data = run.gpus // run.tensor }
-  local rank = memory.ranks { model = run.model, layout = layout, training = training, overhead = overheads.bytes }[1]
+  local groups = frameworks.communicators()
+  local rank = memory.ranks { model = run.model, layout = layout, training = training, overhead = overheads.process(groups, run.gpus),
+                              communicators = overheads.communicators(groups, 8) }[1]
   training.shard_parameters = false
   local whole = memory.ranks { model = run.model, layout = layout, training = training }[1]
   local total = rank.total + 2 * whole.parameters / run.model.layers

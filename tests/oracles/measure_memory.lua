@@ -13,14 +13,15 @@ function memory.bf16(sequence, changes)
   return recipe
 end
 
--- run = { model, training, layout, kind = "1f1b", virtual = nil, microbatches = 8, layers_per_stage = nil, overhead = 0 } → bytes by rank
--- (engine.memory.stages); without a pipeline one rank.
+-- run = { model, training, layout, kind = "1f1b", virtual = nil, microbatches = 8, layers_per_stage, overhead, communicators } →
+-- bytes by rank (engine.memory.stages); without a pipeline one rank.
 function memory.ranks(run)
   local depth = run.layout.pipeline or 1
   local schedule = depth > 1 and assert(engine.schedule { kind = run.kind or "1f1b", ranks = depth, microbatches = run.microbatches or 8,
                                                           virtual = run.virtual }) or nil
   return assert(engine.memory.stages { model = run.model, layout = run.layout, training = run.training, schedule = schedule,
-                                       layers_per_stage = run.layers_per_stage, overhead = run.overhead })
+                                       layers_per_stage = run.layers_per_stage, overhead = run.overhead,
+                                       communicators = run.communicators })
 end
 
 -- The fullest rank's total, in bytes.

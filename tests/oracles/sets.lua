@@ -20,6 +20,8 @@ local roles = {
   { "^time_vtrain: each", "tests; one factor and layer_latency from its other rows" },
   { "^time_mtnlg: fitted", "two of three points fit the third" },
   { "^time_megatron_core: .*calibrates$", "calibrates the host's floor of a dense layer" },
+  { "^memory_megatron_groups: process", "calibrates what communicators take" },
+  { "^memory_megatron_groups: used", "tests tensors, beside those communicators" },
   { "^time_deepseek", "tests; two terms were added with it in sight" },
   { "^time_sharded: llm%-foundry", "tests; MPT's norms and attention are from rows of it that are left out" },
   { "^time_sharded: InternEvo", "tests; two figures of others were looked for with it in sight" },

@@ -10,7 +10,8 @@
 -- Each a file tests/oracles/NAME.lua that returns rows (rows.lua).
 local sources = { "memory_korthikanti", "memory_megatron", "memory_simumax", "memory_zero_bubble", "memory_bridge", "memory_sharded",
                   "fits_published", "fits_bridge", "fits_cases", "time_korthikanti", "time_narayanan", "time_mtnlg", "time_vtrain",
-                  "time_deepseek", "time_bridge", "time_published", "time_cases", "time_runs", "time_megatron_core", "time_sharded" }
+                  "time_deepseek", "time_bridge", "time_published", "time_cases", "time_runs", "time_megatron_core",
+                  "memory_megatron_groups", "time_sharded" }
 
 local oracles = { sources = sources }
 

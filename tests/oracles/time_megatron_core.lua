@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- time_megatron_core.lua: our own runs of megatron-core 0.19.2 on H200 (tests/data/gpu/megatron_core_H200.jsonl), from the catalogue alone:
--- seconds of a step, GiB that tensors take on each rank at most, and GiB of the card that is used. Models shaped like Llama, untied, bf16
+-- seconds of a step, and GiB that tensors take on each rank at most. They gave init_process_group a device_id, which Megatron-LM does not:
+-- what else they took of a card is no plan's (memory_megatron_groups.lua does that). Models shaped like Llama, untied, bf16
 -- with fp32 gradients, local layer specs: rotary embedding, norms and SwiGLU are PyTorch's own operations, experts run one by one.
 --
 -- One of them calibrates: the dense model of hidden 2,048 the host's floor of a dense layer (stdlib/catalog/frameworks/megatron.lua). All
@@ -60,8 +61,6 @@ for line in io.lines(FILE) do
     local where = #run.ranks > 1 and string.format(", rank %d", measured.rank) or ""
     list[#list + 1] = rows.of("allocated", rows.number("megatron-core 0.19.2, H200", case .. where, "tensors, GiB", measured.allocated_gib,
                                                        (ours.total_bytes - ours.overhead_bytes) / GIB, 0.15))
-    list[#list + 1] = rows.of("used", rows.number("megatron-core 0.19.2, H200", case .. where, "used, GiB", measured.used_mib / 1024,
-                                                  ours.total_bytes / GIB, 0.19))
   end
 end
 return list

@@ -53,6 +53,44 @@ static pp_status whole_program(const pp_search *search, size_t row, pp_schedule 
 
 /* -- memory --------------------------------------------------------------------------------------------------------------------------- */
 
+static int same_node(const pp_communicators *of, int a, int b) { return of->node == 0 || a / of->node == b / of->node; }
+
+/* Communicators of the first GPU of a pipeline rank, its peers looked up one by one: GPUs are numbered TP, CP, DP, pipeline; experts lie over
+** expert TP and EP, in that order. */
+static double communicators_by_hand(const pp_problem *problem, const pp_candidate *candidate, int rank) {
+  const pp_communicators *of = &problem->communicators;
+  const pp_layout *l = &candidate->layout;
+  const int stage = l->tensor * l->context * l->data, world = stage * l->pipeline, gpu = rank * stage;
+  const bool ring = candidate->configured_virtual > 1, pairs = ring && of->has[PP_GROUP_PAIRS];
+  const bool ends = rank == 0 || rank + 1 == l->pipeline;
+  const struct { pp_group group; bool used; int size; } collective[] = {
+    { PP_GROUP_WORLD, true, world }, { PP_GROUP_TENSOR, true, l->tensor }, { PP_GROUP_DATA, true, l->context * l->data },
+    { PP_GROUP_MODEL, true, l->tensor * l->pipeline }, { PP_GROUP_OPTIMIZER, problem->training->shard_optimizer, world },
+    { PP_GROUP_EMBEDDING, problem->model->tied_embeddings && l->pipeline > 1 && ends, 2 },
+    { PP_GROUP_DISPATCH, l->expert > 1, l->expert * l->expert_tensor },
+    { PP_GROUP_EXPERT_DATA, l->expert > 1, stage / (l->expert * l->expert_tensor) } };
+  double bytes = 0;
+  for (size_t i = 0; i < sizeof collective / sizeof *collective; i++)
+    if (of->has[collective[i].group] && collective[i].used) bytes += collective[i].size > 1 ? of->several : of->one;
+  if (l->pipeline > 1 && (pairs || of->has[PP_GROUP_PIPELINE])) {
+    bytes += pairs ? 2 * of->messages : of->messages;
+    for (int other = 0; other < l->pipeline; other++) {
+      const int apart = abs(other - rank);
+      if (apart == 1 || (ring && apart > 0 && apart == l->pipeline - 1)) bytes += same_node(of, other * stage, gpu) * of->peer;
+    }
+  }
+  if (of->has[PP_GROUP_CONTEXT] && l->context > 1) {
+    int peers = 0;
+    for (int c = 1; c < l->context; c++) peers += same_node(of, c * l->tensor, 0);
+    bytes += of->messages + (peers > 2 ? 2 : peers) * of->peer;
+  }
+  if (of->has[PP_GROUP_EXPERT] && l->expert > 1) {
+    bytes += of->messages;
+    for (int e = 1; e < l->expert; e++) bytes += same_node(of, e * l->expert_tensor, 0) * of->peer;
+  }
+  return bytes;
+}
+
 /* The terms of one rank added up by hand from the bytes of its blocks: the sum that memory.h describes. */
 static pp_rank_bytes by_hand(const random_problem *problem, const pp_candidate *candidate, const pp_layout_costs *costs, bool kernel,
                              const pp_schedule *schedule, int rank) {
@@ -89,11 +127,7 @@ static pp_rank_bytes by_hand(const random_problem *problem, const pp_candidate *
   }
   for (int k = 0; k < PP_SHAPES; k++) sum.transient += shape[k];
   sum.activations = pp_schedule_peak(schedule, rank, stored, pending);
-  const pp_layout *layout = &candidate->layout;
-  const int stage = layout->tensor * layout->context * layout->data, same = stage / (layout->expert * layout->expert_tensor);
-  const int groups = (layout->tensor > 1) + (layout->context > 1) + (layout->context * layout->data > 1) + (layout->pipeline > 1) +
-                     (layout->expert > 1) + (layout->expert > 1 && same > 1);
-  sum.overhead = problem->c.problem.overhead_bytes + problem->c.problem.communicator_bytes * (groups > 1 ? groups - 1 : 0);
+  sum.overhead = problem->c.problem.overhead_bytes + communicators_by_hand(&problem->c.problem, candidate, rank);
   if (problem->c.problem.buffered_messages > 0)
     sum.overhead += problem->c.problem.buffered_messages * candidate->layout.chunks * (double)candidate->microbatches *
                     pp_cost_hop_bytes(&problem->c.model, &candidate->layout, &problem->c.training);
@@ -177,7 +211,6 @@ static void a_rank_holds_the_weights_that_its_step_updates(void **state) {
 static bool check_rank_bound(const random_problem *problem, pp_search *search, size_t row, uint32_t seed) {
   const pp_candidate *candidate = &search->candidates.candidate[row];
   const pp_layout_costs *costs = row_costs(search, row);
-  const double overhead = pp_evaluate_overhead(&problem->c.problem, candidate);
   pp_stage stages[PP_MAX_LAYERS];
   pp_stage_memory needs[PP_MAX_LAYERS];
   pp_memory_program program;
@@ -188,7 +221,9 @@ static bool check_rank_bound(const random_problem *problem, pp_search *search, s
   pp_memory_stages(stages, pp_stages_count(candidate), costs->bytes[program.schedule.traits.copies - 1], needs);
   for (int rank = 0; rank < candidate->layout.pipeline; rank++) {
     const size_t slots = (size_t)rank * (size_t)program.schedule.chunks_per_rank;
+    const double overhead = pp_evaluate_overhead(&problem->c.problem, candidate, rank);
     pp_rank_bytes value, bound;
+    assert_true(overhead >= pp_evaluate_overhead(&problem->c.problem, candidate, PP_EVERY_RANK));
     pp_memory_rank(&program.schedule, rank, needs, overhead, scratch, &value);
     pp_memory_rank_bound(&program.schedule, rank, needs, program.stored + slots, program.pending + slots, &program.held[rank], overhead,
                          &bound);

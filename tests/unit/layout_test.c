@@ -135,21 +135,6 @@ static void experts_are_replicated_over_what_is_left_of_a_stage(void **state) {
   assert_int_equal(pp_layout_expert_data(&layout), 2);
 }
 
-/* Of more than one rank each: TP, CP, DP (with CP's), pipeline, EP, the GPUs with the same experts (Megatron-LM core/parallel_state.py). */
-static void process_groups_are_those_of_more_than_one_rank(void **state) {
-  static const struct { pp_layout layout; int groups; } rows[] = {
-    { { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 1, .chunks = 1 }, 0 },
-    { { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 8, .pipeline = 1, .chunks = 1 }, 1 },
-    { { .tensor = 8, .context = 1, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 4, .chunks = 1 }, 2 },
-    { { .tensor = 8, .context = 2, .expert = 1, .expert_tensor = 1, .data = 1, .pipeline = 4, .chunks = 1 }, 4 },   /* CP's ranks reduce gradients */
-    { { .tensor = 2, .context = 1, .expert = 8, .expert_tensor = 1, .data = 4, .pipeline = 4, .chunks = 1 }, 4 },   /* each expert once */
-    { { .tensor = 1, .context = 1, .expert = 64, .expert_tensor = 1, .data = 128, .pipeline = 16, .chunks = 1 }, 4 },
-    { { .tensor = 2, .context = 2, .expert = 8, .expert_tensor = 1, .data = 8, .pipeline = 4, .chunks = 1 }, 6 },
-  };
-  (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) assert_int_equal(pp_layout_groups(&rows[i].layout), rows[i].groups);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(layers_are_spread_evenly_and_the_ends_get_less),
@@ -159,7 +144,6 @@ int main(void) {
     cmocka_unit_test(a_split_that_does_not_add_up_is_refused),
     cmocka_unit_test(fewer_layers_than_stages_is_a_rule_of_its_own),
     cmocka_unit_test(the_ends_may_go_without_a_layer),
-    cmocka_unit_test(process_groups_are_those_of_more_than_one_rank),
     cmocka_unit_test(experts_are_replicated_over_what_is_left_of_a_stage),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,13 @@ static inline void random_space(uint32_t *seed, random_problem *out) {
   }
 }
 
+static inline pp_communicators random_communicators(uint32_t *seed) {
+  pp_communicators out = { .one = one_in(seed, 2) ? 0 : GIB * between(seed, 0, 1), .several = GIB * between(seed, 0, 1),
+                           .messages = GIB * between(seed, 0, 1), .peer = GIB * between(seed, 0, 1), .node = one_in(seed, 2) ? 8 : 0 };
+  for (int group = 0; group < PP_GROUPS; group++) out.has[group] = one_in(seed, 2);
+  return out;
+}
+
 /* `out` holds what its parts point to: it is not to be copied. */
 static inline void set_random(random_problem *out, uint32_t *seed) {
   search_case *c = &out->c;
@@ -227,10 +234,11 @@ static inline void set_random(random_problem *out, uint32_t *seed) {
   c->problem = (pp_problem){
     .model = &c->model, .training = &c->training, .device = &c->device, .network = &c->network,
     .usable_bytes = one_in(seed, 3) ? (double)INFINITY : GIB * between(seed, 1, 120), .overhead_bytes = one_in(seed, 3) ? 0 : GIB * between(seed, 0, 6),
-    .communicator_bytes = one_in(seed, 2) ? GIB * between(seed, 0, 1) : 0, .hop_waiting = one_in(seed, 2) ? between(seed, 0, 1) : 0,
+    .hop_waiting = one_in(seed, 2) ? between(seed, 0, 1) : 0,
     .buffered_messages = one_in(seed, 3) ? between(seed, 0, 3) : 0, .step_overhead_seconds = one_in(seed, 2) ? 0.05 : 0,
     .split_tie = 0.005, .split_gain = 0.01, .split_overfull = 0.15,
   };
+  if (one_in(seed, 2)) c->problem.communicators = random_communicators(seed);
   for (int kind = 0; kind < PP_SCHEDULE_KINDS; kind++) if (one_in(seed, 4)) c->problem.layer_rule[kind] = (pp_layer_rule)any_of(seed, PP_LAYER_RULES);
   if (one_in(seed, 4)) {
     random_profile(seed, &c->model, &out->profile);

@@ -17,7 +17,7 @@ return {
   sharding = { with_pipeline = { 0, 1 }, source = source },
   overlap = { source = source },
   defaults = { source = source },
-  communicators = { "data", "pipeline", "tensor", "sequence", source = source },
+  communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = source },
   host_floor = nil,
   keys = {
     { key = "tp_size", field = "parallelism.tensor", type = "integer", written = "always" },

@@ -13,7 +13,7 @@ return {
   sharding = { with_pipeline = { 0, 1 }, source = source },
   overlap = { expert = "of a pair, by the caller's overlapped_forward_backward", source = source },
   defaults = { source = source .. ": a schedule, not a trainer" },
-  communicators = { "pipeline", source = source },
+  communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = source },
   host_floor = nil,
   keys = {
     { key = "num_chunks", field = "parallelism.microbatches", type = "integer", written = "always" },

@@ -27,7 +27,7 @@ return {
   overlap = { gradients = "zero_optimization.overlap_comm, without a pipeline", source = at "runtime/engine.py:2664" },
   defaults = { expert_tensor = 1, zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = at "runtime/config.py; runtime/engine.py:1797, get_data_types; moe/layer.py: enable_expert_tensor_parallelism" },
-  communicators = { "tensor", "pipeline", "data", "expert", "expert data", "neighbours in the pipeline", source = at "utils/groups.py; runtime/pipe/p2p.py" },
+  communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = at "utils/groups.py; runtime/pipe/p2p.py" },
   host_floor = lists.with(megatron.host_floor, { gap = 2.1e-3,
     source = "as Megatron; gap: https://github.com/bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, nine steps of 21 February 2022: 12 layers take 90 ms a microbatch beside their work" }),
 

@@ -70,11 +70,13 @@ return {
   -- expert_tensor: "tensor", as many as TP, or a number; zero: the stage that nobody asked for
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                linear_inputs = "bf16", dispatcher = "allgather", source = at "arguments.py:588, model_parallel_config.py:507; arguments.py: --use-distributed-optimizer" },
-  -- process groups that each rank has a communicator of, once it was used
-  communicators = { "tensor", "context", "pipeline", "data", "tensor and data", "expert", "expert tensor", "expert data", "embedding",
-                    source = at "parallel_state.py: initialize_model_parallel" },
-  process = { bytes = 8.9 * 2 ^ 30,
-              source = "measured here: tests/data/gpu/README.md, megatron-core 0.19.2 on H200: beside PyTorch's own memory in every process, whatever the layout; each of its process groups has a communicator" },
+  -- init_process_group gets no device_id, so that a group has a communicator once it is used. In groups of one rank too: batches are sent to
+  -- TP's ranks (`tensor`), gradients' norms are reduced over `model` or, where their optimizer is sharded, `optimizer`, with `model` for
+  -- whether a step was taken
+  communicators = { "world", "tensor", "context", "data", "model", "optimizer", "pipeline", "pairs", "embedding", "dispatch", "expert",
+                    "expert_data", measured = true,
+                    source = at "initialize.py:342-420, so since core 0.4; parallel_state.py; utils.py: get_batch_on_this_tp_rank; training.py:3198-3204; "
+                             .. "used groups: tests/data/gpu/megatron_groups_4xH200.json" },
   host_floor = { forward = 1.9e-3, backward = 3.0e-3, moe_forward = 4.0e-3, moe_backward = 5.4e-3, expert_forward = 0.41e-3, expert_backward = 0.5e-3,
                  waiting = 0.2,
                  source = "measured here: tests/data/gpu/megatron_core_H200.jsonl, 4.7 ms forward and backward of a dense layer of megatron-core 0.19.2, 0.41 and 0.5 ms an expert; https://github.com/NVIDIA-NeMo/Megatron-Bridge docs/performance-summary: 9.5 ms an MoE layer of Qwen3-30B on 16 H100" },

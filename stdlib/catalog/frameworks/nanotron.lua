@@ -14,7 +14,7 @@ return {
   sharding = { with_pipeline = { 0, 1 }, source = source },
   overlap = { source = source },
   defaults = { source = source },
-  communicators = { "tensor", "pipeline", "data", "expert", source = source },
+  communicators = { "tensor", "data", "pipeline", "expert", "expert_data", source = source },
   host_floor = nil,
   keys = {
     { key = "parallelism.pp", field = "parallelism.pipeline", type = "integer", written = "always" },

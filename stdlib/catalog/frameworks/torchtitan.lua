@@ -47,7 +47,7 @@ return {
               source = at "configs.py: parallelism.fsdp_reshard_after_forward" },
   defaults = { expert_tensor = 1, zero = 3, moments = "fp32", gradients = "fp32", precision = "bf16", sequence_parallel = true,
                source = at "parallel_dims.py:186: EP borrows from shards, CP and TP" },
-  communicators = { "pipeline", "replicas", "shards", "context", "tensor", "expert", "loss", source = at "parallel_dims.py" },
+  communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = at "parallel_dims.py" },
   host_floor = torch.host_floor,
 
   -- A configuration function sets keys otherwise than the classes (llama3_70b: TP 8; deepseek_v3_671b: Interleaved1F1B): what a plan

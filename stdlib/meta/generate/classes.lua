@@ -120,6 +120,19 @@ classes.layout = { meaning = "How a model is spread. GPUs = tensor × context ×
   degree("pipeline", "P"), degree("chunks", "V: stages per rank and pipeline direction"),
 } }
 
+local function bytes(name, meaning) return { name, "number", meaning, low = 0, default = 0 } end
+local function group(name, meaning) return flag(name, "is there one of " .. meaning) end
+
+classes.communicators = { meaning = "What communicators take of a GPU, and which process groups have one.", given = true, fields = {
+  bytes("one", "of one rank, once a collective ran in it"), bytes("several", "… of several ranks"),
+  bytes("messages", "of one that messages ran in"), bytes("peer", "… more for each rank of the node that they were exchanged with"),
+  { "node", "integer", "GPUs of a node; 0: all are in one", low = 0, high = HUGE_SIZE, default = 0 },
+  group("world", "all ranks"), group("tensor", "TP"), group("context", "CP"), group("data", "DP and CP"), group("model", "TP and P"),
+  group("optimizer", "all ranks that shard the optimizer"), group("pipeline", "P"), group("pairs", "two neighbours, where stages are interleaved"),
+  group("embedding", "first and last stage, of tied embeddings"), group("dispatch", "EP and expert TP"), group("expert", "EP"),
+  group("expert_data", "ranks with the same experts"),
+} }
+
 classes.recompute = { meaning = "What is not stored but computed again at the start of I (or B).", given = true, fields = {
   flag("full", "whole layers: only a layer's input is stored"), flag("core_attention", "softmax and dropout"), flag("norm", "outputs of norms"),
   flag("mla_up_projection", "what MLA expands from its latents"), flag("activation", "output of SwiGLU or GELU"),

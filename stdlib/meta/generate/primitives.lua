@@ -86,7 +86,8 @@ local functions = {
       model, layout, training, { "copies", "integer", "2 for DualPipe", low = 1, high = 2, default = 1 } } },
   { "memory.stages", "Bytes on every rank ([rank + 1]).", result = "pipeplan.engine.rank_bytes[]", illegal = true, arguments = {
       model, layout, training, { "schedule", "pipeplan.engine.schedule_object", "nil: no pipeline", optional = true },
-      { "overhead", "number", "bytes of communicators, context and allocator", low = 0, default = 0 },
+      { "overhead", "number", "bytes of context and allocator", low = 0, default = 0 },
+      { "communicators", "pipeplan.engine.communicators", "default: in overhead", optional = true },
       { "layers_per_stage", "integer[]", "default: as even as possible", optional = true } } },
   { "model.flops", "FLOPs of a model.", result = "pipeplan.engine.flops", positional = {
       { "shape", "pipeplan.engine.shape", "the model" }, { "length", "number", "tokens within which attention stays: a sequence, or a document of one", low = 1 } } },
