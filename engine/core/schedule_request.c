@@ -79,13 +79,14 @@ int64_t pp_schedule_most_actions(const pp_schedule_request *request) {
 
 /* A stage is a 16-bit number; a program larger than that many actions is a typing error rather than a schedule. */
 static pp_status check_size(const pp_schedule_request *request, const pp_schedule_traits *traits, int64_t actions, pp_error *error) {
-  int64_t per_rank = (int64_t)request->chunks * traits->chains, per_microbatch = actions_of_microbatch(request, traits);
+  int64_t per_rank = (int64_t)request->chunks * traits->chains;
   if (per_rank > PP_MAX_STAGES)
     return pp_illegal(error, "engine.too_many_actions", "virtual", PP_MAX_STAGES, "a rank cannot have more than %d chunks, got %d",
                       PP_MAX_STAGES, request->chunks);
   if (request->ranks > PP_MAX_STAGES / per_rank)
     return pp_illegal(error, "engine.too_many_actions", "ranks", (double)(PP_MAX_STAGES / per_rank),
                       "%s on %d ranks has more than %d stages", traits->name, request->ranks, PP_MAX_STAGES);
+  int64_t per_microbatch = actions_of_microbatch(request, traits);   /* of so many stages: before, it may be beyond 64 bits */
   int least = least_of(request, traits);
   if ((int64_t)least * request->ranks > actions / per_microbatch) {
     int64_t most = (int64_t)sqrt((double)actions * request->ranks / (double)(least * per_microbatch));

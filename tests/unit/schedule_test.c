@@ -122,6 +122,16 @@ static void absurd_sizes_hit_a_stated_limit(void **state) {
   assert_refused(request_of(PP_DUALPIPE, 40000, 80000), "engine.too_many_actions", "ranks", 32767);
 }
 
+/* Found by fuzzing: P × V × 3 actions do not fit 64 bits, which UndefinedBehaviorSanitizer sees. */
+static void sizes_beyond_64_bits_hit_it_too(void **state) {
+  (void)state;
+  pp_schedule_request request = request_of(PP_INTERLEAVED_ZERO_BUBBLE, INT32_MAX, INT32_MAX);
+  request.chunks = INT32_MAX;
+  assert_refused(request, "engine.too_many_actions", "virtual", PP_MAX_STAGES);
+  request.chunks = PP_MAX_STAGES;
+  assert_refused(request, "engine.too_many_actions", "ranks", 1);
+}
+
 /* No program is made of it, so that the order's own rules are all there is; next to the largest int they must not run over it. */
 static void without_a_program_only_the_orders_rules_count(void **state) {
   (void)state;
@@ -337,6 +347,7 @@ int main(void) {
     cmocka_unit_test(interleaved_groups_follow_megatrons_rule),
     cmocka_unit_test(rounds_follow_pytorchs_rule),
     cmocka_unit_test(absurd_sizes_hit_a_stated_limit),
+    cmocka_unit_test(sizes_beyond_64_bits_hit_it_too),
     cmocka_unit_test(without_a_program_only_the_orders_rules_count),
     cmocka_unit_test(no_program_has_more_actions_than_is_said),
     cmocka_unit_test(following_the_advice_leads_to_a_legal_request),
