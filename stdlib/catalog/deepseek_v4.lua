@@ -2,6 +2,8 @@
 -- deepseek_v4.lua: DeepSeek-V4, an entry of families.lua with what hybrids.lua adds to it. Facts of the classes of Hugging Face transformers 5.24.0
 -- (src/transformers/models/deepseek_v4).
 
+local lists = require "pipeplan.base.lists"
+
 -- need, flag: as hybrids.lua has them.
 return function(need, flag)
   local sparse, heavy, window = "compressed_sparse_attention", "heavily_compressed_attention", "sliding_attention"
@@ -22,11 +24,12 @@ return function(need, flag)
   local function rates_of(config)
     local said, rates = config:get("compress_rates"), {}
     if said ~= nil and type(said) ~= "table" then config:complain("compress_rates", "an object", said) end
-    for name in pairs(said or {}) do
+    for _, name in ipairs(lists.sorted_keys(said or {})) do
       if name ~= sparse and name ~= heavy then config:refuse(string.format("'%s' in 'compress_rates'", tostring(name))) end
     end
-    for name, other in pairs{ [sparse] = { "compress_rate_csa", 4 }, [heavy] = { "compress_rate_hca", 128 } } do
-      local rate = config:size(other[1], nil) or (said or {})[name] or not said and other[2]
+    for _, each in ipairs{ { sparse, "compress_rate_csa", 4 }, { heavy, "compress_rate_hca", 128 } } do
+      local name, own_key, usual = table.unpack(each)
+      local rate = config:size(own_key, nil) or (said or {})[name] or not said and usual
       if math.type(rate) ~= "integer" or rate < 1 then config:complain("compress_rates", "an integer ≥ 1 in '" .. name .. "'", rate or nil) end
       rates[name] = rate
     end

@@ -99,6 +99,27 @@ describe("a published config.json has its exact total:", function()
   end)
 end)
 
+describe("DeepSeek-V4's rates of compression", function()
+  local function v4(changes)
+    local config = {
+      architectures = { "DeepseekV4ForCausalLM" }, model_type = "deepseek_v4", vocab_size = 1000, hidden_size = 192, num_hidden_layers = 4,
+      num_attention_heads = 12, head_dim = 16, q_lora_rank = 48, num_key_value_heads = 1, moe_intermediate_size = 96, n_routed_experts = 6,
+      num_experts_per_tok = 2, o_groups = 4, o_lora_rank = 24, hc_mult = 3, sliding_window = 32, max_position_embeddings = 512,
+      index_n_heads = 4, index_head_dim = 24, index_topk = 64 }
+    for key, value in pairs(changes) do config[key] = value end
+    return config
+  end
+
+  -- of several faults the same one is told each time, whatever the order in which a table gives its keys
+  it("are refused by the first of those that are wrong", function()
+    local rates = {}
+    for i = 9, 1, -1 do rates["kind_" .. i] = i end
+    assert.matches("'kind_1' in 'compress_rates'", refusal(v4{ compress_rates = rates }), 1, true)
+    local both = { compressed_sparse_attention = 0, heavily_compressed_attention = 0 }
+    assert.matches("an integer ≥ 1 in 'compressed_sparse_attention'", refusal(v4{ compress_rates = both }), 1, true)
+  end)
+end)
+
 -- what a published file of Kimi-K3 says of its sizes, and its report of its parameters: no class of transformers 5.24.0 counts it
 describe("a file of a family that cannot be counted", function()
   it("is refused by what it has, and the advice keeps the sizes that it says", function()
