@@ -18,6 +18,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/sizes.h"
+
 enum {
   CHUNK = 64,      /* tokens whose products of keys are kept, a row of so many for each token and head */
   SCANNED = 2048   /* tokens of which Mamba-1's kernel keeps the last state, and the product of its decays */
@@ -155,29 +157,15 @@ void pp_mixer_of(const pp_model *model, pp_mixer *out) {
   add_product(out, hidden, out->written, PP_SPLIT_ROWS);
 }
 
-typedef struct {
-  const char *name;
-  int64_t value, low, high;
-} size_check;
-
-static pp_status check(const size_check *sizes, size_t count, pp_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    if (sizes[i].value >= sizes[i].low && sizes[i].value <= sizes[i].high) continue;
-    return pp_invalid(error, sizes[i].name, (double)sizes[i].low, "'%s' must be from %lld to %lld, got %lld", sizes[i].name,
-                      (long long)sizes[i].low, (long long)sizes[i].high, (long long)sizes[i].value);
-  }
-  return PP_OK;
-}
-
 static pp_status check_compressed(const pp_layer *layer, pp_error *error) {
   const bool indexed = layer->index_heads > 0;
-  const size_check sizes[] = {
+  const pp_size_check sizes[] = {
     { "q_lora_rank", layer->q_lora_rank, 1, 1 << 20 },         { "head_dim", layer->head_dim, 1, 1 << 14 },
     { "output_groups", layer->output_groups, 1, layer->heads }, { "output_rank", layer->output_rank, 1, 1 << 20 },
     { "index_heads", layer->index_heads, 0, 1 << 14 },         { "index_dim", layer->index_dim, indexed ? 1 : 0, 1 << 14 },
     { "index_topk", layer->index_topk, indexed ? 1 : 0, 1 << 30 },
   };
-  const pp_status status = check(sizes, sizeof sizes / sizeof *sizes, error);
+  const pp_status status = pp_check_sizes(sizes, sizeof sizes / sizeof *sizes, error);
   if (status == PP_OK && layer->heads % layer->output_groups != 0)
     return pp_invalid(error, "output_groups", NAN, "'output_groups' must divide 'heads', got %lld and %lld", (long long)layer->output_groups,
                       (long long)layer->heads);
@@ -186,14 +174,14 @@ static pp_status check_compressed(const pp_layer *layer, pp_error *error) {
 
 pp_status pp_mixer_check(const pp_layer *layer, pp_error *error) {
   if (layer->attention == PP_ATTENTION_COMPRESSED) return check_compressed(layer, error);
-  const size_check sizes[] = {
+  const pp_size_check sizes[] = {
     { "key_heads", layer->key_heads, 1, 1 << 14 },     { "key_dim", layer->key_dim, 1, 1 << 14 },
     { "value_heads", layer->value_heads, 1, 1 << 14 }, { "value_dim", layer->value_dim, 1, 1 << 14 },
     { "conv_kernel", layer->conv_kernel, 0, 1 << 10 },
     { "step_rank", layer->step_rank, layer->attention == PP_ATTENTION_MAMBA1 ? 1 : 0, 1 << 14 },
   };
   const size_t first = layer->attention == PP_ATTENTION_CONV ? 4 : 0;
-  const pp_status status = check(sizes + first, sizeof sizes / sizeof *sizes - first, error);
+  const pp_status status = pp_check_sizes(sizes + first, sizeof sizes / sizeof *sizes - first, error);
   if (status != PP_OK) return status;
   if (layer->attention != PP_ATTENTION_CONV && layer->value_heads % layer->key_heads != 0)
     return pp_invalid(error, "key_heads", NAN, "'key_heads' must divide 'value_heads', got %lld and %lld", (long long)layer->key_heads,

@@ -537,7 +537,7 @@ describe("a family that pipeplan does not know", function()
 end)
 
 describe("a size beyond any model", function()
-  -- a published file of each family, and the limit of engine/core/model.c
+  -- a published file of each family, and the limit of engine/core/model_check.c
   local most = {
     hidden_size = 1048576, n_embd = 1048576, vocab_size = 16777216, num_attention_heads = 16384, n_head = 16384, intermediate_size = 4194304,
     n_inner = 4194304, head_dim = 16384, num_key_value_heads = 32, num_experts = 65536, num_local_experts = 65536, n_routed_experts = 65536,

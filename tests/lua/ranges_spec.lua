@@ -40,7 +40,7 @@ describe("a number of the vocabulary", function()
   end)
 
   it("goes no further than the engine counts", function()
-    -- engine/core/model.h PP_MAX_LAYERS, engine/core/model.c, engine/lua/search.c: what each takes, and one more that it does not
+    -- engine/core/model.h PP_MAX_LAYERS, engine/core/model_check.c, engine/lua/search.c: what each takes, and one more that it does not
     local shape = { layers = 1024, hidden = 64, heads = 1, ffn = 64, vocab = 64 }
     assert.is_true(engine.model.parameters(shape).total > 0)
     shape.layers = vocabulary.most.layers + 1
