@@ -74,10 +74,7 @@ return function(need, flag)
       config:resolve(flag("tie_word_embeddings", false))
       if shape.streams < 2 then config:refuse("one stream ('hc_mult')") end
       config:assume("model.streams", shape.streams, "layers read and write them in fused kernels that keep what they read; nothing is measured of them")
-      if shape.mtp_layers then
-        config:assume("model.mtp_layers", 0, "its class has no MTP module: what the file's are is not known")
-        shape.mtp_layers = nil
-      end
+      config:leave_out_mtp(shape, "its class has no MTP module: what the file's are is not known")
     end,
     ignores = { "qk_rope_head_dim", "partial_rotary_factor", "compress_rope_theta", "hc_sinkhorn_iters", "hc_eps",
                 "swiglu_limit" },

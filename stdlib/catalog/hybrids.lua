@@ -181,10 +181,7 @@ return function(key, dense, deepseek_moe)
   local function nemotron_latent(config, shape)
     if shape.experts then shape.expert_hidden = config:size("moe_latent_size", nil) end
     config.seen.moe_latent_size = true
-    if shape.mtp_layers then   -- attention and experts, each a layer of its own
-      config:assume("model.mtp_layers", 0, "its MTP module is a layer of attention and one of experts, which pipeplan does not count")
-      shape.mtp_layers = nil
-    end
+    config:leave_out_mtp(shape, "its MTP module is a layer of attention and one of experts, which pipeplan does not count")
   end
 
   local nemotron_h = {

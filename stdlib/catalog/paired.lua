@@ -53,10 +53,7 @@ return function(of)
     expects = { { "router_bias", false, "a bias in routing" }, { "zero_expert_type", "identity", "experts of another kind" } },
     adjust = function(config, shape)
       longcat_experts(config, shape)
-      if shape.mtp_layers then
-        config:assume("model.mtp_layers", 0, "its classes have no MTP module: what the file's are is not known")
-        shape.mtp_layers = nil
-      end
+      config:leave_out_mtp(shape, "its classes have no MTP module: what the file's are is not known")
     end,
     own = function(_, shape)
       local own = { beside = { ffn = shape.shared_ffn } }

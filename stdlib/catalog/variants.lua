@@ -26,6 +26,11 @@ return function(of)
     return function(i) return (i <= first or listed[i]) and dense or nil end
   end
 
+  -- Classes with latent attention whose head_dim is qk_rope_head_dim.
+  local function rotary_heads(config, shape)
+    config:expect("head_dim", config:get("head_dim") and shape.qk_rope_dim, "heads of another width")
+  end
+
   local granite_ignores = { "layer_rope_theta" }
 
   return {
@@ -33,9 +38,9 @@ return function(of)
              moe = { ffn = { "moe_intermediate_size" }, shared_count = "n_shared_experts", correction_bias = true,
                      dense = of.listed_or_first_k("first_k_dense_replace", 1) },
              expects = { { "moe_layer_freq", 1, "experts in some layers only" } },
-             adjust = function(config, shape)   -- the class takes it for qk_rope_head_dim
+             adjust = function(config, shape)
                if not shape.q_lora_rank then config:missing{ "q_lora_rank" } end
-               config:expect("head_dim", config:get("head_dim") and shape.qk_rope_dim, "heads of another width")
+               rotary_heads(config, shape)
              end },
     codegen = { classes = { "CodeGenForCausalLM" }, tied = false, gated = false, norms = 1, norm_bias = true, mlp_bias = true, head_bias = true,
                 head_dim = "hidden", kv_heads = "heads", ffn = { "n_inner", times = 4 } },
@@ -60,8 +65,6 @@ return function(of)
                output_bias = attention_bias, moe = { ffn = { "moe_intermediate_size" }, dense = listed_dense },
                ignores = { "mtp_layer_types", "mtp_mlp_layer_types" } },
     youtu = { classes = { "YoutuForCausalLM" }, tied = true, mla = true, ignores = { "embedding_initializer_range" },
-              adjust = function(config, shape)
-                config:expect("head_dim", config:get("head_dim") and shape.qk_rope_dim, "heads of another width")
-              end },
+              adjust = rotary_heads },
   }
 end

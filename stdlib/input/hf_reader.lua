@@ -199,6 +199,13 @@ function reader:assume(field, value, why, ...)
   self.assumptions[#self.assumptions + 1] = { field = field, value = value, why = string.format(why, ...) }
 end
 
+-- Leaves out the MTP modules that the file has, and says why.
+function reader:leave_out_mtp(shape, why)
+  if not shape.mtp_layers then return end
+  self:assume("model.mtp_layers", 0, why)
+  shape.mtp_layers = nil
+end
+
 -- A fact of a family: true, false or key(name, default).
 function reader:resolve(fact)
   if type(fact) ~= "table" then return fact or nil end
