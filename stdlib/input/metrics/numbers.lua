@@ -29,4 +29,12 @@ function numbers.is_undefined(text)
   return word == "nan" or word == "inf" or word == "infinity"
 end
 
+-- A step as a sink takes it (monitor/steps.lua), of the words for its number, its tokens per second, and its loss, which may be nil; nil
+-- where they make no sense.
+function numbers.step_of_rate(iteration, rate, loss)
+  local count, tokens = numbers.count(iteration), numbers.read(rate)
+  if not count or not tokens or tokens <= 0 then return nil end
+  return { iteration = count, tokens_per_second = tokens, undefined = loss and numbers.is_undefined(loss) and 1 or 0, skipped = 0 }
+end
+
 return numbers

@@ -18,15 +18,10 @@ function torchtitan.line(line, sink)
   -- a blank after the number: it is not torn
   local rate = rest and rest:match "tps: *([%d,.]+)%s"
   if not rate then return false end
-  local count, tokens = numbers.count(iteration), numbers.read(rate)
-  if not count or not tokens or tokens <= 0 then
-    sink.unreadable()
-    return true
-  end
-  local loss = rest:match "loss: *([-+%a]+)"
-  -- each rank logs, unless the launcher filters: one of them is enough
-  sink.step { iteration = count, tokens_per_second = tokens, rank = line:match "%[rank(%d+)%]",
-              undefined = loss and numbers.is_undefined(loss) and 1 or 0, skipped = 0 }
+  local step = numbers.step_of_rate(iteration, rate, rest:match "loss: *([-+%a]+)")
+  if not step then sink.unreadable() return true end
+  step.rank = line:match "%[rank(%d+)%]"   -- each rank logs, unless the launcher filters: one of them is enough
+  sink.step(step)
   return true
 end
 

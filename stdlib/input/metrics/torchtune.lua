@@ -18,14 +18,10 @@ function torchtune.line(line, sink)
   local iteration, rest = line:match "^.*Step (%d+) | (.*)$"   -- the last: half a line may stand before it
   local rate = rest and rest:match "tokens_per_second_per_gpu:(%S+)%s"
   if not rate then return false end
-  local count, tokens = numbers.count(iteration), numbers.read(rate)
-  if not count or not tokens or tokens <= 0 then
-    sink.unreadable()
-    return true
-  end
-  local loss = rest:match "loss:(%S+)"
+  local step = numbers.step_of_rate(iteration, rate, rest:match "loss:(%S+)")
+  if not step then sink.unreadable() return true end
   sink.caution(caution)
-  sink.step { iteration = count, tokens_per_second = tokens, undefined = loss and numbers.is_undefined(loss) and 1 or 0, skipped = 0 }
+  sink.step(step)
   return true
 end
 
