@@ -42,7 +42,7 @@ typedef struct {
 enum { PP_EVERY_RANK = -1 };
 
 /* Bytes of one pipeline rank's communicators; PP_EVERY_RANK: no more than those of any. interleaved: do stages follow each other round the
-** ranks? O(1) but for EP and CP, whose ranks are in the order of Megatron-LM: TP, CP, EP, DP, pipeline. */
+** ranks? GPUs are numbered as by Megatron-LM: TP, CP, EP, DP, pipeline. O(1). */
 double pp_communicators_bytes(const pp_communicators *of, const pp_model *model, const pp_training *training, const pp_layout *layout,
                               bool interleaved, int rank);
 

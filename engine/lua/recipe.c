@@ -150,14 +150,15 @@ void pp_check_layout(lua_State *L, int index, pp_layout *out) {
 
 void pp_check_communicators(lua_State *L, int index, const char *call, pp_communicators *out) {
   static const char table_call[] = "communicators";
-  static const char *const known[] = { "one", "several", "messages", "peer", "node", "world", "tensor", "context", "data", "model", "optimizer",
-                                       "pipeline", "pairs", "embedding", "dispatch", "expert", "expert_data", NULL };
   static const char *const names[PP_GROUPS] = {
     [PP_GROUP_WORLD] = "world", [PP_GROUP_TENSOR] = "tensor", [PP_GROUP_CONTEXT] = "context", [PP_GROUP_DATA] = "data",
     [PP_GROUP_MODEL] = "model", [PP_GROUP_OPTIMIZER] = "optimizer", [PP_GROUP_PIPELINE] = "pipeline", [PP_GROUP_PAIRS] = "pairs",
     [PP_GROUP_EMBEDDING] = "embedding", [PP_GROUP_DISPATCH] = "dispatch", [PP_GROUP_EXPERT] = "expert",
     [PP_GROUP_EXPERT_DATA] = "expert_data"
   };
+  enum { SIZES = 5 };
+  const char *known[SIZES + PP_GROUPS + 1] = { "one", "several", "messages", "peer", "node" };
+  memcpy(known + SIZES, names, sizeof names);
   memset(out, 0, sizeof *out);
   if (!pp_args_has(L, index, "communicators")) return;
   pp_args_table(L, index, call, "communicators");

@@ -28,7 +28,8 @@ static double mib(const pp_model *of, const pp_training *training, const pp_layo
   return pp_communicators_bytes(&groups, of, training, layout, interleaved, rank) / MIB;
 }
 
-/* Last phase of each layout less what it takes before its first communicator (687), what kernels of its passes load (86), and what the
+/* The sizes above are of these same runs, five numbers for 22 rows: that they add up is what is tested, and which groups a layout has.
+** Last phase of each layout less what it takes before its first communicator (687), what kernels of its passes load (86), and what the
 ** first communicator takes beside its bytes: 356 with several ranks, 170 with one. */
 static void a_rank_has_what_was_measured(void **state) {
   static const struct {
