@@ -182,8 +182,8 @@ function reader:missing(keys)
   for _, key in ipairs(keys) do
     local near = failure.nearest(key, unread)
     if near then
-      failure.usage("%s: '%s%s' is missing (an integer ≥ 1 expected); pipeplan does not read '%s%s' in %s", self.file, self.prefix, keys[1],
-                    self.prefix, one_line(near), self.label)
+      failure.usage("%s: '%s%s' is missing (an integer ≥ 1 expected); the nearest key that is there is '%s%s'", self.file, self.prefix,
+                    keys[1], self.prefix, one_line(near))
     end
   end
   failure.usage("%s: not a config.json of a language model: '%s%s'%s is missing (an integer ≥ 1 expected)", self.file, self.prefix, keys[1],

@@ -318,7 +318,7 @@ describe("a family of experts", function()
     for _, value in ipairs{ absent, json.null, 0 } do
       assert.matches("num_experts", refusal(qwen3_30b{ num_experts = value }), 1, true)
     end
-    assert.equal("config.json: 'num_experts' is missing (an integer ≥ 1 expected); pipeplan does not read 'num_expert' in Qwen3MoeForCausalLM",
+    assert.equal("config.json: 'num_experts' is missing (an integer ≥ 1 expected); the nearest key that is there is 'num_expert'",
                  refusal(qwen3_30b{ num_experts = absent, num_expert = 128 }))
     assert.matches("experts_count", refusal(qwen3_30b{ experts_count = 128 }), 1, true)
   end)
