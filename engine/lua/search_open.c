@@ -137,7 +137,7 @@ void pp_lua_search_keep(lua_State *L, int index) {
 /* The argument choices, or the one that the other arguments make. The search is at index 2; the result is left on the stack. */
 static pp_search_choice *check_choices(lua_State *L, pp_lua_search *self, const pp_problem *problem, int *count) {
   pp_search_choice *choice;
-  pp_training *training;
+  pp_training *training = NULL;
   *count = 0;
   if (pp_args_has(L, 1, "choices")) {
     pp_args_table(L, 1, search_call, "choices");
