@@ -240,6 +240,12 @@ catalogue.sustained = 0.94
 -- A GPU of which only memory, peak and links are given: everything else as an H100's.
 catalogue.generic = { name = "generic", family = "other", flops = {}, scale_up_link = "nvlink", gpus_per_node = 8, scale_up_gpus = 8, reach = reach.hopper }
 
+-- Does the driver's name of a card have the catalogue's in it, as a word? "NVIDIA H100 80GB HBM3" has that of H100-SXM, "NVIDIA GB200" not
+-- that of B200.
+function catalogue.is_card(device, name)
+  return device:upper():find("%f[%w]" .. name:match "^%w+":upper() .. "%f[%W]") ~= nil
+end
+
 -- What training reaches on an accelerator at a precision, under the names of pp_device. fp16 and what has no figures of its own: as bf16.
 function catalogue.efficiencies(entry, precision)
   local all = entry.reach

@@ -2,6 +2,7 @@
 -- kernels.lua: measured kernels (stdlib/schema/kernels.lua) → what replaces the catalogue's figures in pp_device: the forms of
 -- engine/core/kernels.h that are nearest to the measurements (engine.kernels.fit).
 
+local accelerators = require "pipeplan.catalog.accelerators"
 local documents = require "pipeplan.base.documents"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
@@ -64,19 +65,13 @@ local function moved(read, bandwidth, out)
   if n > 0 then out.memory_efficiency = math.min(1, (rates[(n + 1) // 2] + rates[n // 2 + 1]) / 2 / bandwidth) end
 end
 
--- Does the driver's name of a card have the catalogue's in it, as a word? "NVIDIA H100 80GB HBM3" has that of H100-SXM, "NVIDIA GB200" not
--- that of B200.
-local function same_card(device, name)
-  return device:upper():find("%f[%w]" .. name:match "^%w+":upper() .. "%f[%W]") ~= nil
-end
-
 -- Reads the file for a card: { accelerator: catalogue name or nil, flops, flops_bf16, memory_bandwidth, precision } → { device = what
 -- replaces its figures, host = { forward, backward } or nil, file, source, notes }.
 function kernels.read(file, card)
   local read, out, notes = json.read(file), {}, {}
   documents.check(read, "kernels", file)
   require "pipeplan.input.validate"(read, require "pipeplan.schema.kernels", file)
-  if card.accelerator and not same_card(read.device, card.accelerator) then
+  if card.accelerator and not accelerators.is_card(read.device, card.accelerator) then
     failure.usage("%s: device is %s: expected a table of the spec's accelerator, %s", file, json.encode(read.device), card.accelerator)
   end
   products(read, card, out, notes)

@@ -89,7 +89,10 @@ function measured.links(runs, domain, gpus_per_node)
   local tiers = { inside = {}, host = {}, network = {}, unusable = {} }
   local function keep(tier, found)
     local old = tiers[tier][found.transfer]
-    if not old or better(found, old) then tiers[tier][found.transfer] = found end
+    if not old then tiers[tier][found.transfer] = found return end
+    local taken, other = better(found, old) and found or old, better(found, old) and old or found
+    taken.other = other.run.test == taken.run.test and other or taken.other
+    tiers[tier][found.transfer] = taken
   end
   for _, tier in ipairs { "inside", "host", "network" } do
     local ring = tiers.inside.ring

@@ -112,7 +112,7 @@ local function finish(run, at)
   end
   if not run.list then failure.usage("%s: no '# Rank' lines before this table: how many GPUs took part?", at(run.line)) end
   run.ranks, run.host_count, run.ranks_per_host, run.listed = ranks.counted(run.list, at)
-  run.list = nil
+  run.card, run.list = run.list.card, nil
   if run.ranks == 1 then failure.usage("%s: one GPU took part: expected two at least", at(run.line)) end
   run.redop = run.points[1].redop
   identify(run, at)
@@ -186,8 +186,8 @@ function reader:line(line, number)
 end
 
 -- The runs in a text; `name` is the file it came from → list of { test, ranks, host_count, ranks_per_host, listed, points, line }, points a
--- list of { bytes =, seconds = }, listed: of how many ranks there is a line, nil for all of them; and a list of { test, line } of other
--- tests.
+-- list of { bytes =, seconds = }, listed: of how many ranks there is a line, nil for all of them; card: what the first rank ran
+-- on, as its driver calls it; and a list of { test, line } of other tests.
 -- What cannot be read is a usage failure that names file and line.
 function nccl.read(text, name)
   local self, number = setmetatable({ name = name, runs = {}, passed = {} }, reader), 0

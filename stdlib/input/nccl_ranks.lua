@@ -20,7 +20,7 @@ function ranks.is(line)
   return line:find "^[%s#]*Rank%s+%d" ~= nil
 end
 
--- A list that is being read: of[rank] = { host, device, bus, line }; line_of: "host bus" → rank.
+-- A list that is being read: of[rank] = { host, device, bus, line }; line_of: "host bus" → rank; card: what the first rank runs on.
 function ranks.new()
   return { of = {}, count = 0, highest = -1, place_of = {} }
 end
@@ -49,6 +49,7 @@ function ranks.add(list, line, number, at)
   end
   list.place_of[place] = rank
   list.of[rank] = { host = host, device = device, line = number }
+  list.card = list.card or rest:gsub("^%s*%b[]", ""):match "%w.*%w"
   list.count, list.highest = list.count + 1, math.max(list.highest, rank)
 end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- network.lua: the links of a cluster: what the spec says of them, then what was measured, then what the catalogues have.
 
+local accelerators = require "pipeplan.catalog.accelerators"
 local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local hosts = require "pipeplan.catalog.hosts"
@@ -86,11 +87,13 @@ local names = { message = "messages", ring = "rings", alltoall = "all-to-all wit
 local function note_fit(request, tier, found)
   local where = { inside = "scale-up", host = "PCIe", network = "network" }
   note(request, where[tier] .. " " .. names[found.transfer], format.rate(found.bandwidth) .. " and " .. format.seconds(found.latency),
-       string.format("%s: %s over %d GPUs of %s%s, α + β·bytes through %d sizes, median error %s, worst %s%s", place(found.run),
+       string.format("%s: %s over %d GPUs of %s%s, α + β·bytes through %d sizes, median error %s, worst %s%s%s", place(found.run),
                      found.run.test, found.run.ranks, format.plural(found.run.host_count, "node"),
                      found.run.listed and " (" .. found.run.listed .. " of them listed)" or "", #found.run.points,
                      format.percent(found.median_error), format.percent(found.worst_error),
-                     found.bound_inside and "; links inside a node were the slower, the network reaches this at least" or ""))
+                     found.bound_inside and "; links inside a node were the slower, the network reaches this at least" or "",
+                     found.other and string.format("; %s says %s: the slower is taken", place(found.other.run),
+                                                   format.rate(found.other.bandwidth)) or ""))
   if tier == "network" and found.run.test == "all_reduce" and found.run.host_count == 2 and found.run.ranks > 2 then
     warn(request, "tree_allreduce", "%s: an all-reduce over two nodes runs as a tree, whose bus bandwidth overstates the network up to " ..
          "twofold: measure all_gather, or more nodes, or with NCCL_ALGO=RING", place(found.run))
@@ -139,6 +142,19 @@ local function speed_between(request, entry, name, value, assume, domain, fits)
   return assume("cluster.network.per_gpu", entry.network_per_gpu, "usual with " .. entry.name)
 end
 
+-- Runs on other cards than the spec's say nothing of its links.
+local function doubt_cards(request, runs, entry)
+  local told = {}
+  for _, run in ipairs(runs) do
+    local doubted = run.card and not told[run.file .. "\0" .. run.card]
+    if doubted and entry ~= accelerators.generic and not accelerators.is_card(run.card, entry.name) then
+      told[run.file .. "\0" .. run.card] = true
+      warn(request, "measured_card", "%s:%d: measured on %s: expected a run on the spec's accelerator, %s", run.file, run.line,
+           (run.card:sub(1, 60):gsub("%c", "?")), entry.name)
+    end
+  end
+end
+
 -- What was measured of each tier, noted.
 local function fits_of(request, found, domain)
   if not found or #found.runs == 0 then return { inside = {}, host = {}, network = {} } end
@@ -171,6 +187,7 @@ function network.read(request, entry, name, value, assume, found)
     else fabric = "none" end
   end
   local fits = fits_of(request, found, domain)
+  doubt_cards(request, found and found.runs or {}, entry)
   local per_gpu = value "cluster.network.per_gpu"
   if crosses then per_gpu = speed_between(request, entry, name, value, assume, domain, fits.network) end
   local inside, outside, pcie = links.find(domain.link), links.find(fabric), links.find "pcie"

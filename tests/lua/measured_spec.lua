@@ -112,6 +112,27 @@ describe("measured links", function()
     end
   end)
 
+  it("of another card than the spec's are doubted, once a file", function()
+    local path = nccl("sendrecv", 2, 8, 1, 20e-6, 23e9)
+    local handle <close> = assert(io.open(path))
+    local text = handle:read "a":gsub("H100 80GB HBM3", "A100-SXM4-80GB")
+    local read = request { files.write("a100.txt", text .. text) }
+    assert.equal(1, #read.warnings)
+    assert.equal("measured_card", read.warnings[1].id)
+    assert.matches("a100.txt:18: measured on NVIDIA A100%-SXM4%-80GB: expected a run on the spec's accelerator, H100%-SXM$",
+                   read.warnings[1].message)
+    assert.equal(0, #request({ files.write("a100.txt", text) }, { cluster = { accelerator = "A100-SXM-80GB" } }).warnings)
+  end)
+
+  it("of the same test say which is taken, and what the other reached", function()
+    local fast, slow = nccl("sendrecv", 2, 8, 1, 20e-6, 23e9), nccl("sendrecv", 2, 4, 1, 20e-6, 11.5e9)
+    for _, order in ipairs { { fast, slow }, { slow, fast } } do
+      local read = request(order)
+      near(11.5e9, recipe.network(read).tiers[2].measured.message.bandwidth)
+      assert.matches("; .*sendrecv2.txt:18 says 184 Gb/s: the slower is taken$", assumed(read, "network messages").why)
+    end
+  end)
+
   it("change the plan", function()
     local fixed = { parallelism = { tensor = 8, pipeline = 4, schedule = "1f1b" } }
     local slow = planning.merge(fixed, { cluster = { network = { measured = { nccl("sendrecv", 2, 8, 1, 1e-3, 2e9) } } } })
