@@ -40,10 +40,11 @@ def read_options():
 
 def measure(job, dtype, device, options, engine, cache=None):
     """→ the profile, on rank 0. Collective. options: profile.Options."""
-    import actions, chunks  # noqa: E401  they import Megatron
+    import actions, chunks, compiled  # noqa: E401  they import Megatron
     plan = job.plan
     place = grid.Grid(plan.pipeline, math.lcm(plan.tensor, plan.expert))   # who has to run the same at the same time
     config = chunks.config_of(job, dtype, engine)
+    compiled.experts(config, dtype, device)
     made = profile.profile(job.shape, plan.layers_per_stage, "loop" if plan.virtual > 1 else "one", place, device, dtype, options, cache,
                            build=lambda stage: chunks.wrapped(job, config, chunks.Chunk(job, config, stage, device, engine)),
                            make=actions.StageActions)

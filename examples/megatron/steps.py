@@ -15,6 +15,7 @@ from megatron.core.pipeline_parallel import get_forward_backward_func, schedules
 from megatron.core.utils import get_attr_wrapped_model
 
 import chunks
+import compiled
 from pipeline import gradients, metrics, model
 from pipeline.program import Mismatch
 
@@ -43,6 +44,7 @@ class Steps:
     def __init__(self, job: Job, dtype: torch.dtype, device: torch.device, timeline: Timeline, engine: bool, rate: float) -> None:
         self.job, self.dtype, self.device, self.timeline = job, dtype, device, timeline
         self.config, self.chunks = chunks.build(job, dtype, device, engine)
+        compiled.experts(self.config, dtype, device)
         self.optimizer = chunks.optimizer_of(job, self.config, self.chunks, rate)
         self.tokens = 0                   # bytes of a step's
         self.peaks = [0, 0]               # most bytes allocated, in the pipeline and in the update
