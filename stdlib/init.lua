@@ -7,6 +7,7 @@
 
 local engine = require "engine"
 local assertions = require "pipeplan.assertions"
+local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
 local opening = require "pipeplan.policy.options"
@@ -57,10 +58,15 @@ end
 -- line (the last component of a field's path: gpus, tensor, schedule, …). What cannot be read or planned raises an answer: `status`, the
 -- exit status of the program, and `message`.
 methods.plan = interface(function(self, request)
+  if type(request) ~= "table" then failure.usage("plan: expected a table of specs and options, got a %s", type(request)) end
   local arguments, directory = { files = {}, options = {} }, test_directory()
   for i, file in ipairs(request) do arguments.files[i] = found(file, directory) end
-  for name, value in pairs(request) do
-    if type(name) == "string" then arguments.options[name] = value end
+  for key, value in pairs(request) do
+    if type(key) == "string" then arguments.options[key] = value
+    elseif not math.tointeger(key) or key < 1 or key > #arguments.files then
+      failure.usage("plan: a key is %s: expected specs as 1, 2, 3 … and options by their names",
+                    type(key) == "number" and key or "a " .. type(key))
+    end
   end
   return self:plan_request(require("pipeplan.input.spec").read(arguments))
 end)
@@ -79,14 +85,19 @@ end)
 -- site:with{ fits_one_gpu = false, … } → the same policy, with facts in place of what would follow from the request: request fields of the
 -- vocabulary, as rules read them. What the engine computes with is not touched. Facts of an earlier `with` stay.
 methods.with = interface(function(self, facts)
-  for name in pairs(facts) do
+  if type(facts) ~= "table" then failure.usage("with: expected facts by their names, got a %s", type(facts)) end
+  local read = {}
+  for name, value in pairs(facts) do
     local entry, old = vocabulary.by_name[name], vocabulary.renamed[name]
     if not entry or entry.scope ~= "request" then
       failure.usage("with: '%s' is no fact of a request%s", tostring(name), entry and ": it differs between candidates"
                     or old and ": it is called " .. old.to .. " now" or failure.suggestion(tostring(name), vocabulary.names))
     end
+    local problem
+    read[name], problem = conditions.value(entry, value)
+    if problem then failure.usage("with: %s: %s", name, problem) end
   end
-  return setmetatable({ policy = self.policy, frontier = self.frontier, facts = lists.with(self.facts or {}, facts) },
+  return setmetatable({ policy = self.policy, frontier = self.frontier, facts = lists.with(self.facts or {}, read) },
                       { __index = methods })
 end)
 

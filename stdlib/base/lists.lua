@@ -11,6 +11,25 @@ function lists.contains(values, value)
   return false
 end
 
+-- Is it a table whose keys are 1, 2, 3 … and no others? `#` may stop at a hole, or pass over it.
+function lists.is_list(value)
+  if type(value) ~= "table" then return false end
+  local count = 0
+  for _ in pairs(value) do count = count + 1 end
+  for i = 1, count do
+    if value[i] == nil then return false end
+  end
+  return true
+end
+
+-- Are all keys of a table names?
+function lists.is_named(map)
+  for key in pairs(map) do
+    if type(key) ~= "string" then return false end
+  end
+  return true
+end
+
 -- The keys of a table, which are all strings or all numbers, in order: nothing that shows may depend on `pairs`.
 function lists.sorted_keys(map)
   local keys = {}

@@ -200,7 +200,7 @@ end
 -- A value as an error shows it: JSON, cut to a line.
 function fields.show(value)
   local good, text = failure.try(json.encode, value)
-  if not good then text = tostring(value) end
+  if not good then text = type(value) == "number" and tostring(value) or "a " .. type(value) end
   return #text > 60 and text:sub(1, 57):gsub("[\x80-\xBF]*$", "") .. "…" or text
 end
 

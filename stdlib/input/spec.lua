@@ -20,6 +20,8 @@ local vocabulary = require "pipeplan.vocabulary"
 
 local spec = {}
 
+local MOST_DEEP = 16  -- tables in tables of a spec: it has four
+
 -- "did you mean": a key of the same object, or the field of that name elsewhere.
 local function unknown_key(key, group, origin)
   if #key > 60 then key = key:sub(1, 57):gsub("[\x80-\xBF]*$", "") .. "…" end
@@ -30,6 +32,23 @@ local function unknown_key(key, group, origin)
   local elsewhere = require("pipeplan.names").in_spec(key)
   failure.usage("%s: %s is no field of a spec%s", origin, path,
                 elsewhere ~= "" and elsewhere or failure.suggestion(key, fields.keys(group)))
+end
+
+-- Is a value of Lua one that JSON can say? A list with a hole or a name in it would be cut short without a word. path: "" of the whole.
+local function check_sayable(value, origin, path, depth)
+  local kind = type(value)
+  if kind == "string" or kind == "number" or kind == "boolean" or value == json.null then return end
+  local at = origin .. (path == "" and "" or ": " .. path)
+  if kind ~= "table" then failure.usage("%s is a %s: expected a text, a number, true, false or a table", at, kind) end
+  local named = lists.is_named(value)
+  if not named and not lists.is_list(value) then
+    failure.usage("%s is a table of other keys than all names or all of 1, 2, 3 …: expected an object or a list", at)
+  end
+  if depth == MOST_DEEP then failure.usage("%s lies more than %d tables deep: does a table hold itself?", at, MOST_DEEP) end
+  local prefix = path == "" and "" or path .. "."
+  for _, key in ipairs(lists.sorted_keys(value)) do
+    check_sayable(value[key], origin, (named and prefix or path) .. (named and key or "[" .. key .. "]"), depth + 1)
+  end
 end
 
 -- Lays the fields of one object over `given`.
@@ -63,6 +82,7 @@ local function collect_options(given, options, base)
     if not entry then
       failure.usage("command line: no option --%s%s", name, failure.suggestion(name, lists.sorted_keys(fields.by_name)))
     end
+    check_sayable(options[name], "command line", "--" .. name, 0)
     given[entry.path] = { value = options[name], origin = "command line", shown = "--" .. name, base = base }
   end
 end
@@ -283,6 +303,7 @@ end
 -- The same from a Lua table that looks like a spec file; `base` is the directory of relative paths in it.
 function spec.from_table(object, base)
   if type(object) ~= "table" then failure.usage("spec: expected a table, got a %s", type(object)) end
+  check_sayable(object, "spec", "", 0)
   local given = {}
   collect(given, object, "", "spec", base and base .. "/" or "")
   return finished(given, "spec", {})

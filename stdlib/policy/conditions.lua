@@ -11,6 +11,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local functions = require "pipeplan.policy.functions"
+local lists = require "pipeplan.base.lists"
 local units = require "pipeplan.base.units"
 local vocabulary = require "pipeplan.vocabulary"
 
@@ -82,6 +83,17 @@ local function literal(field, value)
   return value
 end
 
+-- A value that a field can have, from text, number, boolean or quantity: value | nil, message.
+function conditions.value(field, value)
+  local read, problem = literal(field, value)
+  if read == nil or not is_numeric(field) then return read, problem end
+  local nearest = math.max(field.low or read, math.min(field.high or read, read))
+  if nearest ~= read then
+    return nil, string.format("%s is out of range; nearest: %s", shown(value), units.format(nearest, field.unit))
+  end
+  return read
+end
+
 -- The right side of an operator: a number, a quantity, or the name of a parameter or field. value, ref | nil, nil, message.
 -- `names` maps every name to { kind = "parameter" | "field", unit =, type = }.
 local function right_side(field, value, names)
@@ -103,14 +115,8 @@ local function right_side(field, value, names)
   return nil, value
 end
 
-local function is_list(value)
-  local count = 0
-  for _ in pairs(value) do count = count + 1 end
-  return count == #value
-end
-
 local function read_list(field, list)
-  if type(list) ~= "table" or list[tag] or not is_list(list) or #list == 0 then return nil, "a list of values is expected" end
+  if not lists.is_list(list) or list[tag] or #list == 0 then return nil, "a list of values is expected" end
   local values = {}
   for i, value in ipairs(list) do
     local read, problem = literal(field, value)

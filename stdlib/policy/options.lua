@@ -8,13 +8,7 @@ local lists = require "pipeplan.base.lists"
 
 local options = {}
 
-local function is_list(value)
-  if type(value) ~= "table" or value == json.null then return false end
-  for key in pairs(value) do
-    if math.type(key) ~= "integer" or key < 1 or key > #value then return false end
-  end
-  return true
-end
+local function is_list(value) return value ~= json.null and lists.is_list(value) end
 
 local function is_paths(value)
   if type(value) == "string" then return true end
@@ -24,9 +18,7 @@ local function is_paths(value)
 end
 
 local function is_set(value)
-  if type(value) ~= "table" or value == json.null then return false end
-  for name in pairs(value) do if type(name) ~= "string" then return false end end
-  return true
+  return type(value) == "table" and value ~= json.null and lists.is_named(value)
 end
 
 local function is_date(value) return type(value) == "string" and not select(2, dates.check(value)) end

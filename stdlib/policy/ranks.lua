@@ -42,7 +42,7 @@ end
 
 function ranks.read(quantifier, value, names, complain)
   local found, taken = {}, {}
-  if type(value) ~= "table" or value[tag] or not next(value) then
+  if type(value) ~= "table" or value[tag] or not next(value) or not lists.is_named(value) then
     complain("%s: it is written { bytes = over \"70GiB\" }, of %s", quantifier, table.concat(lists.sorted_keys(ranks.attributes), ", "))
     return found
   end

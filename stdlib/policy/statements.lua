@@ -107,7 +107,7 @@ function check.boolean(value)
 end
 
 function check.schedules(value)
-  if type(value) ~= "table" or value[tag] or #value == 0 then return nil, "a list of schedules is expected" end
+  if not lists.is_list(value) or value[tag] or #value == 0 then return nil, "a list of schedules is expected" end
   local seen = {}
   for _, name in ipairs(value) do
     local problem = statements.check_schedule(name)
@@ -382,7 +382,7 @@ end
 -- A list of some of those words, each once.
 local function words_of(known)
   return function(list)
-    if type(list) ~= "table" or list[tag] or #list == 0 then return nil, "a list is expected, of " .. listed(known) end
+    if not lists.is_list(list) or list[tag] or #list == 0 then return nil, "a list is expected, of " .. listed(known) end
     local out, seen = {}, {}
     for i, word in ipairs(list) do
       if not lists.contains(known, word) then
@@ -397,7 +397,7 @@ end
 
 -- A list of whole numbers from 1 on, each once.
 local function counts(list)
-  if type(list) ~= "table" or list[tag] or #list == 0 then return nil, "a list of whole numbers is expected" end
+  if not lists.is_list(list) or list[tag] or #list == 0 then return nil, "a list of whole numbers is expected" end
   local out, seen = {}, {}
   for i, value in ipairs(list) do
     local number = math.tointeger(tonumber(value))
@@ -540,7 +540,9 @@ function statements.read(raw, layer, names, report, verb_of)
     return statement
   end
   if not is_identifier(raw.argument.id) then
-    complain("it needs an id: id = \"name\", of letters, digits and underscores")
+    local given = raw.argument.id
+    complain("%s: id = \"name\", of letters, digits and underscores",
+             given == nil and "it needs an id" or conditions.shown(given) .. " is no id")
     return nil
   end
   statement.id = raw.argument.id

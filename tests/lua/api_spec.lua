@@ -48,6 +48,58 @@ describe("pipeplan.policy", function()
     assert.matches("rule 'x' %(.*broken%.lua:1%): .*broken%.lua:1: no field 'gpu', did you mean 'gpus'%?", problem.message)
   end)
 
+  it("takes of tables what JSON can say, and cuts no list short", function()
+    local site = pipeplan.policy()
+    local function refusal(call)
+      local good, problem = pcall(call)
+      assert.is_false(good)
+      assert.is_true(failure.is(problem), tostring(problem))
+      assert.is_nil(problem.message:find "0x")
+      return problem.message
+    end
+    local function of_spec(change)
+      return refusal(function()
+        return site:plan_spec { cluster = { gpus = 64, accelerator = "H100-SXM", [change.cluster or "nics_per_node"] = 8 },
+                                model = { architecture = "dense", total = "70B", layers = 80 }, labels = change.labels,
+                                training = { tokens = change.tokens or "1T", recompute = change.recompute },
+                                parallelism = { layers_per_stage = change.layers } }
+      end)
+    end
+    local keys = " is a table of other keys than all names or all of 1, 2, 3 …: expected an object or a list"
+    assert.equal("spec: training.recompute" .. keys, of_spec { recompute = { "norm", [3] = "activation" } })
+    assert.equal("spec: parallelism.layers_per_stage" .. keys, of_spec { layers = { 40, 40, x = 1 } })
+    assert.equal("spec: cluster" .. keys, of_spec { cluster = 1 })
+    assert.equal("spec: cluster" .. keys, of_spec { cluster = true })
+    assert.equal("spec: labels" .. keys, of_spec { labels = { tier = "x", 5 } })
+    assert.equal("spec: training.tokens is a function: expected a text, a number, true, false or a table", of_spec { tokens = print })
+    local loop = {}
+    loop.cluster = loop
+    assert.matches("^spec: cluster%.cluster.* lies more than 16 tables deep", refusal(function() return site:plan_spec(loop) end))
+    assert.equal("command line: --recompute" .. keys, refusal(function() return site:plan { small[1], recompute = { "norm", nil, "x" } } end))
+    assert.equal("plan: a key is 5: expected specs as 1, 2, 3 … and options by their names",
+                 refusal(function() return site:plan { small[1], gpus = 64, [5] = "x" } end))
+    assert.equal("plan: a key is a boolean: expected specs as 1, 2, 3 … and options by their names",
+                 refusal(function() return site:plan { small[1], [true] = 64 } end))
+    assert.equal("plan: expected a table of specs and options, got a nil", refusal(function() return site:plan() end))
+  end)
+
+  it("takes facts that can be", function()
+    local site = pipeplan.policy()
+    for message, facts in pairs {
+      ["with: gpus: a number is expected, got a table"] = { gpus = {} },
+      ["with: gpus: a number is expected, got nan"] = { gpus = 0 / 0 },
+      ["with: gpus: 10000001 is out of range; nearest: 10 M"] = { gpus = 10000001 },
+      ["with: architecture: no architecture 'mixture', expected one of dense, moe"] = { architecture = "mixture" },
+      ["with: fits_one_gpu: true or false is expected, got yes"] = { fits_one_gpu = "yes" },
+      ["with: expected facts by their names, got a number"] = 5,
+    } do
+      local good, problem = pcall(site.with, site, facts)
+      assert.is_false(good)
+      assert.equal(message, failure.is(problem) and problem.message or problem)
+    end
+    assert.equal(25e9, site:with { network_per_gpu = "200Gbps" }.facts.network_per_gpu)
+  end)
+
   it("names the line that calls where what it raises is shown as a text, as test runners do", function()
     local site = pipeplan.policy()
     for name, call in pairs {

@@ -14,6 +14,15 @@ describe("lists", function()
     assert.equal(1, map.a)
   end)
 
+  it("are such without a hole and another key", function()
+    for _, list in ipairs { {}, { 1 }, { 1, false, "x" } } do assert.is_true(lists.is_list(list)) end
+    for _, other in ipairs { 5, "x", { 1, nil, 3 }, { 1, [3] = 3 }, { 1, x = 2 }, { [0] = 1, 2 }, { [1.5] = 1 } } do
+      assert.is_false(lists.is_list(other))
+    end
+    assert.is_true(lists.is_named { a = 1, b = 2 })
+    assert.is_false(lists.is_named { a = 1, 2 })
+  end)
+
   it("give what each entry has under a key", function()
     assert.same({ "x", "y" }, lists.column({ { id = "x" }, { id = "y", other = 1 } }, "id"))
     assert.same({}, lists.column({}, "id"))

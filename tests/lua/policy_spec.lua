@@ -103,8 +103,15 @@ describe("a statement", function()
   it("needs an id and its own properties", function()
     for text, expected in pairs {
       ["row { try = { '1f1b' } }"] = "row: it needs an id: id = \"name\", of letters, digits and underscores",
-      ["row { id = 'a-b', try = { '1f1b' } }"] = "row: it needs an id: id = \"name\", of letters, digits and underscores",
+      ["row { id = 'a-b', try = { '1f1b' } }"] = "row: a-b is no id: id = \"name\", of letters, digits and underscores",
       ["row { id = 'x', gpus = 1 }"] = "row 'x': it needs try",
+      ["row { id = 'x', try = { '1f1b', [3] = 'zb_h1' } }"] = "row 'x': try: a list of schedules is expected",
+      ["row { id = 'x', try = { '1f1b', nil, 'zb_h1' } }"] = "row 'x': try: a list of schedules is expected",
+      ["set { recompute_choices = { 'none', nil, 'full' } }"] =
+        "set recompute_choices: a list is expected, of none, selective, modules and full",
+      ["set { sharding_choices = { 'none', x = 'optimizer' } }"] =
+        "set sharding_choices: a list is expected, of none, optimizer, gradients and parameters",
+      ["set { micro_batch_choices = { 1, [3] = 4 } }"] = "set micro_batch_choices: a list of whole numbers is expected",
       ["row { id = 'x', try = {} }"] = "row 'x': try: a list of schedules is expected",
       ["row { id = 'x', try = { '1f1b', '1f1b' } }"] = "row 'x': try: '1f1b' stands twice in the list",
       ["row { id = 'x', try = { 'none' } }"] = "row 'x': try: no schedule 'none'",

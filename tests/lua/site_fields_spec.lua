@@ -173,6 +173,8 @@ describe("what is asked of ranks", function()
       ["any_rank = { layer = over(4) }"] = "did you mean 'layers'",
       ["any_rank = { layers = 4 }"] = "one of over",
       ["any_rank = over(4)"] = "it is written { bytes = over",
+      ["any_rank = { bytes = over('1GiB'), nil, 5 }"] = "it is written { bytes = over",
+      ["every_rank = { [7] = over(4), layers = over(4) }"] = "it is written { bytes = over",
       ["every_rank = { bytes = over('80G') }"] = "of what",
       ["any_rank = { bytes = over('1GiB') }, peak_bytes = over('2GiB')"] = "peak_bytes has a condition already",
     } do
