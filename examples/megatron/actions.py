@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pipeline.model import Shape
 
 
-MICROBATCHES = 4     # that differ, by turns: experts get other numbers of rows each time, as in a run
+# That differ, by turns, and from those of other replicas, as in a run: experts get other numbers of rows each time. Where they are spread over
+# replicas that all had the same tokens, F and B took 10 to 15 % less time on H200s than with tokens of their own.
+MICROBATCHES = 4
 
 
 class StageActions:
@@ -28,11 +30,12 @@ class StageActions:
     def __init__(self, stage: Any, shape: Shape, starts: bool, ends: bool, device: torch.device, dtype: torch.dtype) -> None:
         self.stage, self.starts, self.ends = stage, starts, ends
         self.config = stage.config
-        self.turn = 0
-        self.tokens = [model.batch(shape, 1, seed, device=device) for seed in range(MICROBATCHES)]
+        self.turn, replica = 0, parallel_state.get_data_parallel_rank()
+        self.tokens = [model.batch(shape, 1, replica * MICROBATCHES + turn, device=device) for turn in range(MICROBATCHES)]
         tensor = self.config.tensor_model_parallel_size if self.config.sequence_parallel else 1
         size = (shape.sequence_length // tensor, shape.micro_batch_size, shape.hidden)
-        self.inputs = [None if starts else torch.randn(size, device=device, dtype=dtype) for _ in range(MICROBATCHES)]
+        draw = torch.Generator(device).manual_seed(replica)
+        self.inputs = [None if starts else torch.randn(size, device=device, dtype=dtype, generator=draw) for _ in range(MICROBATCHES)]
         self.gradient = None if ends else torch.randn(size, device=device, dtype=dtype) * 0.01
         self.replicas = parallel_state.get_data_parallel_world_size()
 

@@ -7,9 +7,15 @@
 from __future__ import annotations
 
 import torch
+import torch.distributed as dist
 from torch.distributed.pipelining._backward import stage_backward, stage_backward_input, stage_backward_weight
 
 from pipeline import model
+
+
+# That differ, by turns, and from those of other processes, as in a run: experts get other numbers of rows each time. With one for all, and experts
+# spread over replicas, both members of a pair had as many rows for each other, and waited less than in a run (examples/megatron/actions.py).
+MICROBATCHES = 4
 
 
 class Actions:
@@ -19,10 +25,11 @@ class Actions:
 
     def __init__(self, stage: model.Stage, shape: model.Shape, starts: bool, ends: bool, device: torch.device, dtype: torch.dtype) -> None:
         self.stage, self.starts, self.ends = stage, starts, ends
-        x, target = model.batch(shape, 1, device=device, dtype=dtype)
-        self.target = target if ends else None
-        size = (shape.micro_batch_size, shape.sequence_length, shape.hidden)
-        self.input = x if starts else torch.randn(size, device=device, dtype=dtype)
+        rank, self.turn = dist.get_rank() if dist.is_initialized() else 0, 0
+        batches = [model.batch(shape, 1, rank * MICROBATCHES + turn, device, dtype) for turn in range(MICROBATCHES if shape.experts else 1)]
+        self.targets = [target if ends else None for _, target in batches]
+        size, draw = (shape.micro_batch_size, shape.sequence_length, shape.hidden), torch.Generator(device).manual_seed(rank)
+        self.inputs = [x if starts else torch.randn(size, device=device, dtype=dtype, generator=draw) for x, _ in batches]
         # like what comes from the next stage; a card that multiplies equal numbers draws less power, and runs faster, than in a run
         self.gradient = None if ends else torch.randn(size, device=device, dtype=dtype) * 0.01
         for weight in stage.parameters():
@@ -39,7 +46,7 @@ class Actions:
 
     def tensors(self) -> list[torch.Tensor]:
         """What is there before and after every action."""
-        return [t for t in (self.input, self.target, self.gradient) if t is not None] + list(self.stage.parameters()) + self.gradients()
+        return [t for t in (*self.inputs, *self.targets, self.gradient) if t is not None] + list(self.stage.parameters()) + self.gradients()
 
     def end_step(self) -> None:
         """What a step does once beside its actions: PyTorch's runtime divides gradients by the number of microbatches."""
@@ -48,9 +55,11 @@ class Actions:
 
     def forward(self) -> list:
         """F → what the runtime keeps for the backward: [input, output, loss or None]"""
-        x = self.input if self.starts else self._message(self.input).detach().requires_grad_()
+        self.turn = (self.turn + 1) % len(self.inputs)
+        given, target = self.inputs[self.turn], self.targets[self.turn]
+        x = given if self.starts else self._message(given).detach().requires_grad_()
         y = self.stage(x)
-        return [x, y, model.loss_of(y, self.target) if self.ends else None]
+        return [x, y, model.loss_of(y, target) if self.ends else None]
 
     def backward(self, kept: list) -> torch.Tensor | None:
         """B. Empties `kept`, of which the runtime keeps nothing either. → gradient of the input or None"""

@@ -76,26 +76,27 @@ class Heat:
         return self.clock.milliseconds(begin, end)
 
     def _at(self, duty: float, busy: float) -> dict[str, Any]:
-        """Busy for that share of the time; what the first half took is not counted."""
+        """Busy for that share of the time; what the first half took is not counted. The host is ahead throughout, as it is of a card without rest:
+        the card itself rests after each pair, so that no pair waits for its host."""
         self.control.barrier()
         count, marks, start = max(6, math.ceil(self.seconds * duty / busy)), [], time.perf_counter()
         self.timer.meter.begin()
         for _ in range(count):
-            if duty == 1:
-                marks.append(self._pair())
-                if len(marks) > 2:
-                    self.clock.wait(marks[-3][1])
-                continue
             marks.append(self._pair())
-            self.clock.wait(marks[-1][1])
-            self.timer.meter.pause()
-            time.sleep(self.clock.milliseconds(*marks[-1]) / 1000 * (1 - duty) / duty)
-            self.timer.meter.resume()
+            self._rest(busy * (1 - duty) / duty)
+            if len(marks) > 2:
+                self.clock.wait(marks[-3][1])
         self.clock.wait(marks[-1][1])
         wall = time.perf_counter() - start
         state = {k: v for k, v in self.timer.meter.end().items() if k == "clock_mhz"}
         spans = [self.clock.milliseconds(*mark) for mark in marks]
         return {"duty": min(1.0, sum(spans) / 1000 / wall), "ms": statistics.median(spans[count // 2:]), "state": state}
+
+    def _rest(self, seconds: float) -> None:
+        if self.clock.cuda:
+            self.clock.delay(seconds)
+        else:
+            time.sleep(seconds)
 
     def _pair(self) -> tuple[Any, Any]:
         begin = self.clock.mark()
