@@ -13,23 +13,33 @@ static bool divides(int64_t divisor, int64_t number) {
   return divisor > 0 && number % divisor == 0;
 }
 
-static bool tensor_fits_layer(const pp_layer *model, int tensor) {
-  if (model->attention == PP_ATTENTION_COMPRESSED) return divides(tensor, model->output_groups) && (model->ffn == 0 || divides(tensor, model->ffn));
-  if (model->attention > PP_ATTENTION_NONE && model->attention != PP_ATTENTION_CONV) {   /* heads of a mixer with a state */
-    if (!divides(tensor, model->value_heads) || !divides(tensor, model->key_heads)) return false;
-    return model->ffn == 0 || divides(tensor, model->ffn);
+/* What of a layer cannot be cut over TP: how many there are, their name, and the most that TP can be for them; NULL: all can. */
+typedef struct {
+  const char *what;
+  int64_t number, most;
+} uncut;
+
+static uncut uncut_is(const char *what, int64_t number) { return (uncut){ what, number, number }; }
+
+static uncut uncut_of_layer(const pp_layer *layer, int tensor) {
+  if (layer->attention == PP_ATTENTION_COMPRESSED) {
+    if (!divides(tensor, layer->output_groups)) return uncut_is("groups of heads", layer->output_groups);
+  } else if (layer->attention > PP_ATTENTION_NONE && layer->attention != PP_ATTENTION_CONV) {   /* a mixer with a state */
+    if (!divides(tensor, layer->value_heads)) return uncut_is("heads of a mixer", layer->value_heads);
+    if (!divides(tensor, layer->key_heads)) return uncut_is("groups of a mixer's heads", layer->key_heads);
+  } else {
+    if (!divides(tensor, layer->heads)) return uncut_is("attention heads", layer->heads);
+    if (layer->attention == PP_ATTENTION_GQA && layer->kv_heads > 0 && !divides(tensor, layer->kv_heads) && !divides(layer->kv_heads, tensor))
+      return (uncut){ "key-value heads, nor they it", layer->kv_heads, layer->heads };
   }
-  if (!divides(tensor, model->heads)) return false;
-  if (model->attention == PP_ATTENTION_GQA && model->kv_heads > 0 &&
-      !divides(tensor, model->kv_heads) && !divides(model->kv_heads, tensor))
-    return false;
-  return model->ffn == 0 || divides(tensor, model->ffn);
+  if (layer->ffn > 0 && !divides(tensor, layer->ffn)) return uncut_is("columns of the MLP", layer->ffn);
+  return uncut_is(NULL, 0);
 }
 
-static bool tensor_fits_model(const pp_model *model, int tensor) {
-  bool fits = tensor_fits_layer(&model->layer, tensor);
-  for (int i = 0; i < model->kinds && fits; i++) fits = tensor_fits_layer(&model->further[i].layer, tensor);
-  return fits;
+static uncut uncut_of_model(const pp_model *model, int tensor) {
+  uncut found = uncut_of_layer(&model->layer, tensor);
+  for (int i = 0; i < model->kinds && !found.what; i++) found = uncut_of_layer(&model->further[i].layer, tensor);
+  return found;
 }
 
 static pp_status append(pp_candidates *list, const pp_candidate *candidate, pp_error *error) {
@@ -164,7 +174,7 @@ static pp_status append_depth(const pp_candidate_space *space, int pipeline, pp_
   int first = fixed->tensor ? fixed->tensor : 1, last = fixed->tensor ? fixed->tensor : max_tensor;
   for (int tensor = first; tensor <= last; tensor++) {
     if (!divides((int64_t)pipeline * tensor, space->gpus)) continue;
-    if (!fixed->tensor && !tensor_fits_model(space->model, tensor)) continue;
+    if (!fixed->tensor && uncut_of_model(space->model, tensor).what) continue;
     int context = fixed->context ? fixed->context : 1, last_context = fixed->context ? fixed->context : space->max_context;
     for (; context <= last_context; context *= 2) {
       pp_status status;
@@ -206,9 +216,13 @@ pp_status pp_candidate_check_within(const pp_candidate *candidate, const pp_mode
   const int64_t stages = (int64_t)layout->pipeline * layout->chunks;
   pp_schedule_request request;
   pp_status status;
-  if (!divides(layout->tensor, model->heads))
-    return pp_illegal(error, "engine.tensor_heads", "tensor", (double)divisor_at_most(model->heads, layout->tensor),
-                      "TP %d does not divide the %lld attention heads", layout->tensor, (long long)model->heads);
+  const uncut whole = uncut_of_model(model, layout->tensor);
+  if (whole.what) {
+    int nearest = layout->tensor > whole.most ? (int)whole.most : layout->tensor;
+    while (nearest > 1 && uncut_of_model(model, nearest).what) nearest--;
+    return pp_illegal(error, "engine.tensor_heads", "tensor", nearest, "TP %d does not divide the %lld %s", layout->tensor,
+                      (long long)whole.number, whole.what);
+  }
   if (layout->expert > 1 && !divides(layout->expert, model->experts))
     return pp_illegal(error, "engine.expert_count", "expert",
                       model->experts > 0 ? (double)divisor_at_most(model->experts, layout->expert) : 1,

@@ -232,6 +232,12 @@ pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candi
                       "M is %lld; at most %.0f microbatches of %s on %d ranks can be simulated%s%s", (long long)candidate->microbatches,
                       error->nearest, pp_stages_traits(candidate)->name, candidate->layout.pipeline,
                       problem->runtime ? " as run by " : "", problem->runtime ? problem->runtime->name : "");
+  if (status == PP_OK && problem->training->sequence_length % candidate->layout.context != 0) {
+    int nearest = candidate->layout.context;
+    while (problem->training->sequence_length % nearest != 0) nearest--;
+    return pp_illegal(error, "engine.context_sequence", "context", nearest, "CP %d does not divide a sequence of %lld tokens",
+                      candidate->layout.context, (long long)problem->training->sequence_length);
+  }
   return status;
 }
 

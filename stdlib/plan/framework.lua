@@ -21,12 +21,27 @@ end
 -- What rules of frameworks read beside the fields of the vocabulary, and what it is.
 framework.fields = {
   mtp_layers = "MTP modules of the model", heads = "attention heads", query_groups = "key-value heads; with MLA as many as heads",
+  mixer_heads = "heads that TP cuts in each of the layers with a state, at once", mixer_groups = "groups of such heads",
   expert_bias = "do experts have biases?", precision = "of the matrix products", zero = "ZeRO stage",
   recompute_kind = "none, selective or full", recomputes_moe = "is the expert MLP computed again?",
   optimizer_state = "fp32, or reduced: moments or gradients in less",
   stages = "P × chunks", replicas = "copies of what is sharded", sequence_parallel = "are sequences split over TP between its products?",
   microbatch_group = "microbatches of a chunk's turn, where a file says so",
 }
+
+local function common_divisor(a, b)
+  while b > 0 do a, b = b, a % b end
+  return a
+end
+
+-- Of the layers with a state that have `field`: the largest number that divides it in each; nil where there is none.
+local function in_mixers(shape, field)
+  local common
+  for _, kind in ipairs(shape.kinds or {}) do
+    if kind[field] then common = common_divisor(kind[field], common or kind[field]) end
+  end
+  return common or shape[field]
+end
 
 -- With one of the context's choices.
 local function facts_of(context, choice)
@@ -35,6 +50,7 @@ local function facts_of(context, choice)
   return {
     mtp_layers = shape.mtp_layers or 0, heads = shape.heads,
     query_groups = shape.attention ~= "mla" and shape.kv_heads or shape.heads, expert_bias = shape.expert_bias or false,
+    mixer_heads = in_mixers(shape, "value_heads"), mixer_groups = in_mixers(shape, "key_heads"),
     precision = training.precision, zero = zero, replicas = asked.replicas or 1, sequence_parallel = asked.sequence_parallel ~= false,
     recompute_kind = recompute.full and "full" or next(recompute) and "selective" or "none",
     recomputes_moe = recompute.moe or false,

@@ -130,6 +130,20 @@ describe("the table of a framework", function()
     end)
   end
 
+  it("has a rule against each kind of parallelism that a framework lacks", function()
+    for _, entry in ipairs(frameworks.entries) do
+      for _, kind in ipairs { "tensor", "context", "expert", "expert_tensor" } do
+        local record = { architecture = "moe", pipeline_parallel = 2, tensor_parallel = 1, context_parallel = 1, expert_parallel = 1,
+                         expert_tensor_parallel = 1, [kind .. "_parallel"] = 2 }
+        local held = entry.has[kind]
+        for _, rule in ipairs(not held and entry.rules or {}) do
+          held = held or rule.id:find("." .. kind, 1, true) ~= nil and framework.holds(rule, record)
+        end
+        assert.is_true(held, entry.name .. " " .. kind)
+      end
+    end
+  end)
+
   -- PyTorch's names of what splits a backward are those of the engine's schedules
   it("knows every schedule of PyTorch whose backward is split", function()
     local torch = frameworks.find "torch"
@@ -207,6 +221,55 @@ describe("expert tensor parallelism that nobody states", function()
     -- off unless written: arguments.py, --use-distributed-optimizer, --sequence-parallel
     assert.equal("--use-distributed-optimizer --sequence-parallel", flags {})
     assert.equal("--use-distributed-optimizer", flags { sequence = false })
+  end)
+end)
+
+describe("heads over TP and tokens over CP", function()
+  local function at(name, shape, parallelism, training)
+    return plan(spec(64, shape, planning.merge({ global_batch_size = 512, recompute = "full" }, training),
+                     planning.merge({ pipeline = 4 }, parallelism), name))
+  end
+  local few_keys = { architecture = "dense", layers = 80, hidden = 8192, heads = 64, kv_heads = 4, ffn = 28672, vocab = 128256 }
+
+  -- colossalai/shardformer/policies/llama.py and nanotron's models/llama.py:352 assert it; DTensor of PyTorch 2.13: "Cannot unflatten
+  -- unevenly sharded tensor: output dimension 0 (size 4) is not evenly divisible by mesh dimension 0 (size 8)". Megatron repeats them
+  it("are repeated by none but Megatron and its kin", function()
+    for _, name in ipairs { "torchtitan", "nanotron", "colossalai" } do
+      assert.matches("TP 8 does not divide 4$", first(at(name, few_keys, { tensor = 8 }), name .. ".query_groups"))
+      assert.equal("planned", at(name, few_keys, { tensor = 4 }).status)
+    end
+    assert.equal("planned", at("megatron", few_keys, { tensor = 8 }).status)
+  end)
+
+  -- megatron-core 0.19.2 ssm/mamba_mixer.py:260-268, ssm/mamba_context_parallel.py:106-129: 8 groups over TP 16, and 8 over TP 8 and CP 3
+  it("are those of a mixer too", function()
+    local layers = {}
+    for i = 1, 80, 2 do layers[#layers + 1] = i end
+    local hybrid = planning.merge(few_keys, { kv_heads = 8, kinds = { { attention = "mamba2", layers = layers, key_heads = 8, key_dim = 128,
+                                                                        value_heads = 128, value_dim = 64, conv_kernel = 4 } } })
+    assert.equal("TP 16 does not divide the 8 groups of a mixer's heads", first(at(nil, hybrid, { tensor = 16 }), "engine.tensor_heads"))
+    assert.equal("planned", at(nil, hybrid, { tensor = 8 }).status)
+    local function three(name)
+      return plan(spec(96, hybrid, { global_batch_size = 512, sequence_length = 6144, recompute = "full" },
+                       { pipeline = 4, tensor = 8, context = 3 }, name))
+    end
+    assert.matches("CP 3 does not divide what TP 8 leaves of a mixer's 128 heads in 8 groups", first(three "megatron", "megatron.mixer_context"))
+    assert.equal("planned", three(nil).status)
+  end)
+
+  it("are whole on each rank, whatever runs them", function()
+    for _, name in ipairs { "nanotron", "colossalai", false } do
+      assert.equal("CP 8 does not divide a sequence of 4100 tokens",
+                   first(at(name or nil, few_keys, { context = 8 }, { sequence_length = 4100 }), "engine.context_sequence"))
+    end
+  end)
+
+  it("have experts cut apart from the rest only where a framework can", function()
+    for name, etp in pairs { nanotron = 2, colossalai = 2, ["zero-bubble"] = 1 } do
+      local id = name:gsub("-", "_") .. ".expert_tensor"
+      first(plan(spec(64, small_moe(16), { global_batch_size = 512 }, { pipeline = 2, tensor = 2, expert_tensor = etp }, name)), id)
+    end
+    assert.equal(2, plan(spec(64, small_moe(16), { global_batch_size = 512 }, { pipeline = 2, tensor = 2 }, "zero-bubble")).parallelism.expert_tensor)
   end)
 end)
 
@@ -336,8 +399,8 @@ end)
 describe("Megatron", function()
   it("divides query groups by TP or TP by query groups, also where TP is given", function() -- transformer_config.py:1446-1466
     local model = { layers = 32, hidden = 6144, heads = 48, kv_heads = 6, head_dim = 128, ffn = 16384, vocab = 32000 }
-    assert.matches("TP 4 and the 6 query groups", first(plan(spec(64, model, { global_batch_size = 512 }, { tensor = 4, pipeline = 4 },
-                                                                   "megatron")), "megatron.query_groups"))
+    assert.equal("TP 4 does not divide the 6 key-value heads, nor they it",
+                 first(plan(spec(64, model, { global_batch_size = 512 }, { tensor = 4, pipeline = 4 }, "megatron")), "engine.tensor_heads"))
   end)
 end)
 

@@ -214,6 +214,23 @@ static void tensor_and_expert_degrees_are_checked_against_the_model(void **state
   assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
   assert_string_equal(error.id, "engine.tensor_heads");
   assert_int_equal((int)error.nearest, 8);
+  c.model.layer.heads = 96;   /* not of each layer that there is */
+  c.model.kinds = 1;
+  c.model.further[0].layer = c.model.layer;
+  c.model.further[0].layer.heads = 128;
+  assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
+  assert_string_equal(error.message, "TP 12 does not divide the 128 attention heads");
+  c.model.further[0].layer = (pp_layer){ .attention = PP_ATTENTION_MAMBA2, .key_heads = 8, .value_heads = 96 };
+  assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
+  assert_string_equal(error.message, "TP 12 does not divide the 8 groups of a mixer's heads");
+  assert_int_equal((int)error.nearest, 8);
+  c.model.further[0].layer = (pp_layer){ .attention = PP_ATTENTION_GQA, .heads = 96, .kv_heads = 8, .ffn = 4096 };
+  assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
+  assert_string_equal(error.message, "TP 12 does not divide the 8 key-value heads, nor they it");
+  c.model.further[0].layer.kv_heads = 6;
+  assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
+  assert_string_equal(error.message, "TP 12 does not divide the 4096 columns of the MLP");
+  c.model.kinds = 0;
   candidate.layout.tensor = 1;
   candidate.layout.expert = 48;
   assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);

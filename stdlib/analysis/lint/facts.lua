@@ -158,6 +158,10 @@ function derived.query_groups(f)
   return value
 end
 
+-- Layers with a state stand in no key that is read here.
+function derived.mixer_heads() return nil end
+derived.mixer_groups = derived.mixer_heads
+
 function derived.expert_bias(f) return f.record.experts > 0 and f.key "--disable-bias-linear" ~= false end
 
 function derived.precision(f)

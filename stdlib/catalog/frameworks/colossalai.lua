@@ -2,6 +2,8 @@
 -- colossalai.lua: Colossal-AI's HybridParallelPlugin, hpcaitech/ColossalAI colossalai/booster/plugin/hybrid_parallel_plugin.py. Arguments of
 -- a Python constructor.
 
+local common = require "pipeplan.catalog.frameworks.common_rules"
+
 local source = "https://github.com/hpcaitech/ColossalAI, colossalai/booster/plugin/hybrid_parallel_plugin.py"
 
 return {
@@ -33,6 +35,8 @@ return {
   rules = {
     { id = "colossalai.zero", pipeline_parallel = { over = 1 }, zero = { over = 1 },
       message = "{framework}: ZeRO {zero} does not go together with a pipeline", source = source },
+    common.query_groups("colossalai", "https://github.com/hpcaitech/ColossalAI, colossalai/shardformer/policies/llama.py, qwen2.py, mistral.py"),
+    common.expert_tensor("colossalai", source .. ": no argument for it"),
   },
   source = source,
 }

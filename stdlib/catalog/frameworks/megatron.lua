@@ -310,10 +310,18 @@ return {
       end,
       message = "{framework}: interleaving takes groups of N microbatches, P ≤ N ≤ M, the last one of at least P: M is {microbatches}, "
                 .. "P {pipeline_parallel}", source = at "schedules.py:1161-1180" },
-    { id = "megatron.query_groups", tensor_parallel = { not_multiple_of = "query_groups" },
+    { id = "megatron.query_groups", by = "engine", tensor_parallel = { not_multiple_of = "query_groups" },
       query_groups = { not_multiple_of = "tensor_parallel" },
       message = "{framework}: TP {tensor_parallel} and the {query_groups} query groups divide neither way",
       source = at "transformer_config.py:1446-1466" },
+    { id = "megatron.mixer_context", context_parallel = { over = 1 },
+      when = function(f)
+        if not f.mixer_heads or f.mixer_heads % f.tensor_parallel ~= 0 or f.mixer_groups % f.tensor_parallel ~= 0 then return false end
+        local groups, context = f.mixer_groups // f.tensor_parallel, f.context_parallel
+        return f.mixer_heads // f.tensor_parallel % context ~= 0 or (groups < context and context % groups or groups % context) ~= 0
+      end,
+      message = "{framework}: CP {context_parallel} does not divide what TP {tensor_parallel} leaves of a mixer's {mixer_heads} heads in "
+                .. "{mixer_groups} groups", source = at "ssm/mamba_context_parallel.py:106-129" },
     { id = "megatron.context_sequence", context_parallel = { over = 1 },
       when = function(f) return f.sequence_length % (2 * f.context_parallel) ~= 0 end,
       message = "{framework}: sequences of {sequence_length} do not divide by twice CP {context_parallel}", source = at "arguments.py:1335" },

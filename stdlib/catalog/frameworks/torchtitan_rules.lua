@@ -3,6 +3,7 @@
 -- T = torchtitan/trainer.py, PP = torchtitan/distributed/pipeline_parallel.py, D = torchtitan/distributed/parallel_dims.py; "run": seen with
 -- the PyPI package on a CPU (tests/torch/torchtitan_plans_test.py).
 
+local common = require "pipeplan.catalog.frameworks.common_rules"
 local torch = require "pipeplan.catalog.frameworks.torch"
 
 local function at(where) return "https://github.com/pytorch/torchtitan/tree/v0.3.0, " .. where end
@@ -19,10 +20,9 @@ local list = {
     when = function(f) return f.replicas * f.shards ~= f.data_parallel end,
     message = "{framework}: {replicas} replicas × {shards} shards are not the DP {data_parallel} that {gpus} GPUs leave",
     source = at "parallel_dims.py:186" },
-  { id = "torchtitan.expert_tensor", expert_tensor_parallel = { over = 1 },
-    message = "{framework} splits no expert by tensor parallelism: ETP is {expert_tensor_parallel}",
-    nearest = function() return { field = "expert_tensor_parallel", value = 1 } end,
-    source = at "parallel_dims.py:186; expert_tensor_parallel_degree is gone" },
+  common.expert_tensor("torchtitan", at "parallel_dims.py:186; expert_tensor_parallel_degree is gone"),
+  common.query_groups("torchtitan", at "models/common/attention.py: the product of keys is viewed as heads, which DTensor refuses where "
+                                    .. "TP does not divide them: \"Cannot unflatten unevenly sharded tensor\": run with PyTorch 2.13"),
   { id = "torchtitan.expert_shards", expert_parallel = { over = 1 },
     when = function(f)
       local shards = f.zero == 0 and 1 or f.data_parallel // f.replicas

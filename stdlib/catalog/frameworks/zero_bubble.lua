@@ -43,6 +43,13 @@ return derive(megatron, {
     { key = "--zero-bubble-max-pending-backward", field = "plan.activation_limit_chunks", type = "integer", written = "differs" },
     { key = "--allow-padding-num-layers", type = "flag", present = true, default = false, written = "never" },
   },
+  rules = {
+    { id = "zero_bubble.expert_tensor", architecture = "moe",
+      when = function(f) return f.expert_tensor_parallel ~= f.tensor_parallel end,
+      message = "{framework} splits experts as it splits the rest: ETP is {expert_tensor_parallel}, TP {tensor_parallel}",
+      nearest = function(f) return { field = "expert_tensor_parallel", value = f.tensor_parallel } end,
+      source = "https://github.com/sail-sg/zero-bubble-pipeline-parallelism/tree/39f2c18, megatron/core/transformer/moe/experts.py" },
+  },
   notes = "padding layers with --allow-padding-num-layers; no Transformer Engine",
   source = source,
 })
