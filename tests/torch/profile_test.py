@@ -332,9 +332,14 @@ class Contention(unittest.TestCase):
     def test_measured_once_used_again(self):
         both = [{"kind_ms_cold": {"F": 5, "B": 15}, "kind_ms_shadowed": {"F": 6, "B": 18}}]
         cache = {}
-        self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], cache), {})
-        self.assertEqual(profile._contention(both, cache), {})
-        self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], cache), {"contention": 1.2})
+        def unasked():
+            self.fail("measured although it is known")
+        self.assertEqual(profile._contention(both, cache, unasked), {})
+        self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], cache, unasked), {"contention": 1.2})
+
+    def test_measured_where_nothing_was(self):
+        for factor, said in ((1.19, {"contention": 1.19}), (None, {})):
+            self.assertEqual(profile._contention([{"kind_ms_cold": {"F": 1, "B": 1}}], {}, lambda factor=factor: factor), said)
 
 
 class Together(unittest.TestCase):
@@ -398,6 +403,12 @@ class Together(unittest.TestCase):
         self.assertEqual([row["ranks"] for row in made["alltoall"] + made["allreduce"]], [2] * 6)
         self.assertNotIn("p2p", made)                     # one rank of a pipeline has no neighbour
 
+    def test_beside_a_receive_a_dense_block_is_timed(self):
+        # faked: beside it F and B of rank 0 take 1.1 times as long, those of rank 1 1.2 times
+        self.assertEqual(self.made["contention"]["faked"], 1.15)
+        self.assertGreaterEqual(self.made["contention"]["timed"], 1)
+        self.assertIsNone(self.made["contention"]["nobody sends"])
+
     def test_the_receive_that_waits_is_answered_at_the_end(self):
         self.assertEqual(self.made["shadow"], {"while": [0, 0], "behind": [64, 64]})
 
@@ -452,6 +463,15 @@ def worker(folder):
     measure("both", dense, [1, 2], "bidirectional", place, plain)
     measure("v", model.Shape(layers=4, vocab=96, **SMALL), [1, 1, 1, 1], "v", place, plain)
     measure("experts", model.Shape(layers=2, experts=4, **{**SMALL, "ffn": 8}), [1, 1], "loop", grid.Grid(1, 2), plain)
+
+    def contention(where):
+        return profile._beside_a_receive(model.Shape(layers=2, experts=4, **{**SMALL, "ffn": 8}), where, device, torch.float32, EFFORT,
+                                         profile._bench(where, device, cache))
+
+    times = {"F": 1.0, "B": 1.0}, {"F": 1.2 + 0.2 * dist.get_rank(), "B": 1.0}
+    with unittest.mock.patch.object(timing.Timer, "beside", return_value=times):
+        faked = contention(place)
+    made["contention"] = {"faked": faked, "timed": contention(place), "nobody sends": contention(grid.Grid(1, 2))}
 
     control = Control("test")
     with links.Links(place, device, control).shadow(64) as shadow:

@@ -4,7 +4,8 @@
 # why not and exits 77, which ctest counts as skipped.
 # usage: PIPEPLAN=build/release/pipeplan tests/torch/run.sh NAME     NAME.py
 cd "$(dirname "$0")/../.." || exit 1
-LUA_CPATH="$(dirname "${PIPEPLAN:=build/release/pipeplan}")/?.so;;"
+: "${PIPEPLAN:=build/release/pipeplan}"
+LUA_CPATH="$(dirname "$PIPEPLAN")/?.so;;"
 OMP_NUM_THREADS=1   # several processes share the processors, and threads that wait for each other spin
 export PIPEPLAN LUA_CPATH OMP_NUM_THREADS
 minor=9

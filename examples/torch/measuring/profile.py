@@ -105,7 +105,7 @@ def _measure(kind: tuple[int, bool, bool], build: Callable, shape: Shape, grid: 
         actions.backward_weight(actions.backward_input(actions.forward()))
     weighed = memory.weigh(actions, device)
     timer = Timer(actions, device, options.effort, meter, control, grid.expert_group)
-    # Not beside an expert group's own messages: they would share channels with what waits. The card's factor comes from another model then.
+    # Not beside an expert group's own messages: they would share channels with what waits. _contention has the card's factor then.
     shadow = None if grid.expert_group else links.shadow(shape.message_elements * dtype.itemsize)
     return {**timer.measure(shadow), "mem": weighed, "step_fixed_us": _fixed(actions, timer.clock)}, timer
 
@@ -159,20 +159,37 @@ def profile(shape: Shape, layers_per_stage: Sequence[int], placement: str | Sequ
                                 "replica": grid.replica})
     messages = _messages(shape, grid, device, dtype, options, bench, cache)
     made = _compose(shape, kinds, ranks, gathered, grid, device, runtime, options)
-    made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages, **_contention(made["stage"], cache))
+    made.update(message_bytes=shape.message_elements * dtype.itemsize, **messages,
+                **_contention(made["stage"], cache, lambda: _beside_a_receive(shape, grid, device, dtype, options.effort, bench)))
     for microbatches in options.calibration:
         made.setdefault("calibration", []).append(_calibrate(shape, layers, ranks, grid, device, dtype, microbatches, bench[0]))
         _clear(device)
     return made if dist.get_rank() == 0 else None
 
 
-def _contention(stages: list, cache: dict) -> dict[str, float]:
-    """How much longer the card takes beside a receive that waits, where these stages were not timed so but others were before."""
+def _contention(stages: list, cache: dict, measure: Callable[[], float | None]) -> dict[str, float]:
+    """How much longer the card takes beside a receive that waits, where these stages were not timed so: as others before, or as measured now."""
     if all("kind_ms_shadowed" in stage for stage in stages):
         cold, shadowed = (sum(_sum(stage[state]) for stage in stages) for state in ("kind_ms_cold", "kind_ms_shadowed"))
         cache.setdefault("contention", round(shadowed / cold, 4))
         return {}
-    return {"contention": cache["contention"]} if "contention" in cache else {}
+    if "contention" not in cache:
+        cache["contention"] = measure()
+    return {"contention": cache["contention"]} if cache["contention"] else {}
+
+
+def _beside_a_receive(shape: Shape, grid: Grid, device: torch.device, dtype: torch.dtype, effort: Effort, bench: tuple) -> float | None:
+    """→ that factor of a dense block that computes as much as one of these, the mean over cards; None where nobody sends. Collective."""
+    control, links, meter = bench
+    shadow = links.shadow(shape.message_elements * dtype.itemsize) if effort.shadowed else None
+    if not shadow:
+        return None
+    dense = dataclasses.replace(shape, layers=3, vocab=0, experts=0, ffn=shape.ffn * (shape.experts_per_token if shape.experts else 1))
+    actions = Actions(model.build_stage(dense, [1, 1, 1], 1, None, device, dtype), dense, False, False, device, dtype)
+    cold, shadowed = Timer(actions, device, effort, meter, control).beside(shadow)
+    del actions
+    _clear(device)
+    return max(1.0, round(statistics.fmean(control.gather(_sum(shadowed) / _sum(cold))), 4))
 
 
 def _slope(made: dict[str, Any]) -> float:

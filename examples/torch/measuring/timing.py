@@ -119,6 +119,15 @@ class Timer:
                 self._state(out, "shadowed", lambda: self._paused((samples + 1) // 2))
         return out
 
+    def beside(self, shadow: AbstractContextManager) -> tuple[dict[str, float], dict[str, float]]:
+        """→ {kind: ms} cold and shadowed, nothing else: as measure has them."""
+        out: dict[str, Any] = {"clock_mhz": {}, "power_w": {}}
+        self._prepare()
+        self._state(out, "cold", lambda: self._paused(self.effort.samples))
+        with shadow:
+            self._state(out, "shadowed", lambda: self._paused(self.effort.samples))
+        return out["cold"], out["shadowed"]
+
     # ------------------------------------------------------------------------------------------------------------------ states
 
     def _state(self, out: dict[str, Any], name: str, run: Callable) -> None:
