@@ -293,13 +293,14 @@ local function check(parsed, given)
     if parsed[name] then failure.usage("plan: --recommended and --%s are two questions: ask one", name) end
   end
   for _, name in ipairs { "verdict", "csv", table.unpack(launches.names) } do
-    if parsed.format == name and #parsed.why > 0 then failure.usage("plan: --format %s has no place for --why", name) end
+    local option = #parsed.why > 0 and "why" or parsed.explain and "explain"
+    if parsed.format == name and option then failure.usage("plan: --format %s has no place for --%s", name, option) end
   end
   if parsed.verify then
     if parsed.jsonl and parsed.verify ~= "-" then
       failure.usage("plan --jsonl reads plans from standard input, one a line: --verify -, and not %s", parsed.verify)
     end
-    for _, name in ipairs { "explain", "resume", "shortlist" } do
+    for _, name in ipairs { "explain", "layout", "resume", "shortlist" } do
       if parsed[name] then failure.usage("plan: --%s is not for --verify", name) end
     end
     if #parsed.why > 0 then failure.usage("plan: --why is not for --verify") end
@@ -310,6 +311,7 @@ local function check(parsed, given)
     end
     return
   end
+  if parsed.layout then failure.usage("plan: --layout is for a launch configuration, and --jsonl reads specs") end
   if #parsed.spec > 0 or next(given) then
     failure.usage("plan --jsonl reads its specs from standard input: no SPEC and no fields beside it")
   end

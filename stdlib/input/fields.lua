@@ -367,6 +367,7 @@ function check.labels(_, value)
     for _, part in ipairs(text_of.parts(value)) do
       local name, text = part:match "^(.-)=(.*)$"
       if not name then return nil, expected end
+      if object[name] then return nil, "each name once: " .. name .. " stands twice" end
       object[name] = text
     end
     value = object

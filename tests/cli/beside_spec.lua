@@ -57,6 +57,21 @@ describe("plan --shortlist", function()
   end)
 end)
 
+describe("an option that would do nothing", function()
+  it("is refused", function()
+    for arguments, why in pairs {
+      ["examples/specs/mixtral-8x7b.json --explain --format csv"] = "--format csv has no place for --explain",
+      ["examples/specs/mixtral-8x7b.json --explain --format verdict"] = "--format verdict has no place for --explain",
+      ["--jsonl --layout free"] = "--layout is for a launch configuration",
+      ["--verify examples/measuring/shortlist.json --layout free"] = "--layout is not for --verify",
+    } do
+      local result = program.run("plan " .. arguments, "{}\n")
+      assert.same({ 2, "" }, { result.status, result.stdout }, arguments)
+      assert.matches(why, result.stderr, 1, true)
+    end
+  end)
+end)
+
 describe("plan --jsonl --record", function()
   it("records that the policy cannot be loaded, once", function()
     local record, broken = files.write("record.jsonl", ""), files.write("broken.lua", "refuse {")

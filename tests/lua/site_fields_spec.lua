@@ -118,6 +118,7 @@ describe("labels of a spec", function()
       assert.equal(2, problem.status)
       assert.matches("expected texts by name", problem.message)
     end
+    assert.matches("labels is .*: expected each name once: tier stands twice", planning.problem(dense, { labels = "tier=x,tier=y" }).message)
     assert.decided(plan("reject { id = 'r', label_tier = 'x', message = 'm' }", { labels = "tier=x,other=y" }), "rejected", "r")
   end)
 end)
