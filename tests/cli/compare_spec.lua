@@ -56,21 +56,22 @@ local shipped = { { name = "2xH200-slow-hosts", steps = 21, median = 0.02, worst
                   -- before they ran, too; with experts that are spread over replicas heat was not seen, and on the second machine hosts pace steps
                   { name = "4xH200-blind", steps = 71, median = 0.025, worst = 0.08, wrong = 3 },
                   { name = "4xH200-experts", steps = 19, median = 0.04, worst = 0.15, wrong = 6 },
+                  { name = "4xH200-contention", steps = 33, median = 0.015, worst = 0.041, wrong = 0 },   -- before they ran, with all of it mended
                   { name = "4xH200", steps = 93, median = 0.02, worst = 0.05, wrong = 0 } }
 
 -- Of megatron-core; steps that hosts pace differ among themselves by as much as they are off.
-local function assert_megatron(name, count, model)
+local function assert_megatron(name, count, model, step, peak)
   local value = cjson.decode(run("python3 examples/torch/compare.py tests/data/gpu/" .. name .. ".json --format json --pipeplan '"
     .. os.getenv "PIPEPLAN" .. "'").stdout)
   local found = 0
   for _, row in ipairs(value.runs) do
     if row.model == model then
       found = found + 1
-      assert.is_true(math.abs(row.predicted_ms / row.measured_ms - 1) < 0.04, row.name)
+      assert.is_true(math.abs(row.predicted_ms / row.measured_ms - 1) < (step or 0.04), row.name)
     end
   end
   assert.equal(count, found)
-  assert.is_true(value.summary.peak.median < 0.01 and math.abs(value.summary.peak.worst) < 0.02)
+  assert.is_true(value.summary.peak.median < (peak or 0.02) / 2 and math.abs(value.summary.peak.worst) < (peak or 0.02))
 end
 
 local function is_disturbed(row) return disturbed[("%s %s %d"):format(row.model, row.name, row.microbatches)] end
@@ -85,6 +86,8 @@ describe("the runs that are shipped", function()
     assert_megatron("megatron_runs_1xH200_hot", 1, "small")
     assert_megatron("megatron_runs_2xH200_hot", 1, "moe")
     assert_megatron("megatron_runs_4xH200", 1, "small")
+    -- Profiles whose heat was measured with cards that waited for their hosts, and memory of one of four microbatches: both have been mended since.
+    assert_megatron("megatron_runs_4xH200_tensor", 2, "dense", 0.065, 0.05)
   end)
 
   for _, band in ipairs(shipped) do

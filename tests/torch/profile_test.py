@@ -287,6 +287,25 @@ class Doubts(unittest.TestCase):
         self.assertRegex(self.said("NVIDIA H100 80GB HBM3", 79, 0, False)[0], "^neither NVML nor nvidia-smi can be used: clocks and power are left out")
 
 
+class Fullest(unittest.TestCase):
+    def test_memory_is_the_most_of_all_microbatches_and_replicas(self):
+        made = [{"stages": {"0": {"mem": {"weights": 8, "act_bytes": act, "transient_bytes": {"F": f, "B": b}}}}} for act, f, b in ((5, 1, 4), (3, 2, 9))]
+        self.assertEqual(profile._fullest([*made, {"stages": {"1": {}}}], 0), {"weights": 8, "act_bytes": 5, "transient_bytes": {"F": 2, "B": 9}})
+
+    def test_each_microbatch_is_weighed(self):
+        class Rows(Actions):      # of which the second microbatch has most
+            def __init__(self): self.stage, self.starts, self.inputs, self.turn = torch.nn.Linear(1, 1), True, [3, 7, 5], 0
+            def gradients(self): return []
+            def tensors(self): return list(self.stage.parameters())
+            def backward(self, kept): kept.clear()
+
+            def forward(self):
+                self.turn = (self.turn + 1) % 3
+                return [torch.zeros(self.inputs[self.turn] * 16)]
+
+        self.assertEqual(memory.weigh(Rows(), CPU)["act_bytes"], 4 * 7 * 16)
+
+
 class Fit(unittest.TestCase):
     """Points that the model of heat.py makes, found again."""
 

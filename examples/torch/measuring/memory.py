@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from .actions import Actions
@@ -97,28 +97,39 @@ class _Scale:
         return self.transient
 
 
+def most(these: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of several `mem` of a stage the most in each place: microbatches with experts differ, and the fullest card is the one that has to hold them."""
+    return {name: most([one[name] for one in these]) if isinstance(value, dict) else max(one[name] for one in these)
+            for name, value in these[0].items()}
+
+
 def weigh(actions: Actions, device: torch.device) -> dict[str, Any]:
     """→ `mem` of a profile's stage: weights, grads; act_bytes, all that is kept of a microbatch from F to B or I; wgrad_pending_bytes, all that
-    is kept of it from I to W without the gradient of its input, which is a message; transient_bytes by kind. Run the actions once before."""
+    is kept of it from I to W without the gradient of its input, which is a message; transient_bytes by kind: each the most that any microbatch
+    of the actions takes. Run the actions once before."""
     gc.collect()
     actions.received = True
-    weights = list(actions.stage.parameters())
-    out: dict[str, Any] = {"weights": _bytes(weights), "grads": _bytes(actions.gradients()), "transient_bytes": {}}
     with (_Allocator if device.type == "cuda" else _Storages)(device, actions.tensors()) as meter:
+        out = most([_weigh(actions, meter) for _ in actions.inputs])
+    actions.received = False
+    return {"weights": _bytes(actions.stage.parameters()), "grads": _bytes(actions.gradients()), **out}
+
+
+def _weigh(actions: Actions, meter: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {"transient_bytes": {}}
+    scale = _Scale(meter)
+    kept = actions.forward()
+    out["transient_bytes"]["F"] = scale.step()
+    out["act_bytes"] = scale.held
+    actions.backward(kept)
+    out["transient_bytes"]["B"] = scale.step()
+    if actions.splits:
         scale = _Scale(meter)
         kept = actions.forward()
-        out["transient_bytes"]["F"] = scale.step()
-        out["act_bytes"] = scale.held
-        actions.backward(kept)
-        out["transient_bytes"]["B"] = scale.step()
-        if actions.splits:
-            scale = _Scale(meter)
-            kept = actions.forward()
-            scale.step()
-            pending = actions.backward_input(kept)
-            out["transient_bytes"]["I"] = scale.step()
-            out["wgrad_pending_bytes"] = scale.held - _bytes(actions.input_gradient_of(pending))
-            actions.backward_weight(pending)
-            out["transient_bytes"]["W"] = scale.step()
-    actions.received = False
+        scale.step()
+        pending = actions.backward_input(kept)
+        out["transient_bytes"]["I"] = scale.step()
+        out["wgrad_pending_bytes"] = scale.held - _bytes(actions.input_gradient_of(pending))
+        actions.backward_weight(pending)
+        out["transient_bytes"]["W"] = scale.step()
     return out

@@ -212,6 +212,11 @@ def _slowest(gathered: list) -> list:
     return [g for g in gathered if g["replica"] == slowest]
 
 
+def _fullest(gathered: list, stage: int) -> dict[str, Any]:
+    """`mem` of a stage: the most of all replicas."""
+    return memory.most([g["stages"][str(stage)]["mem"] for g in gathered if str(stage) in g["stages"]])
+
+
 def _sum(times: dict[str, float]) -> float:
     return times["F"] + times["B"]
 
@@ -280,7 +285,6 @@ def _stage(shape: Shape, kind: tuple, measured: dict[str, Any], rank: int, pair:
     for quantity in ("host_ms", "host_ms_behind", "clock_mhz", "power_w"):
         if measured.get(quantity):
             out[quantity] = measured[quantity]
-    out["mem"] = measured["mem"]
     return out
 
 
@@ -298,7 +302,8 @@ def _compose(shape: Shape, kinds: list, ranks: list[int], gathered: list, grid: 
     made: dict[str, Any] = {
         "source": f"{dist.get_world_size()} × {name}, PyTorch {torch.__version__}", "runtime": runtime,
         "at": {"expert": grid.expert, "data": grid.data, "sequence_length": shape.sequence_length, "micro_batch_size": shape.micro_batch_size},
-        "stage": [_stage(shape, kind, measured, rank, options.pair) for kind, measured, rank in zip(kinds, several, ranks)],
+        "stage": [{**_stage(shape, kind, measured, rank, options.pair), "mem": _fullest(gathered, s)}
+                  for s, (kind, measured, rank) in enumerate(zip(kinds, several, ranks))],
     }
     if device.type == "cuda":
         made["behind_ms"] = min(measured["behind_ms"] for measured in several)
