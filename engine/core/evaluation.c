@@ -162,14 +162,16 @@ static pp_status fit_baseline(const pp_priced *of, pp_candidate *candidate, int 
 
 pp_status pp_evaluation_baseline(const pp_priced *of, pp_schedule_kind kind, pp_baseline *out, pp_error *error) {
   pp_candidate candidate = *of->candidate;
-  const pp_priced baseline = { of->problem, &candidate, of->costs, of->kernel };
+  pp_problem free = *of->problem;   /* of a given split, which is the plan's own */
+  const pp_priced baseline = { &free, &candidate, of->costs, of->kernel };
   int layers[PP_MAX_LAYERS];
   pp_fit fit;
   candidate.kind = (int)kind;
   candidate.layout.chunks = candidate.configured_virtual = 1;
   candidate.group = candidate.limit = 0;
   candidate.layers_per_stage = NULL;
-  pp_status status = pp_evaluate_check(of->problem, &candidate, error);
+  free.layers_per_stage = NULL;
+  pp_status status = pp_evaluate_check(&free, &candidate, error);
   if (status == PP_OK) status = fit_baseline(&baseline, &candidate, layers, &fit, error);
   if (status == PP_OK) status = pp_evaluate_time(&baseline, false, &out->timing, NULL, NULL, error);
   if (status != PP_OK) return status;

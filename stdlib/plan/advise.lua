@@ -260,7 +260,7 @@ local function paragraph(rollback, words)
                                         .. "than predicted by more than a comparison can be wrong, %s.", threshold, where,
                                         format.percent(math.abs(words.gain)), words.gain < 0 and "faster" or "slower",
                                         format.percent(words.error))
-      if words.gain <= 0 then parts[#parts + 1] = "It is not the plan because the policy wants " .. words.wanted .. ": measure both." end
+      if words.gain <= 0 then parts[#parts + 1] = "It is not the plan because " .. words.decides .. ": measure both." end
     else
       parts[#parts + 1] = threshold .. " switch to " .. where .. ": that is what the simpler plan reaches."
     end
@@ -269,6 +269,13 @@ local function paragraph(rollback, words)
   end
   parts[#parts + 1] = counters
   return table.concat(parts, " ")
+end
+
+-- Why a fallback is not the plan although it is faster: what the spec fixes that it does not have, else what the policy wants.
+local function decides(plan, fixed, fallback)
+  if fixed.schedule and fallback.schedule ~= plan.schedule then return "the spec fixes " .. format.schedule(plan.schedule) end
+  if fixed.pipeline and fallback.pipeline ~= plan.parallelism.pipeline then return "the spec fixes P " .. plan.parallelism.pipeline end
+  return "the policy wants " .. format.schedule(plan.schedule_wanted or plan.schedule)
 end
 
 local function rollback(plan, request, policy, known, result, segments)
@@ -285,7 +292,7 @@ local function rollback(plan, request, policy, known, result, segments)
     words.gain = step / own_step - 1
     out.fallback = { schedule = name, pipeline = fields.pipeline_parallel }
     -- A run as predicted is kept: the trigger lies below the prediction by what a comparison can be wrong.
-    words.error, words.wanted = plan.expected_error.comparison_fraction, format.schedule(plan.schedule_wanted or plan.schedule)
+    words.error, words.decides = plan.expected_error.comparison_fraction, decides(plan, request.parallelism, out.fallback)
     out.threshold_fraction = ideal / math.max(step, own_step * (1 + words.error))
     out.inside_error_band = words.gain < words.error
     words.framework = framework and request.framework

@@ -77,6 +77,21 @@ describe("GPU-hours saved", function()
     assert.is_true(result.gpu_hours_saved[1].overlap <= steps * result.communication.expert.seconds * 2048 / 3600)
   end)
 
+  -- another schedule on the same devices has layers of its own, in the table and in the saving
+  it("are against the step that the table of alternatives shows, where the spec gives the plan's layers too", function()
+    local result = plan { cluster = { gpus = 512, accelerator = "H200-SXM", network = { per_gpu = "400Gbps" } },
+                          model = "examples/models/deepseek-v3.json",
+                          training = { tokens = "1T", recompute = "full", micro_batch_size = 1, sharding = "optimizer" },
+                          parallelism = { pipeline = 8, tensor = 1, expert = 64, context = 1, schedule = "dualpipe",
+                                          layers_per_stage = { 7, 8, 8, 8, 8, 8, 8, 6 } } }
+    assert.equal(2, #result.gpu_hours_saved)
+    for _, saved in ipairs(result.gpu_hours_saved) do
+      local other = entry(result.alternatives, saved.baseline)
+      assert.near((other.step_seconds / result.step_seconds - 1) * result.gpu_hours, saved.total, 1e-6 * saved.total)
+    end
+    assert.near(entry(result.alternatives, "1f1b").bubble_fraction, result.bubble.baseline_1f1b_fraction, 1e-9)
+  end)
+
   it("have no overlap where nothing is hidden, and no second baseline but for DualPipe and DualPipeV", function()
     local dense = plan(llama, { cluster = { gpus = 512 }, training = { global_batch_size = 4096 } })
     assert.equal("dualpipev", dense.schedule)

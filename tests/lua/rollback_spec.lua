@@ -44,6 +44,15 @@ describe("the rollback trigger", function()
     assert.matches("that is what the simpler plan reaches", plan.rollback.paragraph, 1, true)
   end)
 
+  it("says that the spec keeps a faster fallback from being the plan, where it does", function()
+    local fixed = planned {
+      cluster = { gpus = 64, accelerator = "H200-SXM", network = { per_gpu = "400Gbps" } }, model = "examples/models/llama-3-70b.json",
+      training = { tokens = "1T", recompute = "full", micro_batch_size = 1, sharding = "optimizer", global_batch_size = 64 },
+      parallelism = { pipeline = 4, tensor = 4, context = 1, schedule = "gpipe" },
+    }
+    assert.matches("faster, .* It is not the plan because the spec fixes GPipe: measure both", fixed.rollback.paragraph)
+  end)
+
   it("says why a fallback that is predicted to be faster is not the plan", function()
     local told = 0
     for _, batch in ipairs { 512, 1024, 2048, 4096 } do
