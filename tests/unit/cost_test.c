@@ -44,6 +44,27 @@ static void an_ideal_device_takes_the_models_flops(void **state) {
   expect((2 * total / 3 + attention / 2) / 1e15, backward, 1e-9);
 }
 
+/*
+** Mamba-2, 32 heads of 64 channels with 128 states each: 7 FLOPs for each of their states (steps × A, its exponential, × B, two for the state, two
+** with C), in the backward twice that. Half of 2 PFLOP/s.
+*/
+static void a_recurrence_takes_its_flops_at_attentions_speed(void **state) {
+  pp_model model = { .layers = 2, .hidden = 1024, .vocab = 32000, .norms_per_layer = 1, .attention = PP_ATTENTION_MAMBA2, .key_heads = 1,
+                     .key_dim = 128, .value_heads = 32, .value_dim = 64, .conv_kernel = 4 };
+  const pp_training training = bf16_recipe(8192);
+  pp_device device = ideal;
+  pp_block_seconds blocks[PP_BLOCKS];
+  pp_pass_terms terms[PP_BLOCKS][PP_PASSES];
+  pp_error error;
+  const pp_layout layout = layout_of(1, 1, 1, 1, 1);
+  (void)state;
+  device.flops_bf16 = 2e15;
+  device.attention_efficiency = 0.5;
+  if (pp_cost_blocks(&model, &layout, &training, &device, &instant, blocks, terms, &error) != PP_OK) fail_msg("%s", error.message);
+  expect(8192 * 7.0 * 32 * 64 * 128 / 1e15, terms[PP_BLOCK_DENSE][0].attention, 1e-9);
+  expect(2 * 8192 * 7.0 * 32 * 64 * 128 / 1e15, terms[PP_BLOCK_DENSE][1].attention, 1e-9);
+}
+
 static void tensor_and_context_parallelism_divide_the_work(void **state) {
   const pp_model model = llama(2, 4096, 32, 8, 14336, 128256);
   const pp_training training = bf16_recipe(8192);
@@ -554,6 +575,7 @@ static void a_device_without_speed_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_ideal_device_takes_the_models_flops),
+    cmocka_unit_test(a_recurrence_takes_its_flops_at_attentions_speed),
     cmocka_unit_test(tensor_and_context_parallelism_divide_the_work),
     cmocka_unit_test(tensor_parallel_traffic_is_exposed_both_ways),
     cmocka_unit_test(tensor_parallel_traffic_is_the_same_without_sequence_parallelism),

@@ -98,6 +98,20 @@ static void the_fullest_rank_is_found_without_walking_all(void **state) {
   pp_candidates_free(&list);
 }
 
+/* A runtime that allocates two messages for each microbatch and stage: bf16, 4,096 tokens, hidden 4,096, of 8 microbatches and 2 chunks. */
+static void buffers_for_messages_are_held_where_there_is_a_pipeline(void **state) {
+  search_case c;
+  (void)state;
+  set_case(&c, llama(32, 4096, 32, 8, 14336, 128256), 64, 512);
+  pp_candidate candidate = { .layout = { .tensor = 1, .context = 1, .expert = 1, .expert_tensor = 1, .data = 16, .pipeline = 4, .chunks = 2 },
+                             .microbatches = 8 };
+  expect(4 * GIB, pp_evaluate_overhead(&c.problem, &candidate, 0), 1e-12);
+  c.problem.buffered_messages = 2;
+  expect(4 * GIB + 2.0 * 2 * 8 * 2 * 4096 * 4096, pp_evaluate_overhead(&c.problem, &candidate, 0), 1e-12);
+  candidate.layout.pipeline = candidate.layout.chunks = 1;
+  expect(4 * GIB, pp_evaluate_overhead(&c.problem, &candidate, 0), 1e-12);
+}
+
 /* sail-sg/zero-bubble #36: the rank that holds both embedding and head is the fullest of a V, where all have as many layers. */
 static void a_v_fills_the_rank_of_both_ends(void **state) {
   search_case c;
@@ -393,6 +407,7 @@ int main(void) {
     cmocka_unit_test(more_microbatches_than_the_cap_change_no_peak),
     cmocka_unit_test(the_cap_does_not_grow_with_the_batch),
     cmocka_unit_test(the_fullest_rank_is_found_without_walking_all),
+    cmocka_unit_test(buffers_for_messages_are_held_where_there_is_a_pipeline),
     cmocka_unit_test(a_v_fills_the_rank_of_both_ends),
     cmocka_unit_test(the_bound_is_never_above_the_step),
     cmocka_unit_test(one_f1b_takes_m_plus_p_minus_1_slots),
