@@ -11,6 +11,7 @@
 #include "host/file.h"
 #include "host/last_resort.h"
 #include "host/own_stack.h"
+#include "host/pool.h"
 #include "lua/trusted.h"
 #include "host/streams.h"
 #include "host/terminal.h"
@@ -41,6 +42,7 @@ static int run(lua_State *L) {
     lua_pushinteger(L, STATUS_USAGE);
     return 1;
   }
+  lua_gc(L, LUA_GCINC, 1000, 0, 0);   /* what is loaded stays; from then on as the command says (stdlib/cli/main.lua) */
   pp_open_trusted(L, stdlib);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "pipeplan.cli.main");
@@ -74,7 +76,8 @@ static void run_program(void *data) {
   program *self = data;
   int outcome;
   static lua_State *L;  /* static: the heap it is not freed with stays reachable for leak checkers */
-  L = luaL_newstate();
+  static pp_pool pool;
+  L = lua_newstate(pp_pool_allocate, &pool);
   if (!L) {
     self->status = out_of_memory();
     return;

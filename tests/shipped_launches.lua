@@ -8,6 +8,7 @@ local lists = require "pipeplan.base.lists"
 local planner = require "pipeplan.plan.init"
 local policy = require("pipeplan.policy.load").load { date = "2026-12-01" }
 local spec = require "pipeplan.input.spec"
+local launches = require "pipeplan.report.launch.formats"
 local writer = require "pipeplan.report.launch.init"
 
 local shipped = {}
@@ -33,24 +34,24 @@ local function planned(object, base, framework)
 end
 
 local function of(title, object, base, formats)
-  local made, launches = {}, {}
+  local made, list = {}, {}
   local function plan_for(framework)
     made[framework] = made[framework] or table.pack(planned(object, base, framework))
     return made[framework][1], made[framework][2]
   end
   for i, name in ipairs(formats) do
-    local plan, request = plan_for(writer.formats[name])
+    local plan, request = plan_for(launches.framework[name])
     local text, problem = writer.write(name, plan, request, #formats > 1 and plan_for or nil)
-    launches[i] = { format = name, text = text, problem = problem, plan = plan, request = request }
+    list[i] = { format = name, text = text, problem = problem, plan = plan, request = request }
   end
-  return { title = title, object = object, base = base, launches = launches, ramp = type(object.training.global_batch_size) == "table" }
+  return { title = title, object = object, base = base, launches = list, ramp = type(object.training.global_batch_size) == "table" }
 end
 
 local kept = {}
 
 -- Of every format, or of one.
 function shipped.list(format)
-  local key, formats = format or "every", format and { format } or writer.names
+  local key, formats = format or "every", format and { format } or launches.names
   if kept[key] then return kept[key] end
   local list = { of("README's Llama-3-70B", command, ".", formats) }
   for _, name in ipairs(files) do list[#list + 1] = of(name, json.read("examples/specs/" .. name .. ".json"), "examples/specs", formats) end

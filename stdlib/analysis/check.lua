@@ -306,7 +306,7 @@ local catalogued = { accelerator = "accelerators", alltoall_kernel = "kernels" }
 -- The model_type that somebody may have meant who wrote one that none of the known classes has; nil: it is one, or like none.
 local function near_family(name)
   local known = {}
-  for id, family in pairs(families.families) do
+  for id, family in pairs(families.all()) do
     known[#known + 1] = id
     table.move(family.types or {}, 1, #(family.types or {}), #known + 1, known)
   end

@@ -19,60 +19,58 @@ local powers = { k = 3, K = 3, M = 6, G = 9, B = 9, T = 12, P = 15, E = 18 }
 local binary = { Ki = 10, Mi = 20, Gi = 30, Ti = 40, Pi = 50 }
 
 -- A scale is { decimal power, factor }: the decimal power is applied to the digits, so that 14.8T is exactly 14800000000000.
-local prefixes = { [""] = { 0, 1 } }
-for prefix, power in pairs(powers) do prefixes[prefix] = { power, 1 } end
-for prefix, power in pairs(binary) do prefixes[prefix] = { 0, 2 ^ power } end
+local one = { 0, 1 }
 
-local function counts(words)
+-- prefix → scale, of those decimal prefixes, and of the binary ones where they are wanted.
+local function prefixes_of(decimal, with_binary)
   local scales = {}
-  for prefix, scale in pairs(prefixes) do
-    scales[prefix] = scale
-    for _, word in ipairs(words) do scales[prefix .. word] = scale end
-  end
+  for prefix in decimal:gmatch "." do scales[prefix] = { powers[prefix], 1 } end
+  for prefix, power in pairs(with_binary and binary or {}) do scales[prefix] = { 0, 2 ^ power } end
   return scales
 end
 
-local function bytes(suffix, factor, bits)
-  local scales = {}
-  for _, unit in ipairs(suffix) do
-    if not bits then
-      for prefix, power in pairs(binary) do scales[prefix .. unit] = { 0, 2 ^ power * factor } end
-    end
-    for _, prefix in ipairs { "k", "K", "M", "G", "T", "P" } do scales[prefix .. unit] = { powers[prefix], factor } end
-    scales[unit] = { 0, factor }
-  end
-  return scales
-end
+local of_counts, of_bytes, of_bits, of_flops = prefixes_of("kKMGBTPE", true), prefixes_of("kKMGTP", true), prefixes_of "kKMGTP",
+                                               prefixes_of "GTPE"
+of_counts[""], of_bytes[""], of_bits[""] = one, one, one   -- "FLOP/s" alone is no unit that a GPU is measured in
 
-local function merged(a, b)
-  for key, value in pairs(b) do a[key] = value end
-  return a
-end
+-- Suffixes: each of the words behind each of the prefixes, times a factor.
+local function forms(prefixes, words, factor) return { prefixes = prefixes, words = words, factor = factor or 1 } end
 
-local function flops()
-  local scales = { [""] = { 0, 1 } }
-  for _, prefix in ipairs { "G", "T", "P", "E" } do
-    for _, word in ipairs { "", "FLOPS", "FLOP/s", "FLOPs", "Flops" } do scales[prefix .. word] = { powers[prefix], 1 } end
-  end
-  return scales
-end
+local function counts(...) return { forms(of_counts, { "", ... }) } end
+
+-- Suffixes that are what they are.
+local function words(scales) return { forms(scales, { "" }) } end
+
+local bare = forms({ [""] = one }, { "" })
 
 -- Per unit: the suffixes, what is expected in words, and an example.
 local kinds = {
-  ["1"]      = { counts {}, "a number", '"671B"' },
-  gpu        = { counts { "gpu", "gpus", "GPU", "GPUs" }, "a number of GPUs", "2048" },
-  rank       = { counts { "rank", "ranks" }, "a number of ranks", "16" },
-  token      = { counts { "token", "tokens" }, "a number of tokens", '"14.8T"' },
-  sequence   = { counts { "sequence", "sequences" }, "a number of sequences", "15360" },
-  step       = { counts { "step", "steps" }, "a number of steps", "1000" },
-  byte       = { merged(bytes({ "B" }, 1), { [""] = { 0, 1 } }), "bytes", '"80GiB"' },
-  ["byte/s"] = { merged(merged(bytes({ "B/s", "Bps" }, 1), bytes({ "bps", "b/s", "bit/s" }, 1 / 8, true)), { [""] = { 0, 1 } }),
+  ["1"]      = { counts(), "a number", '"671B"' },
+  gpu        = { counts("gpu", "gpus", "GPU", "GPUs"), "a number of GPUs", "2048" },
+  rank       = { counts("rank", "ranks"), "a number of ranks", "16" },
+  token      = { counts("token", "tokens"), "a number of tokens", '"14.8T"' },
+  sequence   = { counts("sequence", "sequences"), "a number of sequences", "15360" },
+  step       = { counts("step", "steps"), "a number of steps", "1000" },
+  byte       = { { forms(of_bytes, { "B" }), bare }, "bytes", '"80GiB"' },
+  ["byte/s"] = { { forms(of_bytes, { "B/s", "Bps" }), forms(of_bits, { "bps", "b/s", "bit/s" }, 1 / 8), bare },
                  "a link speed", '"400Gbps" or "160GB/s"' },
-  ["flop/s"] = { flops(), "floating-point operations per second", '"989T"' },
-  second     = { { [""] = { 0, 1 }, s = { 0, 1 }, ms = { -3, 1 }, us = { -6, 1 }, ["µs"] = { -6, 1 }, ns = { -9, 1 }, min = { 0, 60 },
-                   h = { 0, 3600 }, d = { 0, 86400 } }, "a time", '"10us"' },
-  fraction   = { { [""] = { 0, 1 }, ["%"] = { -2, 1 } }, "a fraction", '"8%" or 0.08' },
+  ["flop/s"] = { { bare, forms(of_flops, { "", "FLOPS", "FLOP/s", "FLOPs", "Flops" }) }, "floating-point operations per second",
+                 '"989T"' },
+  second     = { words { [""] = one, s = one, ms = { -3, 1 }, us = { -6, 1 }, ["µs"] = { -6, 1 }, ns = { -9, 1 }, min = { 0, 60 },
+                         h = { 0, 3600 }, d = { 0, 86400 } }, "a time", '"10us"' },
+  fraction   = { words { [""] = one, ["%"] = { -2, 1 } }, "a fraction", '"8%" or 0.08' },
 }
+
+-- The scale of a suffix, or nil.
+local function scale_of(unit, suffix)
+  for _, form in ipairs(kinds[unit][1]) do
+    for _, word in ipairs(form.words) do
+      local length = #suffix - #word
+      local prefix = length >= 0 and suffix:sub(length + 1) == word and form.prefixes[suffix:sub(1, length)]
+      if prefix then return { prefix[1], prefix[2] * form.factor } end
+    end
+  end
+end
 
 -- What is counted in a unit is whole.
 local whole_units = { gpu = true, rank = true, token = true, sequence = true, step = true }
@@ -110,7 +108,7 @@ end
 local function other_meaning(suffix, unit)
   if powers[suffix] or binary[suffix] then return ": " .. suffix .. " of what?" end
   for _, name in ipairs { "byte", "byte/s", "flop/s", "second", "fraction", "token", "gpu" } do
-    if name ~= unit and suffix ~= "" and kinds[name][1][suffix] then return ": that is " .. kinds[name][2] end
+    if name ~= unit and suffix ~= "" and scale_of(name, suffix) then return ": that is " .. kinds[name][2] end
   end
   return ""
 end
@@ -122,33 +120,33 @@ end
 
 -- parse(value, unit [, { negative = true }]) → number | nil, message. `value` is a string, or a number that is already in the unit.
 function units.parse(value, unit, options)
-  local kind = kinds[unit] or error("units.parse: no unit '" .. tostring(unit) .. "'", 2)
-  local expected = "expected " .. units.expected(unit)
+  if not kinds[unit] then error("units.parse: no unit '" .. tostring(unit) .. "'", 2) end
+  local function expected() return "expected " .. units.expected(unit) end
   local number
   if type(value) == "number" then
-    if value ~= value or value == math.huge or value == -math.huge then return nil, expected .. ", got " .. tostring(value) end
+    if value ~= value or value == math.huge or value == -math.huge then return nil, expected() .. ", got " .. tostring(value) end
     number = whole(value)
   elseif type(value) == "string" then
     local sign, digits, exponent, suffix = value:match("^%s*([-+]?)(%d+%.?%d*)([eE]?[-+]?%d*)%s*(.*)$")
     suffix = suffix and text_of.without_end(suffix)
-    if not digits then return nil, expected .. got(value) end
+    if not digits then return nil, expected() .. got(value) end
     if exponent ~= "" and not exponent:match("^[eE][-+]?%d+$") then  -- "5E" is five exa, not an exponent
-      if not exponent:match("^[eE]$") then return nil, expected .. got(value) end
+      if not exponent:match("^[eE]$") then return nil, expected() .. got(value) end
       exponent, suffix = "", exponent .. suffix
     end
-    local scale = kind[1][(suffix:gsub("%s", ""))]  -- "2T tokens"
+    local scale = scale_of(unit, (suffix:gsub("%s", "")))  -- "2T tokens"
     if not scale then
-      return nil, expected .. got(value) .. other_meaning(suffix, unit)
+      return nil, expected() .. got(value) .. other_meaning(suffix, unit)
     end
     local power = (tonumber(exponent:sub(2)) or 0) + scale[1]
     number = tonumber(string.format("%s%se%d", sign, digits, power)) * scale[2]
-    if number ~= number or math.abs(number) == math.huge then return nil, expected .. got(value) end
+    if number ~= number or math.abs(number) == math.huge then return nil, expected() .. got(value) end
     number = whole(number)
   else
-    return nil, expected .. ", got a " .. type(value)
+    return nil, expected() .. ", got a " .. type(value)
   end
   if number < 0 and not (options and options.negative) then
-    return nil, expected .. string.format(", got %s: less than nothing", tostring(value))
+    return nil, expected() .. string.format(", got %s: less than nothing", tostring(value))
   end
   return number
 end

@@ -248,6 +248,7 @@ end
 
 -- What training reaches on an accelerator at a precision, under the names of pp_device. fp16 and what has no figures of its own: as bf16.
 function catalogue.efficiencies(entry, precision)
+  entry.reach = entry.reach or reach[entry.family]
   local all = entry.reach
   local shares = all[precision] or all.bf16
   local out = {
@@ -260,12 +261,17 @@ function catalogue.efficiencies(entry, precision)
   return out
 end
 
--- The bf16 figures stand in the entry itself too.
+-- The bf16 figures stand in the entry itself too, of one that is asked for.
 local function complete(entry)
-  entry.reach = entry.reach or reach[entry.family]
   for key, value in pairs(catalogue.efficiencies(entry, "bf16")) do entry[key] = value end
+  return entry
 end
-for _, entry in ipairs(entries) do complete(entry) end
 complete(catalogue.generic)
+
+local find = catalogue.find
+function catalogue.find(name)
+  local entry, near = find(name)
+  return entry and complete(entry), near
+end
 
 return catalogue

@@ -66,21 +66,42 @@ local switches = [[
   attn_output_gate enable_moe_block use_double_wide_mlp add_router_bias use_moe_router_bias use_grouped_topk mla_use_output_gate prefix_projection
   multi_query_attention multi_query moe_router_enable_expert_bias ]]
 
-local harmless, is_switch = {}, {}
-for _, group in ipairs(groups) do
-  for key in group[2]:gmatch("%S+") do harmless[key] = group[1] end
+-- Is a key among the words of a text?
+local function is_among(key, words)
+  if not key:find "^%S+$" then return false end
+  local from = 1
+  while true do
+    local first, last = words:find(key, from, true)
+    if not first then return false end
+    if words:find("^%s", first - 1) and words:find("^%s", last + 1) then return true end
+    from = first + 1
+  end
 end
-for key in switches:gmatch("%S+") do is_switch[key] = true end
+
+local keys = {}
+
+-- All of them but switches: key → why.
+function keys.harmless()
+  local list = {}
+  for _, group in ipairs(groups) do
+    for key in group[2]:gmatch "%S+" do list[key] = group[1] end
+  end
+  return list
+end
+
+function keys.is_switch(key) return is_among(key, switches) end
 
 -- Names that tell by their form: ids of tokens, dropout.
 local patterns = { "_token_ids?$", "_token_index$", "dropout" }
 
 -- Why a key changes no parameter, whatever it holds; nil when that is not known.
-local function reason(key)
-  if harmless[key] then return harmless[key] end
+function keys.reason(key)
+  for i = #groups, 1, -1 do
+    if is_among(key, groups[i][2]) then return groups[i][1] end
+  end
   for _, pattern in ipairs(patterns) do
     if key:find(pattern) then return pattern == "dropout" and "dropout" or "tokens" end
   end
 end
 
-return { harmless = harmless, is_switch = is_switch, reason = reason }
+return keys

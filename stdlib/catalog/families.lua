@@ -79,7 +79,8 @@ local deepseek_moe = { ffn = { "moe_intermediate_size" },
 local mixtral_moe = { ffn = { "intermediate_size" } }
 local qwen_moe = { ffn = { "moe_intermediate_size" }, dense = dense.sparse_step }
 
-local families = {
+-- Those whose layers are all of the usual kinds.
+local alike = {
   arcee = { classes = { "ArceeForCausalLM" }, tied = false, gated = false, qkv_bias = attention_bias, output_bias = attention_bias,
             mlp_bias = key("mlp_bias", false) },
   bloom = gpt{ classes = { "BloomForCausalLM" }, tied = true, ffn = { times = 4 }, adjust = function(_, shape) shape.embedding_norm = true end },
@@ -223,7 +224,12 @@ local families = {
                     mlp_bias = key("use_bias", true) },
 }
 
-for name, family in pairs(require("pipeplan.catalog.hybrids")(key, dense, deepseek_moe)) do families[name] = family end
+-- They and those of hybrids.lua, by model_type.
+local families
+local function all()
+  families = families or with(alike, require("pipeplan.catalog.hybrids")(key, dense, deepseek_moe))
+  return families
+end
 
 -- Families that are known not to be countable by blocks of one shape, by model_type or class: what stands in the way.
 local shared = "Mamba layers, and attention whose weights layers share"
@@ -261,4 +267,4 @@ local telling_keys = {
 -- layer_types that are plain softmax attention for parameters and FLOPs.
 local plain_layer_types = { full_attention = true, sliding_attention = true, chunked_attention = true }
 
-return { families = families, refused = refused, published = published, telling_keys = telling_keys, plain_layer_types = plain_layer_types }
+return { alike = alike, all = all, refused = refused, published = published, telling_keys = telling_keys, plain_layer_types = plain_layer_types }

@@ -44,12 +44,15 @@
 --                no plan ever breaks it, so that only whoever reads a file asks: `severity` of such a rule is warning or note where the
 --                framework runs, and does something else than the file seems to ask; `about`, the field whose line a finding is told
 --                at, where it is not the first one of its message. Not to be disabled by any policy
+-- plan_rules     those of the rules that plans are held against: all but by = "engine"
 -- program        fields of a plan that stand in a program of the user's, so that a launch need not say them
 -- notes, source  for people
--- A derived framework (derive.lua) also has base: the name of the other, and spell: function, how it writes a key of that.
+-- A derived framework (derive.lua) also has base: the name of the other, and spell: function, how it writes a key of that. What only who reads
+-- or writes a framework's files asks for is made when somebody does (parts.lua).
 
 local lists = require "pipeplan.base.lists"
 local lookup = require "pipeplan.catalog.lookup"
+local parts = require "pipeplan.catalog.frameworks.parts"
 
 -- In the order in which people look for one.
 local entries = {
@@ -66,6 +69,10 @@ local entries = {
   require "pipeplan.catalog.frameworks.colossalai",
   (require "pipeplan.catalog.frameworks.zero_bubble"),  -- one value: the last call of a list gives all that it returns
 }
+
+for _, entry in ipairs(entries) do
+  entry.plan_rules = entry.plan_rules or parts.of_plans(entry.rules)   -- of a table in one part
+end
 
 local catalogue = lookup { entries = entries }
 
@@ -111,38 +118,32 @@ local function conditions(rule)
 end
 catalogue.conditions = conditions
 
--- Of each framework: schedule → the rules about it and not about every one, by id.
-local about
-local function rules_about(entry, schedule)
-  if not about then
-    about = {}
-    for _, each in ipairs(entries) do
-      about[each] = {}
-      for _, rule in ipairs(each.rules) do
-        for _, name in ipairs(type(rule.schedule) == "table" and rule.schedule or { rule.schedule }) do
-          about[each][name] = about[each][name] or {}
-          about[each][name][rule.id] = rule
-        end
-      end
-    end
+-- Is it a rule about that schedule, and not about every one?
+local function is_about(rule, schedule)
+  return rule.schedule == schedule or type(rule.schedule) == "table" and lists.contains(rule.schedule, schedule)
+end
+
+-- Those of the first list that stand in the second too.
+local function common(rules, others)
+  local ids = {}
+  for _, rule in ipairs(others) do ids[rule.id] = true end
+  local list = {}
+  for _, rule in ipairs(rules) do
+    if ids[rule.id] then list[#list + 1] = rule end
   end
-  return about[entry][schedule] or {}
+  return list
 end
 
 local function shared(schedule)
   local list
   for _, entry in ipairs(entries) do
     if entry.schedules[schedule] then
-      local mine = rules_about(entry, schedule)
-      if not list then
-        list = {}
-        for _, rule in ipairs(entry.rules) do
-          if mine[rule.id] then list[#list + 1] = rule end
-        end
+      local mine = {}
+      for _, rule in ipairs(entry.plan_rules) do
+        if is_about(rule, schedule) then mine[#mine + 1] = rule end
       end
-      for i = #list, 1, -1 do
-        if not mine[list[i].id] then table.remove(list, i) end
-      end
+      list = list and common(list, mine) or mine
+      if #list == 0 then break end
     end
   end
   return list or {}
@@ -150,7 +151,7 @@ end
 
 local known = {}
 
--- Rules about a schedule that all frameworks which run it have: they hold where no framework is named.
+-- Rules of plans about a schedule that all frameworks which run it have: they hold where no framework is named.
 function catalogue.shared(schedule)
   known[schedule] = known[schedule] or shared(schedule)
   return known[schedule]

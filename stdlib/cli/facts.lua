@@ -279,13 +279,21 @@ for _, topic in ipairs { "statements", "primitives" } do
   end
 end
 for _, topic in ipairs { "accelerators", "hosts", "kernels", "links", "overheads" } do
-  data[topic] = function() return require("pipeplan.catalog." .. topic).entries end
+  data[topic] = function()
+    local catalogue, list = require("pipeplan.catalog." .. topic), {}
+    for i, name in ipairs(catalogue.names) do list[i] = catalogue.find(name) end   -- as it is found
+    return list
+  end
 end
 
 function data.frameworks()
-  local entries = require("pipeplan.catalog.frameworks").entries
-  for _, entry in ipairs(entries) do assert(entry.keys) end  -- put together when somebody asks (frameworks/derive.lua)
-  return entries
+  local list = {}
+  for i, entry in ipairs(require("pipeplan.catalog.frameworks").entries) do
+    assert(entry.keys)   -- made when somebody asks (frameworks/parts.lua)
+    list[i] = lists.with(entry)
+    list[i].plan_rules = nil   -- they stand among its rules
+  end
+  return list
 end
 
 -- A value as JSON takes it: of a list that has names beside its items the items are `list`; of a function, that there is one.

@@ -8,15 +8,20 @@ local output = require "pipeplan.cli.output"
 
 local usage = commands.usage
 
+local USUAL_PAUSE = 200   -- Lua's
+
 -- Each command is a module with run(arguments) → its text (a string, or an iterator over its pieces; nil: there is none, and no file is
--- written), exit status, the file that the text is for (nil: standard output).
+-- written), exit status, the file that the text is for (nil: standard output). pause: how much garbage may be there before it is collected, as a
+-- percentage of what is in use.
 local function dispatch(arguments)
   local name = arguments[1]
   if not name or name == "--help" or name == "-h" then return usage, name and 0 or failure.status.usage end
   if name == "--version" then return "pipeplan " .. require("engine").version .. "\n", 0 end
   for _, command in ipairs(commands.list) do
     if command == name then
-      return require("pipeplan.cli." .. name).run(table.pack(table.unpack(arguments, 2)))
+      local module = require("pipeplan.cli." .. name)
+      collectgarbage("incremental", module.pause or USUAL_PAUSE)
+      return module.run(table.pack(table.unpack(arguments, 2)))
     end
   end
   local near = failure.suggestion(name, commands.list)

@@ -3,14 +3,12 @@
 
 local command_line = require "pipeplan.cli.arguments"
 local failure = require "pipeplan.base.failure"
-local launches = require "pipeplan.report.launch.init"
+local launches = require "pipeplan.report.launch.formats"
 local lists = require "pipeplan.base.lists"
 local options = require "pipeplan.input.options"
 
-local command = {}
-
 -- One plan allocates a few megabytes and is done: tracing them over and over would be a sixth of its time.
-collectgarbage("incremental", 1000)
+local command = { pause = 1000 }
 
 local examples = [[
 Examples:
@@ -183,7 +181,7 @@ end
 -- What starts the plan in a framework.
 local function written(name)
   return function(plan, request, _, _, _, plan_for)
-    local text, problem = launches.write(name, plan, request, plan_for)
+    local text, problem = require("pipeplan.report.launch.init").write(name, plan, request, plan_for)
     if text then return text end
     require("pipeplan.cli.output").complain(string.format("--format %s: %s", name, problem))
     return nil, failure.status.refused
@@ -208,7 +206,7 @@ end
 local function request_of(parsed, given)
   local objects, specs = require("pipeplan.analysis.lint.import").split(parsed.spec, given, parsed.layout)
   local format = parsed.format
-  local name = launches.formats[format]
+  local name = launches.framework[format]
   local request = require("pipeplan.input.spec").read {
     objects = objects, files = specs, options = given, otherwise = { framework = name } }
   if not name or request.framework == name then return request end

@@ -47,10 +47,9 @@ local function lay_card(given, found)
   end
 end
 
--- given: path → { value, origin, shown, base }, before it is checked.
+-- given: path → { value, origin, shown, base }, before it is checked, the inventory among them.
 function found_cluster.fill(given)
   local at = given["cluster.inventory"]
-  if not at then return end
   local paths, problem = fields.check(fields.by_path["cluster.inventory"], at.value)
   if not paths then failure.usage("%s: %s is %s", at.origin, at.shown, problem) end
   local list = {}

@@ -42,16 +42,25 @@ local function is_kin(class, family)
   return false
 end
 
--- Families by class and by model_type.
-local by_class, by_type, family_names, family_names_of = {}, {}, {}, {}
-for name, family in pairs(catalog.families) do
-  family_names[#family_names + 1] = name
-  by_type[name] = family
-  family_names_of[family] = name
-  for _, class in ipairs(family.classes) do by_class[class] = family end
-  for _, model_type in ipairs(family.types or {}) do by_type[model_type] = family end
+-- Families by class and by model_type, and their names.
+local function index(families)
+  local by_class, by_type, names_of = {}, {}, {}
+  for name, family in pairs(families) do
+    by_type[name], names_of[family] = family, name
+    for _, class in ipairs(family.classes) do by_class[class] = family end
+    for _, model_type in ipairs(family.types or {}) do by_type[model_type] = family end
+  end
+  return { by_class = by_class, by_type = by_type, names_of = names_of }
 end
-table.sort(family_names)
+
+-- Of families whose layers are alike, which most files are of, and of all of them.
+local alike, all = index(catalog.alike), nil
+local function find(by, key)
+  if key == nil then return nil end
+  if alike[by][key] then return alike[by][key] end
+  all = all or index(catalog.all())
+  return all[by][key]
+end
 
 -- What tells of layers that the family, if it is one that we know, does not read.
 local function check_features(self, family)
@@ -73,6 +82,7 @@ local function check_features(self, family)
 end
 
 local function unknown_family(self, name)
+  local family_names = lists.sorted_keys(catalog.all())
   failure.usage("%s: pipeplan does not know how %s is built%s; it knows %s; %s", self.file, self.label,
                 failure.suggestion(name, family_names), table.concat(family_names, ", "), self:published_sizes())
 end
@@ -86,10 +96,11 @@ local function family_of(self)
   if self.label == "" then
     failure.usage("%s: not a config.json of a language model: neither 'model_type' nor 'architectures' says what it is", self.file)
   end
-  if by_class[class] then return by_class[class] end
-  check_features(self, by_type[model_type] or {})
+  local of_class = find("by_class", class)
+  if of_class then return of_class end
+  check_features(self, find("by_type", model_type) or {})
   if catalog.refused[model_type] then self:refuse(catalog.refused[model_type]) end
-  local family = by_type[model_type] or unknown_family(self, model_type or class)
+  local family = find("by_type", model_type) or unknown_family(self, model_type or class)
   if class and self.prefix == "" then
     if not is_kin(class, family) then unknown_family(self, class) end
     self:assume("model", family.classes[1], "%s is read as the same blocks with a head for language", self.label)
@@ -298,7 +309,7 @@ local function read_shape(self, family)
   shape.norms_per_layer, shape.norm_bias = family.norms or 2, family.norm_bias
   read_ends(self, family, shape)
   if family.adjust then family.adjust(self, shape) end
-  local own = windows.join(shape, family.own and family.own(self, shape), windows.of(self, family_names_of[family], shape))
+  local own = windows.join(shape, family.own and family.own(self, shape), windows.of(self, find("names_of", family), shape))
   if own then kinds.fill(self, shape, own, self.is_dense or function() return true end) end
   if shape.kv_heads and shape.heads % shape.kv_heads ~= 0 then
     failure.usage("%s: '%s%s' (%d) must divide '%s%s' (%d)", self.file, self.prefix, key_of(self, names.kv_heads), shape.kv_heads,
@@ -452,11 +463,6 @@ function hf.read(config, file, tower)
     active_parameters_without_embedding = totals.active_without_embedding, mtp_parameters = totals.mtp,
     tower_parameters = shape.tower,
   }
-end
-
--- The model of an inline shape in a spec: see inline_shape.lua.
-function hf.inline(given_shape, file, tower)
-  return require("pipeplan.input.inline_shape").read(given_shape, file, tower)
 end
 
 return hf

@@ -240,7 +240,7 @@ function reader:check_unread(ignored)
   for _, key in ipairs(unread_keys(self)) do
     local value = given(self.config[key])
     local empty = value == nil or value == "" or type(value) == "table" and next(value) == nil
-    if value == false and config_keys.is_switch[key] or empty then
+    if value == false and config_keys.is_switch(key) or empty then
       self.seen[key] = true
     elseif value == false and #self.taken_for_true > 0 then   -- it may be another name of one of these
       refuse_unread(self, key)

@@ -4,7 +4,6 @@
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
-local hf = require "pipeplan.input.hf_config"
 local json = require "pipeplan.base.json"
 local units = require "pipeplan.base.units"
 
@@ -43,7 +42,7 @@ local function read_file(at, tower)
   if type(config) ~= "table" or config == json.null or json.is_array(config) then
     failure.usage("%s: holds %s: expected the config.json of a model", file, fields.show(config))
   end
-  return hf.read(config, file, tower), file
+  return require("pipeplan.input.hf_config").read(config, file, tower), file
 end
 
 -- A shape whose numbers may have units: "671B", "128Ki". What no key or value of a shape can look like never reaches whoever reads shapes.
@@ -68,8 +67,8 @@ local function read_inline(at, tower)
     end
     object[key] = value
   end
-  if is_config(object) then return hf.read(object, at.origin, tower) end
-  return hf.inline(object, at.origin, tower)
+  if is_config(object) then return require("pipeplan.input.hf_config").read(object, at.origin, tower) end
+  return require("pipeplan.input.inline_shape").read(object, at.origin, tower)
 end
 
 -- The model of a request. at: where the field was given. tower: training.tower, if it is given. What was assumed for it joins

@@ -8,7 +8,6 @@ local documents = require "pipeplan.base.documents"
 local failure = require "pipeplan.base.failure"
 local fields = require "pipeplan.input.fields"
 local files = require "pipeplan.input.files"
-local found_cluster = require "pipeplan.input.found_cluster"
 local hardware = require "pipeplan.input.hardware"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
@@ -183,7 +182,7 @@ local function build(given, name, paths)
     return assumed
   end
   for path in pairs(given) do request.given[path] = true end
-  found_cluster.note(request, given)
+  if given["cluster.inventory"] then require("pipeplan.input.found_cluster").note(request, given) end
 
   local frozen = value "training.lora_rank" and "frozen"   -- adapters stand beside the text model's weights
   request.model = model.read(given.model, request, value "training.tower" or frozen)
@@ -245,7 +244,7 @@ local function build_any(given, name, paths)
 end
 
 local function finished(given, name, paths)
-  found_cluster.fill(given)
+  if given["cluster.inventory"] then require("pipeplan.input.found_cluster").fill(given) end
   check_all(given, name)
   if given["cluster.gpus"].value == "minimum" then return build_any(given, name, paths) end
   local request = build(given, name, paths)

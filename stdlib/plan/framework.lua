@@ -69,13 +69,19 @@ end
 
 -- Does a rule hold for that record (field → value)?
 function framework.holds(rule, record)
-  return engine.conditions.match(record, conditions_of(rule)) and (not rule.when or rule.when(record))
+  local read = {}   -- the engine sorts what it is given
+  for _, condition in ipairs(conditions_of(rule)) do
+    local other = type(condition.value) == "table" and condition.value.field
+    read[condition.field] = record[condition.field]
+    if other then read[other] = record[other] end
+  end
+  return engine.conditions.match(read, conditions_of(rule)) and (not rule.when or rule.when(record))
 end
 
 -- Does a framework take a candidate, by the rules that its record (with what framework.fields names) has all fields for?
 function framework.takes(name, record)
-  for _, rule in ipairs(frameworks.find(name).rules or {}) do
-    local known = rule.by ~= "engine" and not rule.when
+  for _, rule in ipairs(frameworks.find(name).plan_rules) do
+    local known = not rule.when
     for _, condition in ipairs(conditions_of(rule)) do known = known and record[condition.field] ~= nil end
     if known and framework.holds(rule, record) then return false end
   end
@@ -85,31 +91,36 @@ end
 -- The rules that hold in a framework; where none is named, those about a schedule alone: { rule, entry, only: that schedule } each.
 local function rules_of(context, schedules)
   local entry, list = framework.of(context), {}
-  for _, rule in ipairs(entry and entry.rules or {}) do list[#list + 1] = { rule = rule, entry = entry } end
+  for _, rule in ipairs(entry and entry.plan_rules or {}) do list[#list + 1] = { rule = rule, entry = entry } end
   for _, name in ipairs(entry and {} or schedules) do
-    local running = frameworks.running(name)[1]
     for _, rule in ipairs(frameworks.shared(name)) do
-      list[#list + 1] = { rule = rule, entry = frameworks.find(running), only = name }
+      list[#list + 1] = { rule = rule, entry = frameworks.find(frameworks.running(name)[1]), only = name }
     end
   end
   return list
 end
 
-local function forbidden_with(context, schedule, choice)
-  local rules = rules_of(context, { schedule })
-  if #rules == 0 then return nil end
+-- Of those, the rules about schedules that conditions alone decide.
+local function rules_about(context, schedule)
+  local list = {}
+  for _, each in ipairs(rules_of(context, { schedule })) do
+    local about = false
+    for _, condition in ipairs(each.rule.when and {} or conditions_of(each.rule)) do about = about or condition.field == "schedule" end
+    if about then list[#list + 1] = each end
+  end
+  return list
+end
+
+local function forbidden_with(context, schedule, choice, rules)
   local record = facts_of(context, choice)
   for name, value in pairs(context.record) do record[name] = value end
   for name, value in pairs(choice.values) do record[name] = value end
   record.schedule = schedule
   if record.architecture == "dense" then record.expert_parallel, record.expert_tensor_parallel = 1, 1 end
   for _, each in ipairs(rules) do
-    local static, about = not each.rule.when and each.rule.by ~= "engine", false
-    for _, condition in ipairs(conditions_of(each.rule)) do
-      about = about or condition.field == "schedule"
-      if record[condition.field] == nil then static = false end
-    end
-    if static and about and framework.holds(each.rule, record) then
+    local known = true
+    for _, condition in ipairs(conditions_of(each.rule)) do known = known and record[condition.field] ~= nil end
+    if known and framework.holds(each.rule, record) then
       return { rule = each.rule, entry = each.entry, record = record }
     end
   end
@@ -117,9 +128,9 @@ end
 
 -- The rule for which no layout of the request could run that schedule, whatever its recipe: { rule, entry, record }; or nil.
 function framework.forbidden(context, schedule)
-  local first
-  for i, choice in ipairs(context.arguments.choices) do
-    local found = forbidden_with(context, schedule, choice)
+  local rules, first = rules_about(context, schedule), nil
+  for i, choice in ipairs(#rules > 0 and context.arguments.choices or {}) do
+    local found = forbidden_with(context, schedule, choice, rules)
     if not found then return nil end
     if i == 1 then first = found end
   end
@@ -323,18 +334,16 @@ local function apply_rules(set, add, names)
   for i, choice in ipairs(set.context.arguments.choices) do facts[i] = facts_of(set.context, choice) end
   for _, name in ipairs(lists.sorted_keys(facts[1])) do set.c:set(name, lists.column(facts, name)) end
   for _, each in ipairs(rules_of(set.context, names)) do
-    if each.rule.by ~= "engine" then
-      local mask = set.c:match(conditions_of(each.rule))
-      if each.only then mask = mask & set:scheduled { each.only } end
-      if each.rule.when then
-        local rows = {}
-        for _, row in ipairs(mask:rows()) do
-          if each.rule.when(set.c:row(row)) then rows[#rows + 1] = row end
-        end
-        mask = set.c:only(rows)
+    local mask = set.c:match(conditions_of(each.rule))
+    if each.only then mask = mask & set:scheduled { each.only } end
+    if each.rule.when then
+      local rows = {}
+      for _, row in ipairs(mask:rows()) do
+        if each.rule.when(set.c:row(row)) then rows[#rows + 1] = row end
       end
-      add(set, "framework", each.rule.id, mask, { fact = each.rule, framework = each.entry })
+      mask = set.c:only(rows)
     end
+    add(set, "framework", each.rule.id, mask, { fact = each.rule, framework = each.entry })
   end
 end
 

@@ -12,7 +12,6 @@ local framework = require "pipeplan.plan.framework"
 local guard = require "pipeplan.plan.guard"
 local lists = require "pipeplan.base.lists"
 local measure = require "pipeplan.plan.measure"
-local program = require "pipeplan.plan.program"
 local reasons = require "pipeplan.plan.reasons"
 local stated = require "pipeplan.input.stated"
 
@@ -215,7 +214,7 @@ function plan.plan(arguments)
   if arguments.explain then
     out.explanation.spec = stated.list(request)
     if out.status == "planned" then
-      drawn = program.of(result.evaluation, known, request, result.kernel and result.kernel.name)
+      drawn = require("pipeplan.plan.program").of(result.evaluation, known, request, result.kernel and result.kernel.name)
       out.explanation.phases = drawn.phases
     end
   end

@@ -2,10 +2,10 @@
 -- layers.lua: what the statements of several layers make together. default ← each --policy ← --set: a later layer adds rules, changes and
 -- disables those of an earlier one, and sets parameters. Every rule and parameter remembers where it comes from and what it hides.
 
+local builders = require "pipeplan.policy.builder"
 local conditions = require "pipeplan.policy.conditions"
 local failure = require "pipeplan.base.failure"
 local lists = require "pipeplan.base.lists"
-local overrides = require "pipeplan.policy.overrides"
 local place = require("pipeplan.base.format").place
 local statements = require "pipeplan.policy.statements"
 local units = require "pipeplan.base.units"
@@ -22,7 +22,10 @@ local plural = {
   row = "rows", reject = "rejects", refuse = "refuses", prefer = "prefers", kernel = "kernels", warn = "warns", invariant = "invariants",
 }
 
-local complain = overrides.complain
+local complain, origin = builders.complain, builders.origin
+
+-- What acts on statements of earlier layers: the default policy has none, and starts without it.
+local function overrides() return require "pipeplan.policy.overrides" end
 
 -- ---------------------------------------------------------------------------------------------------------------------------- names
 
@@ -76,7 +79,7 @@ local function add_parameter(builder, statement)
     id = statement.id, value = statement.value, unit = statement.unit, type = statement.type, low = statement.low, high = statement.high,
     loosens = statement.loosens,
     meaning = statement.meaning, layer = statement.layer, file = statement.file, line = statement.line, hides = {},
-    final = statement.final and overrides.origin(statement) or nil,
+    final = statement.final and origin(statement) or nil,
   }
   builder.parameter_order[#builder.parameter_order + 1] = statement.id
   add_name(builder.names, statement.id, { kind = "parameter", unit = statement.unit, type = statement.type })
@@ -94,8 +97,8 @@ local function add_rule(builder, statement, new)
     lines = statement.lines, compared = statement.compared, within_bare = statement.within_bare,
   }
   for name, value in pairs(statement.properties) do rule[name] = value end
-  rule.final = rule.final and overrides.origin(statement) or nil
-  if rule.verb == "kernel" and overrides.kernel_lapses(builder, statement) then return end
+  rule.final = rule.final and origin(statement) or nil
+  if rule.verb == "kernel" and rule.layer ~= builder.default_layer and overrides().kernel_lapses(builder, statement) then return end
   for _, field in ipairs(sorted_keys(statement.conditions)) do
     local condition = statement.conditions[field]
     if condition.op ~= "any" then rule.conditions[#rule.conditions + 1] = condition end
@@ -115,7 +118,7 @@ local function read_layer(builder, layer)
       if raw.verb == verb then
         local statement = statements.read(raw, layer.name, builder.names, builder.report, verb_of)
         if statement and verb == "parameter" then add_parameter(builder, statement)
-        elseif statement then overrides.set(builder, statement) end
+        elseif statement then overrides().set(builder, statement) end
       end
     end
   end
@@ -124,7 +127,7 @@ local function read_layer(builder, layer)
     if raw.verb ~= "parameter" and raw.verb ~= "set" and raw.verb ~= "site" then
       local statement = statements.read(raw, layer.name, builder.names, builder.report, verb_of)
       if statement then
-        local act = overrides[raw.verb] or add_rule
+        local act = plural[raw.verb] and add_rule or overrides()[raw.verb]
         act(builder, statement, read)
       end
     end

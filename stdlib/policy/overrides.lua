@@ -6,6 +6,7 @@ loosens, whichever statement does it: it needs a reason, it falls away when it h
 `builder` is that of layers.lua. A title names the statement in what is said about it.
 ]]
 
+local builders = require "pipeplan.policy.builder"
 local conditions = require "pipeplan.policy.conditions"
 local dates = require "pipeplan.base.dates"
 local failure = require "pipeplan.base.failure"
@@ -18,20 +19,10 @@ local vocabulary = require "pipeplan.vocabulary"
 
 local overrides = {}
 
+local complain, origin = builders.complain, builders.origin
 local contains, sorted_keys = lists.contains, lists.sorted_keys
 
 local EXPIRES_SOON_DAYS = 30
-
--- Says what is wrong with something that has a file and a line.
-function overrides.complain(builder, at, format, ...)
-  builder.report(at.file, at.line, string.format(format, ...))
-end
-local complain = overrides.complain
-
--- Where a statement stands, for what it makes.
-function overrides.origin(statement)
-  return { layer = statement.layer, file = statement.file, line = statement.line }
-end
 
 -- ------------------------------------------------------------------------------------------------------------- reasons and expiry
 
@@ -113,10 +104,10 @@ local function final_about_kernels(builder)
   return nil
 end
 
--- A kernel of a later layer: has it lapsed? Its `why` is its reason, unless the catalogue knows better than to call it one that overlaps.
+-- A kernel of a layer after the default one: has it lapsed? Its `why` is its reason, unless the catalogue knows better than to call it one that overlaps.
 function overrides.kernel_lapses(builder, statement)
   local name = statement.properties.recommend or statement.id
-  if statement.properties.overlapping == false or statement.layer == builder.default_layer then return false end
+  if statement.properties.overlapping == false then return false end
   resolve_all(builder, statement.conditions)
   if not claims_kernel(builder, statement, name) then return false end
   local known, title = kernels.find(name), string.format("kernel '%s'", statement.id)
@@ -166,7 +157,7 @@ local function set_parameter(builder, statement, parameter, value)
   parameter.bare = type(statement.values[parameter.id]) == "number"  -- without a unit or a percent sign
   parameter.value, parameter.layer, parameter.file, parameter.line = value, statement.layer, statement.file, statement.line
   parameter.owner, parameter.why, parameter.link = statement.owner, statement.why, statement.link
-  if statement.final then parameter.final = overrides.origin(statement) end
+  if statement.final then parameter.final = origin(statement) end
 end
 
 function overrides.set(builder, statement)
@@ -226,9 +217,9 @@ end
 
 -- What a change replaces, for `policy show`.
 local function hide(rule, statement, name, old)
-  local origin = rule.origin[name] or rule
-  table.insert(rule.hides, 1, { name = name, value = old, layer = origin.layer, file = origin.file, line = origin.line })
-  rule.origin[name] = overrides.origin(statement)
+  local from = rule.origin[name] or rule
+  table.insert(rule.hides, 1, { name = name, value = old, layer = from.layer, file = from.file, line = from.line })
+  rule.origin[name] = origin(statement)
 end
 
 -- What a rule is after a change, as far as it decides: { conditions = { field → condition }, when, unless, overlapping }.
@@ -303,7 +294,7 @@ local function apply_change(rule, statement, before, after)
   rule.conditions = {}
   for _, field in ipairs(sorted_keys(after.conditions)) do rule.conditions[#rule.conditions + 1] = after.conditions[field] end
   rule.when = after.when
-  if statement.properties.final then rule.final = overrides.origin(statement) end
+  if statement.properties.final then rule.final = origin(statement) end
 end
 
 function overrides.change(builder, statement)
@@ -333,7 +324,7 @@ function overrides.disable(builder, statement)
   if is_final(builder, statement, title, "it", rule.final) or lapses(builder, statement, title, true) then return end
   if loosening.guards[rule.verb] then record(builder, statement, rule.id, title) end
   builder.rules[rule.id] = nil
-  local by = overrides.origin(statement)
+  local by = origin(statement)
   by.reason, by.expires, by.owner, by.link = statement.reason, statement.expires, statement.owner, statement.link
   local entry = { rule = rule, by = by, final = statement.final and by or nil }
   builder.disabled[#builder.disabled + 1] = entry
@@ -362,7 +353,7 @@ function overrides.enable(builder, statement)
   remove(builder.disabled, function(other) return other == entry end)
   remove(builder.loosened, function(other) return other.kind == "disable" and other.id == rule.id end)
   hide(rule, statement, "enabled", string.format("disabled by %s", entry.by.layer))
-  if statement.final then rule.final = overrides.origin(statement) end
+  if statement.final then rule.final = origin(statement) end
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------------ pins

@@ -145,7 +145,7 @@ local megatron = require "pipeplan.catalog.frameworks.megatron"
 
 return derive(megatron, {
   name = "own-trainer", title = "our trainer", versions = { { name = "1", what = "ours" } },
-  rules = {
+  plan_rules = {
     { id = "own-trainer.depth", pipeline_parallel = { over = 4 }, message = "{framework}: P {pipeline_parallel} is over 4", source = "assumed: by its README" },
   },
   schedules = { interleaved_1f1b_overlap = false }, source = "assumed: by its README",

@@ -135,7 +135,7 @@ describe("a config.json with a renamed key", function()
   end)
 
   it("with a key added that changes nothing is still the same model", function()
-    local harmless = lists.sorted_keys(config_keys.harmless)
+    local harmless = lists.sorted_keys(config_keys.harmless())
     for _, config in ipairs(cases) do
       local key = harmless[random(#harmless)]
       if config[key] == nil and config.text_config == nil then

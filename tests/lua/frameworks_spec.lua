@@ -44,9 +44,10 @@ describe("the table of a framework", function()
   for _, entry in ipairs(frameworks.entries) do
     it("holds what is known, and nothing else: " .. entry.name, function()
       local name = entry.name
+      assert.is_table(entry.keys)   -- and so the second part of the table is there
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
                      "recipes", "spell",
-                     "communicators", "host_floor", "keys", "gone", "rules", "notes", "source", "base", "chosen",
+                     "communicators", "host_floor", "keys", "gone", "rules", "plan_rules", "notes", "source", "base", "chosen",
                      "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program", "accepts", "unverified" }, name)
       known(entry.has, { "tensor", "context", "expert", "expert_tensor", "sequence_parallel", "tied_embeddings" }, name)
       known(entry.names, { "microbatches", "pipeline" }, name)

@@ -4,14 +4,14 @@
 require "pipeplan"
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
-local hf = require "pipeplan.input.hf_config"
+local inline = require "pipeplan.input.inline_shape"
 
 local function within(fraction, value, expected)
   assert.is_true(math.abs(value / expected - 1) <= fraction, string.format("%g is not within %g of %g", value, fraction, expected))
 end
 
 local function refusal(given)
-  local good, problem = pcall(hf.inline, given, "spec.json")
+  local good, problem = pcall(inline.read, given, "spec.json")
   assert.is_false(good)
   assert.is_true(failure.is(problem), tostring(problem))
   return problem.message
@@ -27,7 +27,7 @@ describe("an inline mixture of experts", function()
   }
   for _, case in ipairs(published) do
     it(string.format("of %g with %g active comes out within 1 %%", case[1], case[2]), function()
-      local model = hf.inline({ architecture = "moe", total = case[1], active = case[2], layers = case[3] }, "spec.json")
+      local model = inline.read({ architecture = "moe", total = case[1], active = case[2], layers = case[3] }, "spec.json")
       local totals = engine.model.parameters(model.shape)
       within(0.01, totals.total, case[1])
       within(0.01, totals.active, case[2])
@@ -41,14 +41,14 @@ describe("an inline mixture of experts", function()
   end
 
   it("of DeepSeek-V3's size gets its hidden size and 8 of 256 experts", function()
-    local shape = hf.inline({ architecture = "moe", total = 671e9, active = 37e9, layers = 61 }, "spec.json").shape
+    local shape = inline.read({ architecture = "moe", total = 671e9, active = 37e9, layers = 61 }, "spec.json").shape
     assert.equal(7168, shape.hidden)  -- as in its config.json
     assert.equal(256, shape.experts)
     assert.equal(8, shape.experts_per_token)
   end)
 
   it("keeps the experts that it is given", function()
-    local model = hf.inline({ architecture = "moe", total = 46.7e9, active = 12.9e9, layers = 32, hidden = 4096, experts = 8,
+    local model = inline.read({ architecture = "moe", total = 46.7e9, active = 12.9e9, layers = 32, hidden = 4096, experts = 8,
                               experts_per_token = 2 }, "spec.json")
     assert.equal(8, model.shape.experts)
     within(0.01, engine.model.parameters(model.shape).total, 46.7e9)
@@ -60,7 +60,7 @@ describe("an inline dense model", function()
   for _, case in ipairs{ { 8e9, 32, 4096 }, { 70e9, 80, 8192 }, { 405e9, 126, 16384 }, { 175e9, 96, 12288 }, { 7e9, 32, 4096 } } do
     it(string.format("of %g gets the usual hidden size", case[1]), function()
       -- Llama-3 8B, 70B, 405B, GPT-3, Llama-2 7B
-      local model = hf.inline({ architecture = "dense", total = case[1], layers = case[2] }, "spec.json")
+      local model = inline.read({ architecture = "dense", total = case[1], layers = case[2] }, "spec.json")
       assert.equal(case[3], model.shape.hidden)
       within(0.01, engine.model.parameters(model.shape).total, case[1])
       assert.equal(model.total_parameters, model.active_parameters)
@@ -69,7 +69,7 @@ describe("an inline dense model", function()
 
   it("lists each derivation with its reason", function()
     local fields = {}
-    for i, assumption in ipairs(hf.inline({ total = 8e9, layers = 32 }, "spec.json").assumptions) do
+    for i, assumption in ipairs(inline.read({ total = 8e9, layers = 32 }, "spec.json").assumptions) do
       fields[i] = assumption.field
       assert.is_true(#assumption.why > 0)
     end
@@ -80,7 +80,7 @@ describe("an inline dense model", function()
     for total = 7, 12, 0.25 do
       for _, layers in ipairs{ 4, 12, 32, 61, 96, 128 } do
         local parameters = 10 ^ total
-        local good, model = pcall(hf.inline, { total = parameters, layers = layers }, "spec.json")
+        local good, model = pcall(inline.read, { total = parameters, layers = layers }, "spec.json")
         if good then
           within(0.01, engine.model.parameters(model.shape).total, parameters)
         else
@@ -99,7 +99,7 @@ describe("a complete inline shape", function()
   end
 
   it("is taken as it is", function()
-    local model = hf.inline(llama_2_7b{ name = "mine", max_positions = 4096 }, "spec.json")
+    local model = inline.read(llama_2_7b{ name = "mine", max_positions = 4096 }, "spec.json")
     assert.equal(6738415616, model.total_parameters)
     assert.same({}, model.assumptions)
     assert.equal("mine", model.name)
@@ -108,7 +108,7 @@ describe("a complete inline shape", function()
   end)
 
   it("keeps a rounded total that is near it", function()
-    assert.equal(7000000000, hf.inline(llama_2_7b{ total = 7e9 }, "spec.json").total_parameters)
+    assert.equal(7000000000, inline.read(llama_2_7b{ total = 7e9 }, "spec.json").total_parameters)
     assert.equal("spec.json: model 'total' must be near what the shape adds up to (6738415616), got 8000000000",
                  refusal(llama_2_7b{ total = 8e9 }))
   end)
@@ -116,7 +116,7 @@ describe("a complete inline shape", function()
   it("may state active without the embedding", function()
     -- DeepSeek-V3: 37 B leaves the embedding out, 37.55 B does not
     for _, active in ipairs{ 36.6e9, 37.55e9 } do
-      local model = hf.inline({ layers = 61, hidden = 7168, vocab = 129280, attention = "mla", heads = 128, q_lora_rank = 1536,
+      local model = inline.read({ layers = 61, hidden = 7168, vocab = 129280, attention = "mla", heads = 128, q_lora_rank = 1536,
                                 kv_lora_rank = 512, qk_nope_dim = 128, qk_rope_dim = 64, v_dim = 128, ffn = 18432, experts = 256,
                                 experts_per_token = 8, expert_ffn = 2048, shared_ffn = 2048,
                                 router_correction_bias = true, first_dense = 3, total = 671e9, active = active }, "spec.json")
@@ -131,7 +131,7 @@ describe("an inline shape with anything of experts", function()
   local function read(changes)
     local shape = { layers = 32, hidden = 4096, vocab = 32000, heads = 32, ffn = 11008 }
     for key, value in pairs(changes) do shape[key] = value end
-    return pcall(hf.inline, shape, "spec.json")
+    return pcall(inline.read, shape, "spec.json")
   end
 
   it("is no dense model", function()
@@ -156,7 +156,7 @@ describe("an inline shape with anything of experts", function()
 
   it("has its experts derived, with an assumption for each size, where total and active are given", function()
     -- Mixtral 8x7B: 8 experts, 2 for a token
-    local good, model = pcall(hf.inline, { architecture = "moe", total = 46702792704, active = 12879925248, layers = 32, hidden = 4096,
+    local good, model = pcall(inline.read, { architecture = "moe", total = 46702792704, active = 12879925248, layers = 32, hidden = 4096,
                                            vocab = 32000, heads = 32, kv_heads = 8 }, "spec.json")
     assert.is_true(good, tostring(model))
     local derived = {}

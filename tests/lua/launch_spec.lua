@@ -12,6 +12,7 @@ local planner = require "pipeplan.plan.init"
 local policy = require "pipeplan.policy.load".load { date = "2026-11-27" }
 local random_specs = require "random_specs"
 local spec = require "pipeplan.input.spec"
+local launches = require "pipeplan.report.launch.formats"
 local writer = require "pipeplan.report.launch.init"
 
 local judged, imported, decision = judge.judged, judge.imported, judge.decision
@@ -23,7 +24,7 @@ local function each_plan(name, first, count, take, model)
   local made, seed = 0, first
   while made < count do
     local object = random_specs.any(random_specs.generator(seed))
-    object.framework = writer.formats[name] or name
+    object.framework = launches.framework[name] or name
     if model and type(object.model) == "table" then object.model = planning.merge(object.model, model) end
     if object.parallelism.schedule == "zb_auto" then object.parallelism.schedule = nil end
     local good, problem = failure.try(function()
@@ -54,7 +55,7 @@ local few = { corners { parallelism = { pipeline = 1 } },
               corners { cluster = { gpus = 1 }, model = { layers = 2 }, parallelism = { pipeline = 1 }, training = { global_batch_size = 4 } } }
 
 describe("a plan written as a launch", function()
-  for _, name in ipairs(writer.names) do
+  for _, name in ipairs(launches.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
       each_plan(name, 1, long and 200 or 3, function(seed, plan, request, object)

@@ -8,13 +8,13 @@ local cases = require "shipped_launches"
 local files = require "policy_files"
 local frameworks = require "pipeplan.catalog.frameworks"
 local judge = require "launch_judge"
-local writer = require "pipeplan.report.launch.init"
+local launches = require "pipeplan.report.launch.formats"
 
 teardown(files.remove)
 
 -- What docs/frameworks.md says of the launch of a plan.
 local function cell(each)
-  local entry = frameworks.find(writer.formats[each.format])
+  local entry = frameworks.find(launches.framework[each.format])
   if not each.text then return "no" end
   if entry.unverified then return "unverified" end
   local parts = { "yes" }
@@ -23,7 +23,7 @@ local function cell(each)
 end
 
 local function tables()
-  local lines = { "| plan | `" .. table.concat(writer.names, "` | `") .. "` |", "| --- " .. ("| --- "):rep(#writer.names) .. "|" }
+  local lines = { "| plan | `" .. table.concat(launches.names, "` | `") .. "` |", "| --- " .. ("| --- "):rep(#launches.names) .. "|" }
   local refused = {}
   for _, spec in ipairs(cases.list()) do
     local row = { spec.title }
@@ -61,8 +61,8 @@ describe("launches of what is shipped", function()
 
   it("are accepted by the framework's own code, or marked unverified with the reason, in catalogue, docs and the file itself", function()
     local text = page "docs/frameworks.md"
-    for _, name in ipairs(writer.names) do
-      local entry = frameworks.find(writer.formats[name])
+    for _, name in ipairs(launches.names) do
+      local entry = frameworks.find(launches.framework[name])
       assert.is_true((entry.accepts == nil) ~= (entry.unverified == nil), name)
       local what = {}
       for i, part in ipairs(entry.accepts and entry.accepts.except or {}) do what[i] = part.what .. ": " .. part.why end
@@ -73,7 +73,7 @@ describe("launches of what is shipped", function()
     end
     for _, spec in ipairs(cases.list()) do
       for _, each in ipairs(spec.launches) do
-        local entry = frameworks.find(writer.formats[each.format])
+        local entry = frameworks.find(launches.framework[each.format])
         assert.equal(entry.unverified ~= nil, each.text ~= nil and each.text:find("# Unverified: " .. (entry.unverified or "?"), 1, true) ~= nil
                                               or each.text == nil and entry.unverified ~= nil, spec.title)
       end

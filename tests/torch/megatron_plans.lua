@@ -9,6 +9,7 @@ local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
 local launch = require "pipeplan.report.launch.init"
+local launches = require "pipeplan.report.launch.formats"
 local load = require "pipeplan.policy.load"
 local planner = require "pipeplan.plan.init"
 local random_specs = require "random_specs"
@@ -39,7 +40,7 @@ end
 
 local function planned(seed, most)
   local object = random_specs.any(random_specs.generator(seed))
-  object.framework = launch.formats[name]
+  object.framework = require("pipeplan.report.launch.formats").framework[name]
   if object.cluster.gpus > most then return true, nil end
   return failure.try(function()
     local request = spec.from_table(object, ".")

@@ -1,29 +1,26 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- derive.lua: a framework that is another one with changes, without a copy of it. Of the change
 --   spell      function: how it writes a key of the base; handed on
+--   plan_rules what it has beside the base's; without: ids of rules of the base that do not hold in it
+--   schedules  laid over the base's, name by name; false: it does not run that one
+-- and, given by a function, of its second part (parts.lua)
 --   renamed    { ["--base-key"] = its key } for those that it writes otherwise
 --   dropped    base keys that it does not have
---   keys, gone, rules   what it has beside the base's; without: ids of rules of the base that do not hold in it
---   schedules  laid over the base's, name by name; false: it does not run that one
+--   keys, gone, rules   what it has beside the base's
 --   facts      laid over the base's
 -- Every other field stands in place of the base's. Not handed on are `argparse`, for such a framework adds arguments of its own, and `accepts`,
--- for its code is another. The keys of five such tables are a millisecond, and a plan asks for those of one at most: they are put together
--- when somebody does.
+-- for its code is another.
 
 local lists = require "pipeplan.base.lists"
-
-local own = { renamed = true, dropped = true, keys = true, gone = true, rules = true, without = true, schedules = true, facts = true }
-
--- What is the base's own.
-local kept = { keys = true, argparse = true, accepts = true }
+local parts = require "pipeplan.catalog.frameworks.parts"
 
 -- The keys of the base as it writes them, then its own.
-local function keys_of(base, change)
+local function keys_of(base, spell, change)
   local list, renamed = {}, change.renamed or {}
   for _, key in ipairs(base.keys) do
     if not lists.contains(change.dropped or {}, key.key) then
       local copy = lists.with(key)
-      local function spelled(name) return renamed[name] or change.spell and change.spell(name) or name end
+      local function spelled(name) return renamed[name] or spell and spell(name) or name end
       copy.key, copy.base = spelled(key.key), key.key
       copy.wants = key.wants and spelled(key.wants)
       list[#list + 1] = copy
@@ -37,27 +34,42 @@ local function appended(list, more)
   return table.move(more or {}, 1, #(more or {}), #out + 1, out)
 end
 
-local function derive(base, change)
+-- The rules of the base that hold, and more.
+local function rules_of(rules, without, more)
+  local list = {}
+  for _, rule in ipairs(rules) do
+    if not lists.contains(without or {}, rule.id) then list[#list + 1] = rule end
+  end
+  return appended(list, more)
+end
+
+local function second_part(base, first, second)
   local out = {}
-  for name, value in pairs(base) do out[name] = not kept[name] and value or nil end
-  for name, value in pairs(change) do
-    if not own[name] then out[name] = value end
+  for name in pairs(parts.second) do
+    out[name] = second[name]
+    if out[name] == nil and name ~= "accepts" then out[name] = base[name] end
+  end
+  out.keys = keys_of(base, first.spell, second)
+  out.gone = appended(base.gone, second.gone)
+  out.rules = appended(rules_of(base.rules, first.without, first.plan_rules), second.rules)
+  out.facts = lists.with(base.facts or {}, second.facts)
+  return out
+end
+
+local function derive(base, first, second)
+  local out = {}
+  for name, value in pairs(base) do
+    if not parts.second[name] and name ~= "argparse" then out[name] = value end
+  end
+  for name, value in pairs(first) do
+    if name ~= "without" then out[name] = value end
   end
   out.base = base.name
-  out.gone = appended(base.gone, change.gone)
-  local rules = {}
-  for _, rule in ipairs(base.rules) do
-    if not lists.contains(change.without or {}, rule.id) then rules[#rules + 1] = rule end
-  end
-  out.rules = appended(rules, change.rules)
-  out.facts = lists.with(base.facts or {}, change.facts)
+  out.plan_rules = rules_of(base.plan_rules, first.without, first.plan_rules)
   out.schedules = {}
   for name, how in pairs(base.schedules) do out.schedules[name] = how end
-  for name, how in pairs(change.schedules or {}) do out.schedules[name] = how or nil end
-  return setmetatable(out, { __index = function(entry, name)
-    if name == "keys" then entry.keys = keys_of(base, change) end
-    return rawget(entry, name)
-  end })
+  for name, how in pairs(first.schedules or {}) do out.schedules[name] = how or nil end
+  return parts.split(out, function() return second_part(base, first, second and second() or {}) end)
 end
 
 return derive

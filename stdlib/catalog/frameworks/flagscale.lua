@@ -53,6 +53,16 @@ return derive(megatron, {
              last = "decoder_last_pipeline_num_layers", source = at "its Megatron-LM, core 0.15.0rc5" },
   spell = spell,
   unverified = "its package runs nothing without a Megatron-LM of its own, patched: rules are of its source",
+  chosen = function(key) return key "use_dualpipe" or key "use_dualpipev" end,
+  plan_rules = {
+    { id = "flagscale.dualpipev_experts", schedule = "dualpipev", expert_parallel = { at_most = 1 },
+      message = "{framework} runs DualPipeV only with expert parallelism: EP is {expert_parallel}", source = at "arguments.py.patch:209-264" },
+    { id = "flagscale.dualpipev_mtp", schedule = "dualpipev", mtp_layers = { over = 0 },
+      message = "{framework} runs DualPipeV only without MTP layers: the model has {mtp_layers}", source = at "arguments.py.patch:209-264" },
+  },
+  notes = "DualPipeV with moe_fb_overlap needs untied embeddings, EP > 1, no MTP, no gradient or parameter overlap",
+  source = "https://github.com/flagos-ai/FlagScale/tree/16a2dd5, arguments.py.patch, examples; https://github.com/flagos-ai/FlagScale/pull/1157",
+}, function() return {
   facts = { use_dualpipev = "use_dualpipev", use_dualpipe = "use_dualpipe", fb_overlap = "moe_fb_overlap" },
   writes = lists.with(megatron.writes, {
     -- its Megatron-LM, core 0.15.0rc5, may not have --moe-flex-dispatcher-backend yet
@@ -63,7 +73,6 @@ return derive(megatron, {
     use_dualpipe = function(f) return f.plan.schedule == "dualpipe" end,
     moe_fb_overlap = function(f) return f.plan.schedule == "dualpipev" end,   -- the planned pairs hide the all-to-all
   }),
-  chosen = function(key) return key "use_dualpipe" or key "use_dualpipev" end,
   dropped = { "--step-batch-size-schedule", "--hybrid-layer-pattern" },
   keys = {
     { key = "rampup_batch_size", field = "training.global_batch_size", type = "list", written = "never" },
@@ -82,10 +91,6 @@ return derive(megatron, {
     { key = "recompute_num_layers_per_stage_micro_batch", type = "list", written = "never" },
   },
   rules = {
-    { id = "flagscale.dualpipev_experts", schedule = "dualpipev", expert_parallel = { at_most = 1 },
-      message = "{framework} runs DualPipeV only with expert parallelism: EP is {expert_parallel}", source = at "arguments.py.patch:209-264" },
-    { id = "flagscale.dualpipev_mtp", schedule = "dualpipev", mtp_layers = { over = 0 },
-      message = "{framework} runs DualPipeV only without MTP layers: the model has {mtp_layers}", source = at "arguments.py.patch:209-264" },
     { id = "flagscale.dualpipev_depth", by = "engine", use_dualpipev = "dualpipev", pipeline_parallel = 1,
       message = "{framework} runs DualPipeV only with a pipeline: P is 1", source = at "arguments.py.patch:209-264" },
     { id = "flagscale.dualpipev_mtp_given", by = "engine", use_dualpipev = "dualpipev",
@@ -133,6 +138,4 @@ return derive(megatron, {
     { id = "flagscale.dualpipe_tied", by = "engine", use_dualpipe = "dualpipe", tied_embeddings = true,
       message = "{framework} runs DualPipe only with untie_embeddings_and_output_weights (unverified)", source = two_directions },
   },
-  notes = "DualPipeV with moe_fb_overlap needs untied embeddings, EP > 1, no MTP, no gradient or parameter overlap",
-  source = "https://github.com/flagos-ai/FlagScale/tree/16a2dd5, arguments.py.patch, examples; https://github.com/flagos-ai/FlagScale/pull/1157",
-})
+} end)

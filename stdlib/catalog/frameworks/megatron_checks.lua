@@ -312,10 +312,7 @@ local list = {
     message = "{framework}: --tp-comm-overlap wants --sequence-parallel", source = at "arguments.py:1441" },
 
   -- state of the optimizer
-  { id = "megatron.precision_aware", by = "plan", optimizer_state = "reduced",
-    when = function(f) return f.zero == 0 or f.optimizer ~= "adam" and f.optimizer ~= "adamw" end,
-    message = "{framework} keeps moments or gradients in less than fp32 only with Adam and its distributed optimizer",
-    source = at "optimizer_config.py:433-470; optimizer/__init__.py:1057" },
+  "megatron.precision_aware",
   { id = "megatron.precision_aware_alone", precision_aware = true,
     when = function(f)   -- where it keeps a state in less than fp32, the rule above says so
       local trains = f.train_iters_said or f.train_samples_said
@@ -341,8 +338,7 @@ local list = {
     message = "{framework}: --use-megatron-fsdp wants --ckpt-format fsdp_dtensor", source = at "arguments.py:1169" },
   { id = "megatron.format_fsdp", megatron_fsdp = false, checkpoint_format = "fsdp_dtensor",
     message = "{framework}: --ckpt-format fsdp_dtensor wants --use-megatron-fsdp", source = at "arguments.py:1675" },
-  { id = "megatron.sharded_optimizer", by = "plan", zero = { at_least = 2 }, optimizer = "muon",
-    message = "{framework} shards gradients of Adam and SGD only: Megatron-FSDP refuses others", source = at "arguments.py:1150" },
+  "megatron.sharded_optimizer",
   { id = "megatron.fsdp_optimizer", megatron_fsdp = true,
     when = function(f)   -- where it shards gradients, sharded_optimizer says so of Muon
       return f.optimizer_name ~= "adam" and f.optimizer_name ~= "sgd" and (f.optimizer ~= "muon" or (f.zero or 0) < 2)
@@ -392,7 +388,7 @@ local list = {
 }
 
 for _, rule in ipairs(list) do
-  rule.by = rule.by ~= "plan" and "engine" or nil   -- of the others no plan is made
+  if type(rule) == "table" then rule.by = "engine" end   -- a name is that of one of plans
 end
 
 -- These behind others, in one list.

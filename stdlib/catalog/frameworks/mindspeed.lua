@@ -19,6 +19,9 @@ return derive(megatron, {
           tied_embeddings = false },
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = megatron.defaults.source },
+  notes = "its DualPipeV keeps W joined in the cool-down; layers padded with no-op layers to a multiple of 2P",
+  source = documented,
+}, function() return {
   keys = {
     { key = "--schedules-method", field = "parallelism.schedule", type = "choice", values = { "dualpipev" }, written = "differs" },
     { key = "--moe-fb-overlap", type = "flag", present = true, default = false, written = "differs" },
@@ -26,6 +29,4 @@ return derive(megatron, {
     { key = "--num-layer-list", field = "parallelism.layers_per_stage", type = "list", written = "never", note = "without virtual stages" },
     { key = "--noop-layers", type = "list", written = "never", note = "not beside --num-layer-list" },
   },
-  notes = "its DualPipeV keeps W joined in the cool-down; layers padded with no-op layers to a multiple of 2P",
-  source = documented,
-})
+} end)

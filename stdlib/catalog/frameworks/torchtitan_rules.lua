@@ -3,7 +3,6 @@
 -- T = torchtitan/trainer.py, PP = torchtitan/distributed/pipeline_parallel.py, D = torchtitan/distributed/parallel_dims.py; "run": seen with
 -- the PyPI package on a CPU (tests/torch/torchtitan_plans_test.py).
 
-local common = require "pipeplan.catalog.frameworks.common_rules"
 local torch = require "pipeplan.catalog.frameworks.torch"
 
 local function at(where) return "https://github.com/pytorch/torchtitan/tree/v0.3.0, " .. where end
@@ -20,31 +19,12 @@ local list = {
     when = function(f) return f.replicas * f.shards ~= f.data_parallel end,
     message = "{framework}: {replicas} replicas × {shards} shards are not the DP {data_parallel} that {gpus} GPUs leave",
     source = at "parallel_dims.py:186" },
-  common.expert_tensor("torchtitan", at "parallel_dims.py:186; expert_tensor_parallel_degree is gone"),
-  common.query_groups("torchtitan", at "models/common/attention.py: the product of keys is viewed as heads, which DTensor refuses where "
-                                    .. "TP does not divide them: \"Cannot unflatten unevenly sharded tensor\": run with PyTorch 2.13"),
-  { id = "torchtitan.expert_shards", expert_parallel = { over = 1 },
-    when = function(f)
-      local shards = f.zero == 0 and 1 or f.data_parallel // f.replicas
-      return shards * f.context_parallel * f.tensor_parallel % f.expert_parallel ~= 0
-    end,
-    message = "{framework} takes the ranks of EP {expert_parallel} from those that shard: DP {data_parallel} ÷ {replicas} replicas × CP "
-              .. "{context_parallel} × TP {tensor_parallel}, without DP where nothing is sharded, is no multiple of it",
-    source = at "parallel_dims.py: build_mesh" },
-  { id = "torchtitan.optimizer_alone", by = "plan", pipeline_parallel = 1, zero = 1,
-    when = function(f) return f.data_parallel * f.context_parallel > 1 end,
-    message = "{framework} shards no optimizer alone without a pipeline: gradients are sharded with it",
-    source = "https://github.com/pytorch/pytorch/tree/v2.13.0/torch/distributed/fsdp/_fully_shard, fully_shard" },
-  { id = "torchtitan.gradients_alone", by = "plan", pipeline_parallel = { over = 1 }, zero = 2,
-    message = "{framework} reduces gradients behind the last microbatch of a pipeline: until then they are whole",
-    source = "https://github.com/pytorch/pytorch/tree/v2.13.0/torch/distributed/pipelining, stage.py: set_requires_gradient_sync" },
-  { id = "torchtitan.sequence",
-    when = function(f)
-      local tensor = f.sequence_parallel and f.tensor_parallel or 1
-      return f.sequence_length % (tensor * (f.context_parallel > 1 and 2 * f.context_parallel or 1)) ~= 0
-    end,
-    message = "{framework}: sequences of {sequence_length} tokens do not divide by TP {tensor_parallel}, where sequences are split over it, × 2 CP "
-              .. "of CP {context_parallel}", source = at "trainer.py:307-315" },
+  "torchtitan.expert_tensor",
+  "torchtitan.query_groups",
+  "torchtitan.expert_shards",
+  "torchtitan.optimizer_alone",
+  "torchtitan.gradients_alone",
+  "torchtitan.sequence",
 
   { id = "torchtitan.batch", by = "engine",
     when = function(f) return f.global_batch_size % (f.local_batch * f.data_parallel) ~= 0 end,

@@ -27,6 +27,16 @@ return derive(megatron, {
   sharding = { alone = { 0, 1 }, with_pipeline = { 0, 1 }, bucket = 40e6, bucket_per_rank = 1e6, source = source },
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = source },
+  plan_rules = {
+    { id = "zero_bubble.expert_tensor", architecture = "moe",
+      when = function(f) return f.expert_tensor_parallel ~= f.tensor_parallel end,
+      message = "{framework} splits experts as it splits the rest: ETP is {expert_tensor_parallel}, TP {tensor_parallel}",
+      nearest = function(f) return { field = "expert_tensor_parallel", value = f.tensor_parallel } end,
+      source = "https://github.com/sail-sg/zero-bubble-pipeline-parallelism/tree/39f2c18, megatron/core/transformer/moe/experts.py" },
+  },
+  notes = "padding layers with --allow-padding-num-layers; no Transformer Engine",
+  source = source,
+}, function() return {
   dropped = { "--pipeline-model-parallel-layout", "--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
               "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--expert-tensor-parallel-size",
               "--num-virtual-stages-per-pipeline-rank", "--microbatch-group-size-per-virtual-pipeline-stage",
@@ -43,13 +53,4 @@ return derive(megatron, {
     { key = "--zero-bubble-max-pending-backward", field = "plan.activation_limit_chunks", type = "integer", written = "differs" },
     { key = "--allow-padding-num-layers", type = "flag", present = true, default = false, written = "never" },
   },
-  rules = {
-    { id = "zero_bubble.expert_tensor", architecture = "moe",
-      when = function(f) return f.expert_tensor_parallel ~= f.tensor_parallel end,
-      message = "{framework} splits experts as it splits the rest: ETP is {expert_tensor_parallel}, TP {tensor_parallel}",
-      nearest = function(f) return { field = "expert_tensor_parallel", value = f.tensor_parallel } end,
-      source = "https://github.com/sail-sg/zero-bubble-pipeline-parallelism/tree/39f2c18, megatron/core/transformer/moe/experts.py" },
-  },
-  notes = "padding layers with --allow-padding-num-layers; no Transformer Engine",
-  source = source,
-})
+} end)

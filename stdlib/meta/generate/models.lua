@@ -10,8 +10,8 @@ local function code(text) return "`" .. text .. "`" end
 
 local function families()
   local lines = { "| `model_type` | classes | parameters as counted by | time of its layers |", "| --- | --- | --- | --- |" }
-  for _, name in ipairs(lists.sorted_keys(catalog.families)) do
-    local family, types, classes = catalog.families[name], { code(name) }, {}
+  for _, name in ipairs(lists.sorted_keys(catalog.all())) do
+    local family, types, classes = catalog.all()[name], { code(name) }, {}
     for i, other in ipairs(family.types or {}) do types[i + 1] = code(other) end
     for i, class in ipairs(family.classes) do classes[i] = code(class) end
     local time = family.assumes and "assumed: " .. family.assumes .. " at the speed of attention" or "as of any attention"

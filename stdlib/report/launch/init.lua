@@ -3,19 +3,15 @@
 -- plan needs and no other. What no plan says, data, tokenizer, checkpoints, learning rates, is left to whoever starts it.
 --
 -- launch.write(format, plan, request, plan_for) → text, of a file of this folder; or nil and why the plan cannot be written so.
--- launch.formats: format → the framework that it is for, in the order of launch.names.
 
 local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local layout = require "pipeplan.base.layout"
+local launches = require "pipeplan.report.launch.formats"
 local settings = require "pipeplan.report.launch.settings"
 local visible = require "pipeplan.base.visible"
 
-local launch = {
-  names = { "megatron", "bridge", "flagscale", "torchtitan", "deepspeed", "primus" },
-  formats = { megatron = "megatron", bridge = "megatron-bridge", flagscale = "flagscale", torchtitan = "torchtitan",
-              deepspeed = "deepspeed", primus = "primus" },
-}
+local launch = {}
 
 -- Processes of a node and nodes of so many GPUs, the nodes as full as can be with whole groups of tensor parallelism, whose ranks are
 -- neighbours: with TP inside a node it stays there.
@@ -69,10 +65,10 @@ end
 local function neighbours(name, plan_for)
   if not plan_for then return "" end
   local list = {}
-  for _, other in ipairs(launch.names) do
+  for _, other in ipairs(launches.names) do
     if other ~= name then
-      local plan, request = plan_for(launch.formats[other])
-      local written = plan and plan.status == "planned" and settings.of(plan, request, frameworks.find(launch.formats[other]))
+      local plan, request = plan_for(launches.framework[other])
+      local written = plan and plan.status == "planned" and settings.of(plan, request, frameworks.find(launches.framework[other]))
       if written then list[#list + 1] = other end
     end
   end
@@ -91,7 +87,7 @@ function launch.write(name, plan, request, plan_for)
     local others = reason and by_framework(reason) and neighbours(name, plan_for) or ""
     return nil, string.format("there is no plan: it is %s%s%s", plan.status, reason and ": " .. reason.message or "", others)
   end
-  local entry = frameworks.find(launch.formats[name])
+  local entry = frameworks.find(launches.framework[name])
   local list, problem = settings.of(plan, request, entry)
   if not list then return nil, string.format("%s has no key for %s%s", entry.title, problem, neighbours(name, plan_for)) end
   local said = {}
