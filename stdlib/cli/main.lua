@@ -11,8 +11,8 @@ local usage = commands.usage
 local USUAL_PAUSE = 200   -- Lua's
 
 -- Each command is a module with run(arguments) → its text (a string, or an iterator over its pieces; nil: there is none, and no file is
--- written), exit status, the file that the text is for (nil: standard output). pause: how much garbage may be there before it is collected, as a
--- percentage of what is in use.
+-- written), exit status, the file that the text is for (nil: standard output). pause: how large the heap may grow before garbage is
+-- collected, in percent of what is in use.
 local function dispatch(arguments)
   local name = arguments[1]
   if not name or name == "--help" or name == "-h" then return usage, name and 0 or failure.status.usage end

@@ -104,7 +104,8 @@ local function final_about_kernels(builder)
   return nil
 end
 
--- A kernel of a layer after the default one: has it lapsed? Its `why` is its reason, unless the catalogue knows better than to call it one that overlaps.
+-- A kernel of a layer after the default one: has it lapsed? Its `why` is its reason, unless the catalogue knows better than to call it one
+-- that overlaps.
 function overrides.kernel_lapses(builder, statement)
   local name = statement.properties.recommend or statement.id
   if statement.properties.overlapping == false then return false end

@@ -40,7 +40,7 @@ end
 
 local function planned(seed, most)
   local object = random_specs.any(random_specs.generator(seed))
-  object.framework = require("pipeplan.report.launch.formats").framework[name]
+  object.framework = launches.framework[name]
   if object.cluster.gpus > most then return true, nil end
   return failure.try(function()
     local request = spec.from_table(object, ".")
