@@ -151,7 +151,7 @@ end
 function report.warnings(run)
   local steps, found, list = run.steps, run.found, {}
   local function add(condition, ...) if condition then list[#list + 1] = string.format(...) end end
-  add(steps.undefined > 0, "NaN or infinite loss in %s, first at iteration %s: no schedule is worth keeping for that",
+  add(steps.undefined > 0, "NaN or infinite loss or gradient in %s, first at iteration %s: no schedule is worth keeping for that",
       plural(steps.undefined, "iteration"), steps.first_undefined and format.integer(steps.first_undefined))
   add(steps.skipped > 0, "%s skipped (loss scale)", plural(steps.skipped, "iteration"))
   local ranks = has_ranks_without_number(steps)

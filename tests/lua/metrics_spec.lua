@@ -87,6 +87,18 @@ describe("Megatron-LM's line", function()
     assert.equal(2, read((line:gsub("skipped iterations:   0", "skipped iterations:   2")) .. "\n").steps[1].skipped)
   end)
 
+  -- a norm that is none loses the weights at the next update, while the loss is still a number
+  it("tells of gradients that are no number, with the step of their line or the next one", function()
+    local function undefined(text) return read(text).steps[1].undefined end
+    for _, norm in ipairs { "grad norm: nan |", "'grad_norm': inf,", "actor/grad_norm:np.float64(nan)", "grad_norm=-Infinity", "'grad_norm': 'nan'" } do
+      assert.equal(1, undefined(line .. " " .. norm .. "\n"), norm)
+      assert.equal(1, undefined("{" .. norm .. "}\n" .. line .. "\n"), norm)
+    end
+    for _, norm in ipairs { "grad norm: 0.5 | nan", "grad_norm: 1e9", "norm: nan", "grad_norm: nano" } do
+      assert.equal(0, undefined(line .. " " .. norm .. "\n"), norm)
+    end
+  end)
+
   it("whose time makes no sense is counted as unreadable", function()
     for _, time in ipairs { "nan", "0.0", "-5.0", "1e99", "8.1.2.3", "" } do
       local told = read((line:gsub("8123%.4", time)) .. "\n")

@@ -7,6 +7,7 @@ local failure = require "pipeplan.base.failure"
 local launchers = require "pipeplan.input.launchers"
 local lines = require "pipeplan.input.metrics.lines"
 local marks = require "pipeplan.input.metrics.marks"
+local numbers = require "pipeplan.input.metrics.numbers"
 
 local metrics = {}
 
@@ -32,7 +33,7 @@ end
 -- line(number), before what a line tells, and argument(name, value, written): what the run says of its own layout (arguments.lua).
 -- → { name, formats = { { title, lines } }, lines, long, torn, unreadable, missing, caution }.
 function metrics.read_handle(handle, name, sink, input, columns)
-  local file = { name = name, formats = {}, unreadable = 0, missing = 0 }
+  local file, lost_gradient = { name = name, formats = {}, unreadable = 0, missing = 0 }, false
   local inner = setmetatable({
     unreadable = function()
       file.unreadable = file.unreadable + 1
@@ -42,6 +43,9 @@ function metrics.read_handle(handle, name, sink, input, columns)
     caution = function(text) file.caution = text end,
     step = function(sample)
       sample.rank = sample.rank or file.rank
+      -- of the step's own line, or of one before it
+      if lost_gradient and sample.undefined == 0 then sample.undefined = 1 end
+      lost_gradient = false
       sink.step(sample)
     end,
   }, { __index = sink })
@@ -50,6 +54,7 @@ function metrics.read_handle(handle, name, sink, input, columns)
     text, file.rank = launchers.strip(text)
     if sink.line then sink.line(number) end
     if sink.argument then arguments.line(text, sink) end
+    lost_gradient = lost_gradient or numbers.undefined_gradient(text)
     for _, reader in ipairs(readers) do
       if reader.read(text) then
         reader.count = reader.count + 1

@@ -29,6 +29,15 @@ function numbers.is_undefined(text)
   return word == "nan" or word == "inf" or word == "infinity"
 end
 
+-- Does a line tell a gradient's norm that is none? "grad norm: nan", "'grad_norm': inf", "actor/grad_norm:np.float64(nan)".
+function numbers.undefined_gradient(line)
+  if not line:find("norm", 1, true) then return false end
+  for word in line:lower():gmatch "grad[_ ]?norm['\"]?%s*[:=]%s*['\"]?([-+%w.(]+)" do
+    if numbers.is_undefined((word:gsub("^[%w.]*%(", ""))) then return true end
+  end
+  return false
+end
+
 -- A step as a sink takes it (monitor/steps.lua), of the words for its number, its tokens per second, and its loss, which may be nil; nil
 -- where they make no sense.
 function numbers.step_of_rate(iteration, rate, loss)
