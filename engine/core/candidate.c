@@ -227,6 +227,9 @@ pp_status pp_candidate_check_within(const pp_candidate *candidate, const pp_mode
     return pp_illegal(error, "engine.expert_count", "expert",
                       model->experts > 0 ? (double)divisor_at_most(model->experts, layout->expert) : 1,
                       "EP %d does not divide the %lld experts", layout->expert, (long long)model->experts);
+  if (layout->expert_tensor > 1 && model->experts > 0 && !divides(layout->expert_tensor, model->expert_ffn))
+    return pp_illegal(error, "engine.expert_columns", "expert_tensor", (double)divisor_at_most(model->expert_ffn, layout->expert_tensor),
+                      "ETP %d does not divide the %lld columns of an expert", layout->expert_tensor, (long long)model->expert_ffn);
   if (stages > model->layers + PP_EMPTY_ENDS)
     return pp_illegal(error, "engine.layers_below_stages", "pipeline",
                       layout->chunks <= model->layers ? (double)(model->layers / layout->chunks) : NAN,

@@ -86,7 +86,7 @@ int pp_candidate_group(const pp_candidate *candidate);
 pp_schedule_request pp_candidate_shortened(const pp_candidate *candidate, int64_t microbatches);
 
 /*
-** Is it legal? PP_ILLEGAL with the rule: engine.tensor_heads, engine.expert_count, engine.layers_below_stages, or what
+** Is it legal? PP_ILLEGAL with the rule: engine.tensor_heads, engine.expert_count, engine.expert_columns, engine.layers_below_stages, or what
 ** pp_schedule_check_within says at the smallest batch and then at the full one, of no more than so many actions or, without a limit, INT64_MAX.
 */
 pp_status pp_candidate_check_within(const pp_candidate *candidate, const pp_model *model, int64_t actions, pp_error *error);

@@ -238,6 +238,10 @@ pp_status pp_evaluate_check(const pp_problem *problem, const pp_candidate *candi
     return pp_illegal(error, "engine.context_sequence", "context", nearest, "CP %d does not divide a sequence of %lld tokens",
                       candidate->layout.context, (long long)problem->training->sequence_length);
   }
+  const int64_t replicas = problem->training->replicas, alike = (int64_t)candidate->layout.data * candidate->layout.context;
+  if (status == PP_OK && replicas > 1 && alike % replicas != 0)
+    return pp_illegal(error, "engine.replicas", "data", NAN, "%lld replicas do not divide DP %d × CP %d", (long long)replicas,
+                      candidate->layout.data, candidate->layout.context);
   return status;
 }
 

@@ -265,6 +265,12 @@ describe("heads over TP and tokens over CP", function()
     end
   end)
 
+  it("are shared by whole groups, where there are replicas", function()
+    local function of(replicas) return at(nil, few_keys, { tensor = 4, data = 4 }, { replicas = replicas, sharding = "parameters" }) end
+    assert.equal("3 replicas do not divide DP 4 × CP 1", first(of(3), "engine.replicas"))
+    assert.equal("planned", of(2).status)
+  end)
+
   it("have experts cut apart from the rest only where a framework can", function()
     for name, etp in pairs { nanotron = 2, colossalai = 2, ["zero-bubble"] = 1 } do
       local id = name:gsub("-", "_") .. ".expert_tensor"

@@ -232,6 +232,11 @@ static void tensor_and_expert_degrees_are_checked_against_the_model(void **state
   assert_string_equal(error.message, "TP 12 does not divide the 4096 columns of the MLP");
   c.model.kinds = 0;
   candidate.layout.tensor = 1;
+  candidate.layout.expert_tensor = 3;
+  assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
+  assert_string_equal(error.message, "ETP 3 does not divide the 2048 columns of an expert");
+  assert_int_equal((int)error.nearest, 2);
+  candidate.layout.expert_tensor = 1;
   candidate.layout.expert = 48;
   assert_int_equal(pp_candidate_check(&candidate, &c.model, &error), PP_ILLEGAL);
   assert_string_equal(error.id, "engine.expert_count");
