@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """loop_test.py: the commands of docs/running.md, pasted as they stand into one shell: every one ends as the page says, with what
-it is there to show. Only the line that installs PyTorch is left out, and torchrun is forked_torchrun.py, in half the time.
+it is there to show. Only the line that installs PyTorch is left out, and torchrun is this process, which has imported PyTorch once and forks; its
+command line is read by torchrun's own parser.
 Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
 import os
@@ -9,7 +10,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+
+import torch.distributed.pipelining  # noqa: F401  most of what a process of the examples takes to begin
+from torch.distributed.run import parse_args
+
+import processes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INSTALL = "scripts/torch && . build/torch/bin/activate"
@@ -39,6 +46,37 @@ def lines_of(page):
     return [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
 
 
+# What the shell asks of this process: words, each ended by a zero byte. The answers: standard output, standard error, exit status.
+ASKED, ANSWERS = "asked", ("out", "err", "status")
+TORCHRUN = r"""torchrun() { printf '%s\0' "$@" >PIPES/asked; cat PIPES/out; cat PIPES/err >&2; return "$(cat PIPES/status)"; }"""
+
+
+def torchrun(words):
+    read = parse_args(words)
+    done = processes.run_file(int(read.nproc_per_node), read.training_script, *read.training_script_args, timeout=800)   # torchrun has no limit
+    return "".join(out for _, out, _ in done), "".join(err for _, _, err in done), str(max(abs(status) for status, _, _ in done))
+
+
+def serve(pipes, shell):
+    """Answers until the shell has ended, when nobody asks any more."""
+    def end():
+        try:
+            shell.wait(timeout=900)
+        finally:
+            shell.kill()
+            open(f"{pipes}/{ASKED}", "wb").close()
+
+    threading.Thread(target=end, daemon=True).start()
+    while True:
+        with open(f"{pipes}/{ASKED}", "rb") as file:
+            words = file.read().decode().split("\0")[:-1]
+        if not words:
+            return
+        for name, text in zip(ANSWERS, torchrun(words)):
+            with open(f"{pipes}/{name}", "w") as file:
+                file.write(text)
+
+
 class Loop(unittest.TestCase):
     def test_commands_of_the_page_run_as_written(self):
         lines = lines_of((ROOT / "docs/running.md").read_text())
@@ -52,13 +90,20 @@ class Loop(unittest.TestCase):
             os.mkdir(f"{folder}/build")
             os.symlink(ROOT / "examples", f"{folder}/examples")
             os.symlink(pathlib.Path(os.environ["PIPEPLAN"]).resolve().parent, f"{folder}/build/release")
-            forked = f"torchrun() {{ '{sys.executable}' '{ROOT}/tests/torch/forked_torchrun.py' \"$@\"; }}"
+            pipes = f"{folder}/pipes"
+            os.mkdir(pipes)
+            for name in ASKED, *ANSWERS:
+                os.mkfifo(f"{pipes}/{name}")
             runs = [f"{{ {command}\n}} >{number}.out 2>{number}.err; echo $? >{number}.status"
                     for number, command in enumerate(commands)]
-            script = [*prepare, forked, *runs]
-            environment = {**os.environ, "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
-            environment.pop("LD_PRELOAD", None)
-            subprocess.run(["bash", "-c", "\n".join(script)], cwd=folder, env=environment, timeout=900, check=True)
+            script = [*prepare, TORCHRUN.replace("PIPES", pipes), *runs]
+            os.environ.pop("LD_PRELOAD", None)
+            os.environ.update(PATH=f"{folder}/build/release:{os.path.dirname(sys.executable)}:{os.environ['PATH']}", PYTHONWARNINGS="ignore")
+            os.chdir(folder)
+            self.addCleanup(os.chdir, ROOT)
+            shell = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=folder)
+            serve(pipes, shell)
+            self.assertEqual(0, shell.wait())
             for number, (command, (_, statuses, printed)) in enumerate(zip(commands, EXPECTED)):
                 status, out, err = (pathlib.Path(folder, f"{number}.{kind}").read_text() for kind in ("status", "out", "err"))
                 with self.subTest(command=command):

@@ -2,8 +2,8 @@
 """train_step_test.py: steps through a pipeline of processes (gloo, CPU, fp64) have the loss and the gradients of the model in one piece.
 
 The expected values are plain autograd's on the whole model, one microbatch after the other, here and not in the code under test. One process
-group for each pipeline depth and model runs all schedules; with experts on four ranks, where eight processes share a processor, one of each kind,
-unless PIPEPLAN_LONG=1 is in the environment. Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
+group for each pipeline depth and model runs all schedules; with experts, where up to eight processes share a processor, one of each kind, unless
+PIPEPLAN_LONG=1 is in the environment. Wants $PIPEPLAN, the program, and PyTorch 2.9 or newer; run.sh finds both.
 """
 import functools
 import json
@@ -184,7 +184,7 @@ class Gradients(unittest.TestCase):
         self.check_equal(4, 1, 0, CASES)
 
     def test_experts_on_2_ranks(self):
-        self.check_equal(2, 2, 4, CASES)
+        self.check_equal(2, 2, 4, KINDS)
 
     def test_experts_on_4_ranks(self):
         self.check_equal(4, 2, 4, KINDS)
