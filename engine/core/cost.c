@@ -214,7 +214,7 @@ static void count_traffic(const pp_work *job, const pp_again *redo, double regat
 }
 
 /*
-** I: as many product FLOPs as F, attention's backward, twice the element-wise bytes (gradients beside values), F's collectives again in
+** I: as many product FLOPs as F, attention's backward, the element-wise bytes of gradients beside values, F's collectives again in
 ** reverse, and before all that what is recomputed. W: the products once more, adding to gradients that are read and written.
 */
 static void time_block(const pp_scene *at, const pp_work *job, const pp_again *redo, pp_block_seconds *out, pp_pass_terms terms[PP_PASSES]) {
@@ -236,7 +236,7 @@ static void time_block(const pp_scene *at, const pp_work *job, const pp_again *r
     .tensor = job->tensor_seconds + expert_tensor, .latency = layer + routing };
   terms[INPUT] = (pp_pass_terms){
     .products = products(at, job, INPUT, weight, 2), .grouped = grouped_seconds(at, job, INPUT, weight),
-    .attention = back.seconds - back.exposed, .ring = back.exposed, .moved = moved(device, 2 * job->traffic),
+    .attention = back.seconds - back.exposed, .ring = back.exposed, .moved = moved(device, job->traffic_back),
     .tensor = job->tensor_seconds + expert_tensor + regather, .latency = layer + routing,
     .recompute = recomputed(at, job, redo, &terms[FORWARD], &ahead, weight, expert_tensor + routing) };
   const double trained = 1 - training->frozen;
@@ -366,8 +366,7 @@ pp_status pp_cost_blocks(const pp_model *model, const pp_layout *layout, const p
   time_embedding(&at, &out[PP_BLOCK_EMBEDDING], terms[PP_BLOCK_EMBEDDING]);
   for (int i = 0; i < PP_BLOCKS; i++)
     if (pp_model_has_layers_of(model, (pp_block)i)) time_layer(&at, (pp_block)i, &flops[i], &parameters[i], &out[i], terms[i]);
-  pp_work head = { 0 };
-  pp_work_add_head(&at, &head);
+  const pp_work head = pp_work_of_head(&at);
   time_block(&at, &head, &(pp_again){ 0 }, &out[PP_BLOCK_HEAD], terms[PP_BLOCK_HEAD]);
   if (model->mtp_layers > 0) {
     time_layer(&at, PP_BLOCK_MTP, &flops[PP_BLOCK_MTP], &parameters[PP_BLOCK_MTP], &out[PP_BLOCK_MTP], terms[PP_BLOCK_MTP]);

@@ -9,11 +9,22 @@
 #include "core/kernels.h"
 #include "core/shards.h"
 
+/*
+** Bytes of a parameter's update out of PyTorch's operations on lists of tensors (torch/optim/adam.py, _multi_tensor_adam), as Megatron-LM has it
+** without apex and Transformer Engine (core/optimizer/__init__.py): of the master, decay and step read and write it; of the first moment 3, of the
+** second 5, of a root of that 6; of the gradient 2, beside its norm 1 and clipping 4 (core/utils.py, local_multi_tensor_scale); the cast to a weight.
+*/
+static double unfused_bytes(const pp_training *training, double gradient) {
+  const double master = training->master_bytes > 0 ? training->master_bytes : training->parameter_bytes;
+  const double cast = training->master_bytes > 0 ? training->master_bytes + training->parameter_bytes : 0;
+  return 4 * master + 7 * training->moment_bytes + 7 * gradient + cast;
+}
+
 /* An optimizer step reads gradient, master and moments and writes master, moments and weight, of the parameters that this GPU updates. */
 static double optimizer_seconds(const pp_training *training, const pp_device *device, double gradient, double updated) {
   const double sent = gradient + training->parameter_bytes, away = training->optimizer_offload * updated;
   const double bytes = sent + 2 * (training->master_bytes + training->moment_bytes);
-  const double here = pp_kernels_moved(device, (updated - away) * bytes);
+  const double here = pp_kernels_moved(device, (updated - away) * (training->unfused_optimizer ? unfused_bytes(training, gradient) : bytes));
   return away > 0 ? here + away * sent / device->host_link + away * bytes / device->host_memory_bandwidth : here;
 }
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/loss.h"
 #include "core/meter.h"
 #include "core/mixers.h"
 #include "core/shards.h"
@@ -261,24 +262,20 @@ static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const
   return book;
 }
 
-/* Final norm, output weights and loss, all kept above fp8: 4h + 4V with fp32 logits (Korthikanti §4.3), whose gradient comes beside. */
+/*
+** Final norm, output weights and loss, all kept above fp8 (Korthikanti §4.3). Where TP's parts of a vocabulary are gathered, eight bytes a logit are there
+** beside, as many as the parts and what they are joined to in fp32: calibrated on the groups of tests/oracles/order.lua that calibrate.
+*/
 static void add_head(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence, logits = (double)model->vocab / by.tensor;
+  const pp_loss_bytes loss = pp_loss_of(training->loss, wide(training));
+  const double there = loss.whole ? (double)model->vocab : logits, gathered = loss.whole && by.tensor > 1 ? 4 + 4 : 0;
   if (model->streams > 1) keep(book, wide(training) * (double)pp_model_stream_width(model) / by.sequence, false);
   keep(book, wide(training) * hidden, false);
   keep_input(book, wide(training) * hidden, training->recompute.norm);
-  if (training->unfused_loss) {   /* logits, in fp32, and their softmax; TP's parts are gathered in pieces and joined */
-    const double all = (double)model->vocab;
-    keep(book, (wide(training) + 4 + 4 + (by.tensor > 1 ? 4 + 4 : 0)) * all, false);
-    book->output_gradients += wide(training) * logits;
-    /* In backward the softmax's output, its gradient and what comes of that are there at once, in fp32 (PyTorch aten, nll_loss_backward and
-    ** _log_softmax_backward_data): twelve bytes, of which those above are ten. */
-    temporary(book, wide(training) * all);
-    return;
-  }
-  keep(book, (training->fused_loss ? wide(training) : 4) * logits, false);
+  keep(book, (loss.kept + gathered) * there, false);
   book->output_gradients += wide(training) * logits;
-  if (!training->fused_loss) temporary(book, wide(training) * logits);
+  temporary(book, loss.beside * there);
 }
 
 /* Token numbers of eight bytes, and the dropout mask. */
@@ -319,6 +316,7 @@ static pp_state_bytes state_of(double parameters, bool experts, const pp_layout 
     .gradients = trained * pp_shards_gradient_bytes(layout, training) / group(pp_shards_gradients(layout, training), ranks),
     .optimizer = updated * state * (1 - away),
     .host = updated * (state + training->gradient_bytes) * away,
+    .update = training->unfused_optimizer ? updated * training->moment_bytes / 2 * (1 - away) : 0,
   };
 }
 
@@ -343,6 +341,7 @@ static void add_state(pp_state_bytes *sum, double count, const pp_state_bytes *s
   sum->parameters += count * state->parameters;
   sum->gradients += count * state->gradients;
   sum->optimizer += count * state->optimizer;
+  sum->update += count * state->update;
   sum->host += count * state->host;
 }
 
@@ -433,6 +432,19 @@ static void gradient_shapes(const pp_model *model, const pp_layout *layout, cons
   for (int k = 0; k < PP_SHAPES; k++) out[k] = fmax(out[k], more[k]);
 }
 
+/*
+** A temporary that is dropped once it is added stands beside no other of backward: when a weight's gradient is made, what its layer's output needed
+** is gone. The largest is of what an MLP or an expert reads its input with, of an attention's weights together, or of the head.
+*/
+static void let_pass(const pp_model *model, pp_block_bytes *block) {
+  const double before = model->gated ? 2.0 / 3 : 1.0 / 2;
+  for (int k = 0; k < PP_SHAPES; k++) {
+    const double share = k == PP_SHAPES_MLP || k == PP_SHAPES_EXPERTS ? before : 1;
+    block->transient = fmax(block->transient, share * block->weight_gradients[k]);
+    block->weight_gradients[k] = 0;
+  }
+}
+
 pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const pp_training *training, int copies,
                            pp_block_bytes out[PP_BLOCKS], pp_error *error) {
   const pp_status status = check_recipe(layout, training, copies, error);
@@ -465,6 +477,7 @@ pp_status pp_memory_blocks(const pp_model *model, const pp_layout *layout, const
     add_state(&out[i].state, 1, &expert);
     gradient_shapes(model, layout, parameters, i, out[i].weight_gradients);
     for (int k = 0; k < PP_SHAPES; k++) out[i].weight_gradients[k] *= (1 - training->frozen) * training->weight_gradient_bytes;
+    if (training->weight_gradients_pass) let_pass(model, &out[i]);
     out[i].embedding_copy = state_of(held[i].embedding_copy, false, layout, training, copies);
   }
   const pp_state_bytes tower = tower_state(model, layout, training, copies);   /* one that trains is in what the embedding holds */
@@ -515,7 +528,10 @@ static void add_up(const pp_stage_memory *held, double activations, double overh
   *out = (pp_rank_bytes){ .parameters = state.parameters, .gradients = state.gradients, .optimizer = state.optimizer, .host = state.host,
                           .activations = activations, .transient = held->transient, .overhead = overhead, .tower = held->tower };
   for (int k = 0; k < PP_SHAPES; k++) out->transient += held->weight_gradients[k];
-  out->total = out->parameters + out->gradients + out->optimizer + out->activations + out->transient + out->overhead;
+  /* When an update needs its own, no activations are there. */
+  const double most = fmax(activations + out->transient, state.update);
+  out->transient = fmax(out->transient, state.update - activations);
+  out->total = out->parameters + out->gradients + out->optimizer + most + out->overhead;
 }
 
 /* What a rank's stages need together. */

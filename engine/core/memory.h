@@ -39,6 +39,7 @@ void pp_memory_parameters(const pp_model *model, const pp_layout *layout, pp_gpu
 */
 typedef struct {
   double parameters, gradients, optimizer, host;
+  double update;   /* a temporary of an update that is not fused, when no activations are there */
 } pp_state_bytes;
 
 /*

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/loss.h"
+
 typedef enum { PP_BF16, PP_FP8, PP_FP16, PP_FP32 } pp_precision;  /* of the matrix products */
 
 /* Recompute by module: what is not stored but computed again at the start of I (or B). `full` implies all. */
@@ -52,18 +54,19 @@ typedef struct {
                             ** combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining; transformer_config.py refuses that recompute */
   double tensor_overlap;    /* share of TP's collectives that run beside the products around them (Transformer Engine's userbuffers), 0 … 1 */
   bool fused_attention;     /* flash attention: no s × s matrix is stored */
-  bool fused_loss;          /* fused cross entropy: bf16 logits become their own gradient in place, no fp32 copy */
-  bool unfused_loss;        /* a softmax of the framework's own operations, in fp32 over the whole vocabulary on each TP rank */
+  pp_loss loss;             /* how the cross entropy is computed */
   bool unfused_norm;        /* a norm out of a framework's own operations: keeps an fp32 copy of its input and its output before the weight */
   bool unfused_rope;        /* rotary embedding in fp32: keeps a copy of queries and keys */
   bool unfused_activation;  /* SwiGLU in two kernels: keeps the gate's activation too */
   bool unfused_experts;     /* one product an expert, one after the other, in place of grouped ones */
+  bool unfused_optimizer;   /* an update of PyTorch's operations on lists of tensors, with a temporary as large as a moment */
   bool dropout;             /* one-byte masks after attention, MLP and embedding, and on an unfused softmax */
   double activation_bytes;  /* of a stored linear input (bf16: 2; fp8 cache: 1), and of the output gradients that W reads */
   double attention_output_bytes;  /* of the attention output, which its own backward reads too (bf16: 2; fp8: DeepSeek-V3's 12 bits 1.5,
                                      Transformer Engine's bf16 beside the projection's fp8 3) */
   double activation_input_bytes;  /* of what an expert's SwiGLU or GELU reads (bf16: 2; fp8 cache: 1) */
   double weight_gradient_bytes;   /* of a weight's gradient before it is added to the accumulated one (Megatron with TE: 2; in place: 0) */
+  bool weight_gradients_pass;     /* such a temporary is dropped once it is added, where Transformer Engine keeps one for each shape of weights */
   double dispatch_bytes;    /* per element of a dispatched token (fp8: 1 plus scales) */
   double combine_bytes;     /* per element of a combined token (bf16: 2) */
   double expert_imbalance;  /* tokens on the busiest expert rank / mean, ≥ 1 */

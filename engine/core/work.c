@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "core/loss.h"
 #include "core/mixers.h"
 
 double pp_work_gate_factor(const pp_model *model) {
@@ -166,22 +167,22 @@ static double head_flops(const pp_model *model) {
 }
 
 /*
-** Final norm, output weights in bf16, and a loss that reads and writes its logits four times (maximum, sum, gradient, cast). One that is not
-** fused does so for the whole vocabulary on each of TP's ranks, which in F gather it in bf16 and join its parts (read, write); what is counted
-** here I does too, with twice the bytes, so these are shared out between both.
+** Final norm, output weights in bf16, and the loss (loss.c). One over the whole vocabulary is gathered in bf16 by F, and its parts joined (read,
+** write); I does no such thing, but what is counted of TP here counts in both, so it is shared out between them.
 */
-void pp_work_add_head(const pp_scene *at, pp_work *out) {
+pp_work pp_work_of_head(const pp_scene *at) {
   const pp_model *model = at->model;
-  const bool whole = at->training->unfused_loss, joined = whole && at->layout->tensor > 1;
-  const double vocabulary = (double)model->vocab, logits = whole ? vocabulary : vocabulary / at->tensor;
-  out->kept += at->tokens * head_flops(model) / at->tensor;
-  out->kept_weights += vocabulary * (double)model->hidden / at->tensor;
-  out->traffic += at->tokens * (4 * (double)model->hidden / at->sequence + 4 * (at->training->fused_loss && !whole ? 2 : 4) * logits);
-  out->tensor_seconds += pp_work_tensor_region(at) / 2;
-  if (!joined) return;
-  out->traffic += at->tokens * 2 * 2 * vocabulary / 3;
-  out->tensor_seconds += pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) *
-                         pp_comm_allgather(at->network, at->layout->tensor, 1, 2 * at->tokens * vocabulary) / 2;
+  const pp_loss_bytes loss = pp_loss_of(at->training->loss, at->training->precision == PP_FP32 ? 4 : 2);
+  const bool joined = loss.whole && at->layout->tensor > 1;
+  const double vocabulary = (double)model->vocab, logits = loss.whole ? vocabulary : vocabulary / at->tensor, norm = 4 * (double)model->hidden / at->sequence;
+  pp_work out = { .kept = at->tokens * head_flops(model) / at->tensor, .kept_weights = vocabulary * (double)model->hidden / at->tensor };
+  out.traffic = at->tokens * (norm + loss.forward * logits + (joined ? 4 * vocabulary : 0));
+  out.traffic_back = at->tokens * (2 * norm + loss.backward * logits);
+  out.tensor_seconds = pp_work_tensor_region(at) / 2;
+  if (joined)
+    out.tensor_seconds += pp_comm_slower(at->network, PP_TRAFFIC_TENSOR) *
+                          pp_comm_allgather(at->network, at->layout->tensor, 1, 2 * at->tokens * vocabulary) / 2;
+  return out;
 }
 
 /* What TP repeats, it repeats for the tokens that sequence parallelism leaves. */
@@ -208,6 +209,7 @@ pp_work pp_work_of_layer(const pp_scene *at, const pp_block_flops *flops, const 
   else add_dense_mlp(at, &out);
   add_products(at, at->model, moe ? PP_BLOCK_MOE : PP_BLOCK_DENSE, &out);
   out.expert_weights += (double)parameters->expert / ((double)at->layout->expert * at->layout->expert_tensor);
+  out.traffic_back = 2 * out.traffic;
   return out;
 }
 

@@ -20,6 +20,7 @@ typedef struct {
   double recurrence;    /* FLOPs of a mixer with a state in place of attention, bf16 */
   bool layer;           /* a decoder layer, not an end */
   double traffic;       /* bytes of element-wise kernels */
+  double traffic_back;  /* … of I: gradients beside values, twice as many in a layer */
   double kept_weights, expert_weights;  /* parameters on this rank */
   double tensor_seconds;   /* exposed TP collectives, one way */
   double context_bytes;    /* keys and values that this rank passes on in a ring step */
@@ -51,7 +52,7 @@ double pp_work_score_traffic(const pp_scene *at);
 /* Of a decoder layer of the scene's model; of an MTP module of `whole`, whose layer is the scene's, without its head. */
 pp_work pp_work_of_layer(const pp_scene *at, const pp_block_flops *flops, const pp_block_parameters *parameters, bool moe);
 pp_work pp_work_of_mtp(const pp_scene *at, const pp_model *whole, const pp_block_flops *flops, const pp_block_parameters *parameters, bool moe);
-void pp_work_add_head(const pp_scene *at, pp_work *out);
+pp_work pp_work_of_head(const pp_scene *at);
 pp_again pp_work_again(const pp_scene *at, const pp_block_flops *flops, bool moe);
 
 #endif

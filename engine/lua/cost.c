@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-** cost.c: engine.cost: seconds of blocks, stages, pairs, steps and hand-overs. May longjmp.
+** cost.c: engine.cost: seconds of blocks, stages, pairs, steps and hand-overs; names of losses. May longjmp.
 */
 #include "lua/cost.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/cost.h"
+#include "core/loss.h"
 #include "host/budget.h"
 #include "lua/arguments.h"
 #include "lua/recipe.h"
@@ -218,5 +219,11 @@ static const luaL_Reg cost_functions[] = {
 
 int pp_open_cost(lua_State *L) {
   luaL_newlib(L, cost_functions);
+  lua_createtable(L, PP_LOSSES, 0);
+  for (int loss = 0; loss < PP_LOSSES; loss++) {
+    lua_pushstring(L, pp_loss_names[loss]);
+    lua_rawseti(L, -2, loss + 1);
+  }
+  lua_setfield(L, -2, "losses");
   return 1;
 }

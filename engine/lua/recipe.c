@@ -70,9 +70,9 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
     "shard_optimizer", "optimizer_offload", "shard_gradients", "shard_parameters", "sharded_gradient_bytes", "gathered_bytes",
     "shard_master", "shard_in_place", "reshard", "replicas", "allreduce_gradients", "reduced_bytes", "sequence_parallel", "scatter_messages", "bucket",
     "bucket_per_rank", "data_overlap",
-    "overlap_alone", "tensor_overlap", "fused_attention", "fused_loss", "unfused_loss", "unfused_norm", "unfused_rope", "unfused_activation",
-    "unfused_experts", "dropout", "activation_bytes",
-    "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "dispatch_bytes", "combine_bytes", "expert_imbalance",
+    "overlap_alone", "tensor_overlap", "fused_attention", "loss", "unfused_norm", "unfused_rope", "unfused_activation",
+    "unfused_experts", "unfused_optimizer", "dropout", "activation_bytes",
+    "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "weight_gradients_pass", "dispatch_bytes", "combine_bytes", "expert_imbalance",
     "max_domains", "rerun_per_weight", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
   index = lua_absindex(L, index);
@@ -107,18 +107,19 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
   out->overlap_alone = given(L, index, "overlap_alone");
   out->tensor_overlap = pp_args_number_or(L, index, training_call, "tensor_overlap", 0, 1, 0);
   out->fused_attention = given(L, index, "fused_attention");
-  out->fused_loss = given(L, index, "fused_loss");
-  out->unfused_loss = given(L, index, "unfused_loss");
+  out->loss = (pp_loss)pp_args_option(L, index, training_call, "loss", pp_loss_names, PP_LOSS_VOCAB_PARALLEL);
   out->unfused_norm = given(L, index, "unfused_norm");
   out->unfused_rope = given(L, index, "unfused_rope");
   out->unfused_activation = given(L, index, "unfused_activation");
   out->unfused_experts = given(L, index, "unfused_experts");
+  out->unfused_optimizer = given(L, index, "unfused_optimizer");
   out->dropout = given(L, index, "dropout");
   out->activation_bytes = bytes_or(L, index, "activation_bytes", 2);
   pp_training_defaults(out);
   out->attention_output_bytes = bytes_or(L, index, "attention_output_bytes", out->attention_output_bytes);
   out->activation_input_bytes = bytes_or(L, index, "activation_input_bytes", out->activation_input_bytes);
   out->weight_gradient_bytes = bytes_or(L, index, "weight_gradient_bytes", out->weight_gradient_bytes);
+  out->weight_gradients_pass = given(L, index, "weight_gradients_pass");
   out->dispatch_bytes = bytes_or(L, index, "dispatch_bytes", out->dispatch_bytes);
   out->combine_bytes = bytes_or(L, index, "combine_bytes", out->combine_bytes);
   out->expert_imbalance = pp_args_number_or(L, index, training_call, "expert_imbalance", 1, 1e6, 1);

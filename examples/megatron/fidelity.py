@@ -38,7 +38,7 @@ MODELS = {"dense": sizes(LLAMA, 4096, 8, 32, 8, 14336, 128256), "small": sizes(L
           "moe": sizes(MIXTRAL, 2048, 8, 16, 4, 2048, 32000, 16, 4)}
 TINY = {"dense": sizes(LLAMA, 64, 8, 4, 2, 128, 256), "small": sizes(LLAMA, 32, 8, 4, 2, 64, 256),
         "moe": sizes(MIXTRAL, 32, 8, 4, 2, 64, 256, 4, 2)}
-UNFUSED = ["loss", "rope"]     # of Megatron's local layers: experts too, run one by one
+UNFUSED = ["rope", "optimizer"]   # without Transformer Engine and apex: experts too, run one by one
 MICROBATCHES = {"dense": 8, "small": 8, "moe": 4}
 # name → the plan's parallelism; layers: each stage's share of the model's.
 LAYOUTS = {"one GPU": {"pipeline": 1, "data": 1},
@@ -101,6 +101,7 @@ class Driver:
             degrees.setdefault("expert", 1)
         training = {"tokens": "1B", "global_batch_size": MICROBATCHES[model] * degrees["data"], "micro_batch_size": 1,
                     "sharding": "optimizer", "alltoall_overlap": False,
+                    "weight_gradients": "dropped",     # without Transformer Engine
                     "unfused": UNFUSED + (["experts"] if "num_local_experts" in config else []),
                     "sequence_length": 32 if self.o.tiny else 4096, "recompute": "none", "precision": "fp32" if self.o.device == "cpu" else "bf16"}
         return {"cluster": cluster, "model": self.path(f"{model}.json", config), "framework": "megatron", "training": training,

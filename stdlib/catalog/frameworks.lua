@@ -18,6 +18,9 @@
 --                bucket, bucket_per_rank: parameters whose gradients are reduced at once, the larger of the one and the other for each rank
 -- overlap        what hides which traffic; data: share of a microbatch's backward behind which gradients are reduced when nobody says (assumed)
 -- recompute      per_weight: with a split backward W computes a checkpointed layer again for each of its weights; nil: once, in I
+-- loss           how: how its trainer computes the cross entropy (engine/core/loss.c); eager: … where kernels are said not to be fused; source; nil: as
+--                the program that it runs does
+-- weight_gradients  how: temporaries of weights' gradients are "kept", one for each shape of weights, or "dropped" once they are added; source
 -- defaults       what holds when nobody says: expert_tensor "tensor" (as many as TP) or a number, which Megatron's kin have at EP over 1; nil: not
 --                known; zero, moments, gradients, precision, sequence_parallel; linear_inputs: with fp8 products, what SwiGLU reads is kept in
 -- communicators  process groups that a rank communicates in, as engine.search names them; measured: with sizes that were

@@ -17,6 +17,7 @@
 -- low, high limits, inclusive; where there are none here, those that the vocabulary has for that name
 -- word      what an integer may be instead, and word_meaning what that is
 
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
@@ -30,7 +31,8 @@ local fields = {}
 fields.recompute_modules = { "activation", "core_attention", "gelu", "mla_up_projection", "moe", "norm", "swiglu" }
 
 -- Kernels that may be said not to be fused: what that costs is said in engine/core/training.h and cost.c.
-fields.unfused_kernels = { "activation", "attention", "experts", "loss", "norm", "rope" }
+fields.unfused_kernels = { "activation", "attention", "experts", "norm", "optimizer", "rope" }
+fields.old_loss = "loss"   -- among them until training.loss said it: torch
 
 local schedules = vocabulary.schedules
 local counted = { low = 1, high = (1 << 31) - 1 }
@@ -109,6 +111,9 @@ fields.list = {
   field("training.weights", "choice", "what weights are kept in, with fp8 products (default fp8: as they are and transposed)",
         { domain = { "bf16", "fp8", "fp8_single" } }),
   field("training.gradients", "choice", "what gradients are accumulated in (default fp32)", { domain = { "fp32", "bf16" } }),
+  field("training.weight_gradients", "choice",
+        "temporaries of weight gradients: kept, one for each shape, or dropped once they are added (default: of the framework, else kept)",
+        { domain = { "kept", "dropped" } }),
   field("training.reduction", "choice", "what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all",
         { domain = { "scatter", "all" } }),
   field("training.reduced_gradients", "choice", "what gradients are sent in (default: what they are accumulated in)",
@@ -120,6 +125,8 @@ fields.list = {
         { unit = "1", low = 1, high = 1000 }),
   field("training.recompute", "recompute", "what is computed again instead of stored: none, selective, full, or modules; left out: chosen"),
   field("training.unfused", "kernels", "kernels that are not fused: none (default), or a list"),
+  field("training.loss", "choice", "how the cross entropy is computed (default: as the framework does, else as Megatron-LM)",
+        { domain = engine.cost.losses }),
   field("training.bucket", "quantity", "parameters whose gradients are reduced at once (default: the framework's, else all)",
         { unit = "1", low = 1, high = 1e15 }),
   field("training.data_overlap", "quantity",
@@ -332,7 +339,7 @@ function check.kernels(_, value)
   local set = {}
   for _, name in ipairs(value) do
     local known = failure.nearest(tostring(name), fields.unfused_kernels)
-    if known ~= name then return nil, expected, known end
+    if known ~= name and name ~= fields.old_loss then return nil, expected, known end
     set[name] = true
   end
   return set

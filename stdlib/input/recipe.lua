@@ -84,6 +84,30 @@ local function overlap_alone(request)
   return not request.framework or pairs_overlap and pairs_overlap.alone or false
 end
 
+-- Are kernels of the model not fused?
+function recipe.is_eager(training)
+  for kernel in pairs(training.unfused or {}) do
+    if kernel ~= "optimizer" then return true end
+  end
+  return false
+end
+
+-- How the cross entropy is computed; and, where the spec does not say, whose way that is: of what runs the plan, else Megatron-LM's.
+function recipe.loss(request)
+  local t, entry = request.training, request.framework and frameworks.find(request.framework)
+  local own = entry and entry.loss
+  if t.loss then return t.loss end
+  if own then return recipe.is_eager(t) and own.eager or own.how, entry.title .. "'s" end
+  local why = entry and entry.title .. "'s is the program's own" or "no framework named"
+  return frameworks.find("megatron").loss.how, "Megatron-LM's; " .. why
+end
+
+-- Are temporaries of weights' gradients dropped once they are added?
+local function gradients_pass(request)
+  local own = request.framework and frameworks.find(request.framework).weight_gradients
+  return (request.training.weight_gradients or own and own.how) == "dropped"
+end
+
 -- Share of the parameters that adapters leave frozen.
 local function frozen_share(request)
   local rank, model = request.training.lora_rank, request.model
@@ -139,13 +163,13 @@ function recipe.training(request, layout)
     data_overlap = t.data_overlap or data_overlap(request), tensor_overlap = t.tensor_overlap or 0,
     overlap_alone = overlap_alone(request),
     fused_attention = not unfused.attention,
-    unfused_loss = unfused.loss, unfused_norm = unfused.norm, unfused_rope = unfused.rope,
-    unfused_activation = unfused.activation, unfused_experts = unfused.experts,
-    fused_loss = false,
+    loss = (recipe.loss(request)), unfused_norm = unfused.norm, unfused_rope = unfused.rope,
+    unfused_activation = unfused.activation, unfused_experts = unfused.experts, unfused_optimizer = unfused.optimizer,
     activation_bytes = fp8 and fp8_bytes or compute,  -- DeepSeek-V3 report, 3.3.3: inputs of linear layers are cached in fp8
     attention_output_bytes = kept.attention_output_bytes or compute,
     activation_input_bytes = kept.activation_input_bytes or compute,
     weight_gradient_bytes = kept.weight_gradient_bytes or compute,
+    weight_gradients_pass = gradients_pass(request),
     dispatch_bytes = fp8 and fp8_bytes or compute,
     combine_bytes = compute,                          -- combine stays in bf16 (DeepSeek-V3 report, 3.3.3)
     expert_imbalance = t.expert_imbalance or 1.0,
@@ -331,6 +355,8 @@ function recipe.assumptions(request)
     local kept = fp8_activations(request)
     assume("training.activations", kept, kept == "fp8" and "as DeepSeek-V3" or "as Transformer Engine")
   end
+  local loss, whose = recipe.loss(request)
+  if whose then assume("training.loss", loss, whose) end
   if request.model.architecture == "moe" and not request.training.expert_imbalance then
     assume("expert imbalance", 1.0, "tokens spread evenly over experts")
   end

@@ -91,6 +91,18 @@ local function complain(at, format, ...)
   failure.usage("%s: %s is %s", at.origin, at.shown, string.format(format, ...))
 end
 
+-- training.loss and training.unfused, among which a loss stood before it had a field of its own.
+local function losses(request, given)
+  local loss, kernels = given["training.loss"], given["training.unfused"]
+  if not (kernels and kernels.value[fields.old_loss]) then return loss and loss.value, kernels and kernels.value or {} end
+  if loss and loss.value ~= "torch" then complain(loss, "%s beside an unfused loss, as torch was called", loss.value) end
+  table.insert(request.warnings, { id = "renamed_field", severity = "warning",
+                                   message = "training.unfused says loss, which is training.loss torch now" })
+  local others = lists.with(kernels.value)
+  others[fields.old_loss] = nil
+  return "torch", others
+end
+
 -- Paths become those that can be opened from here.
 local function find_files(entry, at)
   if entry.type == "path" then at.value = files.readable(at) end
@@ -135,7 +147,7 @@ local function training(request, value, assume, precision)
     optimizer = value "training.optimizer" or assume("training.optimizer", "adam", "usual"),
     moments = value "training.moments" or assume("training.moments", "fp32", "Megatron's default"),
     gradients = value "training.gradients" or assume("training.gradients", "fp32", "Megatron's default with bf16"),
-    lora_rank = value "training.lora_rank", tower = value "training.tower",
+    weight_gradients = value "training.weight_gradients", lora_rank = value "training.lora_rank", tower = value "training.tower",
     reduction = value "training.reduction", reduced_gradients = value "training.reduced_gradients", dropout = value "training.dropout",
     zero = sharding_stage(value "training.sharding", value "training.zero"),
     reshard = value "training.reshard", fp8_gathers = value "training.fp8_gathers", replicas = value "training.replicas",
@@ -144,7 +156,6 @@ local function training(request, value, assume, precision)
     activations = value "training.activations",
     expert_imbalance = value "training.expert_imbalance",
     recompute = value "training.recompute" or {},
-    unfused = value "training.unfused" or {},
     data_overlap = value "training.data_overlap", bucket = value "training.bucket",
     tensor_overlap = value "training.tensor_overlap",
     alltoall_overlap = value "training.alltoall_overlap",
@@ -188,6 +199,7 @@ local function build(given, name, paths)
   request.model = model.read(given.model, request, value "training.tower" or frozen)
   local accelerator = hardware.find(given, name, complain)
   request.training = training(request, value, assume, hardware.precision(given, accelerator, assume, complain))
+  request.training.loss, request.training.unfused = losses(request, given)
   hardware.read(request, given, accelerator, name, assume, complain)
   request.parallelism = {}
   for _, key in ipairs(fields.keys "parallelism") do request.parallelism[key] = value("parallelism." .. key) end

@@ -652,17 +652,18 @@
 ---@field overlap_alone? boolean without a pipeline the all-to-all of a microbatch's forward runs beside the backward of the one before; default false
 ---@field tensor_overlap? number share of TP's collectives that run beside the products around them; 0 … 1; default 0
 ---@field fused_attention? boolean no s × s matrix is stored; default false
----@field fused_loss? boolean logits become their own gradient in place; default false
----@field unfused_loss? boolean a softmax in fp32 over the whole vocabulary on each TP rank; default false
+---@field loss? string how the cross entropy is computed: of engine.cost.losses, the first by default
 ---@field unfused_norm? boolean norms out of single operations: an fp32 copy of their input is kept; default false
 ---@field unfused_rope? boolean rotary embedding in fp32: a copy of queries and keys is kept; default false
 ---@field unfused_activation? boolean SwiGLU in two kernels: the gate's activation is kept too; default false
 ---@field unfused_experts? boolean one product an expert, one after the other; default false
 ---@field dropout? boolean one-byte masks are stored; default false
+---@field unfused_optimizer? boolean an update of PyTorch's operations on lists of tensors; default false
 ---@field activation_bytes? number bytes of an element of a stored linear input; 0 … 64; default 2
 ---@field attention_output_bytes? number … of the attention output; default 2, with activation_bytes < 2: 1.5; 0 … 64
 ---@field activation_input_bytes? number … of what SwiGLU or GELU reads; default 2, or activation_bytes below; 0 … 64
 ---@field weight_gradient_bytes? number … of a weight gradient before it is accumulated; default 2, with activation_bytes < 2: 0; 0 … 64
+---@field weight_gradients_pass? boolean such a temporary is dropped once it is added; else one is kept for each shape of weights; default false
 ---@field dispatch_bytes? number … of a dispatched token; default 2, fp8: 1.03125; 0 … 64
 ---@field combine_bytes? number … of a combined token; 0 … 64; default 2
 ---@field expert_imbalance? number tokens on the busiest expert rank / mean; 1 … 1000000; default 1
@@ -1001,6 +1002,7 @@ function engine.comm.fit(arguments) end
 function engine.comm.p2p(arguments) end
 
 ---@class pipeplan.engine.cost
+---@field losses string[] names of the ways to compute a cross entropy
 engine.cost = {}
 
 --- Seconds of one block of each kind.

@@ -49,6 +49,7 @@
 ---@field optimizer_offload? number|string share of the optimizer's state kept and updated in host memory (default 0); in fraction
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
+---@field weight_gradients? "kept"|"dropped" temporaries of weight gradients: kept, one for each shape, or dropped once they are added (default: of the framework, else kept)
 ---@field reduction? "scatter"|"all" what a rank gets of reduced gradients: its part (default with a sharded optimizer), or all
 ---@field reduced_gradients? "fp32"|"bf16" what gradients are sent in (default: what they are accumulated in)
 ---@field dropout? boolean|string dropout after attention, MLP and embedding, and in an attention that is not fused (default false)
@@ -56,6 +57,7 @@
 ---@field expert_imbalance? number|string tokens on the fullest expert rank / mean (default 1: balanced)
 ---@field recompute? string|string[] what is computed again instead of stored: none, selective, full, or modules; left out: chosen
 ---@field unfused? string|string[] kernels that are not fused: none (default), or a list
+---@field loss? "vocab_parallel"|"vocab_parallel_compiled"|"in_place"|"torch"|"torch_compiled" how the cross entropy is computed (default: as the framework does, else as Megatron-LM)
 ---@field bucket? number|string parameters whose gradients are reduced at once (default: the framework's, else all)
 ---@field data_overlap? number|string share of a microbatch's backward and forward that hides gradient and parameter traffic (default: the framework's, else 0); in fraction
 ---@field tensor_overlap? number|string share of TP's collectives that run beside products (default 0; Transformer Engine's userbuffers: about 0.7); in fraction
@@ -161,6 +163,7 @@
 ---@field goodput? number|string share of the time that trains: restarts and checkpoints left out (default 1); in fraction
 ---@field gradients? "fp32"|"bf16" what gradients are accumulated in (default fp32)
 ---@field lora_rank? integer|string only adapters of this rank beside every linear weight train; the weights themselves are frozen
+---@field loss? "vocab_parallel"|"vocab_parallel_compiled"|"in_place"|"torch"|"torch_compiled" how the cross entropy is computed (default: as the framework does, else as Megatron-LM)
 ---@field micro_batch_size? integer|string sequences of one microbatch (left out: chosen); in sequence
 ---@field moments? "fp32"|"bf16"|"fp16"|"fp8" what optimizer moments are kept in (default fp32)
 ---@field optimizer? "adam"|"adamw"|"muon"|"sgd" optimizer (default adam)
@@ -178,6 +181,7 @@
 ---@field tokens? number|string training volume; in token
 ---@field tower? "trained"|"frozen"|"none" tower of images of a multimodal model, on the first stage: trained (default), frozen, none (left out)
 ---@field unfused? string|string[] kernels that are not fused: none (default), or a list
+---@field weight_gradients? "kept"|"dropped" temporaries of weight gradients: kept, one for each shape, or dropped once they are added (default: of the framework, else kept)
 ---@field weights? "bf16"|"fp8"|"fp8_single" what weights are kept in, with fp8 products (default fp8: as they are and transposed)
 ---@field zero? integer|string the same as a ZeRO stage, 0 to 3
 

@@ -238,7 +238,7 @@ function candidates:fields() end
 
 --- The rank that peak_bytes is about, from 0; nil where that is not known.
 --- ```lua
---- (function() candidates:memory(all) return candidates:fullest(3) end)()  --> 0: the first rank of 1F1B keeps the most microbatches
+--- (function() candidates:memory(all) return candidates:fullest(1) end)()  --> 0: without a pipeline there is one rank
 --- ```
 ---@param row integer from 1; ≥ 1
 ---@return integer|nil

@@ -112,6 +112,7 @@ examples.primitives = {
   { "schedule:simulate", "built:simulate { F = 1, I = 1, W = 1 }.makespan", "33", "(M + P − 1)(F + B)" },
   { "schedule:verify", "built:verify()", "true", "complete, in order, no rank waits for ever" },
   { "model.fields", "#engine.model.fields > 10", "true", "the sizes of a shape" },
+  { "cost.losses", "engine.cost.losses[1]", "vocab_parallel", "Megatron-LM's" },
   { "schedule.kinds", "#engine.schedule.kinds > 5", "true", "all schedules" },
 }
 
@@ -131,8 +132,8 @@ examples.beyond = {
   { "candidates:engine_rules", "#candidates:engine_rules(all)", "0", "all can be built" },
   { "candidates:evaluate", "#candidates:evaluate(3).memory", "4", "one a rank" },
   { "candidates:fields", "candidates:fields()[1]", "tensor_parallel", "the first column" },
-  { "candidates:fullest", "(function() candidates:memory(all) return candidates:fullest(3) end)()", "0",
-    "the first rank of 1F1B keeps the most microbatches" },
+  { "candidates:fullest", "(function() candidates:memory(all) return candidates:fullest(1) end)()", "0",
+    "without a pipeline there is one rank" },
   { "candidates:get", 'candidates:get("microbatches", 3)', "16", "64 sequences at DP 4" },
   { "candidates:match", '#candidates:match { { field = "schedule", op = "equal", value = "1f1b" } }', "1", "the third row" },
   { "candidates:match_late",

@@ -46,6 +46,7 @@ describe("the table of a framework", function()
       local name = entry.name
       assert.is_table(entry.keys)   -- and so the second part of the table is there
       known(entry, { "name", "title", "versions", "schedules", "names", "rounds", "has", "layers", "sharding", "overlap", "recompute", "defaults",
+                     "loss", "weight_gradients",
                      "recipes", "spell",
                      "communicators", "host_floor", "keys", "gone", "rules", "plan_rules", "notes", "source", "base", "chosen",
                      "argparse", "facts", "required", "writes", "unplanned", "unsaid", "program", "accepts", "unverified" }, name)
@@ -62,7 +63,12 @@ describe("the table of a framework", function()
         training = costs.bf16(), layout = {}, communicators = overheads.communicators(entry.communicators, 8) }), name)
       assert.is_true(#entry.versions > 0 and #entry.communicators > 0)
       for _, part in ipairs { "layers", "sharding", "overlap", "defaults", "communicators" } do said(entry[part].source, name .. " " .. part) end
-      for _, part in ipairs { "host_floor", "recompute" } do
+      known(entry.loss or {}, { "how", "eager", "source" }, name)
+      for _, way in ipairs { (entry.loss or {}).how, (entry.loss or {}).eager } do
+        assert.truthy((" " .. table.concat(engine.cost.losses, " ") .. " "):find(" " .. way .. " ", 1, true), name)
+      end
+      known(entry.weight_gradients or {}, { "how", "source" }, name)
+      for _, part in ipairs { "host_floor", "recompute", "loss", "weight_gradients" } do
         if entry[part] then said(entry[part].source, name .. " " .. part) end
       end
       said(entry.source, name)

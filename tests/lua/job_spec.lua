@@ -99,6 +99,29 @@ describe("what a spec does not say of the job is assumed in print:", function()
     assert.not_matches("attention fused", assumed(request_of { unfused = { "attention" } }))
   end)
 
+  -- The loss of each is read in its source, which stdlib/catalog/frameworks names.
+  it("the loss is computed as the framework does it, or as Megatron-LM does", function()
+    local function with(framework, training)
+      return request_of(training or {}, framework and { framework = framework } or nil)
+    end
+    assert.matches("\ntraining.loss vocab_parallel: Megatron%-LM's; no framework named\n", assumed(with()))
+    assert.matches("\ntraining.loss vocab_parallel: Megatron%-LM's; DeepSpeed's is the program's own\n", assumed(with "deepspeed"))
+    assert.matches("\ntraining.loss vocab_parallel: nanotron's\n", assumed(with "nanotron"))
+    assert.matches("\ntraining.loss vocab_parallel_compiled: Megatron%-Bridge's\n", assumed(with "megatron-bridge"))
+    assert.matches("\ntraining.loss torch_compiled: torchtitan's\n", assumed(with "torchtitan"))
+    assert.matches("\ntraining.loss torch: torchtitan's\n", assumed(with("torchtitan", { unfused = { "norm" } })))
+    assert.not_matches("training.loss", assumed(with("torchtitan", { loss = "torch" })))
+    assert.equal("in_place", recipe.training(with("megatron-bridge", { loss = "in_place" })).loss)
+  end)
+
+  it("a loss that is not fused is PyTorch's, as it was called, with a warning", function()
+    local old, new = request_of { unfused = { "loss", "norm" } }, request_of { loss = "torch", unfused = { "norm" } }
+    assert.same(recipe.training(new), recipe.training(old))
+    assert.equal("training.unfused says loss, which is training.loss torch now", old.warnings[#old.warnings].message)
+    assert.equal(#old.warnings - 1, #new.warnings)
+    assert.matches("training.loss is in_place beside an unfused loss, as torch was called$", complaint { unfused = { "loss" }, loss = "in_place" })
+  end)
+
   -- Jordan, https://kellerjordan.github.io/posts/muon: embeddings, the output and vectors are AdamW's; five steps of Newton-Schulz, three products
   -- each. Adam's 8 bytes of fp32 moments a parameter are 4 here.
   it("Muon keeps one moment, and what of it is not counted is said", function()

@@ -75,7 +75,7 @@ describe("recompute", function()
       return engine.memory.stages {
         model = shape, layout = { tensor = 2, expert = 8, data = 4 },
         training = { precision = "bf16", sequence_length = 4096, parameter_bytes = 2, gradient_bytes = 2, master_bytes = 4, moment_bytes = 4,
-                     shard_optimizer = true, sequence_parallel = true, fused_attention = true, fused_loss = true, recompute = recompute },
+                     shard_optimizer = true, sequence_parallel = true, fused_attention = true, loss = "in_place", recompute = recompute },
       }[1].total
     end
     local none = peak {}

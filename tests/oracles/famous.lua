@@ -84,7 +84,8 @@ local function free_of(object)
     cluster = { gpus = object.cluster.gpus, accelerator = object.cluster.accelerator, network = object.cluster.network },
     model = object.model,
     training = { tokens = training.tokens, sequence_length = training.sequence_length, global_batch_size = training.global_batch_size,
-                 precision = training.precision, moments = training.moments, gradients = training.gradients, unfused = training.unfused,
+                 precision = training.precision, moments = training.moments, gradients = training.gradients,
+                 unfused = training.unfused, loss = training.loss,
                  dropout = training.dropout, tensor_overlap = training.tensor_overlap },
   }
 end

@@ -15,7 +15,7 @@ local function sft(case, tensor, pipeline, virtual, data, gb)
   local peak = memory.peak {
     model = models["llama3-70b"], layout = { tensor = tensor, pipeline = pipeline, chunks = virtual, data = data },
     kind = "interleaved_1f1b", virtual = virtual, microbatches = 32 // data,
-    training = memory.bf16(4096, { precision = "fp8", parameter_bytes = 1, gradient_bytes = 2, fused_loss = true, activation_bytes = 1,
+    training = memory.bf16(4096, { precision = "fp8", parameter_bytes = 1, gradient_bytes = 2, loss = "in_place", activation_bytes = 1,
                                    attention_output_bytes = 3, activation_input_bytes = 2, weight_gradient_bytes = 2,
                                    recompute = { core_attention = true } }),
   }
@@ -39,7 +39,7 @@ local moonlight_rows = { { "none", 36.618, {} }, { "core attention", 36.614, { c
 for _, row in ipairs(moonlight_rows) do
   local peak = memory.peak {
     model = moonlight, layout = { tensor = 2, expert = 8, data = 4 },
-    training = memory.bf16(4096, { gradient_bytes = 2, moment_bytes = 4, fused_loss = true, weight_gradient_bytes = 2,
+    training = memory.bf16(4096, { gradient_bytes = 2, moment_bytes = 4, loss = "in_place", weight_gradient_bytes = 2,
                                    recompute = row[3] }),
   }
   list[#list + 1] = rows.number("Megatron-Bridge skill", "Moonlight-16B TP2 EP8, recompute " .. row[1], "peak allocated, GB", row[2],
@@ -51,7 +51,7 @@ for _, row in ipairs { { "nothing", 68.704, {} }, { "full", 60.2, { full = true 
   local peak = memory.peak {
     model = models["dsv3-proxy-14L"], layout = { pipeline = 4, chunks = 2, expert = 16, data = 16 }, kind = "interleaved_1f1b", virtual = 2,
     microbatches = 16, layers_per_stage = { 2, 2, 2, 2, 2, 2, 2, 0 },
-    training = memory.bf16(2048, { fused_loss = true, weight_gradient_bytes = 2, recompute = row[3] }),
+    training = memory.bf16(2048, { loss = "in_place", weight_gradient_bytes = 2, recompute = row[3] }),
   }
   list[#list + 1] = rows.number("Megatron-LM PR 6311", "DeepSeek-V3 of 14 layers PP4 VP2 EP16, recompute " .. row[1], "peak allocated, GB",
                                 row[2], peak / 1e9, 0.1)

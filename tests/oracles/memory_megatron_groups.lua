@@ -25,7 +25,7 @@ local function spec_of(layout)
     training = { tokens = "1T", sequence_length = m.sequence_length, micro_batch_size = 1,
                  global_batch_size = m.microbatches * layout.gpus // (pipeline * tensor), precision = "bf16", recompute = "none",
                  gradients = "fp32", moments = "fp32", sharding = "optimizer",
-                 unfused = { "activation", "rope", moe and "experts" or nil } },
+                 unfused = { "activation", "rope", "optimizer", moe and "experts" or nil }, weight_gradients = "dropped" },
     parallelism = { tensor = tensor, pipeline = pipeline, expert = layout.expert, virtual = layout.virtual,
                     schedule = pipeline == 1 and "none" or layout.virtual and "interleaved_1f1b" or "1f1b" },
     framework = "megatron",

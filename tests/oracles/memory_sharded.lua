@@ -33,7 +33,7 @@ local function spec_of(row)
     model = shapes[row.model], framework = "torchtitan",
     training = { tokens = "1T", sequence_length = tonumber(row.seq), global_batch_size = tonumber(row.global_batch),
                  micro_batch_size = tonumber(row.micro_batch), precision = row.precision:match "fp8" and "fp8" or "bf16",
-                 sharding = "parameters", recompute = row.recompute == "full" and "full" or "none", unfused = { "loss" } },
+                 sharding = "parameters", recompute = row.recompute == "full" and "full" or "none", loss = "torch" },
     parallelism = { tensor = tensor, context = context, pipeline = 1, schedule = "none" },
   }
 end

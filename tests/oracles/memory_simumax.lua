@@ -49,7 +49,7 @@ for _, row in ipairs(measured) do
     local ours = memory.peak {
       model = cut(shapes[name], layers, tensor), microbatches = microbatches,
       layout = { tensor = tensor, context = context, expert = expert, pipeline = pipeline, data = data },
-      training = memory.bf16(sequence, { fused_loss = true, weight_gradient_bytes = 2 }),
+      training = memory.bf16(sequence, { loss = "in_place", weight_gradient_bytes = 2 }),
     }
     local case = string.format("%s, %d layers, TP%d CP%d EP%d PP%d, %dk, M %d", name, layers, tensor, context, expert, pipeline,
                                sequence // 1024, microbatches)

@@ -54,7 +54,8 @@ local families = {
   -- norm and head are one each (transformer/model/model.py: get_transformer_layer_specs; core/nn/parallel_module/pipeline_partitioning.py:
   -- pipe_partition_uniform, the default).
   hagemann = function(row, spec)
-    spec.training.unfused = { "rope", "activation", "loss" }
+    spec.training.unfused, spec.training.loss = { "rope", "activation" }, "torch"
+    spec.training.weight_gradients = "dropped"
     if row.kernel ~= "fa2rms" then table.insert(spec.training.unfused, "norm") end
     if row.kernel == "torch" or row.kernel == "fused" then table.insert(spec.training.unfused, "attention") end
     spec.training.gradients, spec.training.reduction, spec.training.reduced_gradients = "bf16", "all", "fp32"
@@ -63,7 +64,7 @@ local families = {
   end,
   nanotron = function(row, spec)
     spec.model.tied_embeddings = row.kernel:find("embeddings tied", 1, true) ~= nil
-    spec.parallelism.sequence = row.seq_parallel == "true"
+    spec.parallelism.sequence, spec.training.weight_gradients = row.seq_parallel == "true", "dropped"
     spec.parallelism.layers_per_stage = even(spec.model.layers, spec.parallelism.pipeline)
   end,
   bloom = function(_, spec)

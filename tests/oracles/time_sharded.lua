@@ -53,10 +53,8 @@ local hardware = {
 local attention = { H100 = "tests/data/attention/mpt_h100.json", A100 = "tests/data/attention/mpt_a100.json" }
 
 local function unfused(row)
-  if row.model:match "^MPT" then return { "norm", "loss" } end
-  if row.model == "InternLM-7B" then return nil end
-  if row.note:match "eager" then return { "norm", "rope", "activation", "loss" } end
-  return { "loss" }
+  if row.model:match "^MPT" then return { "norm" } end
+  return row.model ~= "InternLM-7B" and row.note:match "eager" and { "norm", "rope", "activation" } or nil
 end
 
 local function spec_of(row)
@@ -83,7 +81,8 @@ local function spec_of(row)
       precision = row.precision:match "fp8" and "fp8" or "bf16", sharding = sharding, replicas = inside and gpus // inside or nil,
       recompute = row.recompute == "full" and "full" or row.recompute:match "selective" and "selective" or "none",
       gradients = (pure or row.model == "InternLM-7B") and "bf16" or "fp32",
-      unfused = unfused(row), bucket = row.model == "InternLM-7B" and 7.3e9 / 227 / tensor or nil,
+      unfused = unfused(row), loss = row.model ~= "InternLM-7B" and "torch" or nil,
+      bucket = row.model == "InternLM-7B" and 7.3e9 / 227 / tensor or nil,
     },
     parallelism = { tensor = tensor, context = context, pipeline = 1, schedule = "none" },
   }

@@ -18,6 +18,7 @@ return {
   layers = { how = "any", source = source },
   sharding = { with_pipeline = { 0, 1 }, source = source },
   overlap = { source = source },
+  weight_gradients = require("pipeplan.catalog.frameworks.torch").weight_gradients,
   defaults = { source = source },
   communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = source },
   host_floor = nil,

@@ -12,6 +12,7 @@ return {
   layers = { how = "any", source = source .. ": the caller builds each stage" },
   sharding = { with_pipeline = { 0, 1 }, source = source },
   overlap = { expert = "of a pair, by the caller's overlapped_forward_backward", source = source },
+  weight_gradients = require("pipeplan.catalog.frameworks.torch").weight_gradients,
   defaults = { source = source .. ": a schedule, not a trainer" },
   communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = source },
   host_floor = nil,

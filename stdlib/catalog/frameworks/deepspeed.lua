@@ -22,6 +22,7 @@ return parts.split({
   layers = { how = "remainder_first", key = "partition_method", source = at "runtime/pipe/module.py:389-421; runtime/utils.py:606-665, partition_uniform and partition_balanced: run" },
   sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1 }, source = at "runtime/pipe/engine.py:76; https://github.com/deepspeedai/DeepSpeed/issues/823 and issues/568" },
   overlap = { gradients = "zero_optimization.overlap_comm, without a pipeline", source = at "runtime/engine.py:2664" },
+  weight_gradients = require("pipeplan.catalog.frameworks.torch").weight_gradients,
   defaults = { expert_tensor = 1, zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = at "runtime/config.py; runtime/engine.py:1797, get_data_types; moe/layer.py: enable_expert_tensor_parallelism" },
   communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = at "utils/groups.py; runtime/pipe/p2p.py" },

@@ -45,6 +45,8 @@ return parts.split({
     expert = "--overlap-moe-expert-parallel-comm, with V > 1 or without a pipeline", tensor = "--tp-comm-overlap",
     source = at "arguments.py:1000-1066, transformer_config.py:3002-3046; combined_1f1b.py: combined_1f1b_schedule_for_no_pipelining",
   },
+  weight_gradients = { how = "kept", source = "https://github.com/NVIDIA/TransformerEngine, transformer_engine/pytorch/module/base.py: get_dummy_wgrad" },
+  loss = { how = "vocab_parallel", source = at "megatron/core/tensor_parallel/cross_entropy.py, language_module.py: compute_language_model_loss" },
   -- expert_tensor: "tensor", as many as TP, or a number; zero: the stage that nobody asked for
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                linear_inputs = "bf16", dispatcher = "allgather", source = at "arguments.py:588, model_parallel_config.py:507; arguments.py: --use-distributed-optimizer" },

@@ -33,6 +33,8 @@ return derive(megatron, {
   -- with EP over 1, else as many as TP: _set_moe_expert_tensor_parallel_default; run
   defaults = lists.with(megatron.defaults, {
     expert_tensor = 1, source = at "src/megatron/bridge/models/transformer_config.py:79-88; " .. megatron.defaults.source }),
+  loss = { how = "vocab_parallel_compiled",
+           source = at "src/megatron/bridge/models/gpt_provider.py: cross_entropy_loss_fusion; cross_entropy_fusion_impl is Megatron-Core's, native" },
   spell = spell,
   without = { "megatron.gather_gradients", "megatron.gather_optimizer" },   -- of Megatron-LM's arguments.py; Bridge takes both: run
   notes = "num_layers is checked only when layers are built (Megatron-Core), not when a recipe is made",
@@ -66,7 +68,7 @@ return derive(megatron, {
     dropped = { "--num-layers-per-virtual-pipeline-stage", "--step-batch-size-schedule", "--group-query-attention", "--bf16", "--fp16",
                 "--fp8-format", "--fp8-recipe", "--grad-reduce-in-bf16", "--no-overlap-p2p-communication", "--recompute-activations",
                 "--untie-embeddings-and-output-weights", "--disable-bias-linear", "--train-iters", "--train-samples", "--q-lora-rank",
-                "--kv-lora-rank", "--expert-tensor-parallel-size" },
+                "--kv-lora-rank", "--expert-tensor-parallel-size", "--cross-entropy-loss-fusion" },
     keys = {
       { key = "train.rampup_batch_size", field = "training.global_batch_size", type = "ramp", written = "differs" },
       { key = "model.share_embeddings_and_output_weights", field = "model.tied_embeddings", type = "flag", present = true, default = true,
@@ -87,6 +89,8 @@ return derive(megatron, {
       { key = "model._target_", type = "string", written = "differs", note = "the provider of MLA: its class has the keys of MLA" },
       { key = "model.q_lora_rank", base = "--q-lora-rank", field = "model.q_lora_rank", type = "integer", default = 512, written = "differs" },
       { key = "model.kv_lora_rank", base = "--kv-lora-rank", field = "model.kv_lora_rank", type = "integer", default = 512, written = "differs" },
+      { key = "model.cross_entropy_loss_fusion", base = "--cross-entropy-loss-fusion", field = "training.loss", type = "flag",
+        present = "vocab_parallel_compiled", default = "vocab_parallel_compiled", written = "differs" },
       { key = "model.activation_func", type = "string", written = "differs", note = "gelu when nobody says" },
       { key = "model.bias_activation_fusion", type = "flag", present = true, default = false, written = "differs" },
       { key = "model.bias_dropout_fusion", type = "flag", present = true, default = false, written = "differs" },

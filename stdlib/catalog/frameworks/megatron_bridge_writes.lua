@@ -55,6 +55,7 @@ bridge.keys = lists.with(writes, {
   ["model.bias_activation_fusion"] = function(f)   -- as Megatron-LM has them on by default (arguments.py)
     return not (f.request.training.unfused or {}).activation and (is_gated(f) or f.shape.mlp_bias == true) and true or nil
   end,
+  ["--cross-entropy-loss-fusion"] = function(f) return f.request.training.loss == "vocab_parallel" and "no" or nil end,
   ["model.bias_dropout_fusion"] = function() return true end,
   ["model._target_"] = function(f) return is_mla(f) and "megatron.bridge.models.mla_provider.MLAModelProvider" or nil end,
   ["--q-lora-rank"] = function(f) return is_mla(f) and ((f.shape.q_lora_rank or 0) > 0 and f.shape.q_lora_rank or "null") or nil end,

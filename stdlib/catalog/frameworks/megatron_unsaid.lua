@@ -27,6 +27,8 @@ return function(f)
   local shape = f.shape
   local different = layers(f)
   if different then return different end
+  local loss = f.request.training.loss
+  if loss and not loss:find "^vocab_parallel" then return "a loss that is computed " .. loss:gsub("_", " ") end
   if f.request.training.document_length then return "documents that are packed into a sequence" end
   if (shape.tower or 0) > 0 then return "a tower of images" end
   if (shape.norms_per_layer or 2) ~= 2 then return format.plural(shape.norms_per_layer, "norm") .. " a layer with weights" end

@@ -15,6 +15,8 @@ return {
   layers = { how = "any", source = source .. ": by the cost of blocks" },
   sharding = { with_pipeline = { 0, 1 }, source = source },
   overlap = { source = source },
+  loss = { how = "vocab_parallel", source = source .. ": parallel/tensor_parallel/functional.py, sharded_cross_entropy" },
+  weight_gradients = require("pipeplan.catalog.frameworks.torch").weight_gradients,
   defaults = { source = source },
   communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = source },
   host_floor = nil,

@@ -28,6 +28,8 @@ return {
   sharding = { alone = { 0, 1, 2, 3 }, with_pipeline = { 0, 1, 2, 3 }, source = "https://github.com/pytorch/torchtitan/issues/562" },
   recompute = { per_weight = true, source = at "_backward.py: stage_backward_weight runs autograd once for each group of parameters" },
   overlap = { source = at "schedules.py: forwards and backwards of a pair run one after the other" },
+  weight_gradients = { how = "dropped", source = "https://github.com/pytorch/pytorch/tree/v2.13.0/torch/csrc/autograd/functions/accumulate_grad.h: added "
+                                              .. "in place; seen on H200: tests/data/gpu/megatron_runs_4xH200.json, transient_bytes of B" },
   defaults = { source = at "schedules.py: a schedule, not a trainer" },
   communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data",
                     source = at "stage.py: one group for all messages; others are of the program" },

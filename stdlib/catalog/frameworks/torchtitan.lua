@@ -74,6 +74,9 @@ return parts.split({
   recompute = { per_weight = true, source = torch.recompute.source },
   overlap = { data = 0.7, gradients = "FSDP's own", parameters = "FSDP's own; with a pipeline parameters stay unsharded between microbatches",
               source = at "configs.py: parallelism.fsdp_reshard_after_forward" },
+  weight_gradients = torch.weight_gradients,
+  -- compiled with the model (compile.components)
+  loss = { how = "torch_compiled", eager = "torch", source = at "torchtitan/components/loss.py" },
   defaults = { expert_tensor = 1, zero = 3, moments = "fp32", gradients = "fp32", precision = "bf16", sequence_parallel = true,
                source = at "parallel_dims.py:186: EP borrows from shards, CP and TP" },
   communicators = { "tensor", "context", "data", "pipeline", "expert", "expert_data", source = at "parallel_dims.py" },

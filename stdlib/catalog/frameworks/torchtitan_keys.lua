@@ -72,7 +72,7 @@ return function(plan_rules) return {
     { key = "optimizer.implementation", field = "training.moments", type = "choice", default = "fused", written = "always",
       values = { "for-loop", "foreach", "fused", "fused_opt_states_bf16" } },
     { key = "compile.enable", type = "flag", present = true, default = false, written = "always",
-      note = "what fuses norms and activations, as a plan counts them unless training.unfused says otherwise" },
+      note = "what fuses norms, activations and the loss, as a plan counts them unless training.unfused or training.loss say otherwise" },
     { key = "compile.components", type = "string", default = "model,loss", written = "always", note = "one word, with commas between" },
     { key = "compile.backend", type = "string", default = "inductor", written = "never" },
     { key = "compile.enable_async_tensor_parallel", type = "flag", present = true, default = false, written = "never",

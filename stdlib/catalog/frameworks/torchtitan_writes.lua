@@ -80,6 +80,15 @@ function writes.without_graphs(training, plan)
   return plan.parallelism.pipeline > 1 or (plan.parallelism.expert or 1) > 1 or not training.cuda_graphs
 end
 
+-- What is compiled, as one word; nil: nothing.
+local function compiled(f)
+  local unfused, loss, parts = false, f.request.training.loss, {}
+  for kernel in pairs(f.request.training.unfused or {}) do unfused = unfused or kernel ~= "optimizer" end
+  if not unfused then parts[1] = "model" end
+  if loss == "torch_compiled" or not loss and not unfused then parts[#parts + 1] = "loss" end
+  return parts[1] and table.concat(parts, ",") or nil
+end
+
 writes.keys = {
   module = function(f) return (writes.model(f.shape, f.plan.training.precision) or { module = "" }).module end,
   config = function(f) return (writes.model(f.shape, f.plan.training.precision) or { config = "" }).config end,
@@ -106,9 +115,12 @@ writes.keys = {
   ["training.steps"] = function(f)
     return math.floor(f.plan.training.tokens / (f.plan.training.sequence_length * f.plan.global_batch_size) + 0.5)
   end,
-  ["optimizer.implementation"] = function(f) return f.request.training.moments == "bf16" and "fused_opt_states_bf16" or "fused" end,
-  ["compile.enable"] = function(f) return not next(f.request.training.unfused or {}) and true or "no" end,
-  ["compile.components"] = function(f) return not next(f.request.training.unfused or {}) and "model,loss" or nil end,
+  ["optimizer.implementation"] = function(f)
+    if f.request.training.moments == "bf16" then return "fused_opt_states_bf16" end
+    return (f.request.training.unfused or {}).optimizer and "foreach" or "fused"
+  end,
+  ["compile.enable"] = function(f) return compiled(f) and true or "no" end,
+  ["compile.components"] = compiled,
   activation_checkpoint = function(f) return lists.contains(f.plan.recompute, "full") and "full" or "none" end,
 }
 
@@ -121,6 +133,7 @@ function writes.unsaid(f)
   if asked.optimizer ~= "adam" and asked.optimizer ~= "adamw" then
     return "its optimizer, " .. asked.optimizer .. ": a configuration function has the groups of parameters of one"
   end
+  if asked.loss and not asked.loss:find "^torch" then return "a loss that is computed " .. asked.loss:gsub("_", " ") end
   if (asked.optimizer_offload or 0) > 0 then return "an optimizer alone in host memory" end
   if f.request.model.tower_parameters then return "a tower of images" end
   if asked.lora_rank then return "adapters: a configuration function has their converter" end

@@ -25,6 +25,7 @@ return derive(megatron, {
           tied_embeddings = false },
   layers = { how = "even", source = source },
   sharding = { alone = { 0, 1 }, with_pipeline = { 0, 1 }, bucket = 40e6, bucket_per_rank = 1e6, source = source },
+  weight_gradients = require("pipeplan.catalog.frameworks.torch").weight_gradients,
   defaults = { expert_tensor = "tensor", zero = 0, moments = "fp32", gradients = "fp32", precision = "fp32", sequence_parallel = false,
                source = source },
   plan_rules = {

@@ -140,6 +140,7 @@ local methods = {
 -- Values beside functions.
 local values = {
   { "model.fields", "string[]", "keys of a shape" },
+  { "cost.losses", "string[]", "names of the ways to compute a cross entropy" },
   { "schedule.kinds", "string[]", "names of the schedules that can be built" },
 }
 
