@@ -138,6 +138,7 @@ local function run_layer(host, layer, report)
   layer.statements = {}
   local named
   for _, file in ipairs(layer.files) do
+    if file.text:find "^\xEF\xBB\xBF" then failure.unloadable("%s:1: starts with a byte order mark; save it as plain UTF-8", file.path) end
     for _, twice in ipairs(file.embedded and {} or repeated.of(file.text)) do
       report(file.path, twice.line, string.format("%s stands twice in one table, and Lua keeps the last: of a field with two limits write "
                                                   .. "between, or two rules", twice.name))

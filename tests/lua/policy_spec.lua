@@ -225,6 +225,11 @@ describe("a file", function()
     assert.equal(6, status)
   end)
 
+  it("with a byte order mark says so, exit 6", function()
+    local text, status = problem_of("\xEF\xBB\xBFset { small_run_gpus = 64 }")
+    assert.same({ "site.lua:1: starts with a byte order mark; save it as plain UTF-8", 6 }, { text, status })
+  end)
+
   it("with a name that does not exist suggests the nearest", function()
     assert.equal("site.lua:1: no name 'reject_', did you mean 'reject'?", (problem_of("reject_ { id = 'x' }")))
     assert.equal("site.lua:2: no name 'at_mots', did you mean 'at_most'?", (problem_of("\nreject { gpus = at_mots(5) }")))
