@@ -15,12 +15,22 @@ local function nearest(parser, unknown)
   return near and string.format(", did you mean '--%s'?", near) or ""
 end
 
+local function asks_for_help(list)
+  for _, argument in ipairs(list) do
+    if argument == "-h" or argument == "--help" then return true end
+  end
+  return false
+end
+
+local function finished(parsed)
+  if parsed.output == "-" then parsed.output = nil end  -- standard output
+  return parsed
+end
+
 -- arguments.parse(parser, list, command) → what argparse read, or nil and the text of the help. Who asks for help gets it, whatever else
 -- stands there; what cannot be read is answered in one line.
 function arguments.parse(parser, list, command)
-  for _, argument in ipairs(list) do
-    if argument == "-h" or argument == "--help" then return nil, parser:get_help() .. "\n" end
-  end
+  if asks_for_help(list) then return nil, parser:get_help() .. "\n" end
   local good, parsed = parser:pparse(list)
   if not good then
     local unknown = parsed:match "^unknown option '%-%-([%w_-]+)'"
@@ -29,8 +39,17 @@ function arguments.parse(parser, list, command)
     elseif unknown and not parsed:find "\n" then elsewhere = nearest(parser, unknown) end   -- the parser looks no farther than one letter
     failure.usage("%s: %s%s", command, (parsed:gsub("\nDid", ", did"):gsub("\n", " ")), elsewhere)
   end
-  if parsed.output == "-" then parsed.output = nil end  -- standard output
-  return parsed
+  return finished(parsed)
+end
+
+-- The same where making the parser is most of the work: make(list) makes one that knows of many options those that the list names, and
+-- make() the one that knows all, for whoever asks for help or writes what cannot be read.
+function arguments.parse_few(make, list, command)
+  if not asks_for_help(list) then
+    local good, parsed = make(list):pparse(list)
+    if good then return finished(parsed) end
+  end
+  return arguments.parse(make(), list, command)
 end
 
 -- What --filter says, a Lua pattern, as a function that says whether a name matches it; nil: no filter. What is no pattern shows only where

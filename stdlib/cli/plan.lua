@@ -76,7 +76,8 @@ Exit status: 0 planned; 1 refused or rejected; 2 the command or a spec cannot be
 3 a rule raised an error; 4 over budget; 5 nothing to evaluate; 6 a policy, or --set, cannot be
 loaded.]]
 
-function command.parser()
+-- list: arguments; of a spec's options only those that it names are declared then.
+function command.parser(list)
   local argparse = require "pipeplan.argparse"
   local p = argparse("pipeplan plan", "Plans a training run: pipeline depth, microbatches, schedule, memory, time, and when to roll back.")
     :add_help(false):help_max_width(100):help_description_margin(30):usage("Usage: pipeplan plan [SPEC ...] [OPTIONS]"):epilog(examples)
@@ -112,14 +113,14 @@ function command.parser()
     p:option("--resume", "with --jsonl: go on after what this output of an earlier run, cut or not, has answered"):argname("FILE"),
     p:flag("-h --help", "show this help"))
   p:group("The policy", command_line.declare_policy_in_force(p))
-  options.declare(p)
+  options.declare(p, list)
   return p
 end
 
 -- Arguments as the parser reads them; nil, help: as command_line.parse. Specs alone need no parser, which takes longer than reading them.
 local function read(arguments)
   for _, argument in ipairs(arguments) do
-    if argument:sub(1, 1) == "-" then return command_line.parse(command.parser(), arguments, "plan") end
+    if argument:sub(1, 1) == "-" then return command_line.parse_few(command.parser, arguments, "plan") end
   end
   return { spec = { table.unpack(arguments) }, policy = {}, set = {}, why = {} }
 end

@@ -21,20 +21,35 @@ local groups = {
 }
 local order = { 5, 2, 1, 3, 4 }
 
--- Declares them on an argparse parser or command, in help groups of their own.
-function options.declare(parser)
-  local declared = {}
+-- Of a list of arguments: name of each option, as a field is called → true.
+local function named(list)
+  local found = {}
+  for _, argument in ipairs(list) do
+    local name = argument:match "^%-%-([^=]+)"
+    if name then found[name:gsub("-", "_")] = true end
+  end
+  return found
+end
+
+local function declare(parser, entry)
+  local dashed = entry.name:gsub("_", "-")
+  local range = format.range(entry.low, entry.high, entry.unit)
+  local description = fields.meaning(entry) .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
+    .. (range and "; " .. range or "")
+  local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
+    :target("field " .. entry.name)
+  if entry.type == "paths" then option:count "*" end   -- each may be a list too
+  if dashed ~= entry.name then option:hidden_name("--" .. dashed) end
+  return option
+end
+
+-- Declares them on an argparse parser or command, in help groups of their own; with a list of arguments only those that it names.
+function options.declare(parser, list)
+  local declared, wanted = {}, list and named(list)
   for i = 1, #groups do declared[i] = {} end
   for _, entry in ipairs(fields.list) do
-    local dashed = entry.name:gsub("_", "-")
-    local range = format.range(entry.low, entry.high, entry.unit)
-    local description = fields.meaning(entry) .. (entry.domain and ": " .. table.concat(entry.domain, ", ") or "")
-      .. (range and "; " .. range or "")
-    local option = parser:option("--" .. entry.name):description(description):argname(argument_names[entry.type])
-      :target("field " .. entry.name)
-    if entry.type == "paths" then option:count "*" end   -- each may be a list too
-    if dashed ~= entry.name then option:hidden_name("--" .. dashed) end
-    for i, group in ipairs(groups) do
+    local option = (not wanted or wanted[entry.name]) and declare(parser, entry)
+    for i, group in ipairs(option and groups or {}) do
       if entry.path:find(group[1]) then
         table.insert(declared[i], option)
         break

@@ -21,6 +21,21 @@ describe("the fields of a spec", function()
     assert.same({}, options.given(parser:parse {}))
   end)
 
+  it("are read by a parser of the named ones as by one of all", function()
+    local whole = require("argparse")("x")
+    options.declare(whole)
+    for _, entry in ipairs(fields.list) do
+      for _, list in ipairs { { "--" .. entry.name, "one" }, { "--" .. entry.name:gsub("_", "-") .. "=one", "--tokens", "2T" } } do
+        local few = require("argparse")("x")
+        options.declare(few, list)
+        assert.is_true(#few._options < #whole._options / 4, entry.name)
+        local good, parsed = whole:pparse(list)
+        local alike, also = few:pparse(list)
+        assert.same({ good, good and options.given(parsed) }, { alike, alike and options.given(also) }, entry.name)
+      end
+    end
+  end)
+
   it("each say what they mean", function()
     for _, entry in ipairs(fields.list) do assert.matches("%S+", entry.meaning) end
   end)
