@@ -39,7 +39,7 @@ describe("a calibration", function()
     local plain = planning.plan(fixed)
     local expert = with(fixed, { expert = 1.5 })
     assert.near(1.5 * plain.communication.expert.seconds, expert.communication.expert.seconds, 1e-9)
-    assert.equal(plain.ideal_step_seconds, expert.ideal_step_seconds)
+    assert.near(plain.ideal_step_seconds, expert.ideal_step_seconds, 1e-12 * plain.ideal_step_seconds)   -- stages may be cut elsewhere
     assert.equal(plain.step.gradient_sync_seconds, expert.step.gradient_sync_seconds)
     local data = with(fixed, { data = 2 })
     assert.near(2 * plain.step.gradient_sync_seconds, data.step.gradient_sync_seconds, 1e-12)

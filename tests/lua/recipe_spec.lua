@@ -149,6 +149,6 @@ end)
 it("lists what it takes for granted", function()
   local fields = {}
   for _, assumption in ipairs(recipe.assumptions(request { precision = "fp8" })) do fields[#fields + 1] = assumption.field end
-  assert.same({ "cluster.overhead", "optimizer state", "fp8 weights", "training.activations", "expert imbalance",
+  assert.same({ "cluster.overhead", "optimizer state", "fp8 weights", "training.activations", "training.loss", "expert imbalance",
                 "parallelism.expert_tensor" }, fields)
 end)
