@@ -29,9 +29,9 @@ import torch._dynamo  # noqa: F401  which an optimizer would import in every pro
 
 import processes
 import shim
+import weekly
 
 PIPEPLAN = os.environ.get("PIPEPLAN", "build/release/pipeplan")
-LONG = os.environ.get("PIPEPLAN_LONG") == "1"
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 8,
          "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 16, "tie_word_embeddings": False}
 MIXTRAL = {**LLAMA, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_hidden_layers": 2, "num_local_experts": 4,
@@ -143,14 +143,14 @@ class Megatron(unittest.TestCase):
         self.assertEqual([[cell for cell in row if cell] for row in planned], [[name for name, _, _ in rank] for rank in run["timeline"]])
         self.assertEqual(lowered(schedule, microbatches, virtual), posted)
 
-    @unittest.skipUnless(LONG, "PIPEPLAN_LONG=1 runs it; uneven stages are 1F1B too")
+    @unittest.skipUnless(weekly.LONG, "PIPEPLAN_LONG=1 runs it; uneven stages are 1F1B too")
     def test_1f1b(self):
         run, posted = self.checked(LLAMA, ONE_F_ONE_B, microbatches=3)
         self.assert_order(run, posted, "1f1b", 3, 1)
         self.assertEqual([4, 4], run["layers_per_stage"])
 
     def test_interleaved(self):
-        for microbatches in (2, 4) if LONG else (4,):      # with two, the first rank has all its forwards first
+        for microbatches in weekly.of((2, 4), (4,), "interleaved, numbers of microbatches"):      # with two, the first rank has all its forwards first
             run, posted = self.checked(LLAMA, INTERLEAVED, microbatches=microbatches)
             self.assert_order(run, posted, "interleaved_1f1b", microbatches, 2)
 

@@ -20,6 +20,8 @@ warnings.simplefilter("ignore")  # of numpy, which nothing here needs
 from torch.distributed.pipelining import schedules
 from torch.distributed.pipelining.stage import PipelineStage
 
+import weekly
+
 
 def ours(kind, ranks, microbatches, chunks=1, *options):
     command = [os.environ["PIPEPLAN"], "simulate", kind, "--ranks", str(ranks), "--microbatches", str(microbatches), "--format", "csv", *options]
@@ -62,9 +64,12 @@ def theirs(name, ranks, microbatches, chunks=1):
     return "".join(",".join(map(str, computed[rank])) + "\n" for rank in range(ranks))
 
 
+DEPTHS = weekly.of(range(2, 9), (2, 3, 4, 6), "depths of pipelines")
+
+
 def depths():
     """Odd and even, a power of two or not; the others once a week."""
-    return range(2, 9) if os.environ.get("PIPEPLAN_LONG") == "1" else (2, 3, 4, 6)
+    return DEPTHS
 
 
 def few_and_many(ranks):

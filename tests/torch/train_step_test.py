@@ -26,6 +26,7 @@ import torch
 import torch.distributed as dist
 
 import processes
+import weekly
 import train_step
 from pipeline import grid as grids, model, program as programs, torch_runtime
 from pipeline.watchdog import Watchdog
@@ -40,7 +41,7 @@ CASES = [(name, {}) for name in NAMES] + [
 
 
 # Schedules of one stage a rank and of two, in a ring and in a V, with whole and with split backwards.
-KINDS = CASES if os.environ.get("PIPEPLAN_LONG") == "1" else [(name, {}) for name in ("1f1b", "zb_auto", "interleaved_zero_bubble", "dualpipev")]
+KINDS = weekly.of(CASES, [(name, {}) for name in ("1f1b", "zb_auto", "interleaved_zero_bubble", "dualpipev")], "schedules with experts")
 
 
 def pipeplan(*arguments):
