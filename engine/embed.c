@@ -5,8 +5,11 @@
 **        embed --build OUTPUT SOURCE_DIR FILE…: only their digest, which tells one build's answers from another's.
 **
 ** Trusted Lua is held compiled as well as in text: undumping it costs an eighth of compiling it (1.7 against 12.6 ms for all of stdlib),
-** which is half of what a plan takes. Bytecode is only loaded by the Lua release that wrote it; lua_ident says which. Policies are text.
+** which is half of what a plan takes, and less without names of variables (embed_names.h). Bytecode is only loaded by the Lua release that wrote
+** it; lua_ident says which. Policies are text.
 */
+#include "embed_names.h"
+
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdint.h>
@@ -28,17 +31,40 @@ static void digest(uint64_t *sum, const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++) *sum = (*sum ^ (unsigned char)bytes[i]) * FNV_PRIME;
 }
 
-/* lua_Writer: bytes as text of C, eighty a line: a compiler reads that twenty times as fast as a list of numbers. *data counts them. */
-static int write_bytes(lua_State *L, const void *bytes, size_t size, void *data) {
-  size_t *written = data;
-  (void)L;
+/* As text of C, eighty a line: a compiler reads that twenty times as fast as a list of numbers. */
+static void write_bytes(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; i++) {
-    const unsigned char byte = ((const unsigned char *)bytes)[i];
+    const unsigned char byte = (unsigned char)bytes[i];
     if (byte < ' ' || byte > '~' || strchr("\"\\?", byte)) printf("\\%03o", byte);   /* ?: two of them may begin a trigraph */
     else putchar(byte);
-    if (++*written % 80 == 0) fputs("\"\n\"", stdout);
+    if (i % 80 == 79) fputs("\"\n\"", stdout);
   }
+}
+
+/* lua_Writer: data is a luaL_Buffer. */
+static int add_bytes(lua_State *L, const void *bytes, size_t size, void *data) {
+  (void)L;
+  luaL_addlstring(data, bytes, size);
   return 0;
+}
+
+/* Of the function on top: with line numbers, for a bug's traceback needs them. */
+static void write_code(lua_State *L) {
+  luaL_Buffer dump;
+  lua_State *other = luaL_newstate();   /* so that the buffer has a stack of its own */
+  size_t size;
+  if (!other) die("no memory", "");
+  luaL_buffinit(other, &dump);
+  lua_dump(L, add_bytes, &dump, 0);
+  luaL_pushresult(&dump);
+  const char *whole = lua_tolstring(other, -1, &size);
+  char *code = malloc(size);
+  if (!code) die("no memory", "");
+  memcpy(code, whole, size);
+  const size_t left = pp_leave_out_names(code, size);
+  write_bytes(left > 0 ? code : whole, left > 0 ? left : size);
+  free(code);
+  lua_close(other);
 }
 
 /* Pushes the file's text. */
@@ -55,7 +81,7 @@ static void push_text(lua_State *L, const char *path) {
 /* One file's text, and its bytecode unless it is a policy. Cuts "=PATH" off the argument: what is left is its name. */
 static void write_file(lua_State *L, const char *directory, char *name, int number) {
   char *path = strchr(name, '=');
-  size_t written = 0, size;
+  size_t size;
   if (path) *path++ = '\0';
   push_text(L, path ? path : lua_pushfstring(L, "%s/%s", directory, name));
   const char *text = lua_tolstring(L, -1, &size);
@@ -63,12 +89,11 @@ static void write_file(lua_State *L, const char *directory, char *name, int numb
   digest(&library, text, size);
   if (strncmp(name, "stdlib/catalog/", 15) == 0) digest(&catalogue, text, size);
   printf("static const char text_%d[] =\n\"", number);
-  write_bytes(L, text, size, &written);
+  write_bytes(text, size);
   printf("\";\nstatic const char code_%d[] =\n\"", number);
   if (strncmp(name, "policies/", 9) != 0) {
     if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", name), "t") != LUA_OK) die("cannot compile", lua_tostring(L, -1));
-    written = 0;
-    lua_dump(L, write_bytes, &written, 0);   /* with line numbers: a bug's traceback needs them */
+    write_code(L);
   }
   printf("\";\n");
   lua_settop(L, 0);
