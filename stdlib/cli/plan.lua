@@ -292,7 +292,7 @@ local function check(parsed, given)
     if parsed[name] then failure.usage("plan: --recommended and --%s are two questions: ask one", name) end
   end
   for _, name in ipairs { "verdict", "csv", table.unpack(launches.names) } do
-    local option = #parsed.why > 0 and "why" or parsed.explain and "explain"
+    local option = #parsed.why > 0 and "why" or parsed.explain and name ~= "verdict" and "explain"   -- which names the nearest change
     if parsed.format == name and option then failure.usage("plan: --format %s has no place for --%s", name, option) end
   end
   if parsed.verify then

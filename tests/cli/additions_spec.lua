@@ -252,7 +252,7 @@ engines["a memory term"] = {
     ["engine/core/memory.h"] = before("  double total;\n", "  double staging;      /* what copies between GPUs and hosts go through */\n"),
     ["engine/core/memory.c"] = both(
       instead(".overhead = overhead, ", ".overhead = overhead, .staging = 0x1p28, "),
-      instead("+ out->transient + out->overhead;", "+ out->transient + out->overhead + out->staging;")),
+      instead("+ most + out->overhead;", "+ most + out->overhead + out->staging;")),
     ["engine/lua/memory.c"] = before('{ "total", rank->total },', '{ "staging", rank->staging }, '),
     ["stdlib/plan/measure.lua"] = instead("buffers_bytes = rank.transient + rank.overhead",
                                           "staging_bytes = rank.staging, buffers_bytes = rank.transient + rank.overhead + rank.staging"),

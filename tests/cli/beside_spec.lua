@@ -61,7 +61,7 @@ describe("an option that would do nothing", function()
   it("is refused", function()
     for arguments, why in pairs {
       ["examples/specs/mixtral-8x7b.json --explain --format csv"] = "--format csv has no place for --explain",
-      ["examples/specs/mixtral-8x7b.json --explain --format verdict"] = "--format verdict has no place for --explain",
+      ["examples/specs/mixtral-8x7b.json --explain --format megatron"] = "--format megatron has no place for --explain",
       ["--jsonl --layout free"] = "--layout is for a launch configuration",
       ["--verify examples/measuring/shortlist.json --layout free"] = "--layout is not for --verify",
     } do

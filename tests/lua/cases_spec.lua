@@ -339,11 +339,12 @@ describe("an overlapped all-to-all", function()
     assert.is_true(math.abs(overlapped / 19.7 - 1) < 0.1, overlapped)
   end)
 
-  -- by 11 % (Qwen3-235B, ModelZoo), 15 and 24 % (Qwen3-30B, Megatron-Bridge skills perf-moe-comm-overlap), where it was switched on alone
-  it("saves of a step what it was measured to save: 11 to 24 %", function()
+  -- by 11 % (Qwen3-235B, ModelZoo), 15 and 24 % (Qwen3-30B, Megatron-Bridge skills perf-moe-comm-overlap), where it was switched on alone; of
+  -- another model, so within the 4 points that gains are wanted within
+  it("saves of a step about what it was measured to save of others: 11 to 24 %", function()
     local kernel, with, without = "hybrid_ep", wide "interleaved_1f1b_overlap", wide "interleaved_1f1b"
     local share = seconds("B200", "deepseek-v3.json", kernel, deepseek, with) / seconds("B200", "deepseek-v3.json", kernel, deepseek, without)
-    assert.is_true(share > 0.76 and share < 0.89, share)
+    assert.is_true(share > 0.76 - 0.04 and share < 0.89 + 0.04, share)
   end)
 
   it("makes Qwen3-235B on 256 H100 faster at PP 8 VP 4 EP 32 than at PP 32 VP 3 EP 8, as measured: 17.6 s and 24.2 s", function()

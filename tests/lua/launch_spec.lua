@@ -58,7 +58,8 @@ describe("a plan written as a launch", function()
   for _, name in ipairs(launches.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
-      each_plan(name, 1, long and 200 or 3, function(seed, plan, request, object)
+      local few = name == "torchtitan" and 7 or 3   -- most of its plans here ask for what it has no key for
+      each_plan(name, 1, long and 200 or few, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)
@@ -99,7 +100,7 @@ describe("a plan written as a launch", function()
       gradients_alone = { parallelism = { pipeline = 2 }, training = { sharding = "gradients" } },
     } do
       local plan = planner.plan { request = spec.from_table(corners(changes), "."), policy = policy }
-      assert.same({ "rejected", "torchtitan." .. rule }, { plan.status, plan.reasons[1].id })
+      assert.same({ "rejected", rule == "sequence" and "engine.context_sequence" or "torchtitan." .. rule }, { plan.status, plan.reasons[1].id })
     end
   end)
 
