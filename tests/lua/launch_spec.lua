@@ -58,8 +58,8 @@ describe("a plan written as a launch", function()
   for _, name in ipairs(launches.names) do
     it("is one that lint finds nothing in, and that is the plan, which it is planned as again: " .. name, function()
       local written = 0
-      local few = name == "torchtitan" and 7 or 3   -- most of its plans here ask for what it has no key for
-      each_plan(name, 1, long and 200 or few, function(seed, plan, request, object)
+      local tried = name == "torchtitan" and 7 or 3   -- most of its plans here ask for what it has no key for
+      each_plan(name, 1, long and 200 or tried, function(seed, plan, request, object)
         local text, problem = writer.write(name, plan, request)
         if not text then
           assert.truthy(problem:find "has no key for", problem)
