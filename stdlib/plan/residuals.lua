@@ -10,9 +10,9 @@ The factor of all is the geometric mean of measured / predicted. A family has on
   at least three runs: two numbers from two runs fit whatever the cause
   under the factor of all they are off by more than runs vary by themselves (`noise`)
   each run, predicted from the others alone, is predicted twice as well with the family's factor as without
-and it is the family for which that is best, with the factor that leaves least. Where several predict the runs as closely as runs repeat, they
-are one explanation in several words (all-to-all slow, or all slow but compute): the family is that beside which the factor of all is nearest
-to 1.
+and it is the family for which that is best, with the factor that leaves least. Where several predict the runs as closely as runs
+repeat, they are one explanation in several words (all-to-all slow, or all slow but compute): the family is that beside which the factor
+of all is nearest to 1.
 ]]
 
 local calibration = require "pipeplan.input.calibration"
