@@ -217,7 +217,8 @@ static void branch_where_due(void) {
   }
 }
 
-/* Memory that runs out for good ends in an error; one failed allocation in the text or an error, for Lua collects its garbage and asks again. */
+/* Memory that runs out for good ends in an error; one failed allocation in the text or an error, for Lua collects its garbage and asks again. What
+** the engine asks for itself is not asked for again: that is up to half of what is tried, for Lua's small blocks come from a pool. */
 static void survives(command *which) {
   if (!which->expected) assert_true(run(which));
   memset(&sweep, 0, sizeof sweep);
@@ -228,7 +229,7 @@ static void survives(command *which) {
   assert_true(run(which));
   assert_true(sweep.runs > 80);
   assert_int_equal(sweep.good_for_good, 0);
-  assert_true(sweep.good_singles > sweep.singles / 2);
+  assert_true(3 * sweep.good_singles > sweep.singles);
   printf("# %s: %zu allocations failed for good, %zu once%s\n", which->name, sweep.runs, sweep.singles,
          every ? "" : "; --every tries all");
   fflush(stdout);
