@@ -263,8 +263,8 @@ static ledger layer_ledger(const pp_model *model, const pp_layout *layout, const
 }
 
 /*
-** Final norm, output weights and loss, all kept above fp8 (Korthikanti §4.3). Where TP's parts of a vocabulary are gathered, eight bytes a logit are there
-** beside, as many as the parts and what they are joined to in fp32: calibrated on the groups of tests/oracles/order.lua that calibrate.
+** Final norm, output weights and loss, all kept above fp8 (Korthikanti §4.3). Where TP's parts of a vocabulary are gathered, eight bytes a
+** logit are there beside, as many as the parts and what they are joined to in fp32: calibrated on the groups of tests/oracles/order.lua that calibrate.
 */
 static void add_head(ledger *book, const pp_model *model, const pp_training *training, split by) {
   const double hidden = (double)model->hidden / by.sequence, logits = (double)model->vocab / by.tensor;

@@ -174,7 +174,8 @@ pp_work pp_work_of_head(const pp_scene *at) {
   const pp_model *model = at->model;
   const pp_loss_bytes loss = pp_loss_of(at->training->loss, at->training->precision == PP_FP32 ? 4 : 2);
   const bool joined = loss.whole && at->layout->tensor > 1;
-  const double vocabulary = (double)model->vocab, logits = loss.whole ? vocabulary : vocabulary / at->tensor, norm = 4 * (double)model->hidden / at->sequence;
+  const double vocabulary = (double)model->vocab, logits = loss.whole ? vocabulary : vocabulary / at->tensor;
+  const double norm = 4 * (double)model->hidden / at->sequence;
   pp_work out = { .kept = at->tokens * head_flops(model) / at->tensor, .kept_weights = vocabulary * (double)model->hidden / at->tensor };
   out.traffic = at->tokens * (norm + loss.forward * logits + (joined ? 4 * vocabulary : 0));
   out.traffic_back = at->tokens * (2 * norm + loss.backward * logits);

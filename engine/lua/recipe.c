@@ -72,8 +72,8 @@ void pp_check_training(lua_State *L, int index, pp_training *out) {
     "bucket_per_rank", "data_overlap",
     "overlap_alone", "tensor_overlap", "fused_attention", "loss", "unfused_norm", "unfused_rope", "unfused_activation",
     "unfused_experts", "unfused_optimizer", "dropout", "activation_bytes",
-    "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "weight_gradients_pass", "dispatch_bytes", "combine_bytes", "expert_imbalance",
-    "max_domains", "rerun_per_weight", "recompute", NULL };
+    "attention_output_bytes", "activation_input_bytes", "weight_gradient_bytes", "weight_gradients_pass", "dispatch_bytes",
+    "combine_bytes", "expert_imbalance", "max_domains", "rerun_per_weight", "recompute", NULL };
   static const char *const precisions[] = { "bf16", "fp8", "fp16", "fp32", NULL };
   index = lua_absindex(L, index);
   pp_args_begin(L, index, training_call, known);

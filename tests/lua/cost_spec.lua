@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- engine.cost: named arguments in, seconds out; the arithmetic is tested in tests/unit/cost_test.c.
+-- engine.cost: named arguments in, seconds out; the arithmetic is tested in tests/unit/cost_test.c and cost_step_test.c.
 
 local engine = require("pipeplan") and require "engine"
 local costs = require "lua.costs"
