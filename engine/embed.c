@@ -6,12 +6,13 @@
 **
 ** Trusted Lua is held compiled as well as in text: undumping it costs an eighth of compiling it (1.7 against 12.6 ms for all of stdlib),
 ** which is half of what a plan takes, and less without names of variables (embed_names.h). Bytecode is only loaded by the Lua release that wrote
-** it; lua_ident says which. Policies are text.
+** it; lua_ident says which. Policies keep their names: people read what goes wrong in one.
 */
 #include "embed_names.h"
 
 #include <lauxlib.h>
 #include <lua.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static int add_bytes(lua_State *L, const void *bytes, size_t size, void *data) {
 }
 
 /* Of the function on top: with line numbers, for a bug's traceback needs them. */
-static void write_code(lua_State *L) {
+static void write_code(lua_State *L, bool named) {
   luaL_Buffer dump;
   lua_State *other = luaL_newstate();   /* so that the buffer has a stack of its own */
   size_t size;
@@ -61,7 +62,7 @@ static void write_code(lua_State *L) {
   char *code = malloc(size);
   if (!code) die("no memory", "");
   memcpy(code, whole, size);
-  const size_t left = pp_leave_out_names(code, size);
+  const size_t left = named ? 0 : pp_leave_out_names(code, size);
   write_bytes(left > 0 ? code : whole, left > 0 ? left : size);
   free(code);
   lua_close(other);
@@ -78,7 +79,7 @@ static void push_text(lua_State *L, const char *path) {
   luaL_pushresult(&text);
 }
 
-/* One file's text, and its bytecode unless it is a policy. Cuts "=PATH" off the argument: what is left is its name. */
+/* One file's text and bytecode. Cuts "=PATH" off the argument: what is left is its name. */
 static void write_file(lua_State *L, const char *directory, char *name, int number) {
   char *path = strchr(name, '=');
   size_t size;
@@ -91,10 +92,8 @@ static void write_file(lua_State *L, const char *directory, char *name, int numb
   printf("static const char text_%d[] =\n\"", number);
   write_bytes(text, size);
   printf("\";\nstatic const char code_%d[] =\n\"", number);
-  if (strncmp(name, "policies/", 9) != 0) {
-    if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", name), "t") != LUA_OK) die("cannot compile", lua_tostring(L, -1));
-    write_code(L);
-  }
+  if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", name), "t") != LUA_OK) die("cannot compile", lua_tostring(L, -1));
+  write_code(L, strncmp(name, "policies/", 9) == 0);
   printf("\";\n");
   lua_settop(L, 0);
 }

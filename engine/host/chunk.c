@@ -127,14 +127,22 @@ static void push_environment(lua_State *L, const char *path, bool embedded) {
   lua_setmetatable(L, -2);
 }
 
-/* Pushes the file's function, or raises the parser's error. */
-static void parse(lua_State *L, const char *path, const char *text, size_t size) {
+/* The embedded file of which that is the text, where its code can be run in the text's place, or NULL: no other bytecode is ever loaded. */
+static const pp_embedded *compiled(const char *path, const char *text, size_t size, bool embedded) {
+  const pp_embedded *file = embedded ? pp_embedded_find(path) : NULL;
+  return file && pp_embedded_code(file) && file->text_size == size && memcmp(file->text, text, size) == 0 ? file : NULL;
+}
+
+/* Pushes the file's function, or raises the parser's error. What is compiled is charged as its text: the budget counts alike everywhere. */
+static void parse(lua_State *L, const char *path, const char *text, size_t size, bool embedded) {
+  const pp_embedded *file = compiled(path, text, size, embedded);
   pp_budget *budget = &pp_sandbox_of(L)->budget;
   const char *around = budget->parsing;
   budget->parsing = path;
   pp_budget_admit(L, text, size);
   pp_charge(L, pp_parse_cost(text, size));
-  if (luaL_loadbufferx(L, text, size, lua_pushfstring(L, "@%s", path), "t") != LUA_OK) lua_error(L);
+  if (luaL_loadbufferx(L, file ? file->code : text, file ? file->code_size : size, lua_pushfstring(L, "@%s", path), file ? "b" : "t") != LUA_OK)
+    lua_error(L);
   budget->parsing = around;
 }
 
@@ -143,7 +151,7 @@ void pp_run_chunk(lua_State *L, const char *path, const char *text, size_t size,
   if (!lua_isnil(L, -1)) return;
   lua_pushboolean(L, 0);
   set_result(L, path);
-  parse(L, path, text, size);
+  parse(L, path, text, size, embedded);
   push_environment(L, path, embedded);
   lua_setupvalue(L, -2, 1);
   lua_call(L, 0, 1);

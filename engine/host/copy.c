@@ -18,12 +18,27 @@ typedef struct {
 
 static const char *copy_value(job *j, int index, int depth);
 
+/* With room for what it will hold: a table that grows is laid out anew at every doubling. A border says little of a table with holes. */
+static void make_table(job *j, int index) {
+  lua_Unsigned border = lua_rawlen(j->from, index);
+  int entries = 0, listed;
+  lua_pushnil(j->from);
+  while (lua_next(j->from, index)) {
+    lua_pop(j->from, 1);
+    if (++entries < PP_COPY_VALUES) continue;
+    lua_pop(j->from, 1);
+    break;
+  }
+  listed = border < (lua_Unsigned)entries ? (int)border : entries;
+  lua_createtable(j->to, listed, entries - listed);
+}
+
 static const char *copy_table(job *j, int index, int depth) {
   int copy;
   if (depth == PP_COPY_DEPTH) return "tables are nested deeper than 8 levels, or contain themselves";
   if (!lua_checkstack(j->from, 8) || !lua_checkstack(j->to, 8)) return "no stack space";
   index = lua_absindex(j->from, index);
-  lua_newtable(j->to);
+  make_table(j, index);
   copy = lua_gettop(j->to);
   lua_pushnil(j->from);
   while (lua_next(j->from, index)) {

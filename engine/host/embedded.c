@@ -4,6 +4,7 @@
 */
 #include "host/embedded.h"
 
+#include <lua.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,4 +14,8 @@ static int compare_name(const void *name, const void *file) {
 
 const pp_embedded *pp_embedded_find(const char *name) {
   return bsearch(name, pp_embedded_files, pp_embedded_count, sizeof *pp_embedded_files, compare_name);
+}
+
+const char *pp_embedded_code(const pp_embedded *file) {
+  return strcmp(pp_embedded_lua, lua_ident) == 0 ? file->code : NULL;
 }

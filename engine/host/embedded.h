@@ -11,7 +11,7 @@ typedef struct {
   const char *name;  /* path in the source tree: "stdlib/input/spec.lua" */
   const char *text;
   size_t text_size;
-  const char *code;  /* the same compiled, by the Lua release that pp_embedded_lua names; code_size 0 where it is not */
+  const char *code;  /* the same compiled, by the Lua release that pp_embedded_lua names */
   size_t code_size;
 } pp_embedded;
 
@@ -27,5 +27,8 @@ extern const char pp_embedded_build[];
 
 /* The file of that name, or NULL. */
 const pp_embedded *pp_embedded_find(const char *name);
+
+/* Its code for the Lua that runs, or NULL: only the very release that wrote it, for Lua checks its format, not what its instructions mean. */
+const char *pp_embedded_code(const pp_embedded *file);
 
 #endif

@@ -29,12 +29,11 @@ static bool file_of_module(const char *module, char *path, size_t size) {
   return true;
 }
 
-/* Pushes an embedded file as a function, or raises. Bytecode only for the very release that wrote it: Lua checks its format, not what its
-** instructions mean. */
+/* Pushes an embedded file as a function, or raises. */
 static void load_embedded(lua_State *L, const pp_embedded *file) {
-  bool compiled = file->code_size > 0 && strcmp(pp_embedded_lua, lua_ident) == 0;
-  if (luaL_loadbufferx(L, compiled ? file->code : file->text, compiled ? file->code_size : file->text_size,
-                       lua_pushfstring(L, "@%s", file->name), compiled ? "b" : "t") != LUA_OK) lua_error(L);
+  const char *code = pp_embedded_code(file);
+  if (luaL_loadbufferx(L, code ? code : file->text, code ? file->code_size : file->text_size, lua_pushfstring(L, "@%s", file->name),
+                       code ? "b" : "t") != LUA_OK) lua_error(L);
 }
 
 /* lua-argparse, as the machine that built this had it. */

@@ -267,4 +267,16 @@ local telling_keys = {
 -- layer_types that are plain softmax attention for parameters and FLOPs.
 local plain_layer_types = { full_attention = true, sliding_attention = true, chunked_attention = true }
 
-return { alike = alike, all = all, refused = refused, published = published, telling_keys = telling_keys, plain_layer_types = plain_layer_types }
+-- Objects that tell of a tower beside the text model, and what it is; what the first holds is counted for some families (towers.lua).
+local towers = {
+  { "vision_config", "a tower of images" },
+  { "audio_config", "a tower of sound" },
+  { "video_config", "a tower of video" },
+  { "img_processor", "a tower of images of its own form" },
+  { "embd_layer", "a tower of images or sound of its own form" },
+}
+
+return {
+  alike = alike, all = all, refused = refused, published = published, telling_keys = telling_keys, plain_layer_types = plain_layer_types,
+  towers = towers,
+}

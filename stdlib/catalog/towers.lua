@@ -148,8 +148,4 @@ function towers.step3p7(tower, hidden)
          + linear(9 * own, 2 * own) + linear(9 * 2 * own, 4 * own) + 4 * own * hidden + bias
 end
 
--- Keys that tell of a tower of another kind, which none of these count.
-towers.others = { { "audio_config", "a tower of sound" }, { "video_config", "a tower of video" }, { "img_processor", "a tower of images of its own form" },
-                  { "embd_layer", "a tower of images or sound of its own form" } }
-
 return towers

@@ -203,7 +203,6 @@ local function check_documents(request, given, complain)
   end
 end
 
--- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
 local function check_sharding(request, given, complain)
   local named, stage = given["training.sharding"], given["training.zero"]
   if named and stage and stage.value ~= request.training.zero then
@@ -211,6 +210,7 @@ local function check_sharding(request, given, complain)
   end
 end
 
+-- Raises the first contradiction. given: path → where a field was given; complain(at, format, …) raises.
 function contradictions.check(request, given, complain)
   check_sharding(request, given, complain)
   check_depth_one(request, given, complain)

@@ -10,7 +10,6 @@ local json = require "pipeplan.base.json"
 local kinds = require "pipeplan.input.hf_kinds"
 local lists = require "pipeplan.base.lists"
 local reader = require "pipeplan.input.hf_reader"
-local towers = require "pipeplan.input.hf_tower"
 local windows = require "pipeplan.input.hf_windows"
 
 local names, given, one_line, show = reader.names, reader.given, reader.one_line, reader.show
@@ -424,16 +423,16 @@ end
 
 -- The tower of images beside the text model, as `training.tower` says it is held.
 local function read_tower(self, shape, how)
-  local key, what = towers.told(self)
-  if how == "none" or not key then
-    if key or self.prefix ~= "" then
-      local why = key and string.format("%s ('%s') is left out, as training.tower says", what, key)
+  local told = self:towers()[1]
+  if how == "none" or not told then
+    if told or self.prefix ~= "" then
+      local why = told and string.format("%s ('%s') is left out, as training.tower says", told[2], told[1])
                   or string.format("only what '%s' holds is counted", self.prefix:sub(1, -2))
       self:assume("model", "text model only", "%s is multimodal; %s", self.label, why)
     end
     return
   end
-  shape.tower = towers.count(self, shape.hidden)
+  shape.tower = require("pipeplan.input.hf_tower").count(self, shape.hidden)
   shape.tower_frozen = how == "frozen" or nil
 end
 

@@ -282,6 +282,16 @@ function reader:check_beside(text)
   self:check_unread(known)
 end
 
+-- Those of the catalogue's towers (families.lua) that the file tells of beside the text model.
+function reader:towers()
+  local list = {}
+  for _, tower in ipairs(families.towers) do
+    local value = given(self.outer[tower[1]])
+    if type(value) == "table" and not json.is_array(value) and next(value) ~= nil then list[#list + 1] = tower end
+  end
+  return list
+end
+
 -- A view of an object beside the text model (nil: of the whole file), with what to advise instead where it cannot be read.
 function reader:part(key, otherwise)
   return setmetatable({ config = key and self.outer[key] or self.outer, outer = self.outer, file = self.file, label = self.label,

@@ -3,6 +3,7 @@
 -- holds stands in catalog/towers.lua.
 
 local catalog = require "pipeplan.catalog.towers"
+local families = require "pipeplan.catalog.families"
 local json = require "pipeplan.base.json"
 local reader = require "pipeplan.input.hf_reader"
 
@@ -76,20 +77,6 @@ tower.otherwise = 'leave the tower out: "training": { "tower": "none" }'
 -- Larger than any that there is; sizes of the file are multiplied before the engine looks at them.
 local MOST = 1e12
 
--- Is there an object of that name beside the text model?
-local function is_object(config, key)
-  local value = given(config[key])
-  return type(value) == "table" and not json.is_array(value) and next(value) ~= nil
-end
-
--- What of a tower a file tells of: the key, and in words what it is; nil: nothing.
-function tower.told(self)
-  if is_object(self.outer, "vision_config") then return "vision_config", "a tower of images" end
-  for _, other in ipairs(catalog.others) do
-    if is_object(self.outer, other[1]) then return other[1], other[2] end
-  end
-end
-
 -- Which of the catalogue's: by the file's model_type, else by that of vision_config.
 local function family_of(self)
   local outer, inner = given(self.outer.model_type), given(self.outer.vision_config.model_type)
@@ -99,19 +86,17 @@ local function family_of(self)
 end
 
 --[[
-Parameters of the tower of images with its projector, or nil where the file has none. self: the reader of the text model; hidden: its width.
+Parameters of the tower of images with its projector, of a file that tells of one. self: the reader of the text model; hidden: its width.
 Raises a usage failure for a tower that cannot be counted and for keys that may change it.
 ]]
 function tower.count(self, hidden)
-  local key, what = tower.told(self)
-  if not key then return nil end
-  for _, other in ipairs(catalog.others) do
-    if is_object(self.outer, other[1]) then
-      self:part(nil, tower.otherwise):refuse(string.format("%s ('%s')", other[2], other[1]))
-    end
+  local images = families.towers[1]
+  local function refuse(what, key) self:part(nil, tower.otherwise):refuse(string.format("%s ('%s')", what, key)) end
+  for _, told in ipairs(self:towers()) do
+    if told ~= images then refuse(told[2], told[1]) end
   end
   local name = family_of(self)
-  if not name then self:part(nil, tower.otherwise):refuse(string.format("%s of a form that is not known ('%s')", what, key)) end
+  if not name then refuse(images[2] .. " of a form that is not known", images[1]) end
   local taken = {}
   local beside = setmetatable({ reader = self:part(nil, tower.otherwise), taken = taken }, view)
   local inside = setmetatable({ reader = self:part("vision_config", tower.otherwise), taken = taken, beside = beside }, view)

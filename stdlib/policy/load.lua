@@ -150,7 +150,7 @@ local function run_layer(host, layer, report)
         named = raw
         layer.name = statements.read(raw, layer.name, nil, report).id
       else
-        renamed.statement(raw)
+        if not file.embedded then renamed.statement(raw) end   -- what ships has none
         layer.statements[#layer.statements + 1] = raw
       end
     end
