@@ -23,6 +23,11 @@ function text.parts(given)
   return parts
 end
 
+-- Without the byte order mark that some editors and spreadsheets put before UTF-8.
+function text.unmarked(given)
+  return given:sub(1, 3) == "\xEF\xBB\xBF" and given:sub(4) or given
+end
+
 -- What stands behind the last slash.
 function text.base_name(path)
   return path:match "^.*/(.*)$" or path

@@ -174,6 +174,10 @@ local function check_fp8(request, given, complain)
                t.precision, field)
     end
   end
+  if t.fp8_gathers and t.precision ~= "fp8" then
+    complain(given["training.fp8_gathers"], "true: products are %s, and so is what is gathered; leave it out, or give precision fp8",
+             t.precision)
+  end
 end
 
 -- Of a tower of images, where there is one, all trains or nothing; with adapters nothing does.
@@ -222,6 +226,24 @@ function contradictions.check(request, given, complain)
   check_stages(request, given, complain)
   check_fp8(request, given, complain)
   check_tower(request, given, complain)
+end
+
+-- What a recipe says of parts that the model does not have: a recipe may be of several models, so that it is told and planned.
+function contradictions.unread(request, given)
+  local list, t, shape = {}, request.training, request.model.shape
+  local function tell(path, what, lacks)
+    if not given[path] then return end
+    list[#list + 1] = { id = "unused_field", severity = "warning",
+                        message = string.format("%s%s: %s: nothing reads it", path, what, lacks) }
+  end
+  local dense = (shape.experts or 0) == 0 and "the model is dense, it has no experts"
+  if dense and (t.expert_imbalance or 1) ~= 1 then tell("training.expert_imbalance", "", dense) end
+  if dense and t.unfused and t.unfused.experts then tell("training.unfused", " experts", dense) end
+  if dense and t.recompute.moe then tell("training.recompute", " moe", dense) end
+  if shape.attention ~= "mla" and t.recompute.mla_up_projection then
+    tell("training.recompute", " mla_up_projection", "the model has no latent attention")
+  end
+  return list
 end
 
 return contradictions

@@ -39,6 +39,16 @@ local function cross_check(request, entry, memory)
   })
 end
 
+-- GPUs that fill no whole number of nodes: a count of one or the other may be a slip.
+local function check_nodes(request, gpus, host)
+  if gpus <= host or gpus % host == 0 then return end
+  table.insert(request.warnings, {
+    id = "partial_node", severity = "warning",
+    message = string.format("%d GPUs are %d nodes of %d and %d GPU%s of another: is that meant?", gpus, gpus // host, host, gpus % host,
+                            gpus % host == 1 and "" or "s"),
+  })
+end
+
 local function device(request, entry, value, assume)
   local precision = request.training.precision
   local peak = value "cluster.flops" or entry.flops[precision]
@@ -119,6 +129,7 @@ function hardware.read(request, given, entry, name, assume, complain)
   local at = given["cluster.network.measured"]
   local found = at and require("pipeplan.input.measured").read(at.value)
   local gpus, host = value "cluster.gpus", host_gpus(given, entry, found, complain)
+  check_nodes(request, gpus, host)
   request.cluster = {
     gpus = gpus,
     gpus_per_node = math.min(gpus, host), host_gpus = host,

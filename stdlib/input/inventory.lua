@@ -8,6 +8,7 @@
 local accelerators = require "pipeplan.catalog.accelerators"
 local failure = require "pipeplan.base.failure"
 local launchers = require "pipeplan.input.launchers"
+local text_of = require "pipeplan.base.text"
 
 local inventory = {}
 
@@ -248,6 +249,7 @@ local order = { "scontrol", "smi", "sinfo", "hostfile" }
 
 -- What one text says: { nodes, per_node, kind, first, title, one_node, exact }: `first`: where.
 function inventory.read(text, name)
+  text = text_of.unmarked(text)
   for _, key in ipairs(order) do
     local reader = readers[key]
     if reader.is(text) then

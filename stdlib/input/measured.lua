@@ -8,6 +8,7 @@ local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local nccl = require "pipeplan.input.nccl"
 local rocm_topology = require "pipeplan.input.rocm_topology"
+local text_of = require "pipeplan.base.text"
 local topology = require "pipeplan.input.topology"
 
 local measured = {}
@@ -29,7 +30,7 @@ end
 function measured.read(paths)
   local found = { runs = {}, passed = {} }
   for _, path in ipairs(paths) do
-    local text = json.text(path)
+    local text = text_of.unmarked(json.text(path))
     if nccl.is(text) then read_runs(found, text, path)
     elseif rocm_topology.is(text) or topology.is(text) then
       if found.topology then failure.usage("%s: a second matrix of a node's links, after %s", path, found.topology.file) end

@@ -7,10 +7,10 @@
 -- lines that end in CR, lines of separators alone behind the last. Lines and columns stay where they are, so that messages name them.
 
 local failure = require "pipeplan.base.failure"
+local text_of = require "pipeplan.base.text"
 
 local cells = {}
 
-local MARK = "\xEF\xBB\xBF"
 local MOST_BYTES = 1 << 24   -- of a text that is taken apart here: two million cells
 local types = { SEND_F = true, RECV_F = true, SEND_B = true, RECV_B = true, UNSHARD = true, RESHARD = true, REDUCE_GRAD = true }
 
@@ -62,7 +62,7 @@ end
 -- May a text have what the engine does not read?
 local function plain(text)
   local tail = text:sub(-300)
-  return text:sub(1, 3) ~= MARK and not text:find '["\t]' and not text:find "\r[^\n]" and not text:find "%u%u%u"
+  return text_of.unmarked(text) == text and not text:find '["\t]' and not text:find "\r[^\n]" and not text:find "%u%u%u"
     and separator(text) == "," and not tail:find "\n,[,%s]*$" and not tail:find "^[,%s]+$"
 end
 
@@ -79,7 +79,7 @@ local function read_line(line, between, ops)
   return table.concat(out, ",")
 end
 
--- A text → what the engine reads, and, where it communicates, for each line its cells in order: texts of those that the engine reads,
+-- A text → what the engine reads, and, where it communicates, for each line its cells in order: text_of of those that the engine reads,
 -- tables { type, stage, microbatch, column } of the others.
 function cells.read(text, name)
   if text:find "^\xFF\xFE" or text:find "^\xFE\xFF" then
@@ -92,7 +92,7 @@ function cells.read(text, name)
   if #text > MOST_BYTES then
     failure.usage("%s: %d bytes: expected at most %d of a program with communication, quotes or tabs", name, #text, MOST_BYTES)
   end
-  if text:sub(1, 3) == MARK then text = text:sub(4) end
+  text = text_of.unmarked(text)
   local between, lines, rows, talks = separator(text), {}, {}, false
   text = text:gsub("\r\n", "\n"):gsub("\r", "\n")
   for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch "(.-)\n" do

@@ -230,6 +230,7 @@ local function build(given, name, paths)
   request.profile = measured and require("pipeplan.input.profile").read(measured, request)
   for i, assumption in ipairs(recipe.job(request)) do table.insert(request.assumptions, i, assumption) end
   for _, assumption in ipairs(recipe.assumptions(request)) do table.insert(request.assumptions, assumption) end
+  for _, warning in ipairs(contradictions.unread(request, given)) do table.insert(request.warnings, warning) end
   return request
 end
 

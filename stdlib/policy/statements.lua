@@ -26,8 +26,8 @@ statements.layouts = { "data_parallel", "data_and_tensor_parallel" }
 -- Ids of what the planner itself decides or warns of; no rule of a policy can have them.
 statements.built_in = {
   "accelerator_memory", "does_not_fit", "dominated", "expired", "expires_soon", "kernel_elsewhere", "no_candidates", "no_count_fits",
-  "no_overlap", "no_row", "not_in_framework", "replication_does_not_fit", "sequence_over_maximum", "uneven_layers", "unused_field",
-  "wanted_too_slow",
+  "no_overlap", "no_row", "not_in_framework", "partial_node", "replication_does_not_fit", "sequence_over_maximum", "uneven_layers",
+  "unused_field", "wanted_too_slow",
 }
 
 local MOST_COUNTED = 1 << 20   -- sequences of a microbatch that a list may name

@@ -44,6 +44,12 @@ describe("policy eval", function()
     assert.equal(2, unknown)
     assert.matches("no row or rule has the id 'dep', did you mean 'deep'?", message, 1, true)
   end)
+
+  it("of what the planner decides itself says so", function()
+    local _, status, message = eval("does_not_fit", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
+    assert.same({ 2, "pipeplan: policy eval: 'does_not_fit' is what the planner decides itself, no rule; pipeplan plan --explain says why\n" },
+                { status, message })
+  end)
 end)
 
 describe("a finding", function()

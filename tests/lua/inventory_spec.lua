@@ -65,6 +65,7 @@ describe("a hostfile", function()
   it("has a name and its GPUs in a line", function()
     assert.same({ 2, 8, nil, "x:2" }, read "# ours\nnode1 slots=8\n\nnode2 slots=8 max_slots=8  # the other\n")
     assert.same({ 2, 4, nil, "x:1" }, read "10.0.0.1:4\n10.0.0.2:4\n")
+    assert.same({ 1, 8, nil, "x:1" }, read "\xEF\xBB\xBFnode1 slots=8\n")   -- as Windows' editors save it
   end)
 
   it("is refused where a line has none, a host is there twice, or hosts differ", function()

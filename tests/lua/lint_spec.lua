@@ -90,7 +90,7 @@ end)
 -- megatron.training.arguments: validate_args, and TransformerConfig, of megatron-core 0.19.2: each of these was seen to end there, or not, in
 -- random sets of arguments (tests/torch/megatron_flags.py: others_of); the optimizer's in optimizer_config.py
 describe("arguments about neither layout nor schedule", function()
-  local moe = "--num-experts 8 --disable-bias-linear "
+  local moe, mamba = "--num-experts 8 --disable-bias-linear ", "--tensor-model-parallel-size 8 --hybrid-layer-pattern M*M* "
   local cases = {
     { "--save /x", "save_interval" }, { "--save /x --save-interval 10" },
     { "--train-iters 10 --train-samples 10", "iterations" }, { "--train-iters 10 --lr-decay-samples 10", "iterations" },
@@ -114,6 +114,10 @@ describe("arguments about neither layout nor schedule", function()
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --decoder-first-pipeline-num-layers 3" },   -- arguments.py:799-838
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'M*|M*' --decoder-first-pipeline-num-layers 3", "hybrid_layout" },
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --account-for-loss-in-pipeline-split", "hybrid_layout" },
+    { mamba .. "--mamba-num-heads 32" },   -- ssm/mamba_mixer.py:260-272
+    { mamba .. "--mamba-num-heads 12", "mixer_heads" }, { mamba .. "--mamba-num-heads 24 --mamba-num-groups 12", "mixer_groups" },
+    { mamba .. "--mamba-num-heads 24 --mamba-num-groups 16", "mixer_heads_groups" }, { mamba .. "--mamba-head-dim 128" },
+    { "--tensor-model-parallel-size 8 --mamba-num-heads 12" },   -- and no Mamba layer
     { moe .. "--moe-router-topk 1", "router_topk" }, { moe .. "--moe-router-topk 1 --moe-router-pre-softmax" },
     { moe .. "--moe-router-topk 1 --moe-router-load-balancing-type sinkhorn" },
     { moe .. "--moe-router-enable-expert-bias", "router_bias" },

@@ -161,6 +161,10 @@ describe("nvidia-smi's CSV", function()
     assert.same({ { "gpu_utilisation", "-", "0", "-", 0.97 }, { "gpu_utilisation", "-", "1", "-", 1 } }, told.counters)
   end)
 
+  it("may stand behind a byte order mark", function()
+    assert.same({ { "gpu_utilisation", "-", "0", "-", 0.97 } }, read "\xEF\xBB\xBFutilization.gpu, index\n97, 0\n".counters)
+  end)
+
   it("has none with nounits, and another header may follow", function()
     local told = read "index, utilization.gpu, memory.used\n0, 97, 71234\nutilization.gpu, index\n50, 1\n"
     assert.same({ { "gpu_utilisation", "-", "0", "-", 0.97 }, { "gpu_utilisation", "-", "1", "-", 0.5 } }, told.counters)

@@ -179,6 +179,40 @@ describe("a request", function()
     assert.equal("fp8_single", accepts(dense(), { ["training.precision"] = "fp8", ["training.weights"] = "fp8_single" }).training.weights)
   end)
 
+  it("with parameters gathered in fp8 wants fp8 products", function()
+    refuses(dense(), { ["training.precision"] = "bf16", ["training.fp8_gathers"] = true },
+            "spec: training.fp8_gathers is true: products are bf16, and so is what is gathered; leave it out, or give precision fp8")
+    assert.is_true(accepts(dense(), { ["training.precision"] = "fp8", ["training.fp8_gathers"] = true }).training.fp8_gathers)
+  end)
+
+  it("warns of what a recipe says of parts that the model lacks", function()
+    local function warned(object, changes)
+      local list = {}
+      for _, warning in ipairs(accepts(object, changes).warnings) do list[#list + 1] = warning.id .. ": " .. warning.message end
+      return list
+    end
+    local lacks = "the model is dense, it has no experts: nothing reads it"
+    assert.same({ "unused_field: training.expert_imbalance: " .. lacks }, warned(dense(), { ["training.expert_imbalance"] = 1.5 }))
+    assert.same({ "unused_field: training.unfused experts: " .. lacks }, warned(dense(), { ["training.unfused"] = { "experts", "norm" } }))
+    assert.same({ "unused_field: training.recompute moe: " .. lacks }, warned(dense(), { ["training.recompute"] = { "moe" } }))
+    assert.same({ "unused_field: training.recompute mla_up_projection: the model has no latent attention: nothing reads it" },
+                warned(dense(), { ["training.recompute"] = { "mla_up_projection" } }))
+    assert.same({}, warned(dense(), { ["training.expert_imbalance"] = 1, ["training.unfused"] = { "norm" } }))
+    assert.same({}, warned(moe(), { ["training.expert_imbalance"] = 1.5, ["training.unfused"] = { "experts" }, ["training.recompute"] = { "moe" } }))
+  end)
+
+  it("warns of GPUs that fill no whole number of nodes", function()
+    local function warned(changes)
+      local warning = accepts(dense(), changes).warnings[1]
+      return warning and warning.id .. ": " .. warning.message
+    end
+    assert.equal("partial_node: 64 GPUs are 9 nodes of 7 and 1 GPU of another: is that meant?", warned { ["cluster.gpus_per_node"] = 7 })
+    assert.equal("partial_node: 60 GPUs are 7 nodes of 8 and 4 GPUs of another: is that meant?",
+                 warned { ["cluster.gpus"] = 60, ["training.global_batch_size"] = 960 })
+    assert.is_nil(warned { ["cluster.gpus"] = 4 })
+    assert.is_nil(warned {})
+  end)
+
   it("names the field of a file that cannot be read", function()
     refuses(dense(), { profile = "/no/such.json" },
             'spec: profile is "/no/such.json": /no/such.json cannot be read: No such file or directory')

@@ -158,9 +158,20 @@ function derived.query_groups(f)
   return value
 end
 
--- Layers with a state stand in no key that is read here.
-function derived.mixer_heads() return nil end
-derived.mixer_groups = derived.mixer_heads
+-- Of Mamba layers, M in a hybrid's pattern; nil where there are none. A mixer is twice as wide as the model (ssm/mamba_mixer.py: expand).
+function derived.mixer_heads(f)
+  local pattern = f.key "--hybrid-layer-pattern"
+  if not (pattern and pattern:find("M", 1, true)) then return nil end
+  local heads, size = f.key "--mamba-num-heads", f.key "--mamba-head-dim"
+  if heads then return heads >= 1 and heads or f.refused() end
+  return size >= 1 and 2 * f.record.hidden % size == 0 and 2 * f.record.hidden // size or f.refused()
+end
+
+function derived.mixer_groups(f)
+  if not f.record.mixer_heads then return nil end
+  local groups = f.key "--mamba-num-groups"
+  return groups >= 1 and groups or f.refused()
+end
 
 function derived.expert_bias(f) return f.record.experts > 0 and f.key "--disable-bias-linear" ~= false end
 

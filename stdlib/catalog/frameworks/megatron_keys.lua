@@ -189,6 +189,10 @@ return function(plan_rules) return {
     { key = "--encoder-num-layers", field = "model.layers", type = "integer", written = "never", note = "of models with an encoder" },
     { key = "--encoder-seq-length", field = "training.sequence_length", type = "integer", written = "never" },
     { key = "--hybrid-layer-pattern", type = "string", written = "never", note = "| gives stages; excludes every key of a layout" },
+    { key = "--mamba-num-heads", type = "integer", written = "never", note = "absent: twice the hidden size over the size of a head" },
+    { key = "--mamba-head-dim", type = "integer", default = 64, written = "never" },
+    { key = "--mamba-num-groups", type = "integer", default = 8, written = "never" },
+    { key = "--mamba-state-dim", type = "integer", default = 128, written = "never" },
   },
   unplanned = function(shape)
     if (shape.experts or 0) == 0 then return nil end
@@ -247,6 +251,12 @@ return function(plan_rules) return {
       source = at "num_microbatches_calculator.py:381" },
     { id = "megatron.heads", by = "engine", heads = { not_multiple_of = "tensor_parallel" },
       message = "{framework}: TP {tensor_parallel} does not divide {heads} heads", source = at "transformer_config.py:1446-1466" },
+    { id = "megatron.mixer_heads", by = "engine", mixer_heads = { not_multiple_of = "tensor_parallel" },
+      message = "{framework}: TP {tensor_parallel} does not divide the {mixer_heads} heads of Mamba layers", source = at "ssm/mamba_mixer.py:260" },
+    { id = "megatron.mixer_groups", by = "engine", mixer_groups = { not_multiple_of = "tensor_parallel" },
+      message = "{framework}: TP {tensor_parallel} does not divide the {mixer_groups} groups of Mamba layers", source = at "ssm/mamba_mixer.py:268" },
+    { id = "megatron.mixer_heads_groups", by = "engine", mixer_heads = { not_multiple_of = "mixer_groups" },
+      message = "{framework}: {mixer_groups} groups do not divide the {mixer_heads} heads of Mamba layers", source = at "ssm/mamba_mixer.py:272" },
     { id = "megatron.experts", by = "engine", expert_parallel = { over = 1 }, experts = { not_multiple_of = "expert_parallel" },
       message = "{framework}: EP {expert_parallel} does not divide {experts} experts", source = at "arguments.py:1657" },
     { id = "megatron.no_experts", by = "engine", expert_parallel = { over = 1 }, experts = 0,

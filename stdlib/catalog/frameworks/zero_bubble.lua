@@ -42,6 +42,7 @@ return derive(megatron, {
               "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split", "--expert-tensor-parallel-size",
               "--num-virtual-stages-per-pipeline-rank", "--microbatch-group-size-per-virtual-pipeline-stage",
               "--overlap-moe-expert-parallel-comm", "--delay-wgrad-compute", "--step-batch-size-schedule", "--hybrid-layer-pattern",
+              "--mamba-num-heads", "--mamba-head-dim", "--mamba-num-groups", "--mamba-state-dim",
               "--use-precision-aware-optimizer", "--main-grads-dtype", "--exp-avg-dtype", "--exp-avg-sq-dtype",
               "--optimizer-cpu-offload", "--optimizer-offload-fraction", "--mtp-num-layers", "--multi-latent-attention",
               "--q-lora-rank", "--kv-lora-rank", "--use-megatron-fsdp", "--ckpt-format", "--data-parallel-sharding-strategy",

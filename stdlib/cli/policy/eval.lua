@@ -9,6 +9,7 @@ local failure = require "pipeplan.base.failure"
 local format = require "pipeplan.base.format"
 local json = require "pipeplan.base.json"
 local lists = require "pipeplan.base.lists"
+local statements = require "pipeplan.policy.statements"
 
 local MOST_VALUES = 12
 local WIDEST_VALUE = 50  -- of a text; --format json has all of it
@@ -88,7 +89,9 @@ function command.run(arguments)
   if #options.spec == 0 then failure.usage("policy eval: a rule and a spec are expected, or -e EXPRESSION and a spec") end
   local policy = command_line.policy_in_force(options)
   local rule = policy.rules[options.rule]
-  if not rule then
+  if not rule and lists.contains(statements.built_in, options.rule) then
+    failure.usage("policy eval: '%s' is what the planner decides itself, no rule; pipeplan plan --explain says why", options.rule)
+  elseif not rule then
     failure.usage("policy eval: no row or rule has the id '%s'%s", options.rule,
                   failure.suggestion(options.rule, lists.sorted_keys(policy.rules)))
   end

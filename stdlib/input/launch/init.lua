@@ -9,6 +9,7 @@
 local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local files = require "pipeplan.input.files"
+local text_of = require "pipeplan.base.text"
 
 local launch = {}
 
@@ -47,7 +48,7 @@ end
 -- launch.read(path, { variables = { name = text }, given: fields of a spec that the command line says }) → launches, at least one.
 function launch.read(path, options)
   local text, name = read_text(path)
-  text = text:gsub("^\xEF\xBB\xBF", "")
+  text = text_of.unmarked(text)
   local log = require "pipeplan.input.launch.megatron_log"
   if log.has(text) then return { log.read(text, name) } end
   if #text > MOST_BYTES then refuse(name, "larger than 1 MiB") end

@@ -5,6 +5,7 @@
 -- wrote it may not be done, and "812" may be the beginning of "8123.4". It is counted, not read.
 
 local failure = require "pipeplan.base.failure"
+local text_of = require "pipeplan.base.text"
 
 local lines = {}
 
@@ -15,13 +16,14 @@ local max_bytes = 65536   -- no line of a log that says something is longer; of 
 -- → { lines =, long =, torn = }: how many there were, how many of them were too long to be read, and whether something stood after the
 -- last line end. `name` is for the message when the file cannot be read.
 function lines.each(handle, name, visit)
-  local count, rest, skipping, number = { lines = 0, long = 0, torn = false }, "", false, 1
+  local count, rest, skipping, number, first = { lines = 0, long = 0, torn = false }, "", false, 1, true
   while true do
     local block, problem = handle:read(block_bytes)
     if not block then
       if problem then failure.usage("%s: cannot be read: %s", name, problem) end
       break
     end
+    if first then block, first = text_of.unmarked(block), false end
     local from, at = 1, block:find "[\r\n]"
     while at do
       if not skipping then
