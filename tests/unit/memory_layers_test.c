@@ -204,6 +204,24 @@ static void an_mla_moe_layer_is_counted_tensor_by_tensor(void **state) {
   expect(expected, blocks[PP_BLOCK_MOE].stored / 4096, 1e-12);
 }
 
+/* Experts on a latent size (Megatron-LM moe_layer.py, fc1_latent_proj and fc2_latent_proj): each of the K copies is of that size, and the two
+** products beside them keep a latent each; sequence parallelism splits all of it. */
+static void latent_experts_keep_latents(void **state) {
+  pp_model model = deepseek_v3(4, 0, 0);
+  const pp_training training = bf16_recipe(4096);
+  pp_layout layout = single;
+  pp_block_bytes whole[PP_BLOCKS], latent[PP_BLOCKS];
+  (void)state;
+  for (int tensor = 1; tensor <= 4; tensor *= 2) {
+    layout.tensor = layout.data = tensor;   /* experts are not cut */
+    model.expert_hidden = 0;
+    blocks_of(&model, &layout, &training, 1, whole);
+    model.expert_hidden = 1024;
+    blocks_of(&model, &layout, &training, 1, latent);
+    expect(8 * 2 * (7168 - 1024) - 2 * 2 * 1024, (whole[PP_BLOCK_MOE].stored - latent[PP_BLOCK_MOE].stored) / (4096 / tensor), 1e-12);
+  }
+}
+
 /* DeepSeek-V3 report §3.3: outputs of norms, MLA up-projections and SwiGLU recomputed; fp8 caches, attention output in 12 bits. */
 static void module_wise_recompute_drops_what_the_report_lists(void **state) {
   const pp_model model = deepseek_v3(4, 0, 0);
@@ -233,6 +251,7 @@ int main(void) {
     cmocka_unit_test(w_of_latent_attention_waits_for_the_gradients_of_all_its_products),
     cmocka_unit_test(expert_parallelism_does_not_reduce_dispatched_tokens),
     cmocka_unit_test(an_mla_moe_layer_is_counted_tensor_by_tensor),
+    cmocka_unit_test(latent_experts_keep_latents),
     cmocka_unit_test(module_wise_recompute_drops_what_the_report_lists),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,7 @@ static const char *posts_of(const pp_schedule *schedule, pp_runtime runtime, int
   }
   *at = '\0';
   pp_lowered_free(&lowered);
+  pp_lowered_free(&lowered);   /* leaves nothing to free */
   return text + 1;
 }
 

@@ -207,6 +207,8 @@ static void a_sparse_program_lacks_actions_and_needs_no_large_table(void **state
   pp_schedule schedule = built(request_of(PP_1F1B, N, 1));
   schedule.microbatches_per_chain = N;
   assert_found(&schedule, PP_ASYNCHRONOUS, "engine.missing_action", 0, -1, "rank 0 never runs the F of stage 0, microbatch 1");
+  schedule.action[0].microbatch = schedule.action[1].microbatch = 1;
+  assert_found(&schedule, PP_ASYNCHRONOUS, "engine.missing_action", 0, -1, "rank 0 never runs the F of stage 0, microbatch 0");
   for (int stage = 0; stage < N; stage++) schedule.action[2 * stage].kind = schedule.action[2 * stage + 1].kind = 200;
   assert_found(&schedule, PP_ASYNCHRONOUS, "engine.missing_action", 0, -1, "microbatch");
   pp_schedule_free(&schedule);
