@@ -12,8 +12,9 @@ before, those named after it, the cheap ones first; the first that fails ends th
 survived within it is tried again by a run with more. Results are kept in build/mutation/results.jsonl, so that a run that was ended goes on
 where it was (--fresh begins anew).
 
-A survivor is either a missing test, or equivalent.txt says why no test can tell. Without --engine and --stdlib only equivalent.txt is
-checked against the sources. Exit status: 0 none survived unexplained, 1 some did or equivalent.txt is out of date.
+A survivor is either a missing test, or equivalent.txt says why no test can tell, and then it is not tried again. Without --engine and
+--stdlib only equivalent.txt is checked against the sources. Exit status: 0 none survived unexplained, 1 some did or equivalent.txt is out of
+date.
 """
 import argparse
 import collections
@@ -281,8 +282,9 @@ def try_mutant(tree, reference, history, tests, group, path, mutant, budget):
 
 
 class Run:
-    def __init__(self, options):
-        self.options, self.lock, self.history, self.reference = options, threading.Lock(), History(), Reference(options.asan)
+    def __init__(self, options, equivalents):
+        self.options, self.equivalents = options, equivalents
+        self.lock, self.history, self.reference = threading.Lock(), History(), Reference(options.asan)
         self.file, self.known = WORK / "results.jsonl", {}
         if self.file.is_file():
             for line in self.file.read_text().splitlines():
@@ -327,7 +329,8 @@ class Run:
     def result_of(self, tree, tests, group, path, mutant, name):
         line = text_of(path).count("\n", 0, mutant.start) + 1
         result = self.known.get(name)
-        if not result or result["outcome"] == "survived" and (self.options.again or result["budget"] < self.options.budget):
+        again = result and result["outcome"] == "survived" and key_of(path, mutant) not in self.equivalents
+        if not result or again and (self.options.again or result["budget"] < self.options.budget):
             start = time.monotonic()
             outcome, test = try_mutant(tree, self.reference, self.history, tests, group, path, mutant, self.options.budget)
             result = {"id": name, "file": path, "line": line, "kind": mutant.kind, "outcome": outcome, "test": test,
@@ -397,7 +400,7 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     if options.fresh:
         (WORK / "results.jsonl").unlink(missing_ok=True)
-    run = Run(options)
+    run = Run(options, equivalents)
     trees = [Tree(number, options.asan) for number in range(options.jobs)]
     for tree in [run.reference] + trees:
         tree.prepare()
