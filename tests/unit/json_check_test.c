@@ -11,6 +11,8 @@
 
 #include "core/json_check.h"
 
+#define FIFTY_NINE "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefg"
+
 static pp_json_problem problem;
 
 /* The text in a block of its own size, so that a sanitizer sees any read behind its end. */
@@ -60,6 +62,8 @@ static void what_other_decoders_let_through_is_refused(void **state) {
   refused("[1e308]", 1, 2, "too large");
   refused("[1e99999999999999999999]", 1, 2, "too large");
   refused("{\"gpus\": 8,\n \"gpus\": 16}", 2, 2, "\"gpus\" stands twice in one object (first in line 1, column 2)");
+  /* of a long name its beginning, 60 bytes with its quote */
+  refused("{\"" FIFTY_NINE "z\": 1, \"" FIFTY_NINE "z\": 2}", 1, 69, "key \"" FIFTY_NINE "… stands twice");
 }
 
 static void equal_keys_are_found_however_they_are_written(void **state) {

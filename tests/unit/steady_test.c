@@ -2,6 +2,7 @@
 /* steady.c: the step of many microbatches, by periods, against the simulation of the whole program. */
 #include "schedules.h"
 
+#include "core/meter.h"
 #include "core/steady.h"
 
 static const pp_schedule_kind periodic[] = { PP_1F1B, PP_INTERLEAVED_1F1B, PP_INTERLEAVED_1F1B_OVERLAP, PP_ZB_H1, PP_ZB_H2,
@@ -251,6 +252,39 @@ static void more_periods_than_allowed_are_not_run(void **state) {
   pp_schedule_free(&program);
 }
 
+/* Whatever it was about to do next: no answer and nothing kept, or, where nothing was left to do, the right one. */
+static void work_that_is_refused_ends_it(void **state) {
+  (void)state;
+  const pp_schedule_request request = request_of(PP_1F1B, 3, 1000000);
+  const pp_stage_times stage[] = { { 1.1, 0, 0, 1.1 }, { 1, 0, 0, 1 }, { 1.01, 0, 0, 1.01 } };
+  const pp_times times = { .stage = stage };
+  pp_schedule_request shorter;
+  pp_simulation got;
+  pp_meter meter = { .limit = UINT64_MAX, .cap = SIZE_MAX };
+  assert_true(pp_steady_shorten(&request, &shorter));
+  pp_schedule program = built(shorter);
+  pp_meter_use(&meter);
+  assert_int_equal(pp_steady_simulate(&program, request.microbatches, &times, INT64_MAX, &got, NULL, NULL), PP_OK);
+  const uint64_t whole = meter.spent;
+  const double makespan = got.makespan;
+  pp_simulation_free(&got);
+  int refused = 0;
+  assert_in_range(whole, 100, 10000000);
+  for (uint64_t limit = 0; limit < whole; limit += 1 + whole / 997) {
+    meter = (pp_meter){ .limit = limit, .cap = SIZE_MAX };
+    if (pp_steady_simulate(&program, request.microbatches, &times, INT64_MAX, &got, NULL, NULL) == PP_OK) {
+      assert_true(got.makespan == makespan);
+      pp_simulation_free(&got);
+    } else {
+      refused++;
+    }
+    assert_int_equal(meter.used, 0);
+  }
+  assert_true(refused > 100);
+  pp_meter_use(NULL);
+  pp_schedule_free(&program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(whole_numbers_come_out_to_the_last_bit),
@@ -261,6 +295,7 @@ int main(void) {
     cmocka_unit_test(the_work_does_not_grow_with_the_microbatches),
     cmocka_unit_test(what_has_no_periods_has_no_shorter_program),
     cmocka_unit_test(more_periods_than_allowed_are_not_run),
+    cmocka_unit_test(work_that_is_refused_ends_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
