@@ -57,7 +57,7 @@ end
 local function is_gone(state)
   local word = state:upper():gsub("POWER%u+_DOWN", "")   -- of a cloud: it comes up when it is asked for
   return word:find "DOWN" or word:find "DRAIN" or word:find "DRNG" or word:find "FAIL" or word:find "INVAL" or word:find "MAINT"
-    or word:find "NO_RESP" or word:find "%*"
+    or word:find "RESPOND" or word:find "%*" or word:find "%$" or word:find "UNKNOWN" or word:find "UNK" or word:find "FUTURE"
 end
 
 -- Nodes that were read: adds `nodes` of them with so many GPUs of a kind each. They have to be alike.

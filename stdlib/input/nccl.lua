@@ -69,7 +69,7 @@ local function point(line, columns)
   if columns.root then i = i + 1 end
   local time, algbw, busbw = tonumber(cells[i]), tonumber(cells[i + 1]), tonumber(cells[i + 2])
   return { bytes = bytes, seconds = time and time * 1e-6, algbw = algbw, busbw = busbw, redop = redop,
-           wrong = columns.wrong and tonumber(cells[i + 3]) }
+           wrong = columns.wrong and math.max(tonumber(cells[i + 3]) or 0, tonumber(cells[i + 7]) or 0) }   -- out of place, in place
 end
 
 -- The median of busbw / algbw over the sizes where two decimals tell it, 1 GB/s and more, and how far off rounding may make it.

@@ -65,8 +65,7 @@ local doubts = {
     return "most lines have a checkpoint or an evaluation before them, so their time may be in what was measured: log more often"
   end,
   function(plan, found)
-    local limit = plan.threshold * (1 + plan.comparison_error)
-    if not plan.inside_error_band or found.measured.utilisation >= limit then return nil end
+    if not plan.inside_error_band or found.measured.utilisation >= plan.threshold then return nil end   -- as predicted, or nearly: kept
     if verdict.beyond_estimates(plan, found.measured) then return nil end
     return string.format("plan and fallback differ by less than the estimates can tell (%s), and the run is not slower than their error "
                          .. "(%s of a step) allows: only running the fallback as well decides", percent(plan.comparison_error),

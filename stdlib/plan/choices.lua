@@ -7,6 +7,8 @@ A choice: { request (with the choice made, nothing free), training (what pp_trai
             values = { micro_batch_size, recompute, sharding, gpus_used } }
 ]]
 
+local failure = require "pipeplan.base.failure"
+local format = require "pipeplan.base.format"
 local frameworks = require "pipeplan.catalog.frameworks"
 local lists = require "pipeplan.base.lists"
 local recipe = require "pipeplan.input.recipe"
@@ -70,8 +72,18 @@ local function shardings(request, policy)
   return list
 end
 
+-- The largest number of GPUs, of whole nodes, that the batch divides among with what of the layout is fixed: 96 of 128 for a batch of 96; nil
+-- where too many would stay idle.
+local function count_for_batch(request, step, least)
+  local fixed, batch, all = request.parallelism or {}, request.training.smallest_batch_size, request.cluster.gpus
+  local unit = (fixed.tensor or 1) * (fixed.context or 1) * (fixed.pipeline or 1)
+  for count = batch and all // step * step or 0, math.ceil(least), -step do
+    if count % unit == 0 and batch % (count // unit) == 0 then return count end
+  end
+end
+
 -- Numbers of GPUs, most first: all; and of the multiples of 1, 2, 4 … whole nodes below, as long as no more than a share of all stays idle,
--- the two largest and the smallest.
+-- the two largest and the smallest; and the one that the batch divides among.
 local function gpu_counts(request, policy)
   local cluster, fixed = request.cluster, request.parallelism or {}
   local list, all = { cluster.gpus }, cluster.gpus
@@ -84,7 +96,13 @@ local function gpu_counts(request, policy)
     if count < list[#list] then list[#list + 1] = count end
     step = step * 2
   end
-  return #list > 4 and { list[1], list[2], list[3], list[#list] } or list
+  list = #list > 4 and { list[1], list[2], list[3], list[#list] } or list
+  local even = count_for_batch(request, all >= cluster.gpus_per_node and cluster.gpus_per_node or 1, least)
+  if even and not lists.contains(list, even) then
+    list[#list + 1] = even
+    table.sort(list, function(a, b) return a > b end)
+  end
+  return list
 end
 
 -- ------------------------------------------------------------------------------------------------------------------------------ choices
@@ -97,6 +115,15 @@ local function choice_of(request, made, gpus, alone)
     values = { micro_batch_size = made.micro_batch_size, recompute = choices.recompute_word(made.recompute),
                sharding = sharding_of(training), gpus_used = gpus },
   }
+end
+
+local MOST = 256   -- recipes of one search (engine/lua/search_object.h)
+
+local function check_count(list, policy)
+  if #list <= MOST then return end
+  local long = policy.parameters.micro_batch_choices
+  failure.unloadable("%s: micro_batch_choices, recompute_choices and sharding_choices, with the numbers of GPUs that idle_gpus allows, "
+                     .. "make %d recipes: expected at most %d in all; list fewer", format.place(long), #list, MOST)
 end
 
 -- All of a request, in the order in which equals are preferred: all GPUs, as the policy lists the rest.
@@ -112,6 +139,7 @@ function choices.of(request, policy)
       end
     end
   end
+  check_count(list, policy)
   return list
 end
 

@@ -157,13 +157,15 @@ end
 
 -- The wanted schedule was too slow.
 function reasons.too_slow(set, choice)
-  local name, tolerance = choice.group.list[1], set.policy.parameters.wanted_tolerance.value
+  local name, rule = choice.group.list[1], choice.group.rule
+  local own = rule and rule.within   -- never "any", within which nothing is too slow
   local fastest = set.c:get("schedule", choice.row)
   return {
     id = "wanted_too_slow", kind = "rank",
-    message = string.format("%s takes %s a step at best, %s slower than %s: more than wanted_tolerance %s", format.schedule(name),
+    message = string.format("%s takes %s a step at best, %s slower than %s: more than %s %s", format.schedule(name),
                             format.seconds(choice.seconds), format.percent(choice.seconds / choice.faster - 1), format.schedule(fastest),
-                            format.percent(tolerance)),
+                            own and "the row's within" or "wanted_tolerance",
+                            format.percent(own or set.policy.parameters.wanted_tolerance.value)),
   }
 end
 

@@ -3,6 +3,7 @@
 -- same choices finds, or follow from what is asked: more may be chosen from, never slower.
 
 local planning = require "planning"  -- first: it loads the module
+local failure = require "pipeplan.base.failure"
 
 local plan = planning.plan
 
@@ -49,6 +50,10 @@ describe("what a spec leaves out", function()
   end)
 end)
 
+-- Qwen/Qwen3-30B-A3B's sizes, 30.5 B.
+local qwen = { name = "qwen3-30b-a3b", layers = 48, hidden = 2048, heads = 32, kv_heads = 4, head_dim = 128, vocab = 151936, experts = 128,
+               experts_per_token = 8, expert_ffn = 768, qk_norm = "head" }
+
 describe("GPUs", function()
   it("that no layout can use well stay idle: 488 are never slower than 480, and 8 are said to be idle", function()
     local all, fewer = plan(llama(488)), plan(llama(480))
@@ -57,6 +62,19 @@ describe("GPUs", function()
     assert.equal(488, all.cluster.gpus)
     assert.near(all.training_days * 24 * 488, all.gpu_hours, 1e-6 * all.gpu_hours)   -- idle ones are paid for
     assert.equal(8, planning.assumption(all, "gpus_used") and all.cluster.gpus - all.gpus_used)
+  end)
+
+  it("that the batch does not divide among stay idle too: 128 are never slower than 96 for a batch of 96", function()
+    local function of(gpus)
+      return plan { cluster = { gpus = gpus, accelerator = "H100-SXM", network = { per_gpu = "400Gbps" } }, model = qwen,
+                    training = { tokens = "500B", sequence_length = 4096, global_batch_size = 96 }, parallelism = { pipeline = 2 } }
+    end
+    local fewer = of(96)
+    for _, gpus in ipairs { 128, 160 } do
+      local all = of(gpus)
+      assert.same({ "planned", 96 }, { all.status, all.gpus_used })
+      assert.is_true(fastest(all) <= fastest(fewer) * (1 + 1e-12))
+    end
   end)
 
   it("may not stay idle where a policy says so", function()
@@ -72,6 +90,16 @@ describe("a policy", function()
     local full = planning.policy_of "set { recompute_choices = { 'full' }, micro_batch_choices = { 2 } }"
     local result = plan(llama(64), {}, full)
     assert.same({ "full", 2 }, { result.recompute[1], result.micro_batch_size })
+  end)
+
+  it("that offers more recipes than a search takes is told so", function()
+    local sizes = {}
+    for size = 1, 64 do sizes[size] = size end
+    local many = planning.policy_of(string.format("set { micro_batch_choices = { %s } }", table.concat(sizes, ", ")))
+    local good, problem = failure.try(plan, llama(64), {}, many)
+    assert.is_false(good)
+    assert.equal(failure.status.policy_unloadable, problem.status)
+    assert.matches("micro_batch_choices, recompute_choices and sharding_choices, .* make %d+ recipes: expected at most 256", problem.message)
   end)
 
   it("has rules read what was chosen", function()

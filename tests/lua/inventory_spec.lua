@@ -35,6 +35,10 @@ describe("the nodes of Slurm", function()
       .. node("gpu04", "gpu:h100:8", "IDLE+DRAIN") .. node("login", "(null)") .. node("gpu05", "gpu:h100:8,lustre:1", "IDLE+CLOUD+POWERED_DOWN")
     assert.same({ 3, 8, "h100", "x:1" }, read(text))
     assert.same({ 1, 4, nil, "x:1" }, read "NodeName=a Gres=gpu:4 State=IDLE\n")
+    -- slurm.schedmd.com/sinfo.html, NODE STATE CODES: * and $ stand for a node that does not respond and one in a reservation for maintenance
+    for _, state in ipairs { "IDLE+NOT_RESPONDING", "IDLE*", "IDLE$", "UNKNOWN", "FUTURE", "IDLE+MAINTENANCE", "FAILING" } do
+      assert.same({ 1, 8, "h100", "x:1" }, read(node("gpu01", "gpu:h100:8", "IDLE+PLANNED") .. node("gpu02", "gpu:h100:8", state)), state)
+    end
   end)
 
   it("are read of sinfo, once for each node whatever its partitions", function()

@@ -283,15 +283,16 @@ describe("the verdict", function()
     assert.matches("mean and median disagree", why)
   end)
 
-  -- The threshold is a step of 33 s, the error of an estimate 25 %: up to 41.25 s may be the estimate's fault. A tie is 5 %: 33/1.05 = 31.4 s.
-  it("is, of a plan inside the error band: undecided near the threshold, keep above, roll back far below", function()
+  -- The threshold is a step of 33 s, the error of an estimate 25 %: up to 41.25 s may be the estimate's fault. Up to 33 s a run is as predicted, or
+  -- slower by no more than a comparison can be wrong, which the threshold has in it: it is kept, whatever its noise.
+  it("is, of a plan inside the error band: undecided below the threshold, keep above, roll back far below", function()
     local band = { ["rollback.inside_error_band"] = true }
-    for _, seconds in ipairs { 32, 34, 40, 41 } do
+    for _, seconds in ipairs { 34, 40, 41 } do
       local word, why = decide(run(11, 100, noisy(seconds, 0.1)), band)
       assert.equal("undecided", word, seconds)
       assert.matches("only running the fallback as well decides", why)
     end
-    assert.equal("keep", (decide(run(11, 100, noisy(31, 0.1)), band)))
+    for _, seconds in ipairs { 31, 31.4, 32, 32.5 } do assert.equal("keep", (decide(run(11, 100, noisy(seconds, 0.1)), band)), seconds) end
     assert.equal("keep", (decide(run(11, 100, noisy(27, 0.1)), band)))
     for _, seconds in ipairs { 41.5, 60, 240 } do assert.same({ "roll_back", "" }, { decide(run(11, 100, noisy(seconds, 0.1)), band) }) end
     -- of a plan with another error

@@ -214,6 +214,8 @@ describe("nccl-tests output", function()
     assert.equal(6, #nccl.read(without, "out.txt")[1].points)
     local wrong = text:gsub("(1048576[^\n]-)     0  ", "%1     7  ", 1)
     assert.matches("^out.txt:12: 7 values of this size were wrong", problem(wrong))
+    wrong = text:gsub("(1048576[^\n]-     0  [^\n]-)     0\n", "%1     5\n", 1)   -- in place
+    assert.matches("^out.txt:12: 5 values of this size were wrong", problem(wrong))
   end)
 
   it("with a figure that is no number is an error by its line", function()
