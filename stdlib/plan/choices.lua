@@ -72,8 +72,8 @@ local function shardings(request, policy)
   return list
 end
 
--- The largest number of GPUs, of whole nodes, that the batch divides among with what of the layout is fixed: 96 of 128 for a batch of 96; nil
--- where too many would stay idle.
+-- The largest number of GPUs, of whole nodes, that the batch divides among with what of the layout is fixed: 96 of 128 for a batch of 96;
+-- nil where too many would stay idle.
 local function count_for_batch(request, step, least)
   local fixed, batch, all = request.parallelism or {}, request.training.smallest_batch_size, request.cluster.gpus
   local unit = (fixed.tensor or 1) * (fixed.context or 1) * (fixed.pipeline or 1)

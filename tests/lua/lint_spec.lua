@@ -114,6 +114,20 @@ describe("arguments about neither layout nor schedule", function()
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --decoder-first-pipeline-num-layers 3" },   -- arguments.py:799-838
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'M*|M*' --decoder-first-pipeline-num-layers 3", "hybrid_layout" },
     { "--pipeline-model-parallel-size 2 --hybrid-layer-pattern M*M* --account-for-loss-in-pipeline-split", "hybrid_layout" },
+    { "--recompute-granularity selective --recompute-modules nope", "recompute_module" }, { "--recompute-modules nope" },   -- transformer_config.py
+    { "--recompute-granularity full --recompute-method uniform --recompute-num-layers 0", "recompute_endless" },   -- core/recompute.py
+    { "--recompute-granularity full --recompute-method block --recompute-num-layers 0" },
+    { moe .. "--moe-layer-freq '([1]*10)'", "layer_pattern" }, { moe .. "--moe-layer-freq 0", "layer_pattern" },   -- gpt_layer_specs.py
+    { moe .. "--moe-layer-freq '([2]*32)'", "layer_pattern" }, { moe .. "--moe-layer-freq '([0]*4+[1]*28)'" },
+    { moe .. "--moe-layer-freq '[1 for _ in range(3)]'" },   -- an expression that is not read
+    { moe .. "--moe-router-topk 9", "router_most" }, { moe .. "--moe-router-topk 8" },
+    { "--context-parallel-size 4 --hierarchical-context-parallel-sizes 2 3 --cp-comm-type a2a+p2p", "context_levels" },   -- arguments.py
+    { "--context-parallel-size 4 --hierarchical-context-parallel-sizes 2 2 --cp-comm-type a2a+p2p" },
+    { "--context-parallel-size 4 --cp-comm-type a2a+p2p", "context_levels" }, { "--encoder-num-layers 2", "two_layers" },
+    { "--num-distributed-optimizer-instances 3", "optimizer_instances" }, { "--num-distributed-optimizer-instances 2 --use-distributed-optimizer" },
+    { "--main-params-dtype fp16", "state_alone" },   -- optimizer_config.py
+    { "--ffn-hidden-size 4098 --tensor-model-parallel-size 4", "ffn" }, { "--ffn-hidden-size 4100 --tensor-model-parallel-size 4" },
+    { "--seq-length 2046 --tensor-model-parallel-size 4 --sequence-parallel", "sequence_cut" }, { "--seq-length 2046 --tensor-model-parallel-size 4" },
     { mamba .. "--mamba-num-heads 32" },   -- ssm/mamba_mixer.py:260-272
     { mamba .. "--mamba-num-heads 12", "mixer_heads" }, { mamba .. "--mamba-num-heads 24 --mamba-num-groups 12", "mixer_groups" },
     { mamba .. "--mamba-num-heads 24 --mamba-num-groups 16", "mixer_heads_groups" }, { mamba .. "--mamba-head-dim 128" },

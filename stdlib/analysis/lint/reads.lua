@@ -4,6 +4,7 @@
 
 local engine = require "engine"
 local json = require "pipeplan.base.json"
+local layers = require "pipeplan.catalog.frameworks.megatron_layers"
 
 local reads = {}
 
@@ -94,30 +95,15 @@ local function recompute_of(result, whole)
 end
 reads.recompute = recompute_of
 
--- Numbers of the layers that are dense, of --moe-layer-freq: N, every N-th layer from the first has experts, or a Python list such as
--- "([0]*3+[1]*58)" (transformer_config.py: moe_layer_freq); nil: something else.
+-- Numbers of the layers that are dense, of --moe-layer-freq; nil: something else.
 local function dense_layers(text, most)
-  local dense, every = {}, math.tointeger(tonumber(text))
-  if every then
-    for i = 1, every >= 1 and most or 0 do
-      if (i - 1) % every ~= 0 then dense[#dense + 1] = i end
-    end
-    return every >= 1 and dense or nil
+  local pattern, dense = layers.moe_pattern(text, most), {}
+  if not pattern or pattern.every and pattern.every < 1 or not pattern.every and #pattern ~= most then return nil end
+  for i = 1, most do
+    local kind = pattern[i] or (i - 1) % pattern.every == 0 and 1 or 0
+    if kind == 0 then dense[#dense + 1] = i elseif kind ~= 1 then return nil end
   end
-  local rest, count = text:gsub("[%s()]", ""), 0
-  if not ("+" .. rest):find "^[+%[%]%d,*]+$" then return nil end
-  for part in (rest .. "+"):gmatch "(.-)%+" do
-    local inner, times = part:match "^%[([%d,]*)%]%*?(%d*)$"
-    times = inner and (times == "" and 1 or math.tointeger(tonumber(times)))
-    if not times or times > most then return nil end
-    for _ = 1, times do
-      for value in inner:gmatch "%d+" do
-        count = count + 1
-        if value == "0" then dense[#dense + 1] = count elseif value ~= "1" or count > most then return nil end
-      end
-    end
-  end
-  return count == most and dense or nil
+  return dense
 end
 
 local function round_up(number, step) return (number + step - 1) // step * step end

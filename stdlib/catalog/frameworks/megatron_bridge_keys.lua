@@ -14,6 +14,7 @@ return {
     ["--microbatch-group-size-per-virtual-pipeline-stage"] = "model.microbatch_group_size_per_vp_stage",
     ["--use-distributed-optimizer"] = "ddp.use_distributed_optimizer",
     ["--use-precision-aware-optimizer"] = "optimizer.use_precision_aware_optimizer",
+    ["--main-params-dtype"] = "optimizer.main_params_dtype",
     ["--main-grads-dtype"] = "optimizer.main_grads_dtype", ["--exp-avg-dtype"] = "optimizer.exp_avg_dtype",
     ["--exp-avg-sq-dtype"] = "optimizer.exp_avg_sq_dtype", ["--optimizer-cpu-offload"] = "optimizer.optimizer_cpu_offload",
     ["--optimizer-offload-fraction"] = "optimizer.optimizer_offload_fraction",

@@ -31,6 +31,10 @@ checks.facts = {
   distributed_optimizer = "--use-distributed-optimizer",
   eval_batch = "--eval-global-batch-size",
   eval_micro_batch = "--eval-micro-batch-size",
+  encoder_layers = "--encoder-num-layers",
+  context_kinds = "--cp-comm-type",
+  context_levels = "--hierarchical-context-parallel-sizes",
+  decoder_layers = "--num-layers",
   expert_width = "--moe-ffn-hidden-size",
   flex_backend = "--moe-flex-dispatcher-backend",
   first_layers = "--decoder-first-pipeline-num-layers",
@@ -51,6 +55,7 @@ checks.facts = {
   learning_rate = "--lr",
   least_rate = "--min-lr",
   main_grads = "--main-grads-dtype",
+  main_parameters = "--main-params-dtype",
   max_positions = "--max-position-embeddings",
   megatron_fsdp = "--use-megatron-fsdp",
   mock_data = "--mock-data",
@@ -106,6 +111,10 @@ checks.required = {
   ["--hidden-size"] = true,
   ["--num-attention-heads"] = true,
 }
+
+-- Modules that may be computed again (transformer_config.py:1766-1781, and since).
+checks.recompute_modules = { "core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe", "shared_experts", "gdn_norm_out", "gdp_in_proj",
+                             "gdp_qkv", "mhc" }
 
 local overlap = at "transformer_config.py:3002-3046"
 
@@ -210,6 +219,19 @@ local list = {
     when = function(f) return f.recompute_method ~= nil or f.recompute_num_layers ~= nil end,
     message = "{framework}: --recompute-granularity selective goes with no --recompute-method and no --recompute-num-layers",
     source = at "arguments.py:1425, transformer_config.py:1901-1932" },
+  { id = "megatron.recompute_module", about = "recompute_modules", recompute_granularity = "selective",
+    when = function(f)
+      for _, name in ipairs(f.recompute_modules) do
+        if not has(checks.recompute_modules, name) then return true end
+      end
+      return false
+    end,
+    message = "{framework}: --recompute-modules takes " .. table.concat(checks.recompute_modules, ", "),
+    source = at "transformer_config.py:2000: allowed_modules" },
+  { id = "megatron.recompute_endless", recompute_granularity = "full", recompute_method = "uniform",
+    when = function(f) return f.recompute_num_layers ~= nil and f.recompute_num_layers < 1 end,
+    message = "{framework}: --recompute-method uniform goes on in steps of --recompute-num-layers: of {recompute_num_layers} it never ends",
+    source = at "core/recompute.py: _checkpointed_forward" },
   { id = "megatron.recompute_moe_act", recompute_granularity = "selective", grouped_gemm = false,
     when = function(f) return has(f.recompute_modules, "moe_act") end,
     message = "{framework}: to recompute moe_act wants --moe-grouped-gemm", source = at "transformer_config.py:1940" },
@@ -272,6 +294,27 @@ local list = {
     when = function(f) return f.train_iters_said or f.train_samples_said end,   -- only who trains is refused
     message = "{framework}: experts beside TP want --sequence-parallel: the first step ends in a ValueError",
     source = at "moe_layer.py:636" },
+  { id = "megatron.sequence_cut", tensor_parallel = { over = 1 }, sequence_parallel = true,
+    when = function(f) return f.sequence_length % (f.tensor_parallel * f.context_parallel) ~= 0 end,
+    message = "{framework}: sequence parallelism cuts sequences of {sequence_length} among TP {tensor_parallel} × CP {context_parallel}, which does "
+              .. "not divide them", source = at "tensor_parallel/mappings.py: _split_along_first_dim" },
+  { id = "megatron.ffn", experts = 0, tensor_parallel = { over = 1 },
+    when = function(f) return f.ffn ~= nil and f.ffn % f.tensor_parallel ~= 0 end,
+    message = "{framework}: TP {tensor_parallel} does not divide a feed-forward of {ffn}", source = at "tensor_parallel/layers.py: RowParallelLinear" },
+  { id = "megatron.context_levels", when = function(f)
+      if not f.context_levels then return has(f.context_kinds, "a2a+p2p") end
+      local product = 1
+      for _, text in ipairs(f.context_levels) do product = product * (tonumber(text) or 0) end
+      return product ~= f.context_parallel
+    end,
+    message = "{framework}: --cp-comm-type a2a+p2p wants --hierarchical-context-parallel-sizes, whose product is CP {context_parallel}",
+    source = at "arguments.py: hierarchical_context_parallel_sizes" },
+  { id = "megatron.two_layers", when = function(f) return f.encoder_layers ~= nil and f.decoder_layers ~= nil end,
+    message = "{framework} takes --num-layers or --encoder-num-layers", source = at "arguments.py: encoder_num_layers" },
+  { id = "megatron.optimizer_instances", replicas = { over = 1 },
+    when = function(f) return f.data_parallel * f.context_parallel % f.replicas ~= 0 end,
+    message = "{framework}: --num-distributed-optimizer-instances {replicas} does not divide DP {data_parallel} × CP {context_parallel}",
+    source = at "parallel_state.py: num_distributed_optimizer_instances" },
   { id = "megatron.mla_groups", attention_kind = "mla", grouped_queries = true,
     message = "{framework}: --multi-latent-attention goes with no --group-query-attention", source = at "arguments.py:1973" },
   { id = "megatron.no_positions", no_positions = true, when = function(f) return f.positions ~= "rope" and not f.rotary end,
@@ -282,6 +325,20 @@ local list = {
       return not pattern:find "[%[,]%s*0" and (tonumber(pattern) or 1) <= 1
     end,
     message = "{framework}: --moe-ffn-hidden-size without --num-experts", source = at "transformer_config.py:1689-1705" },
+  { id = "megatron.layer_pattern", about = "layer_pattern", experts = { over = 0 },
+    when = function(f)
+      local pattern = not f.hybrid_pattern and layers.moe_pattern(f.layer_pattern or 1, f.layers)
+      if not pattern then return false end
+      if pattern.every then return pattern.every < 1 end
+      for _, kind in ipairs(pattern) do
+        if kind ~= 0 and kind ~= 1 then return true end
+      end
+      return #pattern ~= f.layers
+    end,
+    message = "{framework}: --moe-layer-freq is a number from 1 on, or a list of 0 and 1 for each of {layers} layers",
+    source = at "gpt_layer_specs.py: moe_layer_pattern" },
+  { id = "megatron.router_most", experts = { over = 0 }, when = function(f) return f.router_topk > f.experts end,
+    message = "{framework}: {router_topk} experts a token of {experts}: torch.topk ends the first step", source = at "moe_utils.py: topk_routing_with_score_function" },
   { id = "megatron.router_groups", experts = { over = 0 }, router_groups_taken = { over = 0 },
     when = function(f)
       local groups = f.router_groups
@@ -320,8 +377,10 @@ local list = {
     end,
     message = "{framework}: --use-precision-aware-optimizer wants --use-distributed-optimizer", source = at "optimizer/__init__.py:1057" },
   { id = "megatron.state_alone", precision_aware = false, megatron_fsdp = false,
-    when = function(f) return f.main_grads ~= "fp32" or f.moments ~= "fp32" or f.second_moments ~= "fp32" end,
-    message = "{framework}: --main-grads-dtype and --exp-avg-dtype want --use-precision-aware-optimizer", source = at "optimizer_config.py:467-480" },
+    when = function(f)
+      return f.main_grads ~= "fp32" or f.main_parameters ~= "fp32" or f.moments ~= "fp32" or f.second_moments ~= "fp32"
+    end,
+    message = "{framework}: --main-grads-dtype, --main-params-dtype and --exp-avg-dtype want --use-precision-aware-optimizer", source = at "optimizer_config.py:467-480" },
   { id = "megatron.accumulates_fp32", accumulates_fp32 = true, bf16 = true, when = function(f) return f.main_grads ~= "fp32" end,
     message = "{framework}: --accumulate-allreduce-grads-in-fp32 goes with --main-grads-dtype fp32 only", source = at "arguments.py:1209" },
   { id = "megatron.fp8_gather", fp8_gather = true,

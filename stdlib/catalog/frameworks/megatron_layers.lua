@@ -245,4 +245,23 @@ function layers.built(f)
   return list
 end
 
+-- What --moe-layer-freq says (gpt_layer_specs.py:645-665): { every = N }, every N-th layer from the first has experts, or of a Python list such as
+-- "([0]*3+[1]*58)" its numbers, of which 0 is a dense layer and 1 one with experts, as far as one beyond `most`; nil: an expression of another form.
+function layers.moe_pattern(text, most)
+  local every = math.tointeger(tonumber(text))
+  if every then return { every = every } end
+  local rest, list = tostring(text):gsub("[%s()]", ""), {}
+  if not ("+" .. rest):find "^[+%[%]%d,*]+$" then return nil end
+  for part in (rest .. "+"):gmatch "(.-)%+" do
+    local inner, times = part:match "^%[([%d,]*)%]%*?(%d*)$"
+    times = inner and (times == "" and 1 or math.tointeger(tonumber(times)))
+    if not times then return nil end
+    for _ = 1, inner:find "%d" and times or 0 do
+      for value in inner:gmatch "%d+" do list[#list + 1] = tonumber(value) end
+      if #list > most then return list end
+    end
+  end
+  return list
+end
+
 return layers
