@@ -173,7 +173,8 @@ static void products_of_a_layer_are_its_flops(void **state) {
 /* Megatron-LM: QKV and gate-up by columns, projection and down by rows; a latent's down-projections are not split. MTP's projection of two hidden
 ** states to one is a TEColumnParallelLinear too (gpt_layer_specs.py, get_mtp_layer_spec: eh_proj). */
 static void tensor_parallelism_splits_columns_before_rows(void **state) {
-  const pp_model dense = llama(2, 4096, 32, 8, 14336, 128256), latent = deepseek_v3(4, 0, 1);
+  const pp_model dense = llama(2, 4096, 32, 8, 14336, 128256);
+  pp_model latent = deepseek_v3(4, 0, 1);
   const pp_product expected[] = { { (32 + 2 * 8) * 128, 4096, PP_SPLIT_COLUMNS }, { 4096, 32 * 128, PP_SPLIT_ROWS },
                                   { 2 * 14336, 4096, PP_SPLIT_COLUMNS }, { 4096, 14336, PP_SPLIT_ROWS } };
   const pp_product of_latent[] = { { 1536, 7168, PP_SPLIT_NOTHING }, { 128 * 192, 1536, PP_SPLIT_COLUMNS }, { 512 + 64, 7168, PP_SPLIT_NOTHING },
@@ -197,6 +198,9 @@ static void tensor_parallelism_splits_columns_before_rows(void **state) {
   assert_int_equal(7168, product[7].n);
   assert_int_equal(2 * 7168, product[7].k);
   assert_int_equal(PP_SPLIT_COLUMNS, product[7].split);
+  latent.q_lora_rank = 1;
+  pp_model_block_products(&latent, PP_BLOCK_MOE, product);
+  assert_int_equal(1, product[1].k);
 }
 
 int main(void) {
