@@ -47,7 +47,7 @@ describe("policy eval", function()
 
   it("of what the planner decides itself says so", function()
     local _, status, message = eval("does_not_fit", "reject { id = 'deep', pipeline_parallel = over(8), message = 'm' }")
-    assert.same({ 2, "pipeplan: policy eval: 'does_not_fit' is what the planner decides itself, no rule; pipeplan plan --explain says why\n" },
+    assert.same({ 2, "pipeplan: policy eval: 'does_not_fit' is what the planner decides itself, no rule: --explain of a plan says why\n" },
                 { status, message })
   end)
 end)

@@ -90,7 +90,7 @@ function command.run(arguments)
   local policy = command_line.policy_in_force(options)
   local rule = policy.rules[options.rule]
   if not rule and lists.contains(statements.built_in, options.rule) then
-    failure.usage("policy eval: '%s' is what the planner decides itself, no rule; pipeplan plan --explain says why", options.rule)
+    failure.usage("policy eval: '%s' is what the planner decides itself, no rule: --explain of a plan says why", options.rule)
   elseif not rule then
     failure.usage("policy eval: no row or rule has the id '%s'%s", options.rule,
                   failure.suggestion(options.rule, lists.sorted_keys(policy.rules)))
