@@ -318,6 +318,20 @@ static void an_impossible_shape_is_refused_by_field(void **state) {
   expect_refusal(model, "experts");
 }
 
+/* Of tokens: 2^30. */
+static void a_window_and_a_chunk_have_a_most(void **state) {
+  (void)state;
+  for (int chunks = 0; chunks < 2; chunks++) {
+    pp_model model = llama_3_8b();
+    pp_error error = { 0 };
+    int64_t *reach = chunks ? &model.chunk : &model.window;
+    *reach = 1 << 30;
+    assert_int_equal(pp_model_check(&model, &error), PP_OK);
+    *reach += 1;
+    expect_refusal(model, chunks ? "chunk" : "window");
+  }
+}
+
 static void the_nearest_legal_value_is_offered(void **state) {
   pp_error error;
   pp_model model = llama_3_8b();
@@ -351,6 +365,7 @@ int main(void) {
     cmocka_unit_test(flops_are_those_of_megatron),
     cmocka_unit_test(flops_of_a_gpt_follow_the_closed_form),
     cmocka_unit_test(an_impossible_shape_is_refused_by_field),
+    cmocka_unit_test(a_window_and_a_chunk_have_a_most),
     cmocka_unit_test(the_nearest_legal_value_is_offered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
