@@ -21,7 +21,7 @@
 
 #include "lua/stdlib.h"
 
-enum { LINES = 1 << 16, RUNS_PER_STATE = 500, MOST_READ = 256 };
+enum { LINES = 1 << 16, RUNS_PER_STATE = 500, MOST_READ = 256, MOST_GARBAGE = 1 << 19 };   /* the last in KiB */
 
 __attribute__((section("__libfuzzer_extra_counters"))) static uint8_t counters[LINES];
 
@@ -118,6 +118,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (++runs % RUNS_PER_STATE == 0) {
     lua_close(L);
     L = NULL;
+  } else if (lua_gc(L, LUA_GCCOUNT) > MOST_GARBAGE) {   /* a command lets its heap grow, for its process ends with it */
+    lua_gc(L, LUA_GCCOLLECT);
+    require(lua_gc(L, LUA_GCCOUNT) < MOST_GARBAGE / 2, "what an input took is given back");
   }
   return 0;
 }
