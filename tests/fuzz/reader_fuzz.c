@@ -120,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     L = NULL;
   } else if (lua_gc(L, LUA_GCCOUNT) > MOST_GARBAGE) {   /* a command lets its heap grow, for its process ends with it */
     lua_gc(L, LUA_GCCOLLECT);
+    lua_gc(L, LUA_GCCOLLECT);   /* what has a finalizer goes now */
     require(lua_gc(L, LUA_GCCOUNT) < MOST_GARBAGE / 2, "what an input took is given back");
   }
   return 0;
