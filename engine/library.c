@@ -83,6 +83,10 @@ static void open_state(void *data) {
 EXPORT int pipeplan_open(const char *options, pipeplan **planner) {
   pipeplan *self = malloc(sizeof *self);
   call opening = { open_state, NULL, options, LUA_ERRMEM, 0 };
+  if (!planner) {
+    free(self);
+    return PIPEPLAN_USAGE;
+  }
   *planner = NULL;
   if (!self) return PIPEPLAN_OVER_BUDGET;
   if (!pp_with_stack(in_plain_locale, &opening) || !opening.L) {
@@ -112,7 +116,7 @@ static void plan_in_state(void *data) {
 
 EXPORT int pipeplan_plan(pipeplan *planner, const char *spec) {
   if (!planner) return PIPEPLAN_OVER_BUDGET;
-  call planning = { plan_in_state, planner->L, spec, LUA_ERRMEM, 0 };
+  call planning = { plan_in_state, planner->L, spec ? spec : "", LUA_ERRMEM, 0 };   /* no text is an empty one */
   if (!lua_isfunction(planner->L, PLAN)) return planner->ended == no_memory ? PIPEPLAN_OVER_BUDGET : PIPEPLAN_BUG;  /* it was never opened */
   planner->ended = NULL;
   lua_settop(planner->L, PLAN);

@@ -2,6 +2,7 @@
 -- plan.lua: `pipeplan plan`: specs and policies in, one plan out (or, with --jsonl, one a line).
 
 local command_line = require "pipeplan.cli.arguments"
+local engine = require "engine"
 local failure = require "pipeplan.base.failure"
 local launches = require "pipeplan.report.launch.formats"
 local lists = require "pipeplan.base.lists"
@@ -317,6 +318,33 @@ local function check(parsed, given)
   if parsed.format and parsed.format ~= "json" then failure.usage("plan --jsonl writes JSON, not --format %s", parsed.format) end
 end
 
+local function is_same(a, b)
+  return a == b or a:gsub("^%./", "") == b:gsub("^%./", "") or engine.process.same_file(a, b)
+end
+
+-- What is written may be no file that is read, nor one that another option writes.
+local function check_files(parsed, given)
+  local outputs, inputs = {}, {}
+  for _, path in pairs { given.model, given.profile } do
+    if type(path) == "string" then inputs[#inputs + 1] = path end
+  end
+  for _, list in ipairs { parsed.spec, type(parsed.policy) == "table" and parsed.policy or {} } do
+    for _, path in ipairs(list) do inputs[#inputs + 1] = path end
+  end
+  for _, option in ipairs { "output", "record", "keep" } do
+    local path = parsed[option] ~= "-" and parsed[option] or nil
+    for _, other in ipairs(path and outputs or {}) do
+      if is_same(path, other.path) then
+        failure.usage("plan: --%s and --%s are both %s: expected a file for each", other.option, option, path)
+      end
+    end
+    for _, file in ipairs(path and inputs or {}) do
+      if is_same(path, file) then failure.usage("plan: --%s is %s, which is read: expected another file", option, path) end
+    end
+    outputs[#outputs + 1] = path and { option = option, path = path }
+  end
+end
+
 -- The policy of a stream; where there is none, that is a decision too.
 local function recorded_policy(record, parsed)
   local good, policy = failure.try(command_line.policy_in_force, parsed)
@@ -340,6 +368,7 @@ function command.run(arguments)
   local questions
   if #parsed.why > 0 then questions = require("pipeplan.plan.explain").questions(table.concat(parsed.why, ",")) end
   local given = options.given(parsed)
+  check_files(parsed, given)
   local runs = (given.measured or parsed.keep) and require("pipeplan.cli.measured").take(parsed, given)
   if runs and parsed.recommended then failure.usage "plan: --recommended and --measured are two questions: ask one" end
   local shortlist = shortlist_of(parsed)

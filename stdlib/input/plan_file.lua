@@ -151,9 +151,11 @@ function plan_file.read(file)
   out.predicted = out.ideal / out.step
   check.object "parallelism"
   local degrees = {}
-  for i, name in ipairs { "data", "tensor", "context", "pipeline" } do degrees[i] = check.whole("parallelism." .. name, 1, 100000) end
+  for i, name in ipairs { "data", "tensor", "context", "pipeline" } do degrees[i] = check.whole("parallelism." .. name, 1, most.gpus) end
   out.gpus = degrees[1] * degrees[2] * 1.0 * degrees[3] * degrees[4]
-  if out.gpus > 1e9 then failure.usage("%s: parallelism: degrees whose product is %.6g: expected at most 1e9 GPUs", file, out.gpus) end
+  if out.gpus > most.gpus then
+    failure.usage("%s: parallelism: degrees whose product is %.6g: expected at most %d GPUs", file, out.gpus, most.gpus)
+  end
   out.gpus = math.tointeger(out.gpus)
   out.ramp, out.batches = ramp_of(check, plan, file), { [out.batch] = true }
   for _, segment in ipairs(out.ramp or {}) do out.batches[segment.batch] = true end

@@ -6,6 +6,7 @@
 -- luacheck: no max line length
 
 local function positive(description) return { type = "number", minimum = 1e-9, maximum = 1e12, description = description } end
+local function launched(description) return { type = "number", minimum = 1e-9, maximum = 1e3, description = description } end
 local function whole(description) return { type = "integer", minimum = 1, maximum = 1 << 31, description = description } end
 local function text(description) return { type = "string", description = description } end
 local function object(properties, description, required)
@@ -29,7 +30,7 @@ local schema = object({
                           "fused causal attention", { "length", "heads", "head_dim", "forward", "backward" }), "attention"),
   moved = list(object({ bytes = positive "read and written", seconds = positive "one kernel" }, "one element-wise kernel", { "bytes", "seconds" }),
                "element-wise kernels"),
-  host = object({ forward = positive "forward", backward = positive "backward" },
+  host = object({ forward = launched "forward", backward = launched "backward" },
                 "what launching one dense layer takes the host, with an idle card", { "forward", "backward" }),
   collectives = list(object({ kind = { enum = { "all_gather", "reduce_scatter", "all_reduce", "all_to_all" }, description = "of it" },
                               ranks = whole "GPUs", bytes = positive "of the column `size` of nccl-tests", seconds = positive "one" },

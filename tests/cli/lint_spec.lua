@@ -127,6 +127,28 @@ describe("pipeplan lint --plan", function()
     end
   end)
 
+  it("is told what of a plan is not there, or something else, field by field", function()
+    local function told(change)
+      local broken = json.decode(plan.stdout)
+      change(broken)
+      local result = lint(planned() .. " --plan " .. quoted(files.write("broken.json", json.encode(broken))))
+      return { result.status, result.stdout }
+    end
+    local needed = { "gpus_used", "schedule", "layers_per_stage", "micro_batch_size", "global_batch_size", "microbatches", "recompute", "sharding",
+                     "parallelism", "parallelism.tensor", "parallelism.context", "parallelism.pipeline", "parallelism.data", "training",
+                     "training.sequence_length", "training.tokens", "training.precision", "model", "model.layers", "model.total_parameters" }
+    for _, field in ipairs(needed) do
+      local outer, inner = field:match "^(.*)%.(.*)$"
+      for _, value in ipairs { "gone", json.null, "word", true, -1 } do
+        if not (value == "word" and (field == "schedule" or field == "sharding" or field == "training.precision")) then
+          local function change(broken) (outer and broken[outer] or broken)[inner or field] = value ~= "gone" and value or nil end
+          assert.same({ 2, "" }, told(change), field .. " " .. tostring(value))
+        end
+      end
+    end
+    assert.same({ 2, "" }, told(function(broken) broken.alltoall_kernel = 1 end))
+  end)
+
   it("is told what is no plan", function()
     local result = lint(quoted(script()) .. " --plan " .. quoted(files.write("no.json", "{}")))
     assert.same({ 2, "" }, { result.status, result.stdout })

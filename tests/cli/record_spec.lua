@@ -35,6 +35,31 @@ local function user()
 end
 
 describe("plan --record", function()
+  it("keeps to a file of its own: neither the page's, nor one that is read", function()
+    local path = new_path()
+    local other = path:gsub("[^/]*$", "./%0")
+    local function contents(name)
+      local handle = assert(io.open(name))
+      local text = handle:read "a"
+      handle:close()
+      return text
+    end
+    local spec = files.write("spec.json", "{}")
+    local function ends_with(words, message)
+      local result = program.run("plan " .. spec .. " " .. words)
+      assert.same({ 2, "" }, { result.status, result.stdout }, words)
+      assert.matches(message, result.stderr, 1, true)
+    end
+    ends_with("--record " .. path .. " -o " .. path, "--output and --record are both " .. path .. ": expected a file for each")
+    local handle = assert(io.open(path, "w"))
+    handle:write "earlier\n"
+    handle:close()
+    ends_with("--record " .. path .. " -o " .. other, ": expected a file for each")
+    ends_with("--record " .. spec, "--record is " .. spec .. ", which is read: expected another file")
+    ends_with("-o " .. spec, "--output is " .. spec .. ", which is read: expected another file")
+    assert.equal("earlier\n", contents(path))
+  end)
+
   it("says when, who, for whom, from what, and what came out", function()
     local path = new_path()
     local before = os.date "!%Y-%m-%dT%H:%M:%SZ"

@@ -283,6 +283,7 @@ describe("a table of kernels that is wrong", function()
     list[6].backward = 0
     assert.matches("attention[5].backward is 0", problem { device = "NVIDIA H200", attention = list }, 1, true)
     assert.matches("moved[0].bytes is -1", problem { device = "NVIDIA H200", moved = { { bytes = -1, seconds = 1 } } }, 1, true)
+    assert.matches("host.forward is 10000000", problem { device = "NVIDIA H200", host = { forward = 1e7, backward = 1 } }, 1, true)
     assert.matches("host.forward is 0", problem { device = "NVIDIA H200", host = { forward = 0, backward = 1 } }, 1, true)
   end)
 

@@ -77,6 +77,12 @@ static void what_cannot_be_opened_says_why_and_answers_nothing_else(void **state
   assert_int_equal(pipeplan_plan(NULL, good), PIPEPLAN_OVER_BUDGET);  /* no memory for a planner */
   says(NULL, "out of memory");
   pipeplan_close(NULL);
+  assert_int_equal(pipeplan_open(NULL, NULL), PIPEPLAN_USAGE);   /* nowhere to put one */
+  pipeplan *planner;
+  assert_int_equal(pipeplan_open(NULL, &planner), PIPEPLAN_OK);
+  assert_int_equal(pipeplan_plan(planner, NULL), PIPEPLAN_USAGE);
+  says(planner, "the text ends");
+  pipeplan_close(planner);
   assert_string_equal(pipeplan_version(), PP_VERSION);
 }
 

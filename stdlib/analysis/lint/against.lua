@@ -14,31 +14,32 @@ local vocabulary = require "pipeplan.vocabulary"
 
 local against = {}
 
--- Field of the plan, field of what was read, Megatron's key that says it.
+-- Field of the plan, field of what was read, Megatron's key that says it. is: what it has to be (kinds); maybe: or null, or not there.
 local compared = {
-  { "gpus_used", "gpus" },
-  { "parallelism.tensor", "parallelism.tensor", "--tensor-model-parallel-size" },
-  { "parallelism.context", "parallelism.context", "--context-parallel-size" },
-  { "parallelism.pipeline", "parallelism.pipeline", "--pipeline-model-parallel-size" },
-  { "parallelism.expert", "parallelism.expert", "--expert-model-parallel-size" },
-  { "parallelism.expert_tensor", "parallelism.expert_tensor", "--expert-tensor-parallel-size" },
-  { "parallelism.data", "parallelism.data" },
-  { "schedule", "schedule", "--num-virtual-stages-per-pipeline-rank" },
-  { "parallelism.virtual", "parallelism.virtual", "--num-virtual-stages-per-pipeline-rank" },
-  { "layers_per_stage", "layers_per_stage", "--pipeline-model-parallel-layout" },
-  { "microbatch_group_size", "group", "--microbatch-group-size-per-virtual-pipeline-stage" },
-  { "micro_batch_size", "training.micro_batch_size", "--micro-batch-size" },
-  { "global_batch_size", "training.global_batch_size", "--global-batch-size" },
-  { "training.batch_ramp", "ramp", "--step-batch-size-schedule" },
-  { "microbatches", "microbatches" },
-  { "training.sequence_length", "training.sequence_length", "--seq-length" },
-  { "training.tokens", "tokens", "--train-samples", within = 0.01 },
-  { "training.precision", "training.precision", "--bf16" },
-  { "recompute", "modules", "--recompute-granularity" },
-  { "sharding", "sharding", "--use-distributed-optimizer" },
-  { "model.layers", "model.layers", "--num-layers" },
-  { "model.total_parameters", "parameters", "--hidden-size", within = 0.03 },   -- a vocabulary is padded, and a
-  { "model.active_parameters", "active", "--moe-router-topk", within = 0.03 },     -- shape that was derived is near its counts
+  { "gpus_used", "gpus", is = "whole" },
+  { "parallelism.tensor", "parallelism.tensor", "--tensor-model-parallel-size", is = "whole" },
+  { "parallelism.context", "parallelism.context", "--context-parallel-size", is = "whole" },
+  { "parallelism.pipeline", "parallelism.pipeline", "--pipeline-model-parallel-size", is = "whole" },
+  { "parallelism.expert", "parallelism.expert", "--expert-model-parallel-size", is = "whole", maybe = true },
+  { "parallelism.expert_tensor", "parallelism.expert_tensor", "--expert-tensor-parallel-size", is = "whole", maybe = true },
+  { "parallelism.data", "parallelism.data", is = "whole" },
+  { "schedule", "schedule", "--num-virtual-stages-per-pipeline-rank", is = "text" },
+  { "parallelism.virtual", "parallelism.virtual", "--num-virtual-stages-per-pipeline-rank", is = "whole", maybe = true },
+  { "layers_per_stage", "layers_per_stage", "--pipeline-model-parallel-layout", is = "layers" },
+  { "microbatch_group_size", "group", "--microbatch-group-size-per-virtual-pipeline-stage", is = "whole", maybe = true },
+  { "micro_batch_size", "training.micro_batch_size", "--micro-batch-size", is = "whole" },
+  { "global_batch_size", "training.global_batch_size", "--global-batch-size", is = "whole" },
+  { "training.batch_ramp", "ramp", "--step-batch-size-schedule", is = "ramp", maybe = true },
+  { "microbatches", "microbatches", is = "whole" },
+  { "training.sequence_length", "training.sequence_length", "--seq-length", is = "whole" },
+  { "training.tokens", "tokens", "--train-samples", within = 0.01, is = "number" },
+  { "training.precision", "training.precision", "--bf16", is = "text" },
+  { "recompute", "modules", "--recompute-granularity", is = "names" },
+  { "sharding", "sharding", "--use-distributed-optimizer", is = "text" },
+  { "model.layers", "model.layers", "--num-layers", is = "whole" },
+  -- a vocabulary is padded, and a shape that was derived is near its counts
+  { "model.total_parameters", "parameters", "--hidden-size", within = 0.03, is = "number" },
+  { "model.active_parameters", "active", "--moe-router-topk", within = 0.03, is = "number" },
 }
 
 local function shown(value)
@@ -52,24 +53,41 @@ local function same(a, b, within)
   return a == b
 end
 
--- What is compared as a list, and what one of its items is.
-local lists_of = {
-  layers_per_stage = { "a list of whole numbers", function(item) return math.type(item) == "integer" end },
-  recompute = { "a list of names", function(item) return type(item) == "string" end },
-  ["training.batch_ramp"] = { "a list of objects with first_token and global_batch_size", function(item)
+local function is_whole(value) return math.type(value) == "integer" and value >= 1 end
+
+local function list_of(is_item)
+  return function(value)
+    if not json.is_array(value) then return false end
+    for _, item in ipairs(value) do
+      if not is_item(item) then return false end
+    end
+    return true
+  end
+end
+
+-- What a field of a plan is, in words, and is a value that?
+local kinds = {
+  whole = { "an integer ≥ 1", is_whole },
+  number = { "a number > 0", function(value) return math.type(value) ~= nil and value > 0 and value < math.huge end },
+  text = { "a name", function(value) return type(value) == "string" end },
+  layers = { "a list of whole numbers", list_of(function(item) return math.type(item) == "integer" and item >= 0 end) },
+  names = { "a list of names", list_of(function(item) return type(item) == "string" end) },
+  ramp = { "a list of objects with first_token and global_batch_size", list_of(function(item)
     return type(item) == "table" and type(item.first_token) == "number" and type(item.global_batch_size) == "number"
            and (item.microbatches == nil or item.microbatches == json.null or math.type(item.microbatches) == "integer")
+  end) },
+  kernel = { "an object with a name, or null for one", function(value)
+    return type(value) == "table" and (value.name == json.null or type(value.name) == "string")
   end },
 }
 
--- Is a value of a plan's field what such a field holds? null and nothing are.
-local function expected_of(path, value)
-  if value == nil or value == json.null then return nil end
-  local known = lists_of[path]
-  if not known then return (type(value) == "table" or path:find "^parallelism" and math.type(value) ~= "integer") and "a number" or nil end
-  if not json.is_array(value) then return known[1] end
-  for _, item in ipairs(value) do
-    if not known[2](item) then return known[1] end
+local function check_field(plan, path, field)
+  local value = json.at(plan, field[1])
+  if value == json.null then value = nil end
+  if value == nil and field.maybe then return end
+  local kind = kinds[field.is]
+  if value == nil or not kind[2](value) then
+    failure.usage("%s: %s is %s: expected %s", path, field[1], value == nil and "nothing" or fields.show(value), kind[1])
   end
 end
 
@@ -84,11 +102,8 @@ function against.read(path)
   for _, name in ipairs { "parallelism", "model", "training", "cluster" } do
     if type(plan[name]) ~= "table" then failure.usage("%s: %s: expected the object of a plan", path, name) end
   end
-  for _, each in ipairs(compared) do
-    local value = json.at(plan, each[1])
-    local expected = expected_of(each[1], value)
-    if expected then failure.usage("%s: %s is %s: expected %s", path, each[1], fields.show(value), expected) end
-  end
+  for _, field in ipairs(compared) do check_field(plan, path, field) end
+  check_field(plan, path, { "alltoall_kernel", is = "kernel", maybe = true })
   return plan
 end
 

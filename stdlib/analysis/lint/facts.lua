@@ -114,7 +114,7 @@ function derived.stages(f) return f.record.pipeline_parallel * f.record.virtual 
 function derived.data_parallel(f)
   local record = f.record
   local others = record.tensor_parallel * record.context_parallel * record.pipeline_parallel
-  if record.gpus % others ~= 0 then f.refused() end
+  if record.gpus < others or record.gpus % others ~= 0 then f.refused() end
   return record.gpus // others
 end
 

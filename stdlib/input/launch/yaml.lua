@@ -124,7 +124,7 @@ end
 
 local function count_of(node)
   local number = node and node.kind == "scalar" and node.text:find "^%d+$" and math.tointeger(tonumber(node.text))
-  return number and number <= MOST_GPUS and number or nil
+  return number and number >= 1 and number <= MOST_GPUS and number or nil
 end
 
 -- Of so many a node; nil: nobody has as many.
