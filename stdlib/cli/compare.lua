@@ -24,10 +24,19 @@ function compare.check(parsed, how)
   if #parsed.spec > most then failure.usage("plan: --%s takes at most %d specs, got %d", how, most, #parsed.spec) end
 end
 
+-- A phase that says no volume of its own would count the first one's again.
+local function check_phase(path)
+  local object = path:find "%.json$" and json.read(path)
+  if object and not json.at(object, "training.tokens") then
+    failure.usage("%s: training.tokens is missing: expected the tokens of this phase, for each has its own", path)
+  end
+end
+
 -- request_of(paths) → the request of specs laid over each other → the text, the worst status.
 function compare.run(parsed, policy, request_of)
   local entries, worst = {}, failure.status.ok
   for i, path in ipairs(parsed.spec) do
+    if parsed.phases and i > 1 then check_phase(path) end
     local paths = parsed.phases and i > 1 and { parsed.spec[1], path } or { path }
     local plan, _, request = require("pipeplan.plan.init").plan { request = request_of(paths), policy = policy }
     entries[i] = { name = path == "-" and "standard input" or path, request = request, plan = plan }

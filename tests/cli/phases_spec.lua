@@ -63,11 +63,18 @@ describe("a training in phases", function()
   end)
 
   it("is no total where a phase is refused, and ends with that status", function()
-    local small = files.write("small.json", '{ "cluster": { "gpus": 16 }, "training": { "global_batch_size": 128 } }')
+    local small = files.write("small.json", '{ "cluster": { "gpus": 16 }, "training": { "tokens": "1T", "global_batch_size": 128 } }')
     local phases, result = told(whole .. " " .. small)
     assert.equal(1, result.status)
     assert.same({ "planned", json.null, json.null }, { phases.phases[1].plan.status, phases.total, phases.changes[1].moves })
     assert.matches("not every phase is planned", program.run("plan " .. whole .. " " .. small .. " --phases --date 2026-12-01").stdout)
+  end)
+
+  it("has tokens of its own in each phase", function()
+    local same = files.write("next.json", '{ "training": { "sequence_length": 16384 } }')
+    local _, result = told(whole .. " " .. same)
+    assert.same({ 2, "", "pipeplan: " .. same .. ": training.tokens is missing: expected the tokens of this phase, for each has its own\n" },
+                { result.status, result.stdout, result.stderr })
   end)
 
   it("is of one model", function()
