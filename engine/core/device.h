@@ -44,7 +44,7 @@ typedef struct {
                                 ** are permuted by kernels apart, and nothing hides that */
   double tensor_latency;        /* seconds that a TP collective takes beside its transfer and the links' latencies: launch, synchronisation */
   double tensor_regather;       /* share of backward's further all-gather under sequence parallelism that is not hidden beside I */
-  double hidden_share;          /* of the shorter of compute and waiting, what pairs on two streams hide, as measured; 0: all of it, at
+  double hidden_share;          /* of the shorter of compute and all-to-all, what pairs on two streams hide, as measured; 0: all of it, at
                                 ** overlap_overhead. Pairs of schedules with a kernel of their own hide all */
   pp_host host;
   double alltoall_rate;         /* bytes per second at which a kernel that crosses nodes forwards inside them; 0: as fast as the link */

@@ -17,7 +17,6 @@ pp_floor_parts pp_floor_parts_of(const pp_layout_costs *costs, bool kernel, cons
   parts.work = seconds.forward + fmin(seconds.full, seconds.input + seconds.weight);
   parts.forward = seconds.forward;
   parts.alltoall = seconds.alltoall_forward + seconds.alltoall_backward;
-  parts.host = seconds.host_forward + seconds.host_backward;
   for (int i = 0; i < 2; i++) {
     pp_stage_memory held;
     pp_memory_stages(whole, 1, costs->bytes[i], &held);
@@ -27,14 +26,14 @@ pp_floor_parts pp_floor_parts_of(const pp_layout_costs *costs, bool kernel, cons
   return parts;
 }
 
-/* Most that overlapped pairs save of a microbatch: all its all-to-all, or what is known to be hidden of it and of waiting for the host; where
-** pairs were measured, all of its forward. */
+/* Most that overlapped pairs save of a microbatch: all its all-to-all, or what is known to be hidden of it; where pairs were measured, all of
+** its forward. */
 static double most_saved(const pp_priced *of, const pp_floor_parts *parts) {
   if (!pp_evaluate_pairs_overlap(of)) return 0;
   if (of->costs->pair_share > 0) return parts->forward;
   const pp_schedule_traits *traits = pp_stages_traits(of->candidate);
   const double share = traits && traits->needs_kernel ? 0 : of->problem->device->hidden_share;  /* as pp_evaluate_pair_device */
-  return share > 0 ? share * (parts->alltoall + parts->host) : parts->alltoall;
+  return (share > 0 ? share : 1) * parts->alltoall;
 }
 
 static double mean_seconds(const pp_priced *of, const pp_floor_parts *parts) {

@@ -14,7 +14,7 @@ typedef struct {
 
 /* What all schedules of one layout have in common: of the whole model and one microbatch. */
 typedef struct {
-  double work, forward, alltoall, host;   /* seconds; host: what cards wait for theirs */
+  double work, forward, alltoall;   /* seconds */
   double state[2], stored[2];       /* bytes: weights, gradients and optimizer; activations [copies − 1] */
 } pp_floor_parts;
 

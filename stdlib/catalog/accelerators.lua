@@ -45,8 +45,8 @@ end
 -- for all accelerators.
 local PLAIN_ROUTING = 0.8e-3
 
--- Share of the shorter of what a card computes and what it waits, for all-to-all or its host, that Megatron's overlap of neighbouring
--- microbatches hides: between an A/B of Megatron-Bridge's skill perf-moe-comm-overlap on Qwen3-30B with HybridEP, 26 %, and with NCCL, 64 %.
+-- Share of the shorter of compute and all-to-all that Megatron's overlap of neighbouring microbatches hides: an A/B of Megatron-Bridge's
+-- skill perf-moe-comm-overlap on Qwen3-30B, 40 % with HybridEP and 52 % with NCCL.
 -- On Hopper; on Blackwell, whose kernels for it take fewer SMs, the rows of Megatron-Bridge want all of it hidden, as where nothing is known.
 local STREAMS_HIDE = 0.42
 

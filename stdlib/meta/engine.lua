@@ -48,8 +48,6 @@
 ---@field context_exposed number what attention does not hide of it, part of forward and input
 ---@field host_forward number what the card waits for its host, part of forward
 ---@field host_backward number … part of input and weight
----@field launch_forward number what the launches of F take the host
----@field launch_backward number … of B
 
 --- What the seconds of one block are made of.
 ---@class pipeplan.engine.block_terms
@@ -585,8 +583,6 @@
 ---@field context_exposed? number what attention does not hide of it, part of the others
 ---@field host_forward? number what the card waits for its host, part of forward
 ---@field host_backward? number … part of input and full
----@field launch_forward? number what the launches of F take the host; ≥ 0; default 0
----@field launch_backward? number … of B; ≥ 0; default 0
 
 --- Seconds that a step takes beside the pipeline.
 ---@class pipeplan.engine.step_seconds

@@ -288,8 +288,6 @@ classes.stage_seconds = { meaning = "Seconds of a stage for one microbatch, exec
   { "context_exposed", "number", "what attention does not hide of it, part of the others", optional = true },
   { "host_forward", "number", "what the card waits for its host, part of forward", optional = true },
   { "host_backward", "number", "… part of input and full", optional = true },
-  { "launch_forward", "number", "what the launches of F take the host", low = 0, default = 0 },
-  { "launch_backward", "number", "… of B", low = 0, default = 0 },
 } }
 
 -- ------------------------------------------------------------------------------------------------------------------- what they answer
@@ -340,7 +338,6 @@ classes.block_seconds = { meaning = "Seconds of one block for one microbatch on 
   result("tensor", "TP collectives, part of the first three"), result("context", "the ring of keys and values"),
   result("context_exposed", "what attention does not hide of it, part of forward and input"),
   result("host_forward", "what the card waits for its host, part of forward"), result("host_backward", "… part of input and weight"),
-  result("launch_forward", "what the launches of F take the host"), result("launch_backward", "… of B"),
 } }
 classes.seconds_by_block = { fields = per_block "pipeplan.engine.block_seconds" }
 classes.pass_terms = { meaning = "What the seconds of one pass of a block are made of: their sum.", fields = {
