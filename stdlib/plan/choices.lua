@@ -72,10 +72,11 @@ local function shardings(request, policy)
   return list
 end
 
--- The largest number of GPUs, of whole nodes, that the batch divides among with what of the layout is fixed: 96 of 128 for a batch of 96;
--- nil where too many would stay idle.
+-- Where the depth is fixed, the largest number of GPUs, of whole nodes, that the batch divides among: 96 of 128 for a batch of 96 at P 2;
+-- nil where too many would stay idle. A depth that is open takes what data parallelism cannot.
 local function count_for_batch(request, step, least)
   local fixed, batch, all = request.parallelism or {}, request.training.smallest_batch_size, request.cluster.gpus
+  if not fixed.pipeline then return nil end
   local unit = (fixed.tensor or 1) * (fixed.context or 1) * (fixed.pipeline or 1)
   for count = batch and all // step * step or 0, math.ceil(least), -step do
     if count % unit == 0 and batch % (count // unit) == 0 then return count end
