@@ -17,7 +17,7 @@ GRACE = 5.0      # seconds that the others have to say where they are when one h
 
 def start(processes: int) -> int | None:
     """→ None in each process that is to train, with torchrun's variables set; in this one, when all have ended, the exit status: that of the first that
-    failed, 128 + its number for a signal. When one fails the others are told to stop."""
+    failed, 128 + its number for a signal, which comes before what others end with because of it. When one fails the others are told to stop."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -43,6 +43,8 @@ def start(processes: int) -> int | None:
                 say(f"train_step.py: rank {rank} was ended by signal {-code} ({signal.Signals(-code).name})")
             if code and not first:
                 first, deadline = code if code > 0 else 128 - code, time.monotonic() + GRACE
+            elif code < 0 and first < 128 and len(signals) == 2:   # both ended between two looks, and nobody was told to stop yet
+                first = 128 - code
         elif time.monotonic() > deadline and signals:
             _send(left, signals.pop(0))
             deadline += GRACE
